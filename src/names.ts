@@ -1,0 +1,44 @@
+/** The three environments, in the order in which lists show them. */
+export const environments = ["development", "staging", "production"] as const;
+export type Environment = (typeof environments)[number];
+
+/** A set of environments as bits: development 1, staging 2, production 4. Zero is the empty set and never stored. */
+export type EnvironmentMask = number;
+export const everyEnvironment: EnvironmentMask = 7;
+
+const environmentBits: Readonly<Record<Environment, EnvironmentMask>> = { development: 1, staging: 2, production: 4 };
+
+/** The mask that holds exactly these environments. */
+export function environmentMask(...members: readonly Environment[]): EnvironmentMask {
+  return members.reduce((mask, environment) => mask | environmentBits[environment], 0);
+}
+
+/** The environments of a mask, in the order of {@link environments}. */
+export function environmentsOf(mask: EnvironmentMask): Environment[] {
+  return environments.filter((environment) => mask & environmentBits[environment]);
+}
+
+export function isEnvironment(text: string): text is Environment {
+  return (environments as readonly string[]).includes(text);
+}
+
+/** Organization and project slugs (CONTRACT, command line). */
+export const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/;
+
+/** Whether a variable may have this name: shells overwrite `_`, JavaScript readers of dotenv text lose `__proto__`. */
+export function isVariableName(text: string): boolean {
+  return variableNamePattern.test(text) && text !== "_" && text !== "__proto__";
+}
+
+/** Orders text by its UTF-8 bytes, the order of every list in the API; UTF-16 order differs above U+FFFF. */
+export function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+export const variableValueBytesMax = 64 * 1024;
+/** Items per response, and files per project (SPECIFICATION, limits). */
+export const itemsMax = 1000;
+/** Plaintext bytes of files per request (SPECIFICATION, limits). */
+export const contentBytesMax = 8 * 1024 * 1024;
