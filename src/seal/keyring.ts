@@ -1,0 +1,214 @@
+import { hkdfSync, randomBytes } from "node:crypto";
+import { Fault } from "../fault.ts";
+import { open, seal } from "./envelope.ts";
+import { dataKeyPlace, encodeFields, systemKeyPlace } from "./place.ts";
+
+/*
+ * Which key is made of which. Random keys are wrapped (sealed by the key above them) and stored; the others are derived
+ * from the key above them and never stored: HKDF-SHA-256, no salt, and for info length-prefixed fields (`place.ts`), the
+ * first of them "keyhole 1 " and the label in quotes here.
+ *
+ *   root key, 32 random bytes from the operator; the first of several wraps, all open
+ *    ├─ root id      "root id"     8 bytes as 16 hex digits: stored beside what the root wrapped
+ *    └─ wrap key     "wrap key"
+ *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key
+ *        └─ data key               random, one per project and generation
+ *            └─ subkeys            "variable subkey", "account subkey", "file subkey", "set subkey",
+ *                                  each with the organization's id and the project's slug
+ */
+
+const rootKeyBytes = 32;
+/** The generation in the envelope of a wrapped key: no data key sealed it. Data keys count from 1. */
+const wrapGeneration = 0;
+
+/** What a project's data key seals, each kind with a subkey of its own; `set` is for the seal over a whole set. */
+export type SubkeyKind = "variable" | "account" | "file" | "set";
+
+/** The keys that serve a whole database: of API key digests, of grant seals, of the audit chain. */
+export type SystemKeyPurpose = "pepper" | "grant" | "audit";
+
+/** A key as it is stored: sealed, with the id of the root key that opens it. */
+export type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
+
+/** An opened data key. It gives out subkeys only, and prints as a function and a number. */
+export type DataKey = {
+  readonly generation: number;
+  /** The 32 bytes that seal one kind of value. Not to be changed: everyone who asks gets the same bytes. */
+  subkey(kind: SubkeyKind): Uint8Array;
+};
+
+/** 32 random bytes: a new root key, system key or data key. */
+export function newKey(): Uint8Array {
+  return randomBytes(rootKeyBytes);
+}
+
+/**
+ * The root keys of a setting: base64 of 32 bytes each, separated by commas or line ends. Only the one spelling that
+ * `base64` of the bytes gives is taken. Blank lines are passed over, but not an empty place beside a comma: were it
+ * left by an unset variable in a template, the old key would wrap in the new one's stead.
+ *
+ * @throws Error one sentence that holds nothing of the text
+ */
+export function parseRootKeys(text: string): Uint8Array[] {
+  const spellings = text
+    .split(/\r?\n/)
+    .filter((line) => line !== "")
+    .flatMap((line) => line.split(","));
+  if (spellings.length === 0) throw new Error("No root key is given.");
+  return spellings.map((spelling) => {
+    const key = /^[0-9A-Za-z+/]{43}=$/.test(spelling) ? Buffer.from(spelling, "base64") : undefined;
+    if (key?.toString("base64") !== spelling) {
+      throw new Error(
+        "A root key must be 32 bytes in standard base64, 44 characters; several are separated by commas or line ends.",
+      );
+    }
+    return key;
+  });
+}
+
+/** A root key as the keyring holds it. */
+type Root = { readonly id: string; readonly wrapKey: Uint8Array };
+
+/**
+ * The root keys of this process, and what they open. It keeps what it derives of the roots, not the roots: the caller
+ * may zero those once it is built.
+ *
+ * An opened data key is remembered, because a request for a few values would spend more on it than on them: 7 µs against
+ * 1 µs a value. Every input is part of what it is remembered by, the wrapped bytes included. So a row that was changed misses
+ * the memory, is opened anew and fails, and the memory can never answer what opening would not.
+ */
+export class Keyring {
+  readonly #wrapping: Root;
+  readonly #roots: ReadonlyMap<string, Root>;
+  readonly #remembered = new Map<string, DataKey>();
+  readonly #rememberedMax: number;
+
+  /**
+   * @param rootKeys - at least one; the first wraps, all open
+   * @param rememberedMax - how many opened data keys to remember, about 1 KiB each; the oldest goes first
+   * @throws Error when there is none, or one has not 32 bytes
+   */
+  constructor(rootKeys: readonly Uint8Array[], rememberedMax = 4096) {
+    const roots = rootKeys.map(rootOf);
+    const [first] = roots;
+    if (first === undefined) throw new Error("A keyring needs at least one root key.");
+    this.#wrapping = first;
+    this.#roots = new Map(roots.map((root) => [root.id, root]));
+    this.#rememberedMax = rememberedMax;
+  }
+
+  /** The id of the root key that wraps: what every stored `rootId` is once a rotation is through. */
+  get rootId(): string {
+    return this.#wrapping.id;
+  }
+
+  /** Wraps a system key under the first root key. */
+  wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array): Wrapped {
+    const { id: rootId, wrapKey } = this.#wrapping;
+    return { rootId, wrapped: seal(wrapKey, wrapGeneration, systemKeyPlace({ purpose, rootId }), requireKey(key)) };
+  }
+
+  /**
+   * A system key from its row.
+   *
+   * @throws Error one sentence for whoever starts the program, when the root key is not among these or the row does
+   * not open
+   */
+  unwrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
+    const root = this.#roots.get(rootId);
+    if (root === undefined) throw new Error("The root key does not match this database.");
+    try {
+      return open(root.wrapKey, systemKeyPlace({ purpose, rootId }), wrapped);
+    } catch {
+      throw new Error(`The ${purpose} key of this database does not open: its row was changed or is damaged.`);
+    }
+  }
+
+  /** Wraps a data key under the first root key. */
+  wrapDataKey(projectId: string, generation: number, key: Uint8Array): Wrapped {
+    const { id: rootId, wrapKey } = this.#wrapping;
+    const place = dataKeyPlace({ projectId, generation, rootId });
+    return { rootId, wrapped: seal(wrapKey, wrapGeneration, place, requireKey(key)) };
+  }
+
+  /**
+   * A data key's row under the first root key, for the rotation of roots. The data key stays what it is, so no value
+   * needs to be sealed anew.
+   *
+   * @throws Fault `decryption_failed`
+   */
+  rewrapDataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): Wrapped {
+    const key = this.#unwrapDataKey(projectId, generation, rootId, wrapped);
+    try {
+      return this.wrapDataKey(projectId, generation, key);
+    } finally {
+      key.fill(0);
+    }
+  }
+
+  /**
+   * A project's data key, opened.
+   *
+   * The subkeys depend on the organization and the slug as well as on the key. The place of each value binds it to the
+   * project's id, but what a caller asks for, and is authorized for, is a slug within an organization, and the row that
+   * ties these to the id can be edited by whoever writes to the database. A project moved to another organization by
+   * SQL, or two projects whose slugs were swapped, would else hand their values to the other's keys. With this, nothing
+   * of them opens. It also means that a project changes its slug only by sealing all its values anew.
+   *
+   * @param project - its id and what the caller was authorized for; the organization's id and the slug, not the row's
+   * @throws Fault `decryption_failed` when the root key is not among these or the row does not open
+   */
+  dataKey(
+    project: { readonly id: string; readonly organizationId: string; readonly slug: string },
+    generation: number,
+    rootId: string,
+    wrapped: Uint8Array,
+  ): DataKey {
+    const { id, organizationId, slug } = project;
+    const inputs = encodeFields(id, organizationId, slug, generation, rootId, wrapped).toString("latin1");
+    const remembered = this.#remembered.get(inputs);
+    if (remembered !== undefined) return remembered;
+
+    const key = this.#unwrapDataKey(id, generation, rootId, wrapped);
+    const derived = (kind: SubkeyKind) => derive(key, `${kind} subkey`, organizationId, slug);
+    const subkeys = {
+      variable: derived("variable"),
+      account: derived("account"),
+      file: derived("file"),
+      set: derived("set"),
+    };
+    key.fill(0);
+    const dataKey: DataKey = { generation, subkey: (kind) => subkeys[kind] };
+
+    this.#remembered.set(inputs, dataKey);
+    if (this.#remembered.size > this.#rememberedMax) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    return dataKey;
+  }
+
+  #unwrapDataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): Buffer {
+    const root = this.#roots.get(rootId);
+    if (root === undefined) throw new Fault("decryption_failed", "a data key is wrapped by an unknown root key");
+    return open(root.wrapKey, dataKeyPlace({ projectId, generation, rootId }), wrapped);
+  }
+}
+
+function rootOf(rootKey: Uint8Array): Root {
+  requireKey(rootKey);
+  return { id: derive(rootKey, "root id").toString("hex", 0, 8), wrapKey: derive(rootKey, "wrap key") };
+}
+
+/**
+ * 32 bytes by HKDF-SHA-256 (RFC 5869). No salt: every key it starts from is uniformly random already. The info is the
+ * label and the context as length-prefixed fields, so no label or context can run into another.
+ */
+function derive(key: Uint8Array, label: string, ...context: readonly string[]): Buffer {
+  return Buffer.from(hkdfSync("sha256", key, "", encodeFields(`keyhole 1 ${label}`, ...context), rootKeyBytes));
+}
+
+function requireKey(key: Uint8Array): Uint8Array {
+  if (key.length !== rootKeyBytes) throw new Error("A key must have 32 bytes.");
+  return key;
+}

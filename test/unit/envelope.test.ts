@@ -1,0 +1,172 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { Fault } from "../../src/fault.ts";
+import {
+  generationOf,
+  open,
+  openInSlices,
+  overheadBytes,
+  seal,
+  sealWithChosenNonceForVectors,
+  sha256InSlices,
+  slicedBytesMin,
+} from "../../src/seal/envelope.ts";
+import { filePlace, variablePlace } from "../../src/seal/place.ts";
+
+const key = Buffer.alloc(32, 1);
+const place = Buffer.from("here");
+
+describe("seal", () => {
+  test("never uses a nonce twice", () => {
+    const nonces = new Set(
+      Array.from({ length: 10_000 }, () => seal(key, 1, place, Buffer.of()).toString("hex", 6, 18)),
+    );
+    expect(nonces.size).toBe(10_000);
+  });
+
+  test("leaves what it is given as it was", () => {
+    const given = [Buffer.alloc(32, 1), Buffer.from("here"), Buffer.from("value")] as const;
+    seal(given[0], 1, given[1], given[2]);
+    expect(given).toEqual([Buffer.alloc(32, 1), Buffer.from("here"), Buffer.from("value")]);
+  });
+
+  test.each([-1, 1.5, 2 ** 32, Number.NaN])("refuses generation %p, which 32 bits do not hold", (generation) => {
+    expect(() => seal(key, generation, place, Buffer.of())).toThrow(RangeError);
+  });
+
+  test.each([0, 16, 31, 33])("refuses a key of %p bytes", (length) => {
+    expect(() => seal(Buffer.alloc(length), 1, place, Buffer.of())).toThrow(RangeError);
+  });
+
+  test("refuses a nonce that is not 12 bytes", () => {
+    expect(() => sealWithChosenNonceForVectors(Buffer.alloc(16), key, 1, place, Buffer.of())).toThrow(RangeError);
+  });
+});
+
+describe("open", () => {
+  test("reads a sealed value wherever in a larger buffer it lies", () => {
+    const sealed = seal(key, 7, place, Buffer.from("value"));
+    const within = Buffer.concat([Buffer.alloc(3, 255), sealed, Buffer.alloc(3, 255)]).subarray(3, -3);
+    expect(open(key, place, within).toString()).toBe("value");
+    expect(generationOf(within)).toBe(7);
+    expect(open(key, place, new Uint8Array(sealed)).toString()).toBe("value");
+  });
+
+  test("fails with one Fault that tells nothing of the key, the place, the value or the reason", async () => {
+    const canary = "c4n4ry-value";
+    const sealed = seal(key, 1, Buffer.from("c4n4ry-place"), Buffer.from(canary));
+    const flipped = Buffer.from(sealed);
+    flipped.writeUInt8(flipped.readUInt8(20) ^ 1, 20);
+    const other = Buffer.alloc(32, "c4n4ry-key");
+    const attempts: readonly [key: Buffer, place: Buffer, sealed: Buffer][] = [
+      [other, Buffer.from("c4n4ry-place"), sealed],
+      [key, Buffer.from("c4n4ry-elsewhere"), sealed],
+      [key, Buffer.from("c4n4ry-place"), flipped],
+      [Buffer.alloc(5), Buffer.from("c4n4ry-place"), sealed],
+    ];
+    const faults = attempts.map((attempt) => faultOf(() => open(...attempt)));
+    for (const attempt of attempts) faults.push((await openInSlices(...attempt).catch((error) => error)) as Fault);
+    expect(new Set(faults.map((fault) => `${fault.code} ${fault.message}`)).size).toBe(1);
+    for (const fault of faults) {
+      expect(fault).toBeInstanceOf(Fault);
+      expect(fault.cause).toBeUndefined();
+      expect(Bun.inspect({ ...fault, message: fault.message })).not.toContain("c4n4ry");
+    }
+  });
+});
+
+describe("generationOf", () => {
+  test.each([
+    ["too short", Buffer.alloc(overheadBytes - 1, 1)],
+    ["of version 0", Buffer.alloc(overheadBytes)],
+    ["of suite 2", Buffer.from([1, 2, ...Buffer.alloc(32)])],
+  ])("refuses what is %s", (_, sealed) => {
+    expect(faultOf(() => generationOf(sealed)).code).toBe("decryption_failed");
+  });
+});
+
+describe("openInSlices", () => {
+  // One slice, and around each place where another begins.
+  const lengths = [0, 1, slicedBytesMin - 1, slicedBytesMin, slicedBytesMin + 1, 3 * slicedBytesMin + 5];
+
+  test.each(lengths)("opens %p bytes to what was sealed", async (length) => {
+    const plaintext = Buffer.alloc(length, "0123456789abc");
+    const opened = await openInSlices(key, place, seal(key, 1, place, plaintext));
+    expect(opened.equals(plaintext)).toBe(true);
+  });
+
+  test.each(lengths)("hashes %p bytes as at once", async (length) => {
+    const bytes = Buffer.alloc(length, "0123456789abc");
+    expect(await sha256InSlices(bytes)).toBe(createHash("sha256").update(bytes).digest("hex"));
+  });
+
+  test("finds a bit flipped in any slice, and in the tag", async () => {
+    const sealed = seal(key, 1, place, Buffer.alloc(3 * slicedBytesMin));
+    for (const at of [0, 17, 18, slicedBytesMin + 18, 2 * slicedBytesMin + 18, sealed.length - 17, sealed.length - 1]) {
+      const flipped = Buffer.from(sealed);
+      flipped.writeUInt8(flipped.readUInt8(at) ^ 0x80, at);
+      await expect(openInSlices(key, place, flipped)).rejects.toMatchObject({ code: "decryption_failed" });
+    }
+  });
+
+  test("lets others take a turn while it works", async () => {
+    const turns: string[] = [];
+    const work = openInSlices(key, place, seal(key, 1, place, Buffer.alloc(8 * slicedBytesMin))).then(() =>
+      turns.push("opened"),
+    );
+    const others = (async () => {
+      for (let turn = 0; turn < 4; turn++) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        turns.push("other");
+      }
+    })();
+    await Promise.all([work, others]);
+    expect(turns).toEqual(["other", "other", "other", "other", "opened"]);
+  });
+});
+
+describe("places", () => {
+  const variable = { projectId: "p", environment: "production", variableId: "v", version: 1, name: "A" };
+  const file = {
+    projectId: "p",
+    fileId: "f",
+    version: 1,
+    environments: 7,
+    path: "a/b",
+    mode: "0600",
+    size: 1,
+    sha256: "ab".repeat(32),
+    name: "b",
+    contentType: "text/plain",
+  };
+
+  test.each([-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])("have no encoding for version %p", (version) => {
+    expect(faultOf(() => variablePlace({ ...variable, version })).code).toBe("decryption_failed");
+  });
+
+  // In UTF-8 both halves become U+FFFD: two names would have one place.
+  test.each(["\ud83d", "\udd11", "a\ud83d\ud83d\udd11"])("have no encoding for half a surrogate pair", (name) => {
+    expect(faultOf(() => variablePlace({ ...variable, name })).code).toBe("decryption_failed");
+  });
+
+  test.each([
+    ["upper case", "AB".repeat(32)],
+    ["63 digits", "a".repeat(63)],
+    ["65 digits", "a".repeat(65)],
+    ["a letter that is no digit", "g".repeat(64)],
+    ["a line end behind", `${"a".repeat(64)}\n`],
+    ["nothing", ""],
+  ])("have no encoding for a SHA-256 of %s", (_, sha256) => {
+    expect(faultOf(() => filePlace({ ...file, sha256 })).code).toBe("decryption_failed");
+  });
+});
+
+function faultOf(act: () => unknown): Fault {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}

@@ -1,0 +1,243 @@
+import { describe, expect, test } from "bun:test";
+import { Keyring, newKey, parseRootKeys, type SubkeyKind } from "../../src/seal/keyring.ts";
+
+const project = { id: "prj-1", organizationId: "org-1", slug: "web" };
+const kinds: readonly SubkeyKind[] = ["variable", "account", "file", "set"];
+const failed = expect.objectContaining({ code: "decryption_failed" });
+
+describe("data keys", () => {
+  const keyring = new Keyring([newKey()]);
+  const { rootId, wrapped } = keyring.wrapDataKey(project.id, 3, newKey());
+
+  test("give every kind a subkey of its own, of 32 bytes", () => {
+    const dataKey = keyring.dataKey(project, 3, rootId, wrapped);
+    const subkeys = kinds.map((kind) => Buffer.from(dataKey.subkey(kind)));
+    expect(dataKey.generation).toBe(3);
+    expect(subkeys.map((subkey) => subkey.length)).toEqual([32, 32, 32, 32]);
+    expect(new Set(subkeys.map((subkey) => subkey.toString("hex"))).size).toBe(4);
+  });
+
+  test("give the same subkeys in another process with the same root key", () => {
+    const root = newKey();
+    const stored = new Keyring([root]).wrapDataKey(project.id, 1, newKey());
+    const [one, other] = [new Keyring([root]), new Keyring([Buffer.from(root)])].map((each) =>
+      each.dataKey(project, 1, stored.rootId, stored.wrapped),
+    );
+    expect(kinds.map((kind) => one?.subkey(kind))).toEqual(kinds.map((kind) => other?.subkey(kind) as Uint8Array));
+  });
+
+  // Where a row was moved by SQL: the wrapped key opens, for its place names only the project's id, but nothing else.
+  test.each([
+    ["the organization", { ...project, organizationId: "org-2" }],
+    ["the slug", { ...project, slug: "api" }],
+    ["a letter between the two", { ...project, organizationId: "org-1w", slug: "eb" }],
+  ])("give other subkeys when %s changes", (_, moved) => {
+    const [here, there] = [project, moved].map((each) => keyring.dataKey(each, 3, rootId, wrapped));
+    for (const kind of kinds) expect(here?.subkey(kind)).not.toEqual(there?.subkey(kind) as Uint8Array);
+  });
+
+  test.each([
+    ["another project", { ...project, id: "prj-2" }, 3, rootId],
+    ["another generation", project, 4, rootId],
+    ["an unknown root key", project, 3, "0000000000000000"],
+    ["a generation that no row can have", project, -1, rootId],
+  ])("do not open for %s", (_, where, generation, root) => {
+    expect(() => keyring.dataKey(where, generation, root, wrapped)).toThrow(failed);
+  });
+
+  test("do not open with another root key", () => {
+    expect(() => new Keyring([newKey()]).dataKey(project, 3, rootId, wrapped)).toThrow(failed);
+  });
+});
+
+describe("the memory of opened data keys", () => {
+  test("answers what was opened before, and opens anew when any input differs", () => {
+    const [one, two] = [newKey(), newKey()];
+    const keyring = new Keyring([one, two]);
+    const { rootId, wrapped } = keyring.wrapDataKey(project.id, 1, newKey());
+    const opened = keyring.dataKey(project, 1, rootId, wrapped);
+    expect(keyring.dataKey({ ...project }, 1, rootId, Buffer.from(wrapped))).toBe(opened);
+    expect(keyring.dataKey({ ...project, organizationId: "org-2" }, 1, rootId, wrapped)).not.toBe(opened);
+    expect(keyring.dataKey({ ...project, slug: "api" }, 1, rootId, wrapped)).not.toBe(opened);
+    expect(() => keyring.dataKey({ ...project, id: "prj-2" }, 1, rootId, wrapped)).toThrow(failed);
+    expect(() => keyring.dataKey(project, 2, rootId, wrapped)).toThrow(failed);
+    expect(() => keyring.dataKey(project, 1, new Keyring([two]).rootId, wrapped)).toThrow(failed);
+  });
+
+  test("never hides a change of the wrapped bytes: every flipped bit is noticed after the row was opened", () => {
+    const keyring = new Keyring([newKey()]);
+    const { rootId, wrapped } = keyring.wrapDataKey(project.id, 1, newKey());
+    keyring.dataKey(project, 1, rootId, wrapped);
+    for (let bit = 0; bit < wrapped.length * 8; bit++) {
+      const flipped = Buffer.from(wrapped);
+      flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      expect(() => keyring.dataKey(project, 1, rootId, flipped)).toThrow(failed);
+    }
+  });
+
+  test("does not remember what did not open", () => {
+    const keyring = new Keyring([newKey()]);
+    const { rootId, wrapped } = keyring.wrapDataKey(project.id, 1, newKey());
+    for (let time = 0; time < 2; time++) expect(() => keyring.dataKey(project, 2, rootId, wrapped)).toThrow(failed);
+  });
+
+  test("is bounded: the oldest goes first, and opens again when asked for", () => {
+    const keyring = new Keyring([newKey()], 2);
+    const rows = [1, 2, 3].map((generation) => keyring.wrapDataKey(project.id, generation, newKey()));
+    const ask = (generation: number) => {
+      const row = rows[generation - 1] as (typeof rows)[number];
+      return keyring.dataKey(project, generation, row.rootId, row.wrapped);
+    };
+    const [first, second] = [ask(1), ask(2)];
+    expect([ask(1), ask(2)]).toEqual([first, second]);
+    expect(ask(1)).toBe(first);
+    const third = ask(3);
+    expect(ask(2)).toBe(second);
+    expect(ask(3)).toBe(third);
+    const again = ask(1);
+    expect(again).not.toBe(first);
+    expect(again.subkey("file")).toEqual(first.subkey("file"));
+  });
+});
+
+describe("rotation of root keys", () => {
+  const [oldRoot, newRoot] = [newKey(), newKey()];
+  const before = new Keyring([oldRoot]);
+  const during = new Keyring([newRoot, oldRoot]);
+  const after = new Keyring([newRoot]);
+
+  test("the first root key wraps, all open", () => {
+    const { rootId, wrapped } = before.wrapDataKey(project.id, 1, newKey());
+    expect(during.dataKey(project, 1, rootId, wrapped).generation).toBe(1);
+    expect(during.rootId).toBe(after.rootId);
+    expect(during.wrapDataKey(project.id, 1, newKey()).rootId).toBe(after.rootId);
+    expect(during.wrapSystemKey("audit", newKey()).rootId).toBe(after.rootId);
+  });
+
+  test("a rewrapped data key opens without the old root key, to the same subkeys", () => {
+    const old = before.wrapDataKey(project.id, 1, newKey());
+    const rewrapped = during.rewrapDataKey(project.id, 1, old.rootId, old.wrapped);
+    expect(after.dataKey(project, 1, rewrapped.rootId, rewrapped.wrapped).subkey("variable")).toEqual(
+      before.dataKey(project, 1, old.rootId, old.wrapped).subkey("variable"),
+    );
+    expect(() => after.rewrapDataKey(project.id, 1, old.rootId, old.wrapped)).toThrow(failed);
+    expect(() => during.rewrapDataKey("prj-2", 1, old.rootId, old.wrapped)).toThrow(failed);
+  });
+});
+
+describe("system keys", () => {
+  const root = newKey();
+  const keyring = new Keyring([root]);
+
+  test.each(["pepper", "grant", "audit"] as const)("the %s key unwraps to what was wrapped", (purpose) => {
+    const key = newKey();
+    const { rootId, wrapped } = keyring.wrapSystemKey(purpose, key);
+    expect(keyring.unwrapSystemKey(purpose, rootId, wrapped)).toEqual(Buffer.from(key));
+  });
+
+  test("with a root key that does not match the database, one sentence says so", () => {
+    const { rootId, wrapped } = keyring.wrapSystemKey("pepper", newKey());
+    const act = () => new Keyring([newKey()]).unwrapSystemKey("pepper", rootId, wrapped);
+    expect(act).toThrow(new Error("The root key does not match this database."));
+  });
+
+  test("the row of one purpose does not open as another's, nor does a changed one", () => {
+    const { rootId, wrapped } = keyring.wrapSystemKey("pepper", newKey());
+    expect(() => keyring.unwrapSystemKey("grant", rootId, wrapped)).toThrow("The grant key of this database");
+    const flipped = Buffer.from(wrapped);
+    flipped.writeUInt8(flipped.readUInt8(40) ^ 1, 40);
+    expect(() => keyring.unwrapSystemKey("pepper", rootId, flipped)).toThrow("The pepper key of this database");
+  });
+
+  test("a data key's row does not open as a system key's", () => {
+    const { rootId, wrapped } = keyring.wrapDataKey("pepper", 1, newKey());
+    expect(() => keyring.unwrapSystemKey("pepper", rootId, wrapped)).toThrow("does not open");
+  });
+});
+
+describe("a keyring", () => {
+  test("needs a root key, of 32 bytes, and wraps only keys of 32 bytes", () => {
+    expect(() => new Keyring([])).toThrow("at least one root key");
+    expect(() => new Keyring([new Uint8Array(31)])).toThrow("32 bytes");
+    expect(() => new Keyring([newKey()]).wrapDataKey("p", 1, new Uint8Array(16))).toThrow("32 bytes");
+    expect(() => new Keyring([newKey()]).wrapSystemKey("audit", new Uint8Array(33))).toThrow("32 bytes");
+  });
+
+  test("still works when its root keys are zeroed", () => {
+    const root = newKey();
+    const stored = new Keyring([Buffer.from(root)]).wrapDataKey("p", 1, newKey());
+    const keyring = new Keyring([root]);
+    root.fill(0);
+    expect(keyring.dataKey({ ...project, id: "p" }, 1, stored.rootId, stored.wrapped).generation).toBe(1);
+  });
+
+  test("prints no key, and neither does a data key", () => {
+    const root = Buffer.alloc(32, "c4n4ry");
+    const keyring = new Keyring([root]);
+    const { rootId, wrapped } = keyring.wrapDataKey(project.id, 1, Buffer.alloc(32, "d4t4"));
+    const dataKey = keyring.dataKey(project, 1, rootId, wrapped);
+    const printed = [Bun.inspect({ keyring, dataKey }, { depth: 9 }), JSON.stringify({ keyring, dataKey })].join("\n");
+    const secrets = [root, ...kinds.map((kind) => Buffer.from(dataKey.subkey(kind)))];
+    for (const secret of secrets) {
+      for (const shown of [secret.toString("hex"), secret.toString("base64"), secret.join(", "), secret.join(",")]) {
+        expect(printed).not.toContain(shown);
+      }
+    }
+    expect(JSON.parse(JSON.stringify({ keyring, dataKey }))).toEqual({ keyring: {}, dataKey: { generation: 1 } });
+  });
+
+  test("two new keys are never the same, and have 32 bytes", () => {
+    const [one, two] = [newKey(), newKey()];
+    expect([one.length, two.length]).toEqual([32, 32]);
+    expect(one).not.toEqual(two);
+  });
+});
+
+describe("parseRootKeys", () => {
+  const [a, b] = [Buffer.alloc(32, 0xfb), Buffer.alloc(32, 2)];
+  const [spelledA, spelledB] = [a.toString("base64"), b.toString("base64")];
+
+  test.each([
+    ["one", spelledA, [a]],
+    ["one and a line end, as `echo` leaves it", `${spelledA}\n`, [a]],
+    ["two with a comma, in their order", `${spelledB},${spelledA}`, [b, a]],
+    ["two lines", `${spelledA}\n${spelledB}\n`, [a, b]],
+    ["two lines as Windows ends them", `${spelledA}\r\n${spelledB}\r\n`, [a, b]],
+    ["blank lines", `\n${spelledA}\n\n${spelledB}`, [a, b]],
+  ])("reads %s", (_, text, keys) => {
+    expect(parseRootKeys(text)).toEqual(keys);
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["line ends only", "\n\r\n"],
+    ["a comma only", ","],
+    ["no key before the comma, as an unset variable leaves it", `,${spelledA}`],
+    ["no key after the comma", `${spelledA},`],
+    ["a space before", ` ${spelledA}`],
+    ["a space after", `${spelledA} `],
+    ["a space after the comma", `${spelledA}, ${spelledB}`],
+    ["a semicolon", `${spelledA};${spelledB}`],
+    ["base64url", spelledA.replaceAll("+", "-").replaceAll("/", "_")],
+    ["no padding", spelledA.slice(0, -1)],
+    ["padding twice", `${spelledA}=`],
+    ["31 bytes", Buffer.alloc(31, 1).toString("base64")],
+    ["33 bytes", Buffer.alloc(33, 1).toString("base64")],
+    ["16 bytes", Buffer.alloc(16, 1).toString("base64")],
+    ["hex", a.toString("hex")],
+    // "A" and "B" differ here only in bits that 32 bytes leave over: a second spelling of one key.
+    ["bits left over that are not zero", `${Buffer.alloc(32).toString("base64").slice(0, -2)}B=`],
+    ["a line end within", `${spelledA.slice(0, 20)}\n${spelledA.slice(20)}`],
+    ["quotes around", `"${spelledA}"`],
+    ["one good, one bad", `${spelledA},${spelledB.slice(1)}`],
+  ])("refuses %s in one sentence that holds none of it", (_, text) => {
+    let message = "";
+    try {
+      parseRootKeys(text);
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toMatch(/^[A-Z][^.]*root key[^.]*\.$/i);
+    for (const part of text.match(/[\w+/-]{8,}/g) ?? []) expect(message).not.toContain(part.slice(0, 8));
+  });
+});
