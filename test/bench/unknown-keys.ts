@@ -1,0 +1,82 @@
+/**
+ * Presents ten million distinct keys, well formed and unknown, to the limiter of unrecognized keys as a request does
+ * (checksum, peek, take), and fails if the process grows by 64 MiB or more:
+ *
+ *     bun test/bench/unknown-keys.ts [--count 10000000]
+ */
+import { parseArgs } from "node:util";
+import { isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
+import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+
+const growthMibMax = 64;
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const { values } = parseArgs({ options: { count: { type: "string", default: "10000000" } } });
+const count = Number(values.count);
+if (!Number.isSafeInteger(count) || count < 1) {
+  console.error("--count must be a whole number of keys");
+  process.exit(2);
+}
+
+const rssMib = () => process.memoryUsage.rss() / 2 ** 20;
+const nowUs = () => Math.floor(Bun.nanoseconds() / 1000);
+const nextKey = keys();
+
+const beforeMib = rssMib();
+console.log(`before     ${beforeMib.toFixed(1)} MiB`);
+const limiter = new UnrecognizedLimiter();
+const repeated = nextKey();
+let peakMib = beforeMib;
+let malformed = 0;
+let refused = 0;
+const beganAtUs = nowUs();
+for (let i = 1; i <= count; i++) {
+  const key = nextKey();
+  if (!isWellFormedKey(key)) malformed++;
+  if (!limiter.peek(key, nowUs()).allowed || !limiter.take(key, nowUs()).allowed) refused++;
+  if (i % 65_536 === 0) peakMib = Math.max(peakMib, rssMib());
+  if (i % Math.ceil(count / 10) === 0) console.log(`${String(i).padStart(9)}  ${rssMib().toFixed(1)} MiB`);
+}
+const tookS = (nowUs() - beganAtUs) / 1_000_000;
+const afterMib = rssMib();
+peakMib = Math.max(peakMib, afterMib);
+const growthMib = peakMib - beforeMib;
+
+// The table still does its work at the end of the flood: one key, presented eleven times.
+const passed = Array.from({ length: 11 }, () => limiter.take(repeated, beganAtUs + 3_600_000_000)).filter(
+  (decision) => decision.allowed,
+).length;
+
+console.log(
+  `after      ${afterMib.toFixed(1)} MiB, at most ${peakMib.toFixed(1)} MiB, growth ${growthMib.toFixed(1)} MiB`,
+);
+console.log(`limiter    ${(limiter.bytes / 2 ** 20).toFixed(1)} MiB, ${refused} of ${count} distinct keys refused`);
+console.log(`rate       ${Math.round(count / tookS)} keys/s, ${tookS.toFixed(1)} s, making the keys included`);
+
+if (growthMib >= growthMibMax) {
+  fail(`The process grew by ${growthMib.toFixed(1)} MiB, and ${growthMibMax} MiB is too much.`);
+}
+if (malformed > 0) fail(`${malformed} keys were not well formed: this has measured something else.`);
+if (refused > 0) fail(`${refused} keys were refused that had never been presented before.`);
+if (passed !== 10) fail(`One key presented 11 times passed ${passed} times instead of 10.`);
+
+function fail(sentence: string): never {
+  console.error(sentence);
+  process.exit(1);
+}
+
+/** Keys as they are minted, but for the last eight of their random digits, which count: minting takes far longer. */
+function keys(): () => string {
+  const text = Buffer.from(mintKey());
+  const checked = text.subarray(0, 46);
+  const write = (number: number, from: number, to: number) => {
+    for (let at = to - 1, rest = number; at >= from; at--, rest = Math.floor(rest / 62)) {
+      text[at] = digits.charCodeAt(rest % 62);
+    }
+  };
+  let next = 0;
+  return () => {
+    write(next++, 38, 46);
+    write(Bun.hash.crc32(checked), 46, 52);
+    return text.toString("latin1");
+  };
+}

@@ -1,0 +1,249 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type BucketName, type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../../src/limit/bucket.ts";
+import { ByteBudget } from "../../src/limit/budget.ts";
+import { Limiter } from "../../src/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+
+const anyPolicy: fc.Arbitrary<Policy> = fc.oneof(
+  fc.constantFrom(...Object.values(policies)),
+  fc.record({
+    name: fc.constant("any"),
+    capacity: fc.integer({ min: 1, max: 2000 }),
+    intervalUs: fc.integer({ min: 1, max: 100_000_000 }),
+  }),
+);
+
+/** A policy of small capacity, and pauses that are mostly short beside its interval, so that its limit is met. */
+const anyCalls = anyPolicy.chain((policy) =>
+  fc.record({
+    policy: fc.constant({ ...policy, capacity: 1 + (policy.capacity % 12) }),
+    startUs: fc.integer({ min: 0, max: 2 ** 50 }),
+    pausesUs: fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant(0) },
+        { weight: 3, arbitrary: fc.integer({ min: 0, max: policy.intervalUs }) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: policy.intervalUs * 20 }) },
+      ),
+      { minLength: 40, maxLength: 150 },
+    ),
+  }),
+);
+
+describe("a bucket", () => {
+  test("refuses exactly: refused at retryAfterUs - 1, allowed at retryAfterUs", () => {
+    let refusals = 0;
+    fc.assert(
+      fc.property(anyCalls, ({ policy, startUs, pausesUs }) => {
+        let fullAtUs: number | undefined;
+        let nowUs = startUs;
+        for (const pauseUs of pausesUs) {
+          nowUs += pauseUs;
+          const decision = take(fullAtUs, policy, nowUs);
+          if (decision.allowed) {
+            fullAtUs = decision.fullAtUs;
+            continue;
+          }
+          refusals++;
+          expect(take(fullAtUs, policy, nowUs + decision.retryAfterUs - 1).allowed).toBe(false);
+          expect(take(fullAtUs, policy, nowUs + decision.retryAfterUs).allowed).toBe(true);
+          expect(take(fullAtUs, policy, nowUs + retryAfterS(decision.retryAfterUs) * 1_000_000).allowed).toBe(true);
+        }
+      }),
+    );
+    expect(refusals).toBeGreaterThan(300); // else this has shown nothing
+  });
+
+  test("agrees with a bucket that counts its tokens", () => {
+    fc.assert(
+      fc.property(anyCalls, ({ policy, startUs, pausesUs }) => {
+        const fullUs = policy.capacity * policy.intervalUs;
+        let creditUs = fullUs; // a token is intervalUs of it
+        let fullAtUs: number | undefined;
+        let nowUs = startUs;
+        for (const pauseUs of pausesUs) {
+          nowUs += pauseUs;
+          creditUs = Math.min(fullUs, creditUs + pauseUs);
+          const decision = take(fullAtUs, policy, nowUs);
+          expect(decision.allowed).toBe(creditUs >= policy.intervalUs);
+          if (!decision.allowed) continue;
+          creditUs -= policy.intervalUs;
+          fullAtUs = decision.fullAtUs;
+          expect(decision.remaining).toBe(Math.floor(creditUs / policy.intervalUs));
+          expect(decision.fullAtUs).toBe(nowUs + fullUs - creditUs);
+        }
+      }),
+    );
+  });
+
+  test("allows within any stretch of time at most its capacity and what that time earns", () => {
+    fc.assert(
+      fc.property(anyCalls, ({ policy, startUs, pausesUs }) => {
+        const allowedAtUs: number[] = [];
+        let fullAtUs: number | undefined;
+        let nowUs = startUs;
+        for (const pauseUs of pausesUs) {
+          nowUs += pauseUs;
+          const decision = take(fullAtUs, policy, nowUs);
+          if (!decision.allowed) continue;
+          fullAtUs = decision.fullAtUs;
+          allowedAtUs.push(nowUs);
+        }
+        for (const [from, fromUs] of allowedAtUs.entries()) {
+          for (let to = from; to < allowedAtUs.length; to++) {
+            const stretchUs = (allowedAtUs[to] as number) - fromUs;
+            expect(to - from + 1).toBeLessThanOrEqual(policy.capacity + Math.floor(stretchUs / policy.intervalUs));
+          }
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("earns nothing from a clock that steps back and forth below a moment already seen", () => {
+    fc.assert(
+      fc.property(anyPolicy, fc.array(fc.nat(1000), { maxLength: 50 }), (policy, stepsUs) => {
+        const topUs = 1_000_000_000;
+        let fullAtUs: number | undefined;
+        for (let left = policy.capacity; left > 0; left--) {
+          const decision = take(fullAtUs, policy, topUs);
+          if (!decision.allowed) throw new Error("a full bucket refused");
+          fullAtUs = decision.fullAtUs;
+        }
+        for (const stepUs of stepsUs) expect(take(fullAtUs, policy, topUs - stepUs).allowed).toBe(false);
+        expect(take(fullAtUs, policy, topUs + policy.intervalUs).allowed).toBe(true);
+      }),
+    );
+  });
+
+  test("announces itself in structured fields whose numbers are whole and true", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...Object.values(policies)),
+        fc.nat(1200),
+        fc.nat(3_000_000),
+        (policy, calls, nowUs) => {
+          let fullAtUs: number | undefined;
+          for (let i = 0; i < calls; i++) {
+            const decision = take(fullAtUs, policy, nowUs);
+            if (decision.allowed) fullAtUs = decision.fullAtUs;
+          }
+          const decision = take(fullAtUs, policy, nowUs);
+          const fields = rateLimitHeaders(policy, decision, nowUs);
+          expect(fields["RateLimit-Policy"]).toMatch(/^"[a-z-]+";q=[1-9]\d*;w=[1-9]\d*$/);
+          const [, name, r, t] = /^"([a-z-]+)";r=(\d+);t=([1-9]\d*)$/.exec(fields.RateLimit) ?? [];
+          expect(name).toBe(policy.name);
+          expect(Number(r)).toBe(Math.max(0, policy.capacity - calls - 1));
+          const thenUs = nowUs + Number(t) * 1_000_000;
+          const then = take(decision.allowed ? decision.fullAtUs : fullAtUs, policy, thenUs);
+          expect(then).toMatchObject({ allowed: true, ...(decision.allowed && { remaining: policy.capacity - 1 }) });
+        },
+      ),
+    );
+  });
+});
+
+describe("limiters", () => {
+  test("forget nothing that can be noticed: the same answers as buckets that are never forgotten", () => {
+    const anyStep = fc.record({
+      keyId: fc.constantFrom("a", "b", "c"),
+      bucket: fc.constantFrom<BucketName>("metadata", "value", "content"),
+      pauseUs: fc.oneof(fc.constant(0), fc.nat(3_000_000), fc.nat(100_000_000)),
+      calls: fc.integer({ min: 1, max: 130 }),
+      sweeps: fc.constantFrom(0, 1, 384),
+    });
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
+        const limiter = new Limiter();
+        const model = new Map<string, number>();
+        let nowUs = 0;
+        for (const { keyId, bucket, pauseUs, calls, sweeps } of steps) {
+          nowUs += pauseUs;
+          for (let i = 0; i < sweeps; i++) limiter.sweep(nowUs);
+          for (let i = 0; i < calls; i++) {
+            const expected = take(model.get(`${keyId} ${bucket}`), policies[bucket], nowUs);
+            if (expected.allowed) model.set(`${keyId} ${bucket}`, expected.fullAtUs);
+            expect(limiter.take(keyId, bucket, nowUs)).toEqual(expected);
+          }
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("of unrecognized keys agree with a map that grows, as long as the table has room", () => {
+    const anyStep = fc.record({
+      presented: fc.oneof(fc.constantFrom("kh_a", "kh_b", ""), fc.string({ unit: "binary-ascii", maxLength: 60 })),
+      pauseUs: fc.oneof(fc.constant(0), fc.nat(3_000_000), fc.nat(100_000_000)),
+      calls: fc.integer({ min: 1, max: 13 }),
+    });
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 32, maxLength: 32 }),
+        fc.array(anyStep, { maxLength: 40 }),
+        (secret, steps) => {
+          const limiter = new UnrecognizedLimiter(secret, 2 ** 10);
+          const model = new Map<string, number>();
+          let nowUs = 0;
+          for (const { presented, pauseUs, calls } of steps) {
+            nowUs += pauseUs;
+            for (let i = 0; i < calls; i++) {
+              const expected = take(model.get(presented), policies.unrecognized, nowUs);
+              if (expected.allowed) model.set(presented, expected.fullAtUs);
+              expect(limiter.peek(presented, nowUs)).toEqual(expected);
+              expect(limiter.take(presented, nowUs)).toEqual(expected);
+            }
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("a byte budget", () => {
+  const bytesMax = 100;
+  type Step =
+    | { readonly do: "ask"; readonly bytes: number }
+    | { readonly do: "release" | "abort"; readonly pick: number };
+  const anyStep: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ do: fc.constant("ask" as const), bytes: fc.nat(bytesMax) }),
+    fc.record({ do: fc.constantFrom("release" as const, "abort" as const), pick: fc.nat(1000) }),
+  );
+
+  test("is never exceeded, grants in the order of asking, and leaves nobody waiting who fits", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
+        const budget = new ByteBudget(bytesMax);
+        const granted: { id: number; bytes: number; release: () => void }[] = [];
+        let waiting: { id: number; bytes: number; controller: AbortController }[] = [];
+        const order: number[] = [];
+        const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+        for (const [id, step] of steps.entries()) {
+          if (step.do === "ask") {
+            const asked = { id, bytes: step.bytes, controller: new AbortController() };
+            waiting.push(asked);
+            const leave = () => {
+              waiting = waiting.filter((other) => other !== asked);
+            };
+            budget.acquire(step.bytes, asked.controller.signal).then((release) => {
+              order.push(id);
+              leave();
+              granted.push({ id, bytes: step.bytes, release });
+            }, leave);
+          } else if (step.do === "release") {
+            granted.splice(step.pick % Math.max(1, granted.length), 1)[0]?.release();
+          } else {
+            waiting[step.pick % Math.max(1, waiting.length)]?.controller.abort();
+          }
+          await settled();
+          const held = granted.reduce((sum, { bytes }) => sum + bytes, 0);
+          expect(order).toEqual(order.toSorted((a, b) => a - b));
+          expect(budget.bytesTaken).toBe(held);
+          expect(held).toBeLessThanOrEqual(bytesMax);
+          const head = waiting[0];
+          if (head) expect(held + head.bytes).toBeGreaterThan(bytesMax);
+        }
+      }),
+    );
+  });
+});

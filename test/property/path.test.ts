@@ -1,0 +1,138 @@
+import { describe, expect, test } from "bun:test";
+import { posix, win32 } from "node:path";
+import fc from "fast-check";
+import { pathProblem, pathSetProblem } from "../../src/path.ts";
+
+/** Parts that are mostly good, and the ingredients of bad ones. */
+const anyPart = fc.oneof(
+  { weight: 6, arbitrary: fc.string({ unit: fc.constantFrom(..."abcAB019-_.$~é"), minLength: 1, maxLength: 8 }) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .array(fc.constantFrom(..."\\.. a¹ßIı\u200b\u202e", "..", "C:", "con", "nul", "com1", ".git", "~1"), {
+        minLength: 1,
+        maxLength: 4,
+      })
+      .map((pieces) => pieces.join("")),
+  },
+  { weight: 2, arbitrary: fc.string({ unit: "grapheme", maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 6 }) },
+);
+const anyPath = fc.oneof(
+  { weight: 4, arbitrary: fc.array(anyPart, { minLength: 1, maxLength: 5 }).map((parts) => parts.join("/")) },
+  { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 30 }) },
+  { weight: 1, arbitrary: fc.string({ maxLength: 30 }) },
+);
+const acceptedPath = anyPath.filter((path) => pathProblem(path) === undefined);
+
+describe("an accepted path", () => {
+  test("stays inside the root, part by part, on POSIX and on Windows", () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyPath, (path) => {
+        if (pathProblem(path) !== undefined) return;
+        accepted++;
+        const parts = path.split("/");
+        expect(posix.resolve("/srv/app", path)).toBe(["/srv/app", ...parts].join("/"));
+        expect(win32.resolve("C:\\srv\\app", path)).toBe(["C:\\srv\\app", ...parts].join("\\"));
+        expect(posix.relative("/srv/app", posix.join("/srv/app", path))).toBe(path);
+        expect(win32.relative("C:\\srv\\app", win32.join("C:\\srv\\app", path))).toBe(parts.join("\\"));
+        expect(win32.parse(path).root).toBe("");
+      }),
+      { numRuns: 5000 },
+    );
+    expect(accepted).toBeGreaterThan(500); // else this has shown nothing
+  });
+
+  test("is what Windows makes of it: dropping trailing dots and spaces changes no part", () => {
+    fc.assert(
+      fc.property(acceptedPath, (path) => {
+        for (const part of path.split("/")) expect(part.replace(/[. ]+$/, "")).toBe(part);
+      }),
+    );
+  });
+
+  test("is refused as soon as one bad thing is put into it", () => {
+    const bad = [...'\\:*?"<>|\0\n\x7f\u009f\u202a\u200b\u00ad', "\ud800"];
+    fc.assert(
+      fc.property(acceptedPath, fc.constantFrom(...bad), fc.nat(), (path, character, at) => {
+        const characters = [...path];
+        characters.splice(at % (characters.length + 1), 0, character);
+        expect(pathProblem(characters.join(""))).toBeString();
+      }),
+    );
+    const badParts = [
+      "",
+      ".",
+      "..",
+      ".GiT",
+      "git~1",
+      "NUL",
+      "nul.txt",
+      "com1",
+      "LPT³.a",
+      "x.",
+      "x ",
+      " x",
+      "x".repeat(256),
+    ];
+    fc.assert(
+      fc.property(acceptedPath, fc.constantFrom(...badParts), fc.nat(), (path, part, at) => {
+        const parts = path.split("/");
+        parts.splice(at % (parts.length + 1), 0, part);
+        expect(pathProblem(parts.join("/"))).toBeString();
+      }),
+    );
+  });
+});
+
+test("a problem is a clause of printable text, whatever the path, and never a throw", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(anyPath, fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) })),
+      (path) => {
+        const problem = pathProblem(path);
+        if (problem !== undefined) expect(problem).toMatch(/^(?:is|has) [ -~¹²³]+$/);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
+
+describe("a set of paths", () => {
+  const anyTree = fc.array(
+    fc
+      .array(fc.constantFrom("a", "A", "b", "ß", "SS", "a b", "a-", "c.d"), { minLength: 1, maxLength: 3 })
+      .map((parts) => parts.join("/")),
+    { maxLength: 8 },
+  );
+  const fold = (text: string) => text.toUpperCase(); // enough for the letters above
+  const clash = (a: string, b: string) => a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
+
+  test("has a problem exactly if two of its paths clash, and the two it names do", () => {
+    let clean = 0;
+    fc.assert(
+      fc.property(anyTree, (paths) => {
+        const clashing = paths.some((a, i) => paths.some((b, j) => i < j && clash(fold(a), fold(b))));
+        const problem = pathSetProblem(paths);
+        expect(problem !== undefined).toBe(clashing);
+        if (problem === undefined) return void clean++;
+        const named = [...problem.matchAll(/'([^']+)'/g)].map((match) => match[1] as string);
+        expect(paths).toEqual(expect.arrayContaining(named));
+        expect(clash(fold(named[0] as string), fold(named.at(-1) as string))).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(clean).toBeGreaterThan(100);
+  });
+
+  test("does not let case tell two files apart", () => {
+    fc.assert(
+      fc.property(acceptedPath, (path) => {
+        for (const other of [path.toUpperCase(), path.toLowerCase()]) {
+          expect(pathSetProblem([path, other.normalize("NFC")])).toBeString();
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { Limiter } from "../../src/limit/limiter.ts";
+
+/** One entry for each of the 128 shards of each of the three kinds. */
+const oneEntryPerShard = 128 * 3;
+
+/** Empties a bucket and returns how many calls passed. */
+function drain(limiter: Limiter, keyId: string, bucket: "metadata" | "value" | "content", nowUs: number): number {
+  let passed = 0;
+  while (limiter.take(keyId, bucket, nowUs).allowed) passed++;
+  return passed;
+}
+
+describe("buckets", () => {
+  test("are one per key and kind: draining one leaves the others full", () => {
+    const limiter = new Limiter();
+    expect(drain(limiter, "k1", "value", 0)).toBe(30);
+    expect(drain(limiter, "k1", "metadata", 0)).toBe(120);
+    expect(drain(limiter, "k1", "content", 0)).toBe(1000);
+    expect(drain(limiter, "k2", "value", 0)).toBe(30);
+    expect(limiter.take("k1", "value", 0)).toEqual({ allowed: false, retryAfterUs: 2_000_000 });
+  });
+
+  test("are forgotten when full again, and not before, by one round of sweeps", () => {
+    const limiter = new Limiter();
+    for (let i = 0; i < 1000; i++) limiter.take(`k${i}`, "value", 0);
+    for (let i = 0; i < 1000; i++) limiter.take(`m${i}`, "metadata", 0);
+    for (let i = 0; i < 1000; i++) limiter.take(`c${i}`, "content", 0);
+    const round = (nowUs: number) => {
+      for (let shard = 0; shard < oneEntryPerShard; shard++) limiter.sweep(nowUs);
+      return limiter.size;
+    };
+    expect(round(499_999)).toBe(3000);
+    expect(round(500_000)).toBe(2000);
+    expect(round(1_000_000)).toBe(1000);
+    expect(round(1_999_999)).toBe(1000);
+    expect(round(2_000_000)).toBe(0);
+  });
+
+  test("of keys that call once do not pile up: calls sweep as they go", () => {
+    const limiter = new Limiter();
+    let largest = 0;
+    for (let i = 0; i < 200_000; i++) {
+      limiter.take(`k${i}`, "metadata", i * 1_000); // 500 are not full at any time
+      largest = Math.max(largest, i % 1000 === 0 ? limiter.size : 0);
+    }
+    // A round of sweeps is 384 × 64 calls, and a shard waits at most that long for its turn.
+    expect(largest).toBeLessThanOrEqual(500 + 384 * 64);
+    expect(largest).toBeGreaterThanOrEqual(500);
+  });
+
+  test("never exceed the bound, even if none is ever full again", () => {
+    const limiter = new Limiter(oneEntryPerShard * 4);
+    for (let i = 0; i < 20_000; i++) {
+      limiter.take(`k${i}`, "value", 0);
+      limiter.take(`k${i}`, "content", 0);
+    }
+    expect(limiter.size).toBe((oneEntryPerShard * 4 * 2) / 3); // two of three kinds, each shard of them full
+  });
+
+  test("make room oldest first: one in use survives a flood, one left alone does not", () => {
+    const limiter = new Limiter(oneEntryPerShard * 2);
+    drain(limiter, "idle", "content", 0);
+    limiter.take("busy", "content", 0);
+    for (let i = 0; i < 900; i++) {
+      limiter.take(`k${i}`, "content", 0);
+      expect(limiter.take("busy", "content", 0)).toMatchObject({ allowed: true, remaining: 998 - i });
+    }
+    for (let i = 900; i < 5000; i++) limiter.take(`k${i}`, "content", 0);
+    expect(limiter.take("idle", "content", 0)).toMatchObject({ allowed: true, remaining: 999 });
+  });
+});
+
+describe("recognized digests", () => {
+  test("lead to the key id until they are forgotten", () => {
+    const limiter = new Limiter();
+    expect(limiter.keyIdOf("d1")).toBeUndefined();
+    limiter.recognize("d1", "k1");
+    limiter.recognize("\u00ff\u0000\u0080", "k2"); // latin1 of a digest will do
+    expect(limiter.keyIdOf("d1")).toBe("k1");
+    expect(limiter.keyIdOf("\u00ff\u0000\u0080")).toBe("k2");
+    limiter.forget("d1");
+    expect(limiter.keyIdOf("d1")).toBeUndefined();
+    expect(limiter.keyIdOf("\u00ff\u0000\u0080")).toBe("k2");
+  });
+
+  test("number at most 65,536, and the one recognized longest ago makes room", () => {
+    const limiter = new Limiter();
+    limiter.recognize("idle", "idle");
+    for (let i = 0; i < 150_000; i++) {
+      limiter.recognize(`d${i}`, "k");
+      if (i % 1000 === 0) limiter.recognize("busy", "busy");
+    }
+    let known = 0;
+    for (let i = 0; i < 150_000; i++) if (limiter.keyIdOf(`d${i}`)) known++;
+    expect(known).toBe(65_536 - 1);
+    expect(limiter.keyIdOf("busy")).toBe("busy");
+    expect(limiter.keyIdOf("idle")).toBeUndefined();
+    expect(limiter.keyIdOf("d0")).toBeUndefined();
+    expect(limiter.keyIdOf("d149999")).toBe("k");
+  });
+});
+
+test("bounds too small for the shards are a mistake of the caller", () => {
+  expect(() => new Limiter(oneEntryPerShard - 1)).toThrow(RangeError);
+  expect(() => new Limiter(oneEntryPerShard, 127)).toThrow(RangeError);
+});
