@@ -1,0 +1,176 @@
+CREATE TABLE "accounts" (
+	"id" text NOT NULL,
+	"project_id" text NOT NULL,
+	"name" text COLLATE "C" NOT NULL,
+	"environments" smallint NOT NULL,
+	"version" integer NOT NULL,
+	"generation" integer NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "accounts_project_id_name_pk" PRIMARY KEY("project_id","name"),
+	CONSTRAINT "accounts_environments_rule" CHECK (environments between 1 and 7),
+	CONSTRAINT "accounts_version_rule" CHECK (version >= 1)
+);
+--> statement-breakpoint
+CREATE TABLE "api_keys" (
+	"id" text PRIMARY KEY NOT NULL,
+	"organization_id" text NOT NULL,
+	"name" text NOT NULL,
+	"digest" "bytea" NOT NULL,
+	"surfaces" smallint NOT NULL,
+	"resources" smallint NOT NULL,
+	"environments" smallint NOT NULL,
+	"projects" text,
+	"expires_at" bigint,
+	"revoked_at" bigint,
+	"created_at" bigint NOT NULL,
+	"grant_seal" "bytea" NOT NULL,
+	CONSTRAINT "api_keys_surfaces_rule" CHECK (surfaces between 1 and 7),
+	CONSTRAINT "api_keys_resources_rule" CHECK (resources between 0 and 31),
+	CONSTRAINT "api_keys_environments_rule" CHECK (environments between 1 and 7)
+);
+--> statement-breakpoint
+CREATE TABLE "audit_entries" (
+	"lane" text NOT NULL,
+	"seq" bigint NOT NULL,
+	"at" bigint NOT NULL,
+	"key_id" text NOT NULL,
+	"organization_id" text NOT NULL,
+	"organization" text NOT NULL,
+	"project_id" text NOT NULL,
+	"project" text NOT NULL,
+	"environment" text,
+	"action" text NOT NULL,
+	"names" text NOT NULL,
+	"count" integer NOT NULL,
+	"request_id" text NOT NULL,
+	"client_address" text NOT NULL,
+	"user_agent" text NOT NULL,
+	"mac" "bytea" NOT NULL,
+	CONSTRAINT "audit_entries_lane_seq_at_pk" PRIMARY KEY("lane","seq","at"),
+	CONSTRAINT "audit_entries_action_rule" CHECK (action in ('variables.read', 'accounts.read', 'file.read', 'secrets.read'))
+) PARTITION BY RANGE ("at");
+--> statement-breakpoint
+CREATE TABLE "audit_entries_default" PARTITION OF "audit_entries" DEFAULT;
+--> statement-breakpoint
+CREATE TABLE "data_keys" (
+	"project_id" text NOT NULL,
+	"generation" integer NOT NULL,
+	"root_id" text NOT NULL,
+	"wrapped" "bytea" NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "data_keys_project_id_generation_pk" PRIMARY KEY("project_id","generation"),
+	CONSTRAINT "data_keys_generation_rule" CHECK (generation >= 1)
+);
+--> statement-breakpoint
+CREATE TABLE "files" (
+	"id" text PRIMARY KEY NOT NULL,
+	"project_id" text NOT NULL,
+	"path" text COLLATE "C" NOT NULL,
+	"environments" smallint NOT NULL,
+	"name" text NOT NULL,
+	"mode" text NOT NULL,
+	"size" integer NOT NULL,
+	"sha256" text NOT NULL,
+	"content_type" text NOT NULL,
+	"version" integer NOT NULL,
+	"generation" integer NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "files_environments_rule" CHECK (environments between 1 and 7),
+	CONSTRAINT "files_mode_rule" CHECK (mode in ('0600', '0400')),
+	CONSTRAINT "files_size_rule" CHECK (size between 0 and 8388608),
+	CONSTRAINT "files_sha256_rule" CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+	CONSTRAINT "files_version_rule" CHECK (version >= 1)
+);
+--> statement-breakpoint
+CREATE TABLE "key_uses" (
+	"key_id" text PRIMARY KEY NOT NULL,
+	"last_used_at" bigint NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "organizations" (
+	"id" text PRIMARY KEY NOT NULL,
+	"slug" text COLLATE "C" NOT NULL,
+	"name" text NOT NULL,
+	"plan" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "organizations_slug_rule" CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,63}$'),
+	CONSTRAINT "organizations_plan_rule" CHECK (plan in ('free', 'pro'))
+);
+--> statement-breakpoint
+CREATE TABLE "project_environments" (
+	"project_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "project_environments_project_id_environment_pk" PRIMARY KEY("project_id","environment"),
+	CONSTRAINT "project_environments_rule" CHECK (environment in ('development', 'staging', 'production'))
+);
+--> statement-breakpoint
+CREATE TABLE "projects" (
+	"id" text PRIMARY KEY NOT NULL,
+	"organization_id" text NOT NULL,
+	"slug" text COLLATE "C" NOT NULL,
+	"name" text NOT NULL,
+	"variable_counts" text NOT NULL,
+	"account_counts" text NOT NULL,
+	"file_counts" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "projects_slug_rule" CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,63}$')
+);
+--> statement-breakpoint
+CREATE TABLE "system_keys" (
+	"purpose" text PRIMARY KEY NOT NULL,
+	"root_id" text NOT NULL,
+	"wrapped" "bytea" NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "system_keys_rule" CHECK (purpose in ('pepper', 'grant', 'audit'))
+);
+--> statement-breakpoint
+CREATE TABLE "variables" (
+	"id" text NOT NULL,
+	"project_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"name" text COLLATE "C" NOT NULL,
+	"version" integer NOT NULL,
+	"generation" integer NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "variables_project_id_environment_name_pk" PRIMARY KEY("project_id","environment","name"),
+	CONSTRAINT "variables_environment_rule" CHECK (environment in ('development', 'staging', 'production')),
+	CONSTRAINT "variables_name_rule" CHECK (name ~ '^[A-Za-z_][A-Za-z0-9_]{0,254}$' and name not in ('_', '__proto__')),
+	CONSTRAINT "variables_version_rule" CHECK (version >= 1)
+);
+--> statement-breakpoint
+ALTER TABLE "accounts" ADD CONSTRAINT "accounts_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "accounts" ADD CONSTRAINT "accounts_data_key" FOREIGN KEY ("project_id","generation") REFERENCES "public"."data_keys"("project_id","generation") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "data_keys" ADD CONSTRAINT "data_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "files" ADD CONSTRAINT "files_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "files" ADD CONSTRAINT "files_data_key" FOREIGN KEY ("project_id","generation") REFERENCES "public"."data_keys"("project_id","generation") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "key_uses" ADD CONSTRAINT "key_uses_key_id_api_keys_id_fk" FOREIGN KEY ("key_id") REFERENCES "public"."api_keys"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "project_environments" ADD CONSTRAINT "project_environments_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "projects" ADD CONSTRAINT "projects_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variables" ADD CONSTRAINT "variables_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variables" ADD CONSTRAINT "variables_data_key" FOREIGN KEY ("project_id","generation") REFERENCES "public"."data_keys"("project_id","generation") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "accounts_reach_1" ON "accounts" USING btree ("project_id","name") WHERE (environments & 1) <> 0;--> statement-breakpoint
+CREATE INDEX "accounts_reach_2" ON "accounts" USING btree ("project_id","name") WHERE (environments & 2) <> 0;--> statement-breakpoint
+CREATE INDEX "accounts_reach_3" ON "accounts" USING btree ("project_id","name") WHERE (environments & 3) <> 0;--> statement-breakpoint
+CREATE INDEX "accounts_reach_4" ON "accounts" USING btree ("project_id","name") WHERE (environments & 4) <> 0;--> statement-breakpoint
+CREATE INDEX "accounts_reach_5" ON "accounts" USING btree ("project_id","name") WHERE (environments & 5) <> 0;--> statement-breakpoint
+CREATE INDEX "accounts_reach_6" ON "accounts" USING btree ("project_id","name") WHERE (environments & 6) <> 0;--> statement-breakpoint
+CREATE INDEX "accounts_generation" ON "accounts" USING btree ("project_id","generation");--> statement-breakpoint
+CREATE UNIQUE INDEX "api_keys_digest" ON "api_keys" USING btree ("digest");--> statement-breakpoint
+CREATE INDEX "api_keys_organization" ON "api_keys" USING btree ("organization_id");--> statement-breakpoint
+CREATE INDEX "audit_entries_key" ON "audit_entries" USING btree ("key_id","at");--> statement-breakpoint
+CREATE INDEX "audit_entries_organization" ON "audit_entries" USING btree ("organization_id","at");--> statement-breakpoint
+CREATE INDEX "audit_entries_at" ON "audit_entries" USING btree ("at");--> statement-breakpoint
+CREATE UNIQUE INDEX "files_development" ON "files" USING btree ("project_id","path") WHERE (environments & 1) <> 0;--> statement-breakpoint
+CREATE UNIQUE INDEX "files_staging" ON "files" USING btree ("project_id","path") WHERE (environments & 2) <> 0;--> statement-breakpoint
+CREATE UNIQUE INDEX "files_production" ON "files" USING btree ("project_id","path") WHERE (environments & 4) <> 0;--> statement-breakpoint
+CREATE INDEX "files_generation" ON "files" USING btree ("project_id","generation");--> statement-breakpoint
+CREATE UNIQUE INDEX "organizations_slug" ON "organizations" USING btree ("slug");--> statement-breakpoint
+CREATE UNIQUE INDEX "projects_place" ON "projects" USING btree ("organization_id","slug");--> statement-breakpoint
+CREATE INDEX "variables_generation" ON "variables" USING btree ("project_id","generation");--> statement-breakpoint
+ALTER TABLE "files" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;

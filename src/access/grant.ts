@@ -1,0 +1,96 @@
+import type { FaultCode } from "../fault.ts";
+import { type Environment, type EnvironmentMask, environmentMask, slugPattern } from "../names.ts";
+
+/** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
+export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;
+export type Surface = (typeof surfaces)[number];
+
+/** What a key may read, in the order of the bits that store them: 1, 2, 4, 8, 16. */
+export const resources = ["projects", "variables", "accounts", "files", "requests"] as const;
+export type Resource = (typeof resources)[number];
+
+export type Plan = "free" | "pro";
+
+/** What a key may reach. */
+export type Grant = {
+  readonly keyId: string;
+  readonly organizationId: string;
+  readonly surfaces: number;
+  readonly resources: number;
+  readonly environments: EnvironmentMask;
+  /** Slug to project id, exactly as stored (its seal is made over this text); null for every project. */
+  readonly projects: string | null;
+  /** Epoch milliseconds; null: never. */
+  readonly expiresAt: number | null;
+};
+
+/** Bits of a list, in the order of {@link surfaces} or {@link resources}. */
+export function bitsOf<T extends string>(all: readonly T[], members: readonly T[]): number {
+  return members.reduce((bits, member) => bits | (1 << all.indexOf(member)), 0);
+}
+
+/** The list that {@link bitsOf} made bits of. */
+export function membersOf<T extends string>(all: readonly T[], bits: number): T[] {
+  return all.filter((_, index) => bits & (1 << index));
+}
+
+/** What a request needs of the key that makes it. Null: nothing. */
+export type Need = {
+  readonly surface: Surface | null;
+  readonly resource: Resource | null;
+};
+
+/**
+ * Gate 4: plan, then surface, then resource.
+ * @returns the code of the first that refuses, or undefined
+ */
+export function refusalOf(plan: Plan, grant: Grant, need: Need): FaultCode | undefined {
+  if (plan !== "pro") return "plan_required";
+  if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";
+  if (need.resource && !(grant.resources & bitsOf(resources, [need.resource]))) return "resource_required";
+  return undefined;
+}
+
+/** Gate 6: whether the key reaches the environment; it says nothing about projects. */
+export function reaches(grant: Grant, environment: Environment): boolean {
+  return (grant.environments & environmentMask(environment)) !== 0;
+}
+
+/** How the one statement that reads a project finds it; see {@link placeOf}. */
+export type Place = { readonly slug: string; readonly projectId: string | null };
+
+/**
+ * Gate 7's look-up values. A listed project is found by the id its key was granted; anything else under a listed key
+ * becomes a slug that no project can have, so absent and out of scope run the same statement with the same values and
+ * the database never touches a row that is out of reach.
+ */
+export function placeOf(grant: Grant, slug: string): Place {
+  if (grant.projects === null) return { slug: slugPattern.test(slug) ? slug : "", projectId: null };
+  const id = projectsOf(grant)?.get(slug);
+  return id === undefined ? { slug: "", projectId: "" } : { slug, projectId: id };
+}
+
+/** Slug to id of a listed key, or null where it reaches every project. */
+export function projectsOf(grant: Grant): ReadonlyMap<string, string> | null {
+  if (grant.projects === null) return null;
+  return new Map(Object.entries(JSON.parse(grant.projects) as Record<string, string>));
+}
+
+/**
+ * The grant seal: HMAC-SHA-256 over everything that says what a key may do, so that a row which SQL widened, copied or
+ * made up is no key. JSON of one flat array has one reading.
+ */
+export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant): Buffer {
+  const fields = [
+    "keyhole grant v1",
+    grant.keyId,
+    Buffer.from(digest).toString("hex"),
+    grant.organizationId,
+    grant.surfaces,
+    grant.resources,
+    grant.environments,
+    grant.projects,
+    grant.expiresAt,
+  ];
+  return new Bun.CryptoHasher("sha256", grantKey).update(JSON.stringify(fields)).digest() as Buffer;
+}

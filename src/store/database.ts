@@ -1,0 +1,215 @@
+import { Database as SqliteFile } from "bun:sqlite";
+import { fillPlaceholders, type SQL, sql } from "drizzle-orm";
+import { drizzle as drizzleSqlite } from "drizzle-orm/bun-sqlite";
+import { drizzle as drizzlePostgres } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
+import { Fault } from "../fault.ts";
+import * as postgresTables from "./postgres.ts";
+import * as sqliteTables from "./sqlite.ts";
+
+/*
+ * One face for two databases. Queries are written once, against PostgreSQL's types; the casts below, and the suites
+ * that run on both, are what makes that honest. What truly differs stands side by side in this file.
+ */
+
+export type Tables = typeof postgresTables;
+export type Db = ReturnType<typeof drizzlePostgres<Tables>>;
+
+/** A prepared query: SQL text made once, run with values by name. Rows are plain; bytes are Buffers, moments numbers. */
+export type Query<Row> = (values: Record<string, unknown>) => Promise<Row[]>;
+
+export type Database = {
+  readonly dialect: "postgres" | "sqlite";
+  readonly db: Db;
+  readonly tables: Tables;
+  /** The database's clock in epoch milliseconds, as an SQL expression. */
+  readonly nowMs: SQL<number>;
+  /** The members of a JSON array that a parameter holds, as a subquery of one text column. */
+  readonly members: (json: SQL) => SQL;
+  /**
+   * Prepares a query that runs on every request.
+   * @throws Fault `unavailable` from each run that the database does not answer within 2 s, or at all
+   */
+  readonly query: <Row>(text: SQL, options?: { retry?: boolean }) => Query<Row>;
+  /** Runs `work` in one write transaction that no other writer interleaves with; any throw rolls all of it back. */
+  readonly transaction: <T>(work: (db: Db) => Promise<T>) => Promise<T>;
+  /** Inside a transaction: keeps other writers of this project out until it ends. */
+  readonly lockProject: (db: Db, projectId: string) => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** What a connection is for: its deadlines and what the database lets it do. */
+export type Use = "serve" | "files" | "journal" | "admin";
+
+export const queryDeadlineMs = 2000;
+
+/** Opens PostgreSQL. Connections are made when first used; see {@link warm}. */
+export function openPostgres(url: string, use: Use): Database {
+  const client = postgres(url, {
+    ...poolOf[use],
+    connect_timeout: 2,
+    // A database that comes back is noticed within a fraction of a second, however long it was away.
+    backoff: () => 0.2,
+    idle_timeout: 0,
+    max_lifetime: null,
+    onnotice: () => {},
+    connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+  } as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
+  const db = drizzlePostgres(client as unknown as postgres.Sql, { schema: postgresTables });
+  const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
+  return {
+    dialect: "postgres",
+    db,
+    tables: postgresTables,
+    nowMs: sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`,
+    // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
+    members: (json) => sql`(select jsonb_array_elements_text(${json}::text::jsonb))`,
+    query: (text, options) => {
+      const compiled = dialect.sqlToQuery(text);
+      const run = (values: Record<string, unknown>) =>
+        client.unsafe(compiled.sql, fillPlaceholders(compiled.params, values) as never[], { prepare: true });
+      // A connection that the server closed while idle shows only when used: a read is asked once more.
+      return async (values) =>
+        answered(
+          run(values).catch((error: unknown) => {
+            if (options?.retry === false || hasSqlState(error)) throw error;
+            return run(values);
+          }),
+        ) as never;
+    },
+    transaction: (work) => db.transaction((inner) => work(inner as unknown as Db)),
+    lockProject: async (inner, projectId) => {
+      const { projects } = postgresTables;
+      await inner.select({ id: projects.id }).from(projects).where(sql`${projects.id} = ${projectId}`).for("update");
+    },
+    close: () => client.end({ timeout: 1 }),
+  };
+}
+
+/** Opens the embedded database file, which is made if absent. */
+export function openSqlite(path: string, use: Use): Database {
+  const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });
+  // The journal waits by its own clock, off the event loop's back: a lock that another process holds must not stop reads.
+  file.run(`PRAGMA busy_timeout = ${use === "journal" ? 0 : 5000}`);
+  file.run("PRAGMA journal_mode = WAL");
+  file.run("PRAGMA synchronous = FULL");
+  file.run("PRAGMA foreign_keys = ON");
+  file.run("PRAGMA trusted_schema = OFF");
+  if (use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
+  const db = drizzleSqlite(file, { schema: sqliteTables }) as unknown as Db;
+  const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
+  return {
+    dialect: "sqlite",
+    db,
+    tables: sqliteTables as unknown as Tables,
+    nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    members: (json) => sql`(select value from json_each(${json}))`,
+    query: (text) => {
+      const compiled = dialect.sqlToQuery(text);
+      const statement = file.query(compiled.sql);
+      return async (values) =>
+        answered(
+          (async () => {
+            const rows = statement.all(...(fillPlaceholders(compiled.params, values) as never[]));
+            return rows.map((row) => withBuffers(row as Record<string, unknown>));
+          })(),
+        ) as never;
+    },
+    transaction: (work) =>
+      inTurn(async () => {
+        file.run("BEGIN IMMEDIATE");
+        try {
+          const result = await work(db);
+          file.run("COMMIT");
+          return result;
+        } catch (error) {
+          if (file.inTransaction) file.run("ROLLBACK");
+          throw error;
+        }
+      }),
+    lockProject: async () => {}, // BEGIN IMMEDIATE keeps every other writer out already
+    close: async () => {
+      // Without the prepared statements gone the file stays open, and its -wal and -shm beside it.
+      file.close(false);
+    },
+  };
+}
+
+/** Makes one connection, so that the first request does not wait for it. @throws Fault `unavailable` */
+export async function warm(database: Database): Promise<void> {
+  await database.query(sql`select 1 as one`)({});
+}
+
+type SqlDialect = { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
+
+// A pipeline of 2: deeper ones queue fast queries behind a slow one while other connections idle (measured: 39 of 40).
+const poolOf = {
+  serve: { max: 10, max_pipeline: 2 },
+  files: { max: 3, max_pipeline: 1 },
+  journal: { max: 1, max_pipeline: 1 },
+  admin: { max: 1 },
+} as const;
+
+// Every statement of a request is an index look-up by design; a plan made while the tables were small must not say
+// otherwise later, and no statistics need to have been gathered for it.
+const lookupsOnly = {
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_material: "off",
+  jit: "off",
+  max_parallel_workers_per_gather: 0,
+  plan_cache_mode: "force_generic_plan",
+};
+const sessionOf = {
+  serve: { statement_timeout: queryDeadlineMs, default_transaction_read_only: true, ...lookupsOnly },
+  files: { statement_timeout: queryDeadlineMs, default_transaction_read_only: true, ...lookupsOnly },
+  journal: { statement_timeout: queryDeadlineMs, lock_timeout: queryDeadlineMs, synchronous_commit: "on" },
+  admin: {},
+};
+
+/** The rows, or `unavailable` where the database failed or the deadline passed; its own words never travel on. */
+async function answered<T>(rows: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Fault("unavailable", "the database did not answer within 2 s")),
+      queryDeadlineMs,
+    );
+  });
+  try {
+    return await Promise.race([rows, deadline]);
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault("unavailable", `the database refused: ${databaseErrorCode(error)}`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** SQLSTATE, SQLite's or the driver's code: the one part of a database error that quotes no input. */
+export function databaseErrorCode(error: unknown): string {
+  const source = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = (source as { code?: unknown } | null)?.code;
+  return typeof code === "string" || typeof code === "number" ? String(code) : "no code";
+}
+
+/** Whether PostgreSQL itself answered (so nothing was done), rather than a connection that failed underway. */
+export function hasSqlState(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(databaseErrorCode(error));
+}
+
+function withBuffers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const name in row) {
+    const value = row[name];
+    if (value instanceof Uint8Array) row[name] = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  }
+  return row;
+}

@@ -1,0 +1,75 @@
+import { type SQL, sql } from "drizzle-orm";
+import { itemsMax } from "../names.ts";
+import type { Database, Query } from "./database.ts";
+import { authorizedPlace, dataKeyPart, type PartRow, type PlaceValues, standingPart } from "./place.ts";
+
+/** Which variables of an environment: all, those of a list of names, or those whose names start so. */
+export type Selection =
+  | { readonly by: "all" }
+  | { readonly by: "names"; readonly names: readonly string[] }
+  | { readonly by: "prefix"; readonly prefix: string };
+
+/** A variable's name in one environment. */
+export type VariableNameRow = { readonly environment: string } & PartRow;
+
+export type VariableQueries = {
+  /** Standing, data keys, and at most one variable more than a response may hold, in order of name. */
+  readonly values: (place: PlaceValues, environment: string, selection: Selection) => Promise<PartRow[]>;
+  /**
+   * Standing, and the names in these environments with nothing sealed. Where the answer holds more than three
+   * environments' worth of a full response, it is cut: there are too many names either way.
+   */
+  readonly names: (place: PlaceValues, environments: readonly string[], selection: Selection) => Promise<PartRow[]>;
+};
+
+/** Prepares the reads of variables: each is a range of, or look-ups in, the primary key. */
+export function variableQueries(database: Database): VariableQueries {
+  const { variables: v } = database.tables;
+  const place = authorizedPlace(database);
+  const filters: Record<Selection["by"], SQL> = {
+    all: sql`true`,
+    names: sql`${v.name} in ${database.members(sql`${sql.placeholder("names")}`)}`,
+    prefix: sql`${v.name} >= ${sql.placeholder("prefix")} and ${v.name} < ${sql.placeholder("prefixEnd")}`,
+  };
+  const values = perSelection((by) =>
+    database.query<PartRow>(sql`
+    with ${place} ${standingPart} union all ${dataKeyPart(database)} union all
+    select * from (
+      select 2, ${v.id}, ${v.name}, ${v.version}, 0, ${v.sealed}, ${v.updatedAt}
+      from place_open join ${v} on ${v.projectId} = place_open.project_id
+        and ${v.environment} = ${sql.placeholder("environment")}
+      where ${filters[by]} order by ${v.name} limit ${sql.raw(String(itemsMax + 1))}
+    ) as items`),
+  );
+  const names = perSelection((by) =>
+    database.query<PartRow>(sql`
+    with ${place} ${standingPart} union all
+    select * from (
+      select 2, ${v.environment}, ${v.name}, 0, 0, cast(null as bytea), ${v.updatedAt}
+      from place_open join ${v} on ${v.projectId} = place_open.project_id
+        and ${v.environment} in ${database.members(sql`${sql.placeholder("environments")}`)}
+      where ${filters[by]} limit ${sql.raw(String(3 * itemsMax + 1))}
+    ) as items`),
+  );
+  return {
+    values: (at, environment, selection) => values[selection.by]({ ...at, environment, ...boundsOf(selection) }),
+    names: (at, environments, selection) =>
+      names[selection.by]({ ...at, environments: JSON.stringify(environments), ...boundsOf(selection) }),
+  };
+}
+
+function perSelection(make: (by: Selection["by"]) => Query<PartRow>): Record<Selection["by"], Query<PartRow>> {
+  return { all: make("all"), names: make("names"), prefix: make("prefix") };
+}
+
+function boundsOf(selection: Selection): Record<string, string> {
+  switch (selection.by) {
+    case "all":
+      return {};
+    case "names":
+      return { names: JSON.stringify(selection.names) };
+    case "prefix":
+      // Names are ASCII: nothing that starts with the prefix sorts after the prefix and the highest character.
+      return { prefix: selection.prefix, prefixEnd: `${selection.prefix}\u{10FFFF}` };
+  }
+}
