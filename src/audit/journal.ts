@@ -1,0 +1,189 @@
+import { Fault } from "../fault.ts";
+import type { AuditEntry } from "./entry.ts";
+
+/** An entry in its place in a lane, as it is stored. */
+export type ChainedRow = Omit<AuditEntry, "names"> & {
+  readonly lane: string;
+  /** From 1, without gaps. */
+  readonly seq: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** JSON array: the very text the mac was made over. */
+  readonly names: string;
+  readonly count: number;
+  readonly mac: Buffer;
+};
+
+/** Writes a batch and says how that ended: on record, certainly not on record, or nobody knows. Never throws. */
+export type Append = (
+  rows: readonly ChainedRow[],
+  again: boolean,
+) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
+
+/** The last entry of a lane that is on record. */
+export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
+
+export const entriesPerBatchMax = 512;
+export const entriesQueuedMax = 4096;
+export const recordDeadlineMs = 2000;
+
+/**
+ * The mac of a row: HMAC-SHA-256 under the audit key over the mac before it in its lane (empty for the first) and the
+ * row, so that a row changed, removed, put elsewhere or made up shows when the lane is walked.
+ */
+export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<ChainedRow, "mac">): Buffer {
+  const fields = [
+    "keyhole audit v1",
+    Buffer.from(previous).toString("hex"),
+    row.lane,
+    row.seq,
+    row.at,
+    row.keyId,
+    row.organizationId,
+    row.organization,
+    row.projectId,
+    row.project,
+    row.environment,
+    row.action,
+    row.names,
+    row.count,
+    row.requestId,
+    row.clientAddress,
+    row.userAgent,
+  ];
+  return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(fields)).digest() as Buffer;
+}
+
+/**
+ * The one writer of audit entries. At most one batch is under way; what arrives meanwhile is the next one, so the more
+ * callers wait, the fewer commits each costs, and nobody waits for a timer.
+ */
+export class Journal {
+  readonly #append: Append;
+  readonly #auditKey: Uint8Array;
+  readonly #now: () => number;
+  readonly #checkpoint: (checkpoint: Checkpoint) => void;
+  #queue: Waiting[] = [];
+  readonly #calls = new Set<Call>();
+  #lane = newLane();
+  #seq = 0;
+  #mac: Buffer = Buffer.alloc(0);
+  #working: Promise<void> | undefined;
+  #sweeper: ReturnType<typeof setInterval> | undefined;
+  #unannounced = 0;
+
+  constructor(options: {
+    append: Append;
+    auditKey: Uint8Array;
+    /** Epoch milliseconds. */
+    now: () => number;
+    /** Told the newest entry on record every 1,000 rows or 60 s and at {@link close}. */
+    checkpoint: (checkpoint: Checkpoint) => void;
+  }) {
+    this.#append = options.append;
+    this.#auditKey = options.auditKey;
+    this.#now = options.now;
+    this.#checkpoint = options.checkpoint;
+  }
+
+  /**
+   * Resolves once every entry is durable.
+   * @throws Fault `unavailable` where that did not happen within 2 s, or too many entries wait already; some of the
+   *   entries may be on record all the same: the record is a superset of what left, never the other way round
+   */
+  async record(entries: readonly AuditEntry[]): Promise<void> {
+    if (entries.length === 0) return;
+    if (this.#queue.length + entries.length > entriesQueuedMax) {
+      throw new Fault("unavailable", `${this.#queue.length} audit entries wait already`);
+    }
+    await new Promise<void>((resolve, reject) => {
+      const call: Call = { left: entries.length, giveUpAtMs: performance.now() + recordDeadlineMs, resolve, reject };
+      this.#calls.add(call);
+      for (const entry of entries) this.#queue.push({ entry, call });
+      this.#sweeper ??= setInterval(() => this.#sweep(), 100);
+      this.#working ??= this.#work();
+    });
+  }
+
+  /** Tells the newest checkpoint if it is news; called every 60 s from outside. */
+  announce(): void {
+    if (this.#unannounced === 0) return;
+    this.#unannounced = 0;
+    this.#checkpoint({ lane: this.#lane, seq: this.#seq, mac: this.#mac.toString("hex") });
+  }
+
+  /** Waits for what is queued, then announces the end of the lane. */
+  async close(): Promise<void> {
+    await this.#working;
+    clearInterval(this.#sweeper);
+    this.announce();
+  }
+
+  async #work(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, entriesPerBatchMax).filter(({ call }) => call.left > 0);
+      if (batch.length > 0) await this.#write(batch);
+    }
+    this.#working = undefined;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    const rows = this.#chain(batch);
+    let result = await this.#append(rows, false);
+    if (result.outcome === "unknown") result = await this.#append(rows, true);
+    if (result.outcome === "durable") {
+      const last = rows.at(-1) as ChainedRow;
+      this.#seq = last.seq;
+      this.#mac = last.mac;
+      this.#unannounced += rows.length;
+      if (this.#unannounced >= 1000) this.announce();
+      for (const { call } of batch) if (--call.left === 0) this.#end(call);
+      return;
+    }
+    // Where the batch may or may not be there, no row may follow in this lane: either guess could break its chain.
+    if (result.outcome === "unknown") {
+      this.announce();
+      this.#lane = newLane();
+      this.#seq = 0;
+      this.#mac = Buffer.alloc(0);
+    }
+    for (const { call } of batch)
+      this.#end(call, `audit entries could not be written: ${result.outcome}, ${result.reason}`);
+  }
+
+  #chain(batch: readonly Waiting[]): ChainedRow[] {
+    const at = this.#now();
+    let { seq, mac } = { seq: this.#seq, mac: this.#mac };
+    return batch.map(({ entry }) => {
+      seq += 1;
+      const { names, ...said } = entry;
+      const row = { ...said, lane: this.#lane, seq, at, names: JSON.stringify(names), count: names.length };
+      mac = chainMac(this.#auditKey, mac, row);
+      return { ...row, mac };
+    });
+  }
+
+  /** Ends what waits for too long, in the queue or under way; entries that nobody waits for any more are not begun. */
+  #sweep(): void {
+    const now = performance.now();
+    for (const call of this.#calls) if (now >= call.giveUpAtMs) this.#end(call, "audit took over 2 s");
+    this.#queue = this.#queue.filter(({ call }) => call.left > 0);
+  }
+
+  #end(call: Call, failure?: string): void {
+    if (!this.#calls.delete(call)) return;
+    call.left = 0;
+    if (failure === undefined) call.resolve();
+    else call.reject(new Fault("unavailable", failure));
+  }
+}
+
+/** One `record` call: how many of its entries are still to come, and how it ends. */
+type Call = { left: number; giveUpAtMs: number; resolve: () => void; reject: (fault: Fault) => void };
+type Waiting = { readonly entry: AuditEntry; readonly call: Call };
+
+function newLane(): string {
+  return Bun.randomUUIDv7();
+}

@@ -1,0 +1,113 @@
+import { digestKey, isWellFormedKey } from "../access/api-key.ts";
+import { authenticate, type Caller, type KeyRow } from "../access/authenticate.ts";
+import { type Need, refusalOf } from "../access/grant.ts";
+import { Fault } from "../fault.ts";
+import { type BucketName, type Decision, policies, retryAfterS } from "../limit/bucket.ts";
+import type { Lane } from "../limit/lane.ts";
+import type { Limiter } from "../limit/limiter.ts";
+import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import { type Exchange, noteRateLimit } from "./exchange.ts";
+
+/** What gates 2 to 4 need from outside. */
+export type Gatekeeper = {
+  readonly pepper: Uint8Array;
+  readonly grantKey: Uint8Array;
+  readonly findKey: (digest: Uint8Array) => Promise<KeyRow | undefined>;
+  readonly limiter: Limiter;
+  readonly unrecognized: UnrecognizedLimiter;
+  readonly lane: Lane;
+  /** Monotonic whole microseconds. */
+  readonly nowUs: () => number;
+  /** Told of each good key; must return at once. */
+  readonly used: (keyId: string) => void;
+};
+
+/** The bucket that a request is charged to and what it needs of its key. */
+export type Admission = Need & { readonly bucket: BucketName };
+
+/**
+ * Gates 2 to 4: key, bucket, plan, surface, resource. A key that was recognized before pays first, so that one over its
+ * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
+ *
+ * @param token - what @elysiajs/bearer took from the header
+ * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`
+ */
+export async function admit(
+  gate: Gatekeeper,
+  exchange: Exchange,
+  token: string | undefined,
+  admission: Admission,
+): Promise<Caller> {
+  const caller = await recognize(gate, exchange, token, admission.bucket);
+  const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
+  if (refusal) throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource}`);
+  return caller;
+}
+
+async function recognize(
+  gate: Gatekeeper,
+  exchange: Exchange,
+  token: string | undefined,
+  bucket: BucketName,
+): Promise<Caller> {
+  const { presented } = exchange;
+  if (presented.kind === "nothing") throw new Fault("unauthorized", "no Authorization header");
+  const text = presented.kind === "token" ? (token ?? "") : presented.text;
+  if (presented.kind === "malformed" || !isWellFormedKey(text)) {
+    throw refuseUnrecognized(gate, text, new Fault("unauthorized", "malformed key"));
+  }
+  const digest = digestKey(gate.pepper, text);
+  const digestText = digest.toString("latin1");
+  const known = gate.limiter.keyIdOf(digestText);
+  let row: KeyRow | undefined;
+  if (known === undefined) {
+    checkUnrecognized(gate.unrecognized.peek(text, gate.nowUs()));
+    row = await gate.lane.run(() => gate.findKey(digest));
+  } else {
+    exchange.keyId = known;
+    charge(gate, exchange, known, bucket);
+    row = await gate.findKey(digest);
+  }
+  const caller = judge(gate, exchange, text, digest, row);
+  const { keyId, organizationId } = caller.grant;
+  exchange.keyId = keyId;
+  exchange.organizationId = organizationId;
+  if (known === undefined) {
+    gate.limiter.recognize(digestText, keyId);
+    charge(gate, exchange, keyId, bucket);
+  }
+  gate.used(keyId);
+  return caller;
+}
+
+function judge(gate: Gatekeeper, exchange: Exchange, text: string, digest: Buffer, row: KeyRow | undefined): Caller {
+  try {
+    return authenticate(row, digest, gate.grantKey);
+  } catch (error) {
+    // The same from here on as for a key that never was: same answer, same count until 429, no RateLimit fields.
+    gate.limiter.forget(digest.toString("latin1"));
+    exchange.rateLimit = undefined;
+    throw error instanceof Fault ? refuseUnrecognized(gate, text, error) : error;
+  }
+}
+
+function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): void {
+  const nowUs = gate.nowUs();
+  const decision = gate.limiter.take(keyId, bucket, nowUs);
+  noteRateLimit(exchange, policies[bucket], decision, nowUs);
+  if (!decision.allowed) throw limited(`key ${keyId} is over its ${bucket} limit`, decision.retryAfterUs);
+}
+
+/** The Fault that a refused key meets: its own, until its hash has used up its attempts. */
+function refuseUnrecognized(gate: Gatekeeper, text: string, refusal: Fault): Fault {
+  const decision = gate.unrecognized.take(text, gate.nowUs());
+  return decision.allowed ? refusal : limited(`${refusal.message}, too often`, decision.retryAfterUs);
+}
+
+function checkUnrecognized(decision: Decision): void {
+  if (!decision.allowed) throw limited("unrecognized key, too often", decision.retryAfterUs);
+}
+
+function limited(reason: string, retryAfterUs: number): Fault {
+  return new Fault("rate_limited", reason, { retryAfterS: retryAfterS(retryAfterUs) });
+}

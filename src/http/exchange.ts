@@ -1,0 +1,87 @@
+import type { AnnouncedPolicy, Decision } from "../limit/bucket.ts";
+import { rateLimitHeaders } from "../limit/bucket.ts";
+import { nonportableHeader } from "../render/dotenv.ts";
+import { judgeAuthorization, type Presented } from "./bearer.ts";
+
+/** One request and what has become known of it; made when it arrives, gone when it is answered. */
+export type Exchange = {
+  readonly requestId: string;
+  /** Monotonic milliseconds. */
+  readonly startedAtMs: number;
+  readonly path: string;
+  /** The query as it was sent, without its question mark. */
+  readonly rawQuery: string;
+  readonly presented: Presented;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+  readonly userAgent: string | null;
+  /** The socket's peer, or nothing where there is no socket (tests). */
+  readonly clientAddress: () => string;
+  /** The server is about to stop: the answer closes its connection. */
+  readonly closing: boolean;
+  /** RateLimit and RateLimit-Policy, once a recognized key has been charged. */
+  rateLimit: Readonly<Record<string, string>> | undefined;
+  /** For the log. */
+  route: string;
+  keyId: string | undefined;
+  organizationId: string | undefined;
+};
+
+/** Begins an exchange; the one place that reads a request's headers. */
+export function beginExchange(request: Request, clientAddress: () => string, closing: boolean): Exchange {
+  const { url, headers } = request;
+  const pathAt = url.indexOf("/", url.indexOf("://") + 3);
+  const queryAt = url.indexOf("?", pathAt);
+  const asked = headers.get("x-request-id");
+  return {
+    requestId: asked !== null && /^[A-Za-z0-9._-]{1,128}$/.test(asked) ? asked : crypto.randomUUID(),
+    startedAtMs: performance.now(),
+    path: url.slice(pathAt, queryAt < 0 ? undefined : queryAt),
+    rawQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
+    presented: judgeAuthorization(headers),
+    signal: request.signal,
+    userAgent: headers.get("user-agent"),
+    clientAddress,
+    closing,
+    rateLimit: undefined,
+    route: "none",
+    keyId: undefined,
+    organizationId: undefined,
+  };
+}
+
+/** Notes what a bucket said, for the headers of whatever the answer will be. */
+export function noteRateLimit(exchange: Exchange, policy: AnnouncedPolicy, decision: Decision, nowUs: number): void {
+  exchange.rateLimit = rateLimitHeaders(policy, decision, nowUs);
+}
+
+/** The headers of every answer, success or not. */
+export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
+  return {
+    "Content-Type": contentType,
+    "x-request-id": exchange.requestId,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    ...exchange.rateLimit,
+    ...(exchange.closing && { Connection: "close" }),
+  };
+}
+
+export const jsonType = "application/json; charset=utf-8";
+export const textType = "text/plain; charset=utf-8";
+
+/** A 200 of JSON text. */
+export function json(exchange: Exchange, body: string): Response {
+  return new Response(body, { headers: headersOf(exchange, jsonType) });
+}
+
+/** A 200 of dotenv text, with the header that names what few readers read alike. */
+export function envAnswer(
+  exchange: Exchange,
+  dotenv: { readonly text: string; readonly nonportable: readonly string[] },
+): Response {
+  const headers = headersOf(exchange, textType);
+  const named = nonportableHeader(dotenv.nonportable);
+  if (named !== undefined) headers["Keyhole-Env-Nonportable"] = named;
+  return new Response(dotenv.text, { headers });
+}

@@ -1,0 +1,62 @@
+import type { Caller } from "../access/authenticate.ts";
+import { reaches } from "../access/grant.ts";
+import { type AuditAction, type AuditEntry, printableUserAgent } from "../audit/entry.ts";
+import { Fault } from "../fault.ts";
+import type { Environment } from "../names.ts";
+import type { Budget } from "../read/files.ts";
+import type { ReadProject, Source } from "../read/source.ts";
+import { type Admission, admit, type Gatekeeper } from "./admit.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** All that the API needs from outside, built once by `cli/serve.ts` and handed down. */
+export type Keyhole = {
+  readonly gate: Gatekeeper;
+  readonly source: Source;
+  readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
+  readonly budget: Budget;
+  /** Takes one event for the log; must return at once and never throw. */
+  readonly log: (event: Readonly<Record<string, unknown>>) => void;
+  /** Whether answers close their connections, because the server is about to stop. */
+  readonly draining: () => boolean;
+};
+
+/** Gates 2 to 4. @throws Fault as {@link admit} */
+export function admitted(
+  keyhole: Keyhole,
+  exchange: Exchange,
+  token: string | undefined,
+  admission: Admission,
+): Promise<Caller> {
+  return admit(keyhole.gate, exchange, token, admission);
+}
+
+/** Gate 6. @throws Fault `environment_not_in_scope` */
+export function inScope(caller: Caller, environment: Environment): void {
+  if (!reaches(caller.grant, environment)) {
+    throw new Fault("environment_not_in_scope", `key ${caller.grant.keyId} does not reach ${environment}`);
+  }
+}
+
+/** The entry of a read that is about to be answered. */
+export function auditEntry(
+  exchange: Exchange,
+  caller: Caller,
+  project: ReadProject,
+  environment: Environment | null,
+  action: AuditAction,
+  names: readonly string[],
+): AuditEntry {
+  return {
+    keyId: caller.grant.keyId,
+    organizationId: caller.organization.id,
+    organization: caller.organization.slug,
+    projectId: project.id,
+    project: project.slug,
+    environment,
+    action,
+    names,
+    requestId: exchange.requestId,
+    clientAddress: exchange.clientAddress(),
+    userAgent: printableUserAgent(exchange.userAgent),
+  };
+}

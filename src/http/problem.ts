@@ -1,0 +1,56 @@
+import { Fault, type FaultCode } from "../fault.ts";
+
+/** Every public word about failure. Two faults with one code have one body, but for a parameter's or variables' names. */
+const answers = {
+  invalid_request: [400, "A request takes no body here."],
+  unauthorized: [401, "A valid API key is required."],
+  plan_required: [403, "The organization's plan does not include the API."],
+  surface_required: [403, "This key may not be used for this endpoint."],
+  resource_required: [403, "This key may not read this kind of resource."],
+  environment_not_in_scope: [403, "This key may not read this environment."],
+  project_not_found: [404, "No such project, or this key may not read it."],
+  not_found: [404, "No such path."],
+  method_not_allowed: [405, "Only GET is allowed."],
+  too_many_items: [422, "The answer would hold more than 1000 items; narrow the request or use a narrower key."],
+  env_unrepresentable: [422, "No harmless dotenv text can carry these variables; ask for format=json instead."],
+  content_too_large: [422, "The files hold more than 8 MiB; ask for fewer at a time with path."],
+  rate_limited: [429, "Too many requests; wait as long as Retry-After says."],
+  internal_error: [500, "Internal error."],
+  decryption_failed: [503, "Decryption failed for one or more items; nothing is returned."],
+  unavailable: [503, "The service cannot answer now; nothing is returned."],
+} as const satisfies Record<FaultCode, readonly [status: number, sentence: string]>;
+
+/** A failure as the client sees it. */
+export type Problem = {
+  readonly status: number;
+  readonly code: FaultCode;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Whatever was thrown, as a Fault; a defect becomes `internal_error`, and its own message stays with it as cause. */
+export function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  return new Fault("internal_error", "a defect", {}, { cause: thrown });
+}
+
+/** What a Fault looks like from outside. */
+export function problemOf(fault: Fault): Problem {
+  const [status, sentence] = answers[fault.code];
+  const { parameter, names, retryAfterS } = fault.detail;
+  const headers: Record<string, string> = {};
+  let error: string = sentence;
+  // Without a parameter it is a body that nobody will read: what follows it on the connection is not to be trusted.
+  if (fault.code === "invalid_request" && !parameter) headers["Connection"] = "close";
+  if (parameter) error = `The query parameter ${quotable(parameter.name)} ${parameter.problem}.`;
+  if (names) error = `${sentence} They are: ${names.join(", ")}.`;
+  if (fault.code === "unauthorized") headers["WWW-Authenticate"] = 'Bearer realm="keyhole"';
+  if (fault.code === "method_not_allowed") headers["Allow"] = "GET";
+  if (retryAfterS !== undefined) headers["Retry-After"] = String(retryAfterS);
+  return { status, code: fault.code, body: JSON.stringify({ error, code: fault.code }), headers };
+}
+
+/** A parameter's name, unless it is so odd that it may be something else altogether, such as a key or markup. */
+function quotable(name: string): string {
+  return /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/.test(name) ? `'${name}'` : "with an unusual name";
+}

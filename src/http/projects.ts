@@ -1,0 +1,48 @@
+import { listProjects, readProject } from "../read/projects.ts";
+import type { Admission } from "./admit.ts";
+import { type Exchange, json } from "./exchange.ts";
+import { admitted, type Keyhole } from "./keyhole.ts";
+import { parseNoQuery } from "./query.ts";
+
+const projects: Admission = { bucket: "metadata", surface: "rest_api", resource: "projects" };
+
+/** GET /projects: those in the key's scope; an empty list where there are none. */
+export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
+  const caller = await admitted(keyhole, exchange, token, projects); // 401 429 403
+  parseNoQuery(exchange.rawQuery); // 400
+  const found = await listProjects(keyhole.source, caller); // 422 503
+  return json(
+    exchange,
+    JSON.stringify({
+      projects: found.map(({ id, name, slug, variableCount, accountCount }) => ({
+        id,
+        name,
+        slug,
+        variableCount,
+        accountCount,
+      })),
+    }),
+  );
+}
+
+/** GET /projects/{slug}. */
+export async function getProject(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
+  const caller = await admitted(keyhole, exchange, token, projects); // 401 429 403
+  parseNoQuery(exchange.rawQuery); // 400
+  const project = await readProject(keyhole.source, caller, slug); // 404 503
+  const { id, name, variableCount, accountCount, environments, fileCount, createdAt, updatedAt } = project;
+  return json(
+    exchange,
+    JSON.stringify({
+      id,
+      name,
+      slug: project.slug,
+      variableCount,
+      accountCount,
+      environments,
+      fileCount,
+      createdAt,
+      updatedAt,
+    }),
+  );
+}

@@ -1,0 +1,170 @@
+import { type TProperties, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { Fault } from "../fault.ts";
+import { type Environment, environments, isVariableName, itemsMax } from "../names.ts";
+import type { Selection } from "../store/variables.ts";
+
+/*
+ * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas, so the raw
+ * text is parsed here: one spelling of each parameter, or a refusal that names it.
+ */
+
+const environment = Type.Enum([...environments]);
+const text = Type.String({ minLength: 1 });
+const format = Type.Enum(["json", "env"]);
+const flag = Type.Enum(["true", "false"]);
+
+const schemas = {
+  none: strict({}),
+  variables: strict({
+    environment: Type.Optional(environment),
+    keys: Type.Optional(text),
+    prefix: Type.Optional(text),
+    metadata_only: Type.Optional(flag),
+    format: Type.Optional(format),
+  }),
+  accounts: strict({ environment: Type.Optional(environment), metadata_only: Type.Optional(flag) }),
+  files: strict({
+    project: text,
+    environment,
+    metadataOnly: Type.Optional(Type.Enum(["true", "1", "false", "0"])),
+    path: Type.Optional(Type.Array(text, { maxItems: itemsMax })),
+  }),
+  secrets: strict({ project: text, environment, format: Type.Optional(format) }),
+};
+
+export type VariablesQuery = {
+  readonly environment: Environment | null;
+  readonly selection: Selection;
+  readonly metadataOnly: boolean;
+  readonly format: "json" | "env";
+};
+export type AccountsQuery = { readonly environment: Environment | null; readonly metadataOnly: boolean };
+export type FilesQuery = {
+  readonly project: string;
+  readonly environment: Environment;
+  readonly metadataOnly: boolean;
+  readonly paths: readonly string[] | undefined;
+};
+export type SecretsQuery = {
+  readonly project: string;
+  readonly environment: Environment;
+  readonly format: "json" | "env";
+};
+
+/**
+ * The query of an endpoint that takes none.
+ * @throws Fault `invalid_request` naming the first parameter, as the parsers below do for whatever they do not take
+ */
+export function parseNoQuery(raw: string): void {
+  parse(schemas.none, raw);
+}
+
+export function parseVariablesQuery(raw: string): VariablesQuery {
+  const { environment, keys, prefix, metadata_only, format = "json" } = parse(schemas.variables, raw);
+  const metadataOnly = metadata_only === "true";
+  if (environment === undefined && !metadataOnly) throw invalid("environment", "is required");
+  if (format === "env" && metadataOnly) throw invalid("format", "must not be env with metadata_only=true");
+  return { environment: environment ?? null, selection: selectionOf(keys, prefix), metadataOnly, format };
+}
+
+export function parseAccountsQuery(raw: string): AccountsQuery {
+  const { environment, metadata_only } = parse(schemas.accounts, raw);
+  return { environment: environment ?? null, metadataOnly: metadata_only === "true" };
+}
+
+export function parseFilesQuery(raw: string): FilesQuery {
+  const { project, environment, metadataOnly, path } = parse(schemas.files, raw);
+  return { project, environment, metadataOnly: isTrueOrOne(metadataOnly), paths: path };
+}
+
+export function parseSecretsQuery(raw: string): SecretsQuery {
+  const { project, environment, format = "json" } = parse(schemas.secrets, raw);
+  return { project, environment, format };
+}
+
+/**
+ * Whether a request is charged as a metadata read, judged before its query is: only where the flag is there once and
+ * exactly true. Never throws.
+ */
+export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly"): boolean {
+  const values = raw
+    .split("&")
+    .filter((pair) => pair.startsWith(`${flagName}=`))
+    .map((pair) => pair.slice(flagName.length + 1));
+  if (values.length !== 1) return false;
+  return flagName === "metadataOnly" ? isTrueOrOne(values[0]) : values[0] === "true";
+}
+
+function isTrueOrOne(value: string | undefined): boolean {
+  return value === "true" || value === "1";
+}
+
+function strict<P extends TProperties>(properties: P) {
+  return { properties, check: Compile(Type.Object(properties, { additionalProperties: false })) };
+}
+
+type Strict<T> = {
+  readonly properties: TProperties;
+  readonly check: { Check(value: unknown): value is T; Errors(value: unknown): readonly SchemaError[] };
+};
+type SchemaError = { readonly keyword: string; readonly instancePath: string; readonly params: object };
+
+function parse<T>(schema: Strict<T>, raw: string): T {
+  const found: unknown = decode(schema.properties, raw);
+  if (schema.check.Check(found)) return found;
+  const [error] = schema.check.Errors(found);
+  if (error?.keyword === "required") {
+    throw invalid((error.params as { requiredProperties: string[] }).requiredProperties[0] ?? "", "is required");
+  }
+  const name = error?.instancePath.split("/")[1] ?? "";
+  if (error?.keyword === "enum") {
+    throw invalid(name, `must be one of ${(error.params as { allowedValues: string[] }).allowedValues.join(", ")}`);
+  }
+  if (error?.keyword === "maxItems") throw invalid(name, `may be given at most ${itemsMax} times`);
+  throw invalid(name, "is empty");
+}
+
+/** Names and values of the raw query; `path` is collected, every other name may come once. */
+function decode(known: TProperties, raw: string): Record<string, string | string[]> {
+  const found: Record<string, string | string[]> = Object.create(null);
+  if (raw === "") return found;
+  for (const pair of raw.split("&")) {
+    const at = pair.indexOf("=");
+    const name = decodeText(at < 0 ? pair : pair.slice(0, at));
+    if (name === undefined || !Object.hasOwn(known, name)) throw invalid(name ?? "", "is not known here");
+    const value = decodeText(at < 0 ? "" : pair.slice(at + 1));
+    if (value === undefined) throw invalid(name, "is not percent-encoded UTF-8");
+    const before = found[name];
+    if (name === "path") found[name] = [...((before as string[] | undefined) ?? []), value];
+    else if (before === undefined) found[name] = value;
+    else throw invalid(name, "may be given only once");
+  }
+  return found;
+}
+
+function decodeText(encoded: string): string | undefined {
+  try {
+    return decodeURIComponent(encoded.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}
+
+function selectionOf(keys: string | undefined, prefix: string | undefined): Selection {
+  // What no variable can be called is simply not there; nor would PostgreSQL take all of it (a NUL).
+  const prefixed = prefix === undefined || /^[A-Za-z0-9_]+$/.test(prefix) ? prefix : "-";
+  if (keys === undefined) {
+    if (prefixed === undefined) return { by: "all" };
+    return prefixed === "-" ? { by: "names", names: [] } : { by: "prefix", prefix: prefixed };
+  }
+  const asked = keys.split(",");
+  if (asked.length > itemsMax) throw invalid("keys", `may hold at most ${itemsMax} names`);
+  if (asked.includes("")) throw invalid("keys", "has an empty name");
+  const names = [...new Set(asked)].filter((name) => isVariableName(name) && name.startsWith(prefixed ?? ""));
+  return { by: "names", names };
+}
+
+function invalid(name: string, problem: string): Fault {
+  return new Fault("invalid_request", `query parameter ${problem}`, { parameter: { name, problem } });
+}

@@ -1,0 +1,207 @@
+import type { Caller } from "../access/authenticate.ts";
+import { placeOf } from "../access/grant.ts";
+import { Fault } from "../fault.ts";
+import { Held } from "../held.ts";
+import { contentBytesMax, type Environment, environmentMask, environmentsOf, itemsMax } from "../names.ts";
+import { pathProblem } from "../path.ts";
+import { generationOf, open, openInSlices, overheadBytes, sha256InSlices, slicedBytesMin } from "../seal/envelope.ts";
+import { filePlace } from "../seal/place.ts";
+import type { ContentRow, FileRow } from "../store/files.ts";
+import type { PlaceValues } from "../store/place.ts";
+import { DataKeys, judgeStanding, type ReadProject, type Source } from "./source.ts";
+
+/** A file as its metadata shows it. */
+export type FileRecord = {
+  readonly name: string;
+  readonly path: string;
+  readonly mode: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly contentType: string;
+  /** Those of the file's environments that the key reaches. */
+  readonly environments: readonly Environment[];
+  readonly updatedAt: number;
+};
+export type OpenedFile = { readonly record: FileRecord; readonly content: Buffer };
+
+export type FilesAsk = {
+  readonly project: string;
+  readonly environment: Environment;
+  /** Exact paths, or every file of the environment. */
+  readonly paths: readonly string[] | undefined;
+};
+
+export type ReadFiles = {
+  readonly project: ReadProject;
+  /** In byte order. */
+  readonly paths: readonly string[];
+  readonly held: Held<readonly OpenedFile[]>;
+  /** Gives the memory back to those who wait for it; to be called once, when the last byte has left or nothing will. */
+  readonly done: () => void;
+};
+
+/** Where a request asks for the memory its files will take. */
+export type Budget = { acquire(bytes: number, signal?: AbortSignal, deadlineMs?: number): Promise<() => void> };
+
+/** How long a request for files may wait for memory, and be read. */
+export const filesDeadlineMs = 15_000;
+
+/**
+ * Gates 7 and 8 for metadata: the records of the environment's files, nothing decrypted.
+ * @throws Fault `project_not_found`, `too_many_items`, `unavailable`; or what a key that lost its standing is owed
+ */
+export async function listFiles(source: Source, caller: Caller, ask: FilesAsk): Promise<FileRecord[]> {
+  const { rows } = await findFiles(source, caller, ask);
+  return rows.map((row) => recordOf(caller, row));
+}
+
+/**
+ * Gates 7 to 9 for content: every file asked for, opened and held against its record, or a Fault.
+ * @throws Fault as {@link listFiles}, and `content_too_large`, `decryption_failed`
+ */
+export async function readFiles(
+  source: Source,
+  budget: Budget,
+  caller: Caller,
+  ask: FilesAsk,
+  signal: AbortSignal,
+): Promise<ReadFiles> {
+  const giveUpAt = performance.now() + filesDeadlineMs;
+  // A file that is written anew between its record and its content makes the two differ: then both are read again.
+  while (performance.now() < giveUpAt) {
+    const { project, rows, place } = await findFiles(source, caller, ask);
+    const bytes = rows.reduce((sum, row) => sum + row.size, 0);
+    if (bytes > contentBytesMax) throw new Fault("content_too_large", `${bytes} bytes of files in ${project.id}`);
+    const done = await budget.acquire(bytes, signal, giveUpAt - performance.now());
+    try {
+      const sealed = await fetchSealed(source, project, place, rows, giveUpAt);
+      if (sealed === "changed") {
+        done();
+        continue;
+      }
+      const files: OpenedFile[] = [];
+      for (const row of rows) files.push(await openFile(caller, sealed, project, ask.environment, row));
+      return { project, paths: rows.map((row) => row.path), held: new Held(files), done };
+    } catch (error) {
+      done();
+      throw error;
+    }
+  }
+  throw new Fault("unavailable", "the files changed each time they were read, for 15 s");
+}
+
+async function findFiles(
+  source: Source,
+  caller: Caller,
+  ask: FilesAsk,
+): Promise<{ project: ReadProject; rows: FileRow[]; place: PlaceValues }> {
+  const { grant } = caller;
+  const place = { keyId: grant.keyId, ...placeOf(grant, ask.project) };
+  // A path that could not have been stored is not there; and PostgreSQL takes no NUL.
+  const paths = ask.paths && [...new Set(ask.paths)].filter((path) => pathProblem(path) === undefined);
+  const [standing, ...rows] = await source.files.records(place, ask.environment, paths);
+  const id = judgeStanding(standing);
+  const counts = JSON.parse(standing?.fileCounts ?? "[]") as number[];
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total > itemsMax || rows.length > itemsMax) throw new Fault("too_many_items", `${total} files in ${id}`);
+  return { project: { id, organizationId: grant.organizationId, slug: ask.project }, rows, place };
+}
+
+type Sealed = { readonly dataKeys: DataKeys; readonly contents: ReadonlyMap<string, Buffer> };
+
+/** The sealed content of every file, in statements of bounded size; "changed" where a version is not the record's. */
+async function fetchSealed(
+  source: Source,
+  project: ReadProject,
+  place: PlaceValues,
+  rows: readonly FileRow[],
+  giveUpAt: number,
+): Promise<Sealed | "changed"> {
+  const contents = new Map<string, Buffer>();
+  let dataKeys = new DataKeys(source.keyring, project, []);
+  for (const group of grouped(rows, source.files.pieceBytes)) {
+    const length = Math.max(...group.map((row) => row.sealedSize));
+    const pieces = new Map<string, Buffer[]>(group.map((row) => [row.id as string, []]));
+    for (let from = 1; from <= length; from += source.files.pieceBytes) {
+      if (performance.now() > giveUpAt) throw new Fault("unavailable", "reading the files took over 15 s");
+      const found = await source.files.contents(place, [...pieces.keys()], from, source.files.pieceBytes);
+      const standing = found.find((row) => row.kind === 0);
+      judgeStanding(standing && { live: standing.number, plan: standing.plan, projectId: standing.id });
+      dataKeys = new DataKeys(
+        source.keyring,
+        project,
+        found.filter((row) => row.kind === 1),
+      );
+      const parts = new Map(found.filter((row) => row.kind === 2).map((row) => [row.id, row]));
+      for (const row of group) {
+        const part: ContentRow | undefined = parts.get(row.id);
+        if (part?.number !== row.version) return "changed";
+        pieces.get(row.id as string)?.push(part.bytes as Buffer);
+      }
+    }
+    for (const [id, list] of pieces) contents.set(id, list.length === 1 ? (list[0] as Buffer) : Buffer.concat(list));
+  }
+  return { dataKeys, contents };
+}
+
+/** Files that one statement may fetch together: as many as fit into a piece, and at least one. */
+function* grouped(rows: readonly FileRow[], pieceBytes: number): Generator<FileRow[]> {
+  let group: FileRow[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    if (row.sealedSize !== row.size + overheadBytes) {
+      throw new Fault("decryption_failed", `file ${row.id}: its sealed size does not fit its record`);
+    }
+    if (group.length > 0 && bytes + row.sealedSize > pieceBytes) {
+      yield group;
+      [group, bytes] = [[], 0];
+    }
+    group.push(row);
+    bytes += row.sealedSize;
+  }
+  if (group.length > 0) yield group;
+}
+
+async function openFile(
+  caller: Caller,
+  { dataKeys, contents }: Sealed,
+  project: ReadProject,
+  environment: Environment,
+  row: FileRow,
+): Promise<OpenedFile> {
+  const sealed = contents.get(row.id as string) as Buffer;
+  if (!(row.environments & environmentMask(environment))) throw new Fault("decryption_failed", `file ${row.id}`);
+  const place = filePlace({
+    projectId: project.id,
+    fileId: row.id as string,
+    version: row.version,
+    environments: row.environments,
+    path: row.path,
+    mode: row.mode,
+    size: row.size,
+    sha256: row.sha256,
+    name: row.name,
+    contentType: row.contentType,
+  });
+  const key = dataKeys.of(generationOf(sealed)).subkey("file");
+  const large = sealed.length > slicedBytesMin;
+  const content = large ? await openInSlices(key, place, sealed) : open(key, place, sealed);
+  const sha256 = large ? await sha256InSlices(content) : new Bun.CryptoHasher("sha256").update(content).digest("hex");
+  if (content.length !== row.size || sha256 !== row.sha256) {
+    throw new Fault("decryption_failed", `file ${row.id}: its content does not fit its record`);
+  }
+  return { record: recordOf(caller, row), content };
+}
+
+function recordOf(caller: Caller, row: FileRow): FileRecord {
+  return {
+    name: row.name,
+    path: row.path,
+    mode: row.mode,
+    size: row.size,
+    sha256: row.sha256,
+    contentType: row.contentType,
+    environments: environmentsOf(row.environments & caller.grant.environments),
+    updatedAt: row.updatedAt,
+  };
+}
