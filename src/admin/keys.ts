@@ -1,0 +1,169 @@
+import { and, asc, eq, inArray, isNull } from "drizzle-orm";
+import { digestKey, mintKey } from "../access/api-key.ts";
+import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
+import { type Environment, environmentsOf, everyEnvironment } from "../names.ts";
+import { type Desk, writing } from "./desk.ts";
+import { findOrganization, type Organization } from "./organizations.ts";
+import { Refused } from "./refused.ts";
+import { displayName, requireEnvironments } from "./words.ts";
+
+/** A key as people see it: everything but its text, which nobody has any more. */
+export type KeyRecord = {
+  readonly id: string;
+  readonly name: string;
+  /** Its slug. */
+  readonly organization: string;
+  readonly surfaces: readonly Surface[];
+  readonly resources: readonly Resource[];
+  /** Slugs; null: every project of the organization. */
+  readonly projects: readonly string[] | null;
+  /** Null: every environment. */
+  readonly environments: readonly Environment[] | null;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  readonly lastUsedAt: number | null;
+  readonly status: "active" | "expired" | "revoked";
+};
+
+export type NewKey = {
+  readonly organization?: string | undefined;
+  readonly name?: string | undefined;
+  /** `rest_api` where left out. */
+  readonly surfaces?: readonly string[] | undefined;
+  /** `projects` and `variables` where left out; `files` is never granted unless named. */
+  readonly resources?: readonly string[] | undefined;
+  /** Slugs; every project where left out. */
+  readonly projects?: readonly string[] | undefined;
+  readonly environments?: readonly string[] | undefined;
+  readonly expiresInMs?: number | undefined;
+};
+
+/**
+ * Makes a key.
+ * @returns its record and, this once, its text
+ * @throws Refused `invalid`, `not_found`, `ambiguous`
+ */
+export async function createKey(desk: Desk, asked: NewKey): Promise<KeyRecord & { key: string }> {
+  const organization = await findOrganization(desk, asked.organization);
+  const key = mintKey();
+  const digest = digestKey(desk.systemKeys.pepper, key);
+  const now = desk.now();
+  const grant = {
+    keyId: Bun.randomUUIDv7(),
+    organizationId: organization.id,
+    surfaces: requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"]),
+    resources: requireMembers("resource", resources, asked.resources ?? ["projects", "variables"]),
+    environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
+    projects: asked.projects ? await slugsToIds(desk, organization, asked.projects) : null,
+    expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
+  };
+  const { keyId: id, ...reach } = grant;
+  const row = {
+    id,
+    ...reach,
+    name: displayName("key", asked.name ?? `key of ${new Date(now).toISOString().slice(0, 10)}`),
+    digest,
+    revokedAt: null,
+    createdAt: now,
+    grantSeal: sealGrant(desk.systemKeys.grant, digest, grant),
+  };
+  await writing(desk, async (db) => {
+    await db.insert(desk.database.tables.apiKeys).values(row);
+  });
+  return { ...recordOf(desk, row, organization.slug, null), key };
+}
+
+/** The keys of one organization or of all, oldest first. @throws Refused `not_found` */
+export async function listKeys(desk: Desk, organization?: string): Promise<KeyRecord[]> {
+  const { apiKeys: k } = desk.database.tables;
+  const only = organization === undefined ? undefined : await findOrganization(desk, organization);
+  return records(desk, only && eq(k.organizationId, only.id));
+}
+
+/** One key by its id. @throws Refused `not_found` */
+export async function showKey(desk: Desk, id: string): Promise<KeyRecord> {
+  const [found] = await records(desk, eq(desk.database.tables.apiKeys.id, id));
+  if (!found) throw noKey(id);
+  return found;
+}
+
+/**
+ * Revokes a key; it holds from the very next request. One that is revoked already stays as it is.
+ * @throws Refused `not_found`
+ */
+export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
+  const { apiKeys: k } = desk.database.tables;
+  await writing(desk, async (db) => {
+    await db
+      .update(k)
+      .set({ revokedAt: desk.now() })
+      .where(and(eq(k.id, id), isNull(k.revokedAt)));
+  });
+  return showKey(desk, id);
+}
+
+async function records(desk: Desk, where: ReturnType<typeof eq> | undefined): Promise<KeyRecord[]> {
+  const { apiKeys: k, organizations: o, keyUses: u } = desk.database.tables;
+  const rows = await desk.database.db
+    .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })
+    .from(k)
+    .innerJoin(o, eq(o.id, k.organizationId))
+    .leftJoin(u, eq(u.keyId, k.id))
+    .where(where)
+    .orderBy(asc(k.createdAt), asc(k.id));
+  return rows.map(({ key, organization, lastUsedAt }) => recordOf(desk, key, organization, lastUsedAt));
+}
+
+type KeyRow = Desk["database"]["tables"]["apiKeys"]["$inferSelect"];
+
+function recordOf(
+  desk: Desk,
+  row: Omit<KeyRow, "digest" | "grantSeal">,
+  organization: string,
+  lastUsedAt: number | null,
+): KeyRecord {
+  const expired = row.expiresAt !== null && row.expiresAt <= desk.now();
+  return {
+    id: row.id,
+    name: row.name,
+    organization,
+    surfaces: membersOf(surfaces, row.surfaces),
+    resources: membersOf(resources, row.resources),
+    projects: row.projects === null ? null : Object.keys(JSON.parse(row.projects) as object),
+    environments: row.environments === everyEnvironment ? null : environmentsOf(row.environments),
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt,
+    revokedAt: row.revokedAt,
+    lastUsedAt,
+    status: row.revokedAt !== null ? "revoked" : expired ? "expired" : "active",
+  };
+}
+
+/** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */
+async function slugsToIds(desk: Desk, organization: Organization, slugs: readonly string[]): Promise<string> {
+  const { projects: p } = desk.database.tables;
+  if (slugs.length === 0) throw new Refused("invalid", "Name at least one project, or leave the list out for all.");
+  const rows = await desk.database.db
+    .select({ slug: p.slug, id: p.id })
+    .from(p)
+    .where(and(eq(p.organizationId, organization.id), inArray(p.slug, [...new Set(slugs)])))
+    .orderBy(asc(p.slug));
+  const missing = slugs.find((slug) => !rows.some((row) => row.slug === slug));
+  if (missing !== undefined) {
+    throw new Refused("not_found", `There is no project ${JSON.stringify(missing)} in ${organization.slug}.`);
+  }
+  return JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
+}
+
+function requireMembers<T extends string>(what: string, all: readonly T[], asked: readonly string[]): number {
+  const unknown = asked.find((member) => !(all as readonly string[]).includes(member));
+  if (asked.length === 0 || unknown !== undefined) {
+    throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is no ${what}: ${all.join(", ")}.`);
+  }
+  return bitsOf(all, asked as readonly T[]);
+}
+
+function noKey(id: string): Refused {
+  return new Refused("not_found", `There is no key ${JSON.stringify(id)}: \`keyhole key list\` shows the ids.`);
+}

@@ -1,0 +1,93 @@
+import { asc, eq } from "drizzle-orm";
+import type { Plan } from "../access/grant.ts";
+import { slugPattern } from "../names.ts";
+import { type Desk, writing } from "./desk.ts";
+import { Refused } from "./refused.ts";
+import { displayName, isUniqueViolation } from "./words.ts";
+
+export type Organization = {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: Plan;
+  readonly createdAt: number;
+};
+
+/** Makes an organization. @throws Refused `invalid`, `exists` */
+export async function createOrganization(
+  desk: Desk,
+  asked: { readonly slug: string; readonly name?: string | undefined; readonly plan?: string },
+): Promise<Organization> {
+  requireSlug("organization", asked.slug);
+  const organization = {
+    id: Bun.randomUUIDv7(),
+    slug: asked.slug,
+    name: displayName("organization", asked.name ?? asked.slug),
+    plan: requirePlan(asked.plan ?? "pro"),
+    createdAt: desk.now(),
+  };
+  try {
+    await writing(desk, async (db) => {
+      await db.insert(desk.database.tables.organizations).values(organization);
+    });
+  } catch (error) {
+    if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} exists already.`);
+    throw error;
+  }
+  return organization;
+}
+
+/** Changes a plan; it holds from the very next request. @throws Refused `invalid`, `not_found` */
+export async function setPlan(desk: Desk, slug: string, plan: string): Promise<Organization> {
+  const { organizations } = desk.database.tables;
+  const chosen = requirePlan(plan);
+  return writing(desk, async (db) => {
+    const [changed] = await db
+      .update(organizations)
+      .set({ plan: chosen })
+      .where(eq(organizations.slug, slug))
+      .returning();
+    if (!changed) throw noOrganization(slug);
+    return changed;
+  });
+}
+
+/** All of them, in byte order of slug. */
+export async function listOrganizations(desk: Desk): Promise<Organization[]> {
+  const { organizations } = desk.database.tables;
+  return desk.database.db.select().from(organizations).orderBy(asc(organizations.slug));
+}
+
+/**
+ * The organization of that slug, or the only one where none is named.
+ * @throws Refused `not_found`, `ambiguous`
+ */
+export async function findOrganization(desk: Desk, slug: string | undefined): Promise<Organization> {
+  const { organizations } = desk.database.tables;
+  if (slug !== undefined) {
+    const [found] = await desk.database.db.select().from(organizations).where(eq(organizations.slug, slug));
+    if (!found) throw noOrganization(slug);
+    return found;
+  }
+  const [only, second] = await desk.database.db.select().from(organizations).limit(2);
+  if (!only) throw new Refused("not_found", "There is no organization yet: make one with `keyhole org create SLUG`.");
+  if (second) throw new Refused("ambiguous", "There are several organizations: say which one.");
+  return only;
+}
+
+export function requireSlug(what: string, slug: string): void {
+  if (slugPattern.test(slug)) return;
+  throw new Refused(
+    "invalid",
+    `${JSON.stringify(slug)} is no ${what} slug: 1 to 64 of a-z, 0-9 and -, not starting with -.`,
+  );
+}
+
+function requirePlan(plan: string): Plan {
+  if (plan === "free" || plan === "pro") return plan;
+  throw new Refused("invalid", `${JSON.stringify(plan)} is no plan: free or pro.`);
+}
+
+function noOrganization(slug: string): Refused {
+  return new Refused("not_found", `There is no organization ${JSON.stringify(slug)}.`);
+}

@@ -1,0 +1,41 @@
+import { type Environment, type EnvironmentMask, environmentMask, environments, isEnvironment } from "../names.ts";
+import { databaseErrorCode } from "../store/database.ts";
+import { Refused } from "./refused.ts";
+
+/** A name for people: 1 to 255 characters without control characters. @throws Refused `invalid` */
+export function displayName(what: string, name: string): string {
+  if (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u.test(name)) return name;
+  throw new Refused("invalid", `The ${what} name must have 1 to 255 characters and no control characters.`);
+}
+
+/** @throws Refused `invalid` */
+export function requireEnvironment(text: string): Environment {
+  if (isEnvironment(text)) return text;
+  throw new Refused("invalid", `${JSON.stringify(text)} is no environment: ${environments.join(", ")}.`);
+}
+
+/** The mask of a list of environments, of which there must be at least one. @throws Refused `invalid` */
+export function requireEnvironments(list: readonly string[]): EnvironmentMask {
+  if (list.length === 0) throw new Refused("invalid", `Name at least one environment: ${environments.join(", ")}.`);
+  return environmentMask(...list.map(requireEnvironment));
+}
+
+/** The text of a value: UTF-8 without NUL. @throws Refused `invalid` that names `what` and never shows the value */
+export function requireText(what: string, value: string | Uint8Array): string {
+  let text: string;
+  try {
+    text = typeof value === "string" ? value : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
+  } catch {
+    throw new Refused("invalid", `${what} is not UTF-8 text.`);
+  }
+  if (text.includes("\0"))
+    throw new Refused("invalid", `${what} holds a NUL character, which no environment can carry.`);
+  if (!text.isWellFormed())
+    throw new Refused("invalid", `${what} holds half a surrogate pair, which is no UTF-8 text.`);
+  return text;
+}
+
+/** Whether a write failed because what it adds is there already. */
+export function isUniqueViolation(error: unknown): boolean {
+  return ["23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"].includes(databaseErrorCode(error));
+}

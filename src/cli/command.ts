@@ -1,0 +1,396 @@
+import { createReadStream } from "node:fs";
+import { Command, type CommanderError, type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import type { Desk } from "../admin/desk.ts";
+import { Refused } from "../admin/refused.ts";
+import { ConfigProblem, readConfig } from "../config.ts";
+import { Fault } from "../fault.ts";
+import { Interrupted, jsonLine, readUpTo, SeveralLines, type Terminal, table, visible, write } from "./terminal.ts";
+
+/*
+ * What every command has in common: its frame (help with examples, `--json`), a desk to write at, one way to answer and
+ * one way to fail. A command's action returns when it has answered and throws whatever stopped it; `main.ts` turns that
+ * into words and an exit code by `toProblem`.
+ */
+
+/** Where a command runs. */
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly terminal: Terminal;
+  /** `--json` was given: one document on stdout, and errors as one line of JSON on stderr. */
+  readonly json: boolean;
+  /** Words for people, on stderr. */
+  readonly say: (line: string) => void;
+};
+
+/** The exit codes (CONTRACT, command line); 0 is done. */
+export const exits = {
+  failed: 1,
+  usage: 2,
+  unauthorized: 3,
+  notFound: 4,
+  refused: 5,
+  unavailable: 6,
+} as const;
+
+/** How a command fails: a sentence for a person, a code for a program, and the exit code for a shell. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly exitCode: number;
+  readonly code: string;
+  /** The API's request id, where an answer of the API is what failed. */
+  readonly requestId: string | null;
+  /** What people read in place of the sentence, as it stands: help. */
+  readonly help: string | undefined;
+  /** Words that were due before the command failed, for programs. */
+  notes: readonly string[] = [];
+
+  constructor(
+    exitCode: number,
+    code: string,
+    message: string,
+    more: { requestId?: string | null; help?: string; cause?: unknown } = {},
+  ) {
+    super(message, { cause: more.cause });
+    this.exitCode = exitCode;
+    this.code = code;
+    this.requestId = more.requestId ?? null;
+    this.help = more.help;
+  }
+}
+
+/** @returns a Problem that says how the command was typed wrongly */
+export function usageProblem(message: string): Problem {
+  return new Problem(exits.usage, "invalid_usage", message);
+}
+
+/**
+ * Whatever was thrown, as a Problem. What is not known here is a defect or a failing machine: only its name and its code
+ * are shown, since messages of databases and parsers quote what they were given.
+ */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof Refused) {
+    const [exitCode, code] = refusals[error.kind];
+    return new Problem(exitCode, code, error.message, { cause: error });
+  }
+  if (error instanceof ConfigProblem) {
+    return new Problem(exits.usage, "invalid_configuration", error.message, { cause: error });
+  }
+  if (error instanceof Interrupted) return new Problem(error.exitCode, "interrupted", error.message, { cause: error });
+  if (error instanceof SeveralLines) return new Problem(exits.usage, "invalid_usage", error.message, { cause: error });
+  if (error instanceof Fault && error.code === "unavailable") {
+    return new Problem(exits.unavailable, error.code, unavailableWords, { cause: error });
+  }
+  if (error instanceof Fault && error.code === "decryption_failed") {
+    return new Problem(exits.failed, error.code, decryptionWords, { cause: error });
+  }
+  const code = systemCode(error);
+  if (unavailableCodes.test(code ?? "")) {
+    return new Problem(exits.unavailable, "unavailable", unavailableWords, { cause: error });
+  }
+  const name = error instanceof Error ? error.name : typeof error;
+  return new Problem(
+    exits.failed,
+    "internal_error",
+    `The command failed inside Keyhole (${code === undefined ? name : `${name}, ${code}`}). Please report it.`,
+    { cause: error },
+  );
+}
+
+/** Writes what stopped the command to stderr: for people `keyhole: …`, for programs the JSON of CONTRACT, command line. */
+export async function complain(here: Surroundings, problem: Problem): Promise<void> {
+  const { message, code, requestId, help, notes } = problem;
+  if (here.json) {
+    const document = { error: message, code, requestId, ...(notes.length > 0 && { notes }) };
+    return write(here.terminal.stderr, jsonLine(document));
+  }
+  if (help !== undefined) return write(here.terminal.stderr, help);
+  const lines = message.split("\n").map(visible);
+  const request = requestId === null ? "" : ` (request ${visible(requestId)})`;
+  return write(here.terminal.stderr, `keyhole: ${lines.join("\n")}${request}\n`);
+}
+
+/**
+ * A command that groups others, such as `key`.
+ * @param description - one sentence
+ */
+export function noun(name: string, description: string) {
+  return new Command(name).description(description).option(...jsonOption);
+}
+
+/**
+ * A command that does something, such as `create`; arguments, options and an action are added to it.
+ * @param description - one sentence
+ * @param examples - at least one line to copy
+ */
+export function verb(name: string, description: string, ...examples: [string, ...string[]]) {
+  const heading = examples.length === 1 ? "Example:" : "Examples:";
+  return new Command(name)
+    .description(description)
+    .option(...jsonOption)
+    .addHelpText("after", ["", heading, ...examples.map((example) => `  ${example}`)].join("\n"));
+}
+
+/**
+ * Prepares a whole tree of commands: help goes to `show`, and everything that commander would print and exit for is
+ * thrown instead, a Problem for wrong usage and a {@link Shown} for help that was asked for.
+ */
+export function frame(command: CommandUnknownOpts, show: (text: string) => void): void {
+  const usage = [
+    ...command.registeredArguments.map((argument) =>
+      argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+    ),
+    ...command.options.filter((option) => option.mandatory).map((option) => option.flags),
+    command.commands.length > 0 ? "<command>" : "[options]",
+  ].join(" ");
+  command
+    .usage(usage)
+    .configureHelp({ subcommandTerm: (child) => `${child.name()} ${child.usage().replace(/ ?\[options\]$/, "")}` })
+    .helpOption("-h, --help", "show this help")
+    .helpCommand(false)
+    .enablePositionalOptions()
+    .configureOutput({ writeOut: show, writeErr: () => {}, outputError: () => {} })
+    .exitOverride((error) => {
+      throw error.exitCode === 0 ? new Shown() : misuse(command, error);
+    });
+  for (const option of command.options) {
+    if (option.required && !option.variadic && !Array.isArray(option.defaultValue)) refuseTwice(command, option.name());
+  }
+  for (const child of command.commands) frame(child, show);
+}
+
+/** Of an option that is given twice commander keeps the last, and it may not be the one that was meant. */
+function refuseTwice(command: CommandUnknownOpts, option: string): void {
+  let given = false;
+  command.on(`option:${option}`, () => {
+    if (given) throw usageProblem(`--${option} is given twice.`);
+    given = true;
+  });
+}
+
+/** Help was asked for and has been shown. */
+export class Shown extends Error {
+  override readonly name = "Shown";
+}
+
+/** The words that lead to a command, as in `keyhole key create`. */
+export function pathOf(command: CommandUnknownOpts): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+/** Runs `work` with the database open and the root key at hand, both as the environment says. */
+export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promise<T>): Promise<T> {
+  const config = readConfig(here.env);
+  const { openDesk } = await import("../admin/desk.ts"); // the database drivers: not needed for help or for a typing error
+  // A program that meets an error parses all of stderr, so what would be said before it waits until that is settled.
+  const notes: string[] = [];
+  try {
+    const desk = await openDesk(config, here.json ? (line) => notes.push(line) : here.say);
+    const result = await work(desk).finally(() => desk.close());
+    notes.forEach(here.say);
+    return result;
+  } catch (error) {
+    const problem = toProblem(error);
+    problem.notes = notes;
+    throw problem;
+  }
+}
+
+/**
+ * Ends a command that did something.
+ * @param document - what programs get
+ * @param word - what people are told, on stderr
+ * @param out - what people may pipe on, on stdout
+ */
+export async function answer(here: Surroundings, document: unknown, word: string, out = ""): Promise<void> {
+  if (here.json) return write(here.terminal.stdout, jsonLine(document));
+  await write(here.terminal.stdout, out);
+  if (word !== "") here.say(word);
+}
+
+/**
+ * Ends a command that lists something.
+ * @param documents - what programs get, as an array
+ * @param rows - what people get, under `header`
+ * @param emptyWord - what people are told where there is nothing
+ */
+export async function answerList(
+  here: Surroundings,
+  documents: readonly unknown[],
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  emptyWord: string,
+): Promise<void> {
+  const { stdout } = here.terminal;
+  if (here.json) return write(stdout, jsonLine(documents));
+  if (rows.length === 0) return here.say(emptyWord);
+  return write(stdout, table(header, rows, stdout.isTTY ? stdout.columns : undefined));
+}
+
+/**
+ * An option that takes a comma-separated list; empty and repeated members are refused.
+ * @param flags - such as `--project <list>`
+ */
+export function listOption<const Flags extends string>(flags: Flags, description: string) {
+  return new Option(flags, description).argParser((text) => parseList(nameOf(flags), text));
+}
+
+/** The same where only `allowed` may be members. */
+export function choiceOption<const Flags extends string, const T extends string>(
+  flags: Flags,
+  description: string,
+  allowed: readonly T[],
+) {
+  return new Option(flags, description).choices(allowed).argParser((text): T[] =>
+    parseList(nameOf(flags), text).map((member) => {
+      const known = allowed.find((one) => one === member);
+      if (known !== undefined) return known;
+      throw usageProblem(`${nameOf(flags)} does not know '${member}': it takes ${allowed.join(", ")}.`);
+    }),
+  );
+}
+
+function parseList(option: string, text: string): string[] {
+  const members = text.split(",");
+  if (members.includes("")) {
+    throw usageProblem(`${option} takes a comma-separated list without empty members, such as one,two.`);
+  }
+  const repeated = members.find((member, at) => members.indexOf(member) !== at);
+  if (repeated !== undefined) throw usageProblem(`${option} names '${repeated}' twice.`);
+  return members;
+}
+
+function nameOf(flags: string): string {
+  return flags.split(" ", 1)[0] ?? flags;
+}
+
+/** The members that are there: where a member may be absent, undefined is not a way to say so. */
+export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as typeof members as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+/** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
+export function parseDuration(option: string, text: string): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const durationMs = Number(count) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN);
+  if (durationMs > 0 && durationMs <= durationMsMax) return durationMs;
+  throw usageProblem(`${option} takes a duration such as 30s, 15m, 24h or 90d, of at most 36500d.`);
+}
+
+/**
+ * @param nowMs - epoch milliseconds
+ * @returns epoch milliseconds of a moment: a duration ago, a day (its first moment, UTC) or a time with its offset
+ */
+export function parseMoment(option: string, text: string, nowMs: number): number {
+  if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(option, text);
+  const [, day, time = "T00:00Z"] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  const moment = Date.parse(`${day}${time}`);
+  // A day that does not exist, such as 2026-02-30, may be read as one of the next month.
+  if (day !== undefined && !Number.isNaN(moment) && new Date(`${day}T00:00Z`).toISOString().startsWith(day))
+    return moment;
+  throw usageProblem(
+    `${option} takes a duration ago such as 24h, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.`,
+  );
+}
+
+/** @returns a whole number of at least 1 */
+export function parseCount(option: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw usageProblem(`${option} takes a whole number of at least 1.`);
+}
+
+/**
+ * The bytes of a local file, or of stdin for `-`; at most `bytesMax` of them are read.
+ * @throws Problem where the file cannot be read
+ */
+export async function readLocal(here: Surroundings, path: string, bytesMax: number): Promise<Uint8Array> {
+  try {
+    return await readUpTo(path === "-" ? here.terminal.stdin : createReadStream(path), bytesMax);
+  } catch (error) {
+    const called = path === "-" ? "stdin" : path;
+    throw new Problem(
+      exits.failed,
+      "unreadable",
+      `${called} cannot be read (${systemCode(error) ?? "no reason given"}).`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/**
+ * Strict UTF-8; a byte order mark is kept.
+ * @returns undefined where the bytes are something else
+ */
+export function decodeText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const jsonOption = ["--json", "print one JSON document, and errors as JSON"] as const;
+
+const refusals = {
+  invalid: [exits.usage, "invalid"],
+  ambiguous: [exits.usage, "ambiguous"],
+  not_found: [exits.notFound, "not_found"],
+  exists: [exits.failed, "exists"],
+  bound: [exits.refused, "bound"],
+  unavailable: [exits.unavailable, "unavailable"],
+} as const satisfies Record<Refused["kind"], readonly [exitCode: number, code: string]>;
+
+const unavailableWords =
+  "The database cannot be reached or did not answer in time: check that it runs and that DATABASE_URL is right, then try again.";
+const decryptionWords =
+  "Something stored does not open with this root key: the root key is another one, or the database was altered.";
+
+/** Codes of connections that fail, of PostgreSQL not taking them (classes 08, 28, 53, 57), of SQLite's locks and disks. */
+const unavailableCodes =
+  /^(?:E(?:CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|PIPE|AI_AGAIN)|CONNECT|CONNECTION_\w+|CONNECT_TIMEOUT|ERR_POSTGRES_\w+|08\w{3}|28\w{3}|3D000|53\w{3}|57P\d\d|57014|SQLITE_(?:BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY)\w*)$/;
+
+/** The code of a system, driver or database error: the part of it that quotes nothing. */
+function systemCode(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    const { code } = at as { code?: unknown };
+    if (typeof code === "string" && /^\w{1,40}$/.test(code)) return code;
+  }
+  return undefined;
+}
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const durationMsMax = 36_500 * unitMs.d;
+
+/**
+ * What commander found wrong, in this program's words. Its own quote whatever stood on the command line, and a misplaced
+ * word there may well be a secret: only names of options and of commands are repeated.
+ */
+function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
+  const path = pathOf(command);
+  const own = path.replace(/^keyhole ?/, "");
+  const see = `See '${path} --help'.`;
+  const says = (sentence: string) => usageProblem(`${own === "" ? "" : `${own}: `}${sentence} ${see}`);
+  if (error.code === "commander.help") {
+    const commands = command.commands.map((child) => child.name()).join(", ");
+    const help = command.helpInformation({ error: true });
+    return new Problem(exits.usage, "invalid_usage", `${path} needs one of its commands: ${commands}.`, { help });
+  }
+  if (error.code === "commander.excessArguments") {
+    const names = command.registeredArguments.map((argument) => argument.name().toUpperCase());
+    return says(names.length === 0 ? "takes no arguments." : `there are more arguments than ${names.join(" ")}.`);
+  }
+  const [, said = "", hint = ""] = /^error: ([\s\S]*?)(?:\n\(([\s\S]*)\))?$/.exec(error.message) ?? [];
+  const [, option, argument, choices] =
+    /^(?:option '([^']*)' argument|command-argument value) '[\s\S]*' is invalid(?: for argument '([^']*)')?\. Allowed choices are (.*)\.$/.exec(
+      said,
+    ) ?? [];
+  if (choices !== undefined)
+    return says(`${option === undefined ? argument?.toUpperCase() : nameOf(option)} is one of ${choices}.`);
+  const sentence = said.replace(/^(unknown option '[^'=]*)=[\s\S]*'$/, "$1'");
+  return says(hint === "" ? `${sentence}.` : `${sentence}. ${hint}`);
+}

@@ -1,0 +1,144 @@
+import { setAccount } from "../admin/accounts.ts";
+import { type Desk, deskOf } from "../admin/desk.ts";
+import { putFile } from "../admin/files.ts";
+import { openInstallation } from "../admin/installation.ts";
+import { createKey, listKeys, revokeKey } from "../admin/keys.ts";
+import { createOrganization, listOrganizations } from "../admin/organizations.ts";
+import { createProject, listProjects } from "../admin/projects.ts";
+import { Refused } from "../admin/refused.ts";
+import { setVariables } from "../admin/variables.ts";
+import { type Config, readConfig } from "../config.ts";
+import { apiRoot } from "../http/app.ts";
+import { Problem, type Surroundings, verb } from "./command.ts";
+import { openLog } from "./log.ts";
+import { type RunningServer, startServer } from "./serve.ts";
+import { write } from "./terminal.ts";
+
+/** `keyhole demo`: a server on the embedded database with something in it, and a first read of it. */
+export function demoCommand(here: Surroundings) {
+  return verb(
+    "demo",
+    "Serve made-up secrets on the embedded database, to try the API.",
+    "keyhole demo",
+    "keyhole demo --once",
+  )
+    .option("--once", "end after the first read")
+    .action(async ({ once }) => {
+      // Whatever database production uses, a demonstration stays out of it.
+      const { DATABASE_URL: _, ...env } = here.env;
+      const config = readConfig(env);
+      const { stderr, stdout } = here.terminal;
+      const { log, flush } = openLog((text) => void stderr.write(text), { pretty: true, now: Date.now });
+      const installation = await openInstallation(config, here.say);
+      const desk = deskOf(installation);
+      const key = await fill(desk).finally(() => desk.close());
+      const server = await startAnywhere(config, (at) => startServer(at, installation, log, here.say));
+      const read = await firstRead(server.origin, key);
+      await write(
+        stdout,
+        here.json ? `${JSON.stringify({ origin: server.origin, key, ...read })}\n` : words(server, key, read),
+      );
+      if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
+      if (once) server.stop();
+      else here.say("Ctrl-C ends the demonstration.");
+      const exitCode = await server.stopped;
+      flush();
+      if (exitCode !== 0) throw new Problem(1, "internal_error", "The server stopped after a defect.");
+    });
+}
+
+const organization = "demo";
+const place = "demo/web";
+
+/**
+ * Puts the demonstration in place, or back in place, and makes a key for it; keys of earlier demonstrations end.
+ * @throws Refused `exists` where the folder holds anything else
+ */
+async function fill(desk: Desk): Promise<string> {
+  const organizations = await listOrganizations(desk);
+  if (organizations.some(({ slug }) => slug !== organization)) {
+    throw new Refused(
+      "exists",
+      "This folder holds data of your own: set KEYHOLE_DATA to another folder for the demonstration.",
+    );
+  }
+  if (organizations.length === 0) await createOrganization(desk, { slug: organization, name: "Demo", plan: "pro" });
+  if ((await listProjects(desk, organization)).length === 0) await createProject(desk, place, { name: "Web shop" });
+  await setVariables(desk, place, "staging", [
+    { name: "DATABASE_URL", value: "postgres://shop:not-a-real-password@db.internal/shop" },
+    { name: "GREETING", value: 'It\'s "demo" time, für alle: $HOME stays as it is' },
+    {
+      name: "TLS_CERT",
+      value: "-----BEGIN CERTIFICATE-----\nbm90IGEgcmVhbCBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n",
+    },
+  ]);
+  await setVariables(desk, place, "production", [
+    { name: "DATABASE_URL", value: "postgres://out-of-the-demo-key's-reach" },
+  ]);
+  await setAccount(desk, place, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
+  await putFile(desk, place, {
+    content: Buffer.from('{"client_id":"demo","note":"not a real credential"}\n'),
+    path: "config/credentials.json",
+    environments: ["staging"],
+    contentType: "application/json",
+  });
+  for (const old of await listKeys(desk, organization)) {
+    if (old.name === "demo" && old.status === "active") await revokeKey(desk, old.id);
+  }
+  const { key } = await createKey(desk, {
+    organization,
+    name: "demo",
+    resources: ["projects", "variables", "accounts", "files"],
+    projects: ["web"],
+    environments: ["staging"],
+  });
+  return key;
+}
+
+/** On the port that the settings name, or on any where something else listens there already. */
+async function startAnywhere(
+  config: Config,
+  start: (config: Config) => Promise<RunningServer>,
+): Promise<RunningServer> {
+  try {
+    return await start(config);
+  } catch (error) {
+    if (error instanceof Refused && error.message.startsWith("The address")) return start({ ...config, port: 0 });
+    throw error;
+  }
+}
+
+type Read = { readonly path: string; readonly status: number; readonly body: unknown };
+
+async function firstRead(origin: string, key: string): Promise<Read> {
+  const path = `${apiRoot}/projects/web/variables?environment=staging`;
+  const response = await fetch(`${origin}${path}`, {
+    headers: { Authorization: `Bearer ${key}`, "User-Agent": "keyhole demo" },
+  });
+  return { path, status: response.status, body: await response.json() };
+}
+
+function words({ origin }: RunningServer, key: string, read: Read): string {
+  const curl = (path: string) => `  curl -s -H "Authorization: Bearer $KEY" '${origin}${apiRoot}${path}'`;
+  return [
+    "A key that reads the staging environment of demo/web:",
+    "",
+    `  KEY=${key}`,
+    "",
+    "Try:",
+    "",
+    curl("/organization"),
+    curl("/projects/web"),
+    curl("/projects/web/variables?environment=staging"),
+    curl("/projects/web/variables?environment=staging&format=env"),
+    curl("/projects/web/variables?environment=production"),
+    curl("/projects/web/accounts"),
+    curl("/files?project=web&environment=staging"),
+    "",
+    `GET ${read.path} answered ${read.status}:`,
+    "",
+    JSON.stringify(read.body, null, 2),
+    "",
+    "",
+  ].join("\n");
+}

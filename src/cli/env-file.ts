@@ -1,0 +1,259 @@
+import { parse } from "dotenv";
+import { isVariableName, variableValueBytesMax } from "../names.ts";
+
+/** One assignment of a dotenv file; `line` is where it begins, counted from 1. */
+export type EnvFileVariable = { readonly name: string; readonly value: string; readonly line: number };
+
+/** Why a dotenv file was not taken: every problem found, a sentence each, with lines and names and never a value. */
+export class EnvFileProblem extends Error {
+  override readonly name = "EnvFileProblem";
+  readonly problems: string[];
+
+  constructor(problems: string[]) {
+    super(problems.join("\n"));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads a dotenv file that a person wants imported. Values mean what the npm package dotenv makes of them: quotes come
+ * off, `\n` and `\r` in double quotes become line breaks, `$` is never expanded. That package skips what it does not
+ * understand without a word, so the file is cut into statements here, each value is decoded alone, and what readers of
+ * such files take differently is refused.
+ *
+ * @param text - decoded strictly, so that no value was altered on the way; a byte order mark and any line ends are fine
+ * @returns the variables in the file's order, and sentences about those that may not be what their author meant
+ * @throws EnvFileProblem with all problems at once, so that the file is mended once
+ */
+export function parseEnvFile(text: string): { variables: EnvFileVariable[]; warnings: string[] } {
+  const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  const body = source.replace(/\r\n?/g, "\n");
+  const strayReturns = linesWithStrayReturn(source);
+  const variables: EnvFileVariable[] = [];
+  const warnings: string[] = [];
+  const problems: string[] = [];
+  const lineByName = new Map<string, number>();
+  for (let at = 0, line = 1; at < body.length; ) {
+    const { end, name, value, ...said } = readStatement(body, at, line);
+    const lastLine = line + countLineBreaks(body, at, end - 1);
+    for (const problem of said.problems) problems.push(`line ${line}: ${problem}`);
+    for (const warning of said.warnings) warnings.push(`line ${line}: ${warning}`);
+    if (name !== undefined) {
+      const earlier = lineByName.get(name);
+      if (earlier === undefined) lineByName.set(name, line);
+      else problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
+      if (holdsBetween(strayReturns, line, lastLine)) {
+        warnings.push(`line ${line}: ${name} holds a carriage return, read as a line feed; write it as "\\r"`);
+      }
+      if (value !== undefined) variables.push({ name, value, line });
+    }
+    at = end;
+    line = lastLine + 1;
+  }
+  if (problems.length > 0) throw new EnvFileProblem(problems);
+  return { variables, warnings };
+}
+
+/**
+ * What a person should hear who gives a variable this name: a valid one that some reader of dotenv files trips over.
+ * `undefined` for nearly every name.
+ */
+export function nameWarnings(name: string): string | undefined {
+  if (prototypeNames.has(name)) {
+    return `${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`;
+  }
+  if (shellNames.has(name)) return `${name} is special in some shells, which refuse it, change it or act on it`;
+  return undefined;
+}
+
+const prototypeNames: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+const shellNames: ReadonlySet<string> = new Set([
+  ...["UID", "EUID", "PPID", "OPTIND", "BASHOPTS", "SHELLOPTS", "LINENO", "RANDOM", "SECONDS", "PATH"],
+  ...["path", "status", "argv"],
+]);
+
+/**
+ * A line, or the lines that a quoted value spans; `end` is where the next line begins. There is a `name` only if it is
+ * a valid one, and a `value` only if nothing is wrong with it.
+ */
+type Statement = {
+  readonly end: number;
+  readonly name?: string;
+  readonly value?: string;
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+};
+
+/** A value as it stands in the file: without its quotes, or without the blanks around it and the comment after it. */
+type Written = {
+  readonly end: number;
+  readonly quote: string;
+  readonly raw: string;
+  /** What is wrong with it, as the rest of a sentence that begins with the name. */
+  readonly problem?: string;
+};
+
+// All sticky. No part of them matches what may follow it, so a line is gone over a fixed number of times at most.
+const blankOrComment = /[ \t]*(?:#[^\n]*)?(?:\n|$)/y;
+const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?(?:\n|$)/y;
+const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;
+
+function readStatement(body: string, at: number, line: number): Statement {
+  const blankEnd = endOfMatch(blankOrComment, body, at);
+  if (blankEnd !== undefined) return { end: blankEnd, problems: [], warnings: [] };
+  assignment.lastIndex = at;
+  const name = assignment.exec(body)?.[1];
+  if (name === undefined) {
+    return { end: nextLine(body, at), problems: ["this is no assignment of the form NAME=value"], warnings: [] };
+  }
+  const valueAt = assignment.lastIndex;
+  const written = /['"`]/.test(body.charAt(valueAt)) ? readQuoted(body, valueAt, line) : readBare(body, valueAt);
+  const { end } = written;
+  if (!isVariableName(name)) {
+    const more = written.problem === undefined ? [] : [`the variable ${written.problem}`];
+    return { end, problems: [sayInvalid(name, written), ...more], warnings: [] };
+  }
+  const decoded = decode(name, written);
+  if ("problem" in decoded) return { end, name, problems: [`${name} ${decoded.problem}`], warnings: [] };
+  return { end, name, value: decoded.value, problems: [], warnings: warningsAbout(name, written) };
+}
+
+function readQuoted(body: string, open: number, line: number): Written {
+  const quote = body.charAt(open);
+  const close = closingQuote(body, open);
+  if (close === -1) {
+    const problem = "has a quote that is never closed, so nothing after it could be read";
+    return { end: body.length + 1, quote, raw: "", problem };
+  }
+  const raw = body.slice(open + 1, close);
+  const end = endOfMatch(blankOrSeparateComment, body, close + 1);
+  if (end !== undefined) return { end, quote, raw };
+  const lineOfQuote = line + countLineBreaks(body, open, close);
+  const problem =
+    body.charAt(close + 1) === "#"
+      ? 'has a "#" right after its closing quote: put a blank before it'
+      : `has text after its closing quote on line ${lineOfQuote}`;
+  return { end: nextLine(body, close), quote, raw, problem };
+}
+
+/**
+ * In double quotes a backslash takes the next character out of play, as everywhere. In the others it is an ordinary
+ * character to a shell but protects the quote in dotenv, so a quote behind one closes only where the line ends with it:
+ * that is how both read `'C:\'`, and anything else fails loudly later on.
+ */
+function closingQuote(body: string, open: number): number {
+  const quote = body.charAt(open);
+  for (let at = body.indexOf(quote, open + 1); at !== -1; at = body.indexOf(quote, at + 1)) {
+    let backslashes = 0;
+    while (body.charAt(at - 1 - backslashes) === "\\") backslashes++;
+    if (quote === '"' ? backslashes % 2 === 0 : backslashes === 0) return at;
+    if (quote !== '"' && endOfMatch(blankOrSeparateComment, body, at + 1) !== undefined) return at;
+  }
+  return -1;
+}
+
+function readBare(body: string, start: number): Written {
+  const end = nextLine(body, start);
+  const line = body.slice(start, end).replace(/\n$/, "");
+  const hash = line.indexOf("#");
+  const raw = trimBlankEnd(hash === -1 ? line : line.slice(0, hash));
+  const written = { end, quote: "", raw };
+  if (hash === -1) return written;
+  if (!/[ \t]/.test(body.charAt(start + hash - 1))) {
+    return {
+      ...written,
+      problem: 'has a "#" where some readers begin a comment and some do not: put the value in quotes',
+    };
+  }
+  if (/['"`]/.test(raw)) {
+    return { ...written, problem: 'has quotes and then a "#" in an unquoted value: put the whole value in quotes' };
+  }
+  return written;
+}
+
+/** A regular expression for this would try every blank of a long run as the beginning of the end. */
+function trimBlankEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text.charAt(end - 1) === " " || text.charAt(end - 1) === "\t")) end--;
+  return text.slice(0, end);
+}
+
+/**
+ * The value that dotenv reads. Its fast parser, because the other one is a regular expression that gives up in silence
+ * on a value of some hundred KiB.
+ */
+function decode(name: string, written: Written): { readonly value: string } | { readonly problem: string } {
+  const { quote, raw, problem } = written;
+  if (problem !== undefined) return { problem };
+  if (raw.includes("\0")) return { problem: "holds a NUL, which no environment can carry" };
+  if (!raw.isWellFormed()) return { problem: "holds half a surrogate pair, which is no text" };
+  const tooLong = { problem: `is longer than ${variableValueBytesMax} bytes` };
+  if (raw.length > 2 * variableValueBytesMax) return tooLong; // decoding makes one character of two at best
+  const odd = { problem: "holds a blank or line break that readers take differently: put the value in quotes" };
+  if (quote === "" && /[\u2028\u2029]/.test(raw)) return odd;
+
+  const parsed = parse(`${name}=${quote}${raw}${quote}`, { fast: true });
+  const value = parsed[name];
+  if (value === undefined || Object.keys(parsed).length !== 1) return { problem: "is not understood by dotenv" };
+  if (quote === "" && value !== raw) return odd;
+  return Buffer.byteLength(value) > variableValueBytesMax ? tooLong : { value };
+}
+
+function warningsAbout(name: string, { quote, raw }: Written): string[] {
+  const warnings: string[] = [];
+  const aboutName = nameWarnings(name);
+  if (aboutName !== undefined) warnings.push(aboutName);
+  if (quote === '"' && raw.match(/\\[\s\S]/g)?.some((pair) => pair !== "\\n" && pair !== "\\r")) {
+    warnings.push(`${name} holds backslashes other than "\\n" and "\\r", and they are kept as written`);
+  } else if (quote !== "" && quote !== '"' && raw.includes(`\\${quote}`)) {
+    warnings.push(`${name} holds a quote behind a backslash, and both are kept as written`);
+  } else if ((quote === "" || quote === '"') && /\$[{(]/.test(raw)) {
+    warnings.push(`${name} holds "\${" or "$(", which is kept as written: nothing is expanded or run`);
+  }
+  return warnings;
+}
+
+/** Says the name only where it cannot be a piece of a value, such as the last line of a key that lost its quotes. */
+function sayInvalid(name: string, { quote, raw }: Written): string {
+  const padding = quote === "" && /^=*$/.test(raw);
+  const said = /^[\w.-]{1,255}$/.test(name) && !padding ? name : 'what stands before "="';
+  return `${said} is no valid variable name`;
+}
+
+/**
+ * The lines whose end has a carriage return, in a file where not every line does: there it is not just the file's kind
+ * of line end, and dotenv, which makes a line feed of it, may change a value.
+ */
+function linesWithStrayReturn(source: string): ReadonlySet<number> {
+  const lines = new Set<number>();
+  if (!source.includes("\r") || !/(?<!\r)\n|\r(?!\n)/.test(source)) return lines;
+  let line = 1;
+  for (const [lineBreak] of source.matchAll(/\r\n?|\n/g)) {
+    if (lineBreak !== "\n") lines.add(line);
+    line++;
+  }
+  return lines;
+}
+
+function holdsBetween(lines: ReadonlySet<number>, first: number, behindLast: number): boolean {
+  if (lines.size === 0) return false;
+  for (let line = first; line < behindLast; line++) if (lines.has(line)) return true;
+  return false;
+}
+
+function endOfMatch(sticky: RegExp, text: string, at: number): number | undefined {
+  sticky.lastIndex = at;
+  return sticky.test(text) ? sticky.lastIndex : undefined;
+}
+
+function nextLine(text: string, at: number): number {
+  const lineEnd = text.indexOf("\n", at);
+  return lineEnd === -1 ? text.length + 1 : lineEnd + 1;
+}
+
+function countLineBreaks(text: string, start: number, end: number): number {
+  let count = 0;
+  for (let at = text.indexOf("\n", start); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}

@@ -1,0 +1,85 @@
+import { Option } from "@commander-js/extra-typings";
+import { deleteFile, listFiles, putFile } from "../admin/files.ts";
+import { contentBytesMax, environments } from "../names.ts";
+import {
+  answer,
+  answerList,
+  atDesk,
+  choiceOption,
+  exits,
+  noun,
+  Problem,
+  readLocal,
+  type Surroundings,
+  verb,
+} from "./command.ts";
+import { projectArgument } from "./project.ts";
+import { formatTime } from "./terminal.ts";
+
+/** `keyhole file …` */
+export function fileCommand(here: Surroundings) {
+  const put = verb(
+    "put",
+    "Store a secret file, or replace the one at the same path.",
+    "keyhole file put acme/web ./prod.p12 --path config/tls.p12 --env production",
+    "keyhole file put web service.json --path gcp/service.json --env staging,production --mode 0400 --type application/json",
+    "age --decrypt id.age | keyhole file put web - --path .ssh/id_ed25519 --env production",
+  )
+    .argument(...projectArgument)
+    .argument("<local>", "the local file, or - for stdin")
+    .requiredOption("--path <path>", "where clients write it, relative to their root")
+    .addOption(choiceOption("--env <list>", "the environments that hold it", environments).makeOptionMandatory())
+    .option("--name <name>", "display name (default: the last part of the path)")
+    .addOption(new Option("--mode <mode>", "its mode where clients write it (default: 0600)").choices(["0600", "0400"]))
+    .option("--type <type>", "media type (default: application/octet-stream)")
+    .action(async (where, local, { path, env, name, mode, type }) => {
+      const content = await readLocal(here, local, contentBytesMax + 1);
+      if (content.length > contentBytesMax) {
+        throw new Problem(
+          exits.refused,
+          "bound",
+          `${local} is larger than 8 MiB, which is the most that one file may hold.`,
+        );
+      }
+      const file = { content, path, environments: env, name, mode, contentType: type };
+      const stored = await atDesk(here, (desk) => putFile(desk, where, file));
+      const did = stored.created ? "Stored" : "Replaced";
+      await answer(here, stored, `${did} ${stored.path} (${stored.size} bytes) in ${where} for ${env.join(", ")}.`);
+    });
+
+  const list = verb("list", "List the secret files; their content is never shown.", "keyhole file list acme/web")
+    .argument(...projectArgument)
+    .action(async (where) => {
+      const files = await atDesk(here, (desk) => listFiles(desk, where));
+      const header = ["PATH", "MODE", "SIZE", "ENVIRONMENTS", "VERSION", "UPDATED", "NAME"];
+      const rows = files.map((one) => [
+        one.path,
+        one.mode,
+        String(one.size),
+        one.environments.join(","),
+        String(one.version),
+        formatTime(one.updatedAt),
+        one.name,
+      ]);
+      await answerList(here, files, header, rows, `${where} has no files.`);
+    });
+
+  const remove = verb(
+    "delete",
+    "Delete a secret file from environments.",
+    "keyhole file delete acme/web config/tls.p12 --env staging,production",
+  )
+    .argument(...projectArgument)
+    .argument("<path>", "the path it was stored under")
+    .addOption(choiceOption("--env <list>", "the environments to delete it from", environments).makeOptionMandatory())
+    .action(async (where, path, { env }) => {
+      await atDesk(here, (desk) => deleteFile(desk, where, path, env));
+      const document = { project: where, path, environments: env, status: "deleted" };
+      await answer(here, document, `Deleted ${path} from ${where} for ${env.join(", ")}.`);
+    });
+
+  return noun("file", "Secret files, such as certificates and key stores.")
+    .addCommand(put)
+    .addCommand(list)
+    .addCommand(remove);
+}

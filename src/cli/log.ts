@@ -1,0 +1,67 @@
+/** Takes one event of the log. Returns at once and never throws. */
+export type Log = (event: Readonly<Record<string, unknown>>) => void;
+
+/**
+ * A log that writes one line for each event: JSON, or with `pretty` words for a person. Lines are gathered for a few
+ * milliseconds, since a write for each would cost more than a small request does.
+ *
+ * Refusals (4xx) are the caller's to cause, so of each code at most 100 a second are written; how many were not stands
+ * as `suppressed` on the next line of that code, so the counts stay exact.
+ */
+export function openLog(
+  write: (text: string) => void,
+  options: { readonly pretty: boolean; readonly now: () => number },
+): { readonly log: Log; readonly flush: () => void } {
+  let pending = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const written = new Map<string, { second: number; lines: number; suppressed: number }>();
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    const text = pending;
+    pending = "";
+    if (text !== "") write(text);
+  };
+  const log: Log = (event) => {
+    const now = options.now();
+    const { status, code } = event;
+    let suppressed = 0;
+    if (typeof status === "number" && status >= 400 && status < 500 && typeof code === "string") {
+      const second = Math.floor(now / 1000);
+      const counter = written.get(code) ?? { second, lines: 0, suppressed: 0 };
+      written.set(code, counter);
+      if (counter.second !== second) Object.assign(counter, { second, lines: 0 });
+      if (++counter.lines > refusalsPerSecondMax) {
+        counter.suppressed += 1;
+        return;
+      }
+      suppressed = counter.suppressed;
+      counter.suppressed = 0;
+    }
+    const line = { time: new Date(now).toISOString(), ...event, ...(suppressed > 0 && { suppressed }) };
+    pending += `${options.pretty ? prettyLine(line) : escaped(JSON.stringify(line))}\n`;
+    if (pending.length > flushBytesMin) flush();
+    else timer ??= setTimeout(flush, flushDelayMs);
+  };
+  return { log, flush };
+}
+
+const refusalsPerSecondMax = 100;
+const flushDelayMs = 20;
+const flushBytesMin = 64 * 1024;
+
+function prettyLine(line: Readonly<Record<string, unknown>>): string {
+  const { time, event, ...rest } = line;
+  const words = Object.entries(rest).map(
+    ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return escaped(`${String(time).slice(11, 23)} ${event} ${words.join(" ")}`);
+}
+
+/** What a terminal would act on, spelled out; JSON leaves some of it as it is. */
+function escaped(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

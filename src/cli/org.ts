@@ -1,0 +1,46 @@
+import { Argument, Option } from "@commander-js/extra-typings";
+import { createOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
+import { answer, answerList, atDesk, given, noun, type Surroundings, verb } from "./command.ts";
+import { formatTime } from "./terminal.ts";
+
+const plans = ["free", "pro"] as const;
+
+/** `keyhole org …` */
+export function orgCommand(here: Surroundings) {
+  const create = verb(
+    "create",
+    "Create an organization.",
+    "keyhole org create acme",
+    'keyhole org create acme --name "Acme Inc." --plan pro',
+  )
+    .argument("<slug>", "short name: lower-case letters, digits and dashes")
+    .option("--name <name>", "display name (default: the slug)")
+    .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: free)").choices(plans))
+    .action(async (slug, { name, plan }) => {
+      const organization = await atDesk(here, (desk) => createOrganization(desk, { slug, ...given({ name, plan }) }));
+      await answer(here, organization, `Created organization ${organization.slug} on plan ${organization.plan}.`);
+    });
+
+  const plan = verb(
+    "plan",
+    "Change an organization's plan; the next request already obeys it.",
+    "keyhole org plan acme pro",
+  )
+    .argument("<slug>", "the organization")
+    .addArgument(new Argument("<plan>", "the plan").choices(plans))
+    .action(async (slug, chosen) => {
+      const organization = await atDesk(here, (desk) => setPlan(desk, slug, chosen));
+      await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
+    });
+
+  const list = verb("list", "List the organizations.", "keyhole org list", "keyhole org list --json").action(
+    async () => {
+      const organizations = await atDesk(here, listOrganizations);
+      const rows = organizations.map((one) => [one.slug, one.name, one.plan, formatTime(one.createdAt)]);
+      const emptyWord = "There are no organizations yet: keyhole org create SLUG makes one.";
+      await answerList(here, organizations, ["SLUG", "NAME", "PLAN", "CREATED"], rows, emptyWord);
+    },
+  );
+
+  return noun("org", "Organizations and their plans.").addCommand(create).addCommand(plan).addCommand(list);
+}

@@ -1,0 +1,148 @@
+import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
+import { variableValueBytesMax } from "../names.ts";
+import {
+  answer,
+  answerList,
+  atDesk,
+  decodeText,
+  exits,
+  noun,
+  Problem,
+  readLocal,
+  type Surroundings,
+  usageProblem,
+  verb,
+} from "./command.ts";
+import { EnvFileProblem, parseEnvFile } from "./env-file.ts";
+import { environmentArgument, projectArgument } from "./project.ts";
+import { formatTime, progressOn, readHidden } from "./terminal.ts";
+
+/** `keyhole var …` */
+export function varCommand(here: Surroundings) {
+  const set = verb(
+    "set",
+    "Create or replace a variable; its value comes from stdin, byte for byte, or from a hidden prompt.",
+    "keyhole var set acme/web production DATABASE_URL",
+    'printf %s "$TOKEN" | keyhole var set web staging API_TOKEN',
+    "keyhole var set web production TLS_KEY < key.pem",
+    "keyhole var set web development LOG_LEVEL --value debug",
+  )
+    .argument(...projectArgument)
+    .addArgument(environmentArgument)
+    .argument("<name>", "letters, digits and _, not starting with a digit")
+    .option("--value <value>", "the value, where it is no secret: other users of this machine may see it")
+    .action(async (where, environment, name, options) => {
+      const value = options.value === undefined ? await readValue(here, name) : spelledOut(options.value);
+      const { created } = await atDesk(here, (desk) => setVariables(desk, where, environment, [{ name, value }]));
+      const did = created === 1 ? "created" : "updated";
+      if (value.at(-1) === newline) here.say(`The value of ${name} ends in a newline, which is part of it.`);
+      if (value.length === 0) here.say(`The value of ${name} is empty.`);
+      await answer(
+        here,
+        { project: where, environment, key: name, status: did },
+        `${capital(did)} ${name} in ${where}, ${environment}.`,
+      );
+    });
+
+  const list = verb(
+    "list",
+    "List the variables of an environment by name; values are never shown.",
+    "keyhole var list acme/web production",
+  )
+    .argument(...projectArgument)
+    .addArgument(environmentArgument)
+    .action(async (where, environment) => {
+      const variables = await atDesk(here, (desk) => listVariables(desk, where, environment));
+      const documents = variables.map(({ name, version, updatedAt }) => ({ key: name, version, updatedAt }));
+      const rows = variables.map((one) => [one.name, String(one.version), formatTime(one.updatedAt)]);
+      await answerList(
+        here,
+        documents,
+        ["NAME", "VERSION", "UPDATED"],
+        rows,
+        `${where} has no variables in ${environment}.`,
+      );
+    });
+
+  const remove = verb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
+    .argument(...projectArgument)
+    .addArgument(environmentArgument)
+    .argument("<name>", "the variable")
+    .action(async (where, environment, name) => {
+      await atDesk(here, (desk) => deleteVariable(desk, where, environment, name));
+      const document = { project: where, environment, key: name, status: "deleted" };
+      await answer(here, document, `Deleted ${name} from ${where}, ${environment}.`);
+    });
+
+  const load = verb(
+    "import",
+    "Create or replace all variables of a dotenv file, or none of them where anything in it is wrong.",
+    "keyhole var import acme/web production .env.production",
+    "sops decrypt secrets.env | keyhole var import web staging -",
+  )
+    .argument(...projectArgument)
+    .addArgument(environmentArgument)
+    .argument("<file>", "dotenv text, or - for stdin")
+    .action(async (where, environment, file) => {
+      const { variables, warnings } = await readEnvFile(here, file);
+      const progress = progressOn(here.terminal.stderr, "Importing", "variables");
+      const { created, updated } = await atDesk(here, (desk) =>
+        setVariables(desk, where, environment, variables, progress.report),
+      ).finally(progress.clear);
+      for (const warning of warnings) here.say(`${file}: ${warning}`);
+      const document = { project: where, environment, created, updated };
+      await answer(here, document, `Imported ${created + updated} variables: ${created} created, ${updated} updated.`);
+    });
+
+  return noun("var", "Variables of a project, one value per environment.")
+    .addCommand(set)
+    .addCommand(list)
+    .addCommand(remove)
+    .addCommand(load);
+}
+
+async function readValue(here: Surroundings, name: string): Promise<Uint8Array> {
+  if (!here.terminal.stdin.isTTY) {
+    const given = await readLocal(here, "-", variableValueBytesMax + 1);
+    if (given.length <= variableValueBytesMax) return given;
+    throw new Problem(
+      exits.refused,
+      "bound",
+      `The value of ${name} is larger than ${variableValueBytesMax} bytes, the most that a value may have.`,
+    );
+  }
+  const typed = await readHidden(here.terminal, `Value of ${name}`);
+  if (typed.length > 0) return typed;
+  throw usageProblem(`No value was typed: to store an empty one, say --value "".`);
+}
+
+function spelledOut(value: string): Uint8Array {
+  // An argument that is not UTF-8 reaches a program with U+FFFD where its bytes were: not what was meant, and not undone.
+  if (value.includes("\ufffd")) throw usageProblem("--value is not UTF-8 text: give such a value on stdin.");
+  return Buffer.from(value);
+}
+
+/** @throws Problem that says everything wrong with the file at once */
+async function readEnvFile(here: Surroundings, file: string) {
+  const bytes = await readLocal(here, file, envFileBytesMax + 1);
+  if (bytes.length > envFileBytesMax) {
+    throw new Problem(exits.refused, "bound", `${file} is larger than 64 MiB: nothing was imported.`);
+  }
+  const text = decodeText(bytes);
+  if (text === undefined) throw new Problem(exits.usage, "invalid", `${file} is not UTF-8 text: nothing was imported.`);
+  try {
+    return parseEnvFile(text);
+  } catch (error) {
+    if (!(error instanceof EnvFileProblem)) throw error;
+    const said = error.problems.map((problem) => `${file}: ${problem}`).join("\n");
+    throw new Problem(exits.usage, "invalid", `${said}\nNothing was imported.`, { cause: error });
+  }
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+const newline = 0x0a;
+/** As much as a thousand of the largest values. */
+const envFileBytesMax = 64 * 1024 * 1024;

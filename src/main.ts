@@ -1,0 +1,126 @@
+import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
+import { description, version } from "../package.json";
+import { answer, complain, frame, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
+import { jsonLine, OutputClosed, visible, write } from "./cli/terminal.ts";
+
+/** Each command, loaded only when it is asked for: `key list` starts without the server, and help without a database. */
+const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => CommandUnknownOpts>>> = {
+  serve: async () => (await import("./cli/serve.ts")).serveCommand,
+  demo: async () => (await import("./cli/demo.ts")).demoCommand,
+  org: async () => (await import("./cli/org.ts")).orgCommand,
+  project: async () => (await import("./cli/project.ts")).projectCommand,
+  var: async () => (await import("./cli/var.ts")).varCommand,
+  account: async () => (await import("./cli/account.ts")).accountCommand,
+  file: async () => (await import("./cli/file.ts")).fileCommand,
+  key: async () => (await import("./cli/key.ts")).keyCommand,
+  audit: async () => (await import("./cli/audit.ts")).auditCommand,
+  completion: async () => {
+    const { completionCommand } = await import("./cli/completion.ts");
+    return (here) => completionCommand(here, () => buildProgram(here));
+  },
+  version: async () => versionCommand,
+};
+
+/**
+ * The tree of commands, not yet framed.
+ * @param only - the one command to load; all of them where there is no such command
+ */
+export async function buildProgram(here: Surroundings, only?: string): Promise<CommandUnknownOpts> {
+  const program = new Command("keyhole")
+    .description(description)
+    .option("--json", "print one JSON document, and errors as JSON")
+    .option("-V, --version", "show the version")
+    .addHelpText("after", rootHelp);
+  const wanted = only !== undefined && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
+  for (const name of wanted) {
+    const load = commands[name];
+    if (load !== undefined) program.addCommand((await load())(here));
+  }
+  return program;
+}
+
+/** @returns the exit code; everything that was to be said has been written by then */
+async function main(args: readonly string[]): Promise<number> {
+  const { stdin, stdout, stderr } = process;
+  // Failed writes are told to whoever awaits them; without a listener the event alone would end the process.
+  for (const stream of [stdout, stderr]) stream.on("error", () => {});
+  const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  let said: Promise<void> = Promise.resolve();
+  const here: Surroundings = {
+    env: process.env,
+    terminal: { stdin, stdout, stderr },
+    json: own.includes("--json"),
+    say: (line) => {
+      const words = line.split("\n").map(visible).join("\n");
+      said = said.then(() => write(stderr, `${words}\n`)).catch(() => {}); // nobody reads them: no reason to stop
+    },
+  };
+  const fail = async (error: unknown): Promise<number> => {
+    if (error instanceof OutputClosed) return 0; // the reader has seen enough, as in `keyhole key list | head -1`
+    const problem = toProblem(error);
+    await said;
+    await complain(here, problem).catch(() => {});
+    return problem.exitCode;
+  };
+  // What nobody awaits, such as a connection that breaks on its own, must not print a stack. A server has its own way.
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, async (error: unknown) => {
+      if (process.listenerCount(event) === 1) process.exit(await fail(error));
+    });
+  }
+  try {
+    await run(here, args);
+    await said;
+    return 0;
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+async function run(here: Surroundings, args: readonly string[]): Promise<void> {
+  const at = args.findIndex((arg) => !arg.startsWith("-"));
+  const options = at === -1 ? args : args.slice(0, at);
+  if (options.includes("-V") || options.includes("--version")) return sayVersion(here);
+  // `keyhole help key create` is `keyhole key create --help`.
+  const asked = args[at] === "help" ? [...options, ...args.slice(at + 1), "--help"] : args;
+  const program = await buildProgram(
+    here,
+    asked.find((arg) => !arg.startsWith("-")),
+  );
+  let help = "";
+  frame(program, (text) => {
+    help += text;
+  });
+  try {
+    await program.parseAsync(asked, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof Shown)) throw error;
+    await write(here.terminal.stdout, here.json ? jsonLine({ help }) : help);
+  }
+}
+
+function versionCommand(here: Surroundings) {
+  return verb("version", "Show the version.", "keyhole version").action(() => sayVersion(here));
+}
+
+function sayVersion(here: Surroundings): Promise<void> {
+  return answer(here, { name: "keyhole", version }, "", `keyhole ${version}\n`);
+}
+
+const rootHelp = `
+Examples:
+  keyhole org create acme --plan pro
+  keyhole project create acme/web
+  keyhole var set acme/web production DATABASE_URL
+  keyhole key create --org acme --name ci --project web --env production
+  keyhole serve
+
+Settings (environment):
+  KEYHOLE_DATA       folder of the embedded database and its root key (default: ./.keyhole)
+  DATABASE_URL       PostgreSQL, in place of the embedded database
+  KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found, 5 refused by a limit or bound, 6 unavailable.
+"keyhole COMMAND --help" explains a command.`;
+
+if (import.meta.main) process.exit(await main(process.argv.slice(2)));

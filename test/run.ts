@@ -1,0 +1,117 @@
+/**
+ * What `bun run test` starts: finds a PostgreSQL, builds the binary, runs `bun test` with this program's arguments, and
+ * ends standard output with one plain line, `N passed, N failed`, and `, N skipped` where any were.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Postgres, startPostgres } from "./postgres.ts";
+
+/** For slow shared machines: what hangs still ends, and nothing that works is cut off. */
+const testTimeoutMs = 60_000;
+const root = join(import.meta.dir, "..");
+const inCi = !["", "0", "false"].includes(process.env["CI"] ?? "");
+
+let interruptedBy: NodeJS.Signals | undefined;
+let running: Bun.Subprocess | undefined;
+for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    interruptedBy = signal;
+    running?.kill(signal);
+  });
+}
+
+const problems: string[] = [];
+const cluster = await startPostgres().catch((error: unknown) => {
+  problems.push(error instanceof Error ? error.message : String(error));
+  return undefined;
+});
+if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
+else if (inCi) problems.push("There is no PostgreSQL, and in CI a skipped suite is a failure.");
+else
+  say("THERE IS NO POSTGRESQL: the suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
+
+const total = { passed: 0, failed: 0, skipped: 0 };
+try {
+  if (!interruptedBy) await buildBinary();
+  if (!interruptedBy) Object.assign(total, await runTests(cluster));
+} finally {
+  await cluster?.stop();
+}
+if (interruptedBy) problems.push(`Interrupted by ${interruptedBy}.`);
+else if (problems.length + total.passed + total.failed === 0) problems.push("Not one test ran.");
+if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
+for (const problem of problems) say(problem);
+total.failed += problems.length; // so that the line and the exit code say the same
+
+const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`;
+await new Promise((resolve) => process.stdout.write(line, resolve));
+if (interruptedBy) process.exit(128 + constants.signals[interruptedBy]);
+process.exit(total.failed > 0 ? 1 : 0);
+
+function say(sentence: string): void {
+  process.stderr.write(`${sentence}\n`);
+}
+
+/** The black-box tests run dist/keyhole. One that could not be built is a failure, and an older one is not left to pass for it. */
+async function buildBinary(): Promise<void> {
+  rmSync(join(root, "dist/keyhole"), { force: true });
+  if (!existsSync(join(root, "src/main.ts"))) return say("There is no src/main.ts yet: nothing to build.");
+  const startedAt = performance.now();
+  const build = Bun.spawn([process.execPath, "run", "build"], {
+    cwd: root,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  running = build;
+  const [code, ...words] = await Promise.all([build.exited, build.stdout.text(), build.stderr.text()]);
+  if (code !== 0) problems.push(`dist/keyhole could not be built:\n${words.join("")}`);
+  else say(`Built dist/keyhole in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
+}
+
+/** Counts what `bun test` reports. Ending badly without counting a failure is a problem of its own. */
+async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-test-"));
+  try {
+    const report = join(folder, "report.xml");
+    const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
+    command.push("--reporter=junit", `--reporter-outfile=${report}`, ...process.argv.slice(2));
+    const tests = Bun.spawn(command, {
+      cwd: root,
+      env: testEnvironment(cluster),
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
+    });
+    running = tests;
+    await tests.exited;
+    const counted = existsSync(report) ? parseReport(readFileSync(report, "utf8")) : undefined;
+    if (!counted)
+      problems.push(`bun test ended without a report (${tests.signalCode ?? `exit code ${tests.exitCode}`}).`);
+    else if (tests.exitCode !== 0 && counted.failed === 0)
+      problems.push(`bun test ended with exit code ${tests.exitCode}: see above.`);
+    return counted ?? total;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The caller's environment without anything that Keyhole, postgres.js or libpq would take for a setting. */
+function testEnvironment(cluster: Postgres | undefined): Record<string, string | undefined> {
+  const settings =
+    /^(KEYHOLE_(?!TEST_).*|KEYHOLE_TEST_(DATABASE_URL|POSTGRES)|TEST_DATABASE_URL|DATABASE_URL|HOST|PORT|PG[A-Z]+)$/;
+  const kept = Object.entries(process.env).filter(([name]) => !settings.test(name));
+  return { ...Object.fromEntries(kept), ...(cluster && { KEYHOLE_TEST_DATABASE_URL: cluster.url }) };
+}
+
+function parseReport(xml: string): typeof total {
+  const count = (name: string) => {
+    const value = new RegExp(`<testsuites [^>]*\\b${name}="(\\d+)"`).exec(xml)?.[1];
+    if (value === undefined) throw new Error(`the report of bun test does not say how many ${name} there were`);
+    return Number(value);
+  };
+  const failed = count("failures");
+  const skipped = count("skipped");
+  return { passed: count("tests") - failed - skipped, failed, skipped };
+}
