@@ -54,13 +54,15 @@ export async function putFile(
       .select({ path: f.path, environments: f.environments, id: f.id })
       .from(f)
       .where(eq(f.projectId, project.id));
-    const others = paths.filter((row) => row.path !== file.path);
-    const clash = pathSetProblem([...new Set(others.map((row) => row.path)), file.path]);
-    if (clash)
+    // Two paths meet only where one environment holds both.
+    const beside = paths.filter((row) => row.path !== file.path && row.environments & file.environments);
+    const clash = pathSetProblem([...new Set(beside.map((row) => row.path)), file.path]);
+    if (clash) {
       throw new Refused(
         "invalid",
-        `The path ${JSON.stringify(file.path)} can not stand beside the project's others: ${clash}.`,
+        `${JSON.stringify(file.path)} can not stand beside the project's other files: ${clash}.`,
       );
+    }
     const here = paths.filter((row) => row.path === file.path && row.environments & file.environments);
     const same = here.find((row) => row.environments === file.environments);
     const byMask = new Map<EnvironmentMask, number>();

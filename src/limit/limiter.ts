@@ -15,8 +15,8 @@ export class Limiter {
 
   /**
    * @param bucketsMax - for all three kinds together. 2¹⁸ is 87,000 keys with a bucket of the same kind that is not full,
-   * more than one process serves, and at most some 90 MiB (measured), which a small host can spare. Beyond it the least
-   * recently used bucket of a shard is forgotten, that is, full again
+   * and at most some 90 MiB (measured), which a small host can spare. Beyond it the least recently used bucket of a
+   * shard is forgotten, that is, full again
    * @param digestsMax - 2¹⁶ is about 11 MiB; a recognized key that is dropped costs one turn in the lane of unknown keys
    */
   constructor(bucketsMax: number = 2 ** 18, digestsMax: number = 2 ** 16) {
