@@ -1,9 +1,9 @@
-import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
-import { answer, complain, frame, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
+import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
 import { jsonLine, OutputClosed, visible, write } from "./cli/terminal.ts";
 
-/** Each command, loaded only when it is asked for: `key list` starts without the server, and help without a database. */
+/** Each command, loaded only when it is asked for: `key list` starts without the server, `version` without a database. */
 const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => CommandUnknownOpts>>> = {
   serve: async () => (await import("./cli/serve.ts")).serveCommand,
   demo: async () => (await import("./cli/demo.ts")).demoCommand,
@@ -26,9 +26,7 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
  * @param only - the one command to load; all of them where there is no such command
  */
 export async function buildProgram(here: Surroundings, only?: string): Promise<CommandUnknownOpts> {
-  const program = new Command("keyhole")
-    .description(description)
-    .option("--json", "print one JSON document, and errors as JSON")
+  const program = noun("keyhole", description)
     .option("-V, --version", "show the version")
     .addHelpText("after", rootHelp);
   const wanted = only !== undefined && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
@@ -56,9 +54,9 @@ async function main(args: readonly string[]): Promise<number> {
     },
   };
   const fail = async (error: unknown): Promise<number> => {
+    await said;
     if (error instanceof OutputClosed) return 0; // the reader has seen enough, as in `keyhole key list | head -1`
     const problem = toProblem(error);
-    await said;
     await complain(here, problem).catch(() => {});
     return problem.exitCode;
   };

@@ -4,7 +4,17 @@ import type { Desk } from "../admin/desk.ts";
 import { Refused } from "../admin/refused.ts";
 import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
-import { Interrupted, jsonLine, readUpTo, SeveralLines, type Terminal, table, visible, write } from "./terminal.ts";
+import {
+  Interrupted,
+  jsonLine,
+  OutputFailed,
+  readUpTo,
+  SeveralLines,
+  type Terminal,
+  table,
+  visible,
+  write,
+} from "./terminal.ts";
 
 /*
  * What every command has in common: its frame (help with examples, `--json`), a desk to write at, one way to answer and
@@ -84,7 +94,11 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof Fault && error.code === "decryption_failed") {
     return new Problem(exits.failed, error.code, decryptionWords, { cause: error });
   }
+  if (error instanceof OutputFailed) return new Problem(exits.failed, "unwritable", error.message, { cause: error });
   const code = systemCode(error);
+  if (damagedCodes.test(code ?? "")) {
+    return new Problem(exits.failed, "database_damaged", damagedWords, { cause: error });
+  }
   if (unavailableCodes.test(code ?? "")) {
     return new Problem(exits.unavailable, "unavailable", unavailableWords, { cause: error });
   }
@@ -181,7 +195,7 @@ export function pathOf(command: CommandUnknownOpts): string {
 /** Runs `work` with the database open and the root key at hand, both as the environment says. */
 export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promise<T>): Promise<T> {
   const config = readConfig(here.env);
-  const { openDesk } = await import("../admin/desk.ts"); // the database drivers: not needed for help or for a typing error
+  const { openDesk } = await import("../admin/desk.ts"); // `version` starts without the database drivers
   // A program that meets an error parses all of stderr, so what would be said before it waits until that is settled.
   const notes: string[] = [];
   try {
@@ -204,8 +218,10 @@ export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promis
  */
 export async function answer(here: Surroundings, document: unknown, word: string, out = ""): Promise<void> {
   if (here.json) return write(here.terminal.stdout, jsonLine(document));
-  await write(here.terminal.stdout, out);
-  if (word !== "") here.say(word);
+  // It is done even where nobody takes the output: of a key whose text is lost, at least the id is said.
+  await write(here.terminal.stdout, out).finally(() => {
+    if (word !== "") here.say(word);
+  });
 }
 
 /**
@@ -264,11 +280,9 @@ function nameOf(flags: string): string {
   return flags.split(" ", 1)[0] ?? flags;
 }
 
-/** The members that are there: where a member may be absent, undefined is not a way to say so. */
-export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as typeof members as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
+/** Such as `1 variable` or `2 variables`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
 /** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
@@ -307,20 +321,28 @@ export function parseCount(option: string, text: string): number {
  * @throws Problem where the file cannot be read
  */
 export async function readLocal(here: Surroundings, path: string, bytesMax: number): Promise<Uint8Array> {
+  if (path === "-" && here.terminal.stdin.isTTY) {
+    throw usageProblem("Stdin is a terminal, which would show what is typed: pipe the text in, or name a file.");
+  }
   try {
     return await readUpTo(path === "-" ? here.terminal.stdin : createReadStream(path), bytesMax);
   } catch (error) {
-    const called = path === "-" ? "stdin" : path;
-    throw new Problem(
-      exits.failed,
-      "unreadable",
-      `${called} cannot be read (${systemCode(error) ?? "no reason given"}).`,
-      {
-        cause: error,
-      },
-    );
+    const code = systemCode(error) ?? "no reason given";
+    const reason = readFailures[code] ?? code;
+    throw new Problem(exits.failed, "unreadable", `${localName(path)} cannot be read: ${reason}.`, { cause: error });
   }
 }
+
+/** What people call a local file, or stdin, that was given as an argument. */
+export function localName(path: string): string {
+  return path === "-" ? "stdin" : path;
+}
+
+const readFailures: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EISDIR: "it is a folder",
+  EACCES: "its mode does not allow it",
+};
 
 /**
  * Strict UTF-8; a byte order mark is kept.
@@ -347,6 +369,8 @@ const refusals = {
 
 const unavailableWords =
   "The database cannot be reached or did not answer in time: check that it runs and that DATABASE_URL is right, then try again.";
+const damagedWords = "The file keyhole.db in the folder KEYHOLE_DATA is damaged or no database of Keyhole's.";
+const damagedCodes = /^SQLITE_(?:NOTADB|CORRUPT)/;
 const decryptionWords =
   "Something stored does not open with this root key: the root key is another one, or the database was altered.";
 

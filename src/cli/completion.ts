@@ -89,15 +89,19 @@ ${places.map((place) => `      ${quoted(place.path)}) kind=words words=${quoted(
 ${operands(places, bashExpected, 6)}
     esac
   fi
+  # Without mapfile and compopt: bash 3.2, which macOS brings, has neither.
   case "$kind" in
-    words) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur") ;;
+    words) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
     list)
-      before=
       [[ "$cur" == *,* ]] && before="\${cur%,*},"
-      mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "\${cur##*,}")
-      compopt -o nospace
+      COMPREPLY=($(compgen -P "$before" -W "$words" -- "\${cur##*,}"))
+      type compopt &> /dev/null && compopt -o nospace
       ;;
-    file) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    file)
+      local IFS=$'\\n'
+      COMPREPLY=($(compgen -f -- "$cur"))
+      type compopt &> /dev/null && compopt -o filenames
+      ;;
   esac
 }
 complete -F _keyhole keyhole

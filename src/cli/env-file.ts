@@ -94,7 +94,7 @@ type Written = {
   readonly problem?: string;
 };
 
-// All sticky. No part of them matches what may follow it, so a line is gone over a fixed number of times at most.
+// All sticky, and none goes over a line more than a fixed number of times, whatever it holds.
 const blankOrComment = /[ \t]*(?:#[^\n]*)?(?:\n|$)/y;
 const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?(?:\n|$)/y;
 const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;

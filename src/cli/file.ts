@@ -6,7 +6,9 @@ import {
   answerList,
   atDesk,
   choiceOption,
+  counted,
   exits,
+  localName,
   noun,
   Problem,
   readLocal,
@@ -38,13 +40,17 @@ export function fileCommand(here: Surroundings) {
         throw new Problem(
           exits.refused,
           "bound",
-          `${local} is larger than 8 MiB, which is the most that one file may hold.`,
+          `${localName(local)} is larger than 8 MiB, which is the most that one file may hold.`,
         );
       }
       const file = { content, path, environments: env, name, mode, contentType: type };
       const stored = await atDesk(here, (desk) => putFile(desk, where, file));
       const did = stored.created ? "Stored" : "Replaced";
-      await answer(here, stored, `${did} ${stored.path} (${stored.size} bytes) in ${where} for ${env.join(", ")}.`);
+      await answer(
+        here,
+        stored,
+        `${did} ${stored.path} (${counted(stored.size, "byte")}) in ${where} for ${env.join(", ")}.`,
+      );
     });
 
   const list = verb("list", "List the secret files; their content is never shown.", "keyhole file list acme/web")

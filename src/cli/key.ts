@@ -62,18 +62,7 @@ export function keyCommand(here: Surroundings) {
     .option("--org <org>", "only this organization's")
     .action(async ({ org }) => {
       const keys = await atDesk(here, (desk) => listKeys(desk, org));
-      const header = [
-        "ID",
-        "NAME",
-        "ORG",
-        "STATUS",
-        "PROJECTS",
-        "ENVIRONMENTS",
-        "RESOURCES",
-        "SURFACES",
-        "EXPIRES",
-        "LAST USED",
-      ];
+      const header = ["ID", "NAME", "ORG", "STATUS", "PROJECTS", "ENVIRONMENTS", "EXPIRES", "LAST USED"];
       const rows = keys.map((one) => [
         one.id,
         one.name,
@@ -81,8 +70,6 @@ export function keyCommand(here: Surroundings) {
         one.status,
         reach(one.projects),
         reach(one.environments),
-        one.resources.join(","),
-        one.surfaces.join(","),
         formatTime(one.expiresAt),
         formatTime(one.lastUsedAt),
       ]);
@@ -112,13 +99,13 @@ export function keyCommand(here: Surroundings) {
 
 /** The members of a scope; null is all of them. */
 function reach(scope: readonly string[] | null): string {
-  return scope === null ? "all" : scope.join(",");
+  return scope === null ? "all" : scope.join(",") || "none";
 }
 
 function summary(record: KeyRecord): string {
   const expiry = record.expiresAt === null ? "never expires" : `expires ${formatTime(record.expiresAt)}`;
   return [
-    `Created key ${record.id}${record.name === "" ? "" : ` (${record.name})`} for ${record.organization}; it ${expiry}.`,
+    `Created key ${record.id} (${record.name}) for ${record.organization}; it ${expiry}.`,
     `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
     `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
   ].join("\n");

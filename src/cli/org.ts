@@ -1,6 +1,6 @@
 import { Argument, Option } from "@commander-js/extra-typings";
 import { createOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
-import { answer, answerList, atDesk, given, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
@@ -11,13 +11,15 @@ export function orgCommand(here: Surroundings) {
     "create",
     "Create an organization.",
     "keyhole org create acme",
-    'keyhole org create acme --name "Acme Inc." --plan pro',
+    'keyhole org create acme --name "Acme Inc." --plan free',
   )
     .argument("<slug>", "short name: lower-case letters, digits and dashes")
     .option("--name <name>", "display name (default: the slug)")
-    .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: free)").choices(plans))
+    .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: pro)").choices(plans))
     .action(async (slug, { name, plan }) => {
-      const organization = await atDesk(here, (desk) => createOrganization(desk, { slug, ...given({ name, plan }) }));
+      const organization = await atDesk(here, (desk) =>
+        createOrganization(desk, { slug, name, ...(plan && { plan }) }),
+      );
       await answer(here, organization, `Created organization ${organization.slug} on plan ${organization.plan}.`);
     });
 

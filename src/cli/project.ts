@@ -1,7 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { createProject, deleteProject, listProjects } from "../admin/projects.ts";
 import { environments } from "../names.ts";
-import { answer, answerList, atDesk, given, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 /** What `ORG/PROJECT` means, for the help of every command that takes it. */
@@ -21,7 +21,7 @@ export function projectCommand(here: Surroundings) {
     .argument(...projectArgument)
     .option("--name <name>", "display name (default: the slug)")
     .action(async (where, { name }) => {
-      const project = await atDesk(here, (desk) => createProject(desk, where, given({ name })));
+      const project = await atDesk(here, (desk) => createProject(desk, where, { name }));
       await answer(here, project, `Created project ${project.organization}/${project.slug}.`);
     });
 
@@ -55,7 +55,8 @@ export function projectCommand(here: Surroundings) {
     .argument(...projectArgument)
     .action(async (where) => {
       const gone = await atDesk(here, (desk) => deleteProject(desk, where));
-      const counts = `${gone.variables} variables, ${gone.accounts} accounts and ${gone.files} files`;
+      const { variables, accounts, files } = gone;
+      const counts = `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
       await answer(here, { project: where, deleted: true, ...gone }, `Deleted project ${where} with ${counts}.`);
     });
 

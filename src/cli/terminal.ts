@@ -40,7 +40,8 @@ export function jsonLine(document: unknown): string {
 
 /**
  * Aligned columns under a header, each line ended by LF. Cells are made {@link visible} here.
- * @param columns - the terminal's width, to which long cells are cut; undefined where no terminal is: nothing is cut
+ * @param columns - the terminal's width, to which cells are cut, but for the first of each row, which people copy;
+ *   undefined where no terminal is: nothing is cut
  */
 export function table(header: readonly string[], rows: readonly (readonly string[])[], columns?: number): string {
   const lines = [header, ...rows].map((row) => row.map(visible));
@@ -67,16 +68,22 @@ export class OutputClosed extends Error {
   override readonly name = "OutputClosed";
 }
 
+/** The output goes to something that does not take it, such as a full disk. */
+export class OutputFailed extends Error {
+  override readonly name = "OutputFailed";
+}
+
 /**
  * Resolves once the stream has taken the text, so that the process may end.
- * @throws OutputClosed where its reader has gone, and the system's error where the disk under it is full
+ * @throws OutputClosed, OutputFailed
  */
 export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
   if (text === "") return Promise.resolve();
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
-      if (!error) resolve();
-      else reject((error as NodeJS.ErrnoException).code === "EPIPE" ? new OutputClosed() : error);
+      if (!error) return resolve();
+      const { code } = error as NodeJS.ErrnoException;
+      reject(code === "EPIPE" ? new OutputClosed() : new OutputFailed(`The output could not be written (${code}).`));
     });
   });
 }
@@ -290,10 +297,10 @@ function escapeUnits(character: string): string {
 const gap = "  ";
 const cellWidthMin = 8;
 
-/** Narrows the widest column again and again until all of them fit, but none below what still tells something. */
+/** Narrows the widest column but the first until all of them fit, but none below what still tells something. */
 function shrink(widths: number[], room: number): void {
   for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
-    const widest = Math.max(...widths);
+    const widest = Math.max(...widths.slice(1));
     if (widest <= cellWidthMin) return;
     widths[widths.lastIndexOf(widest)] = widest - 1;
   }
@@ -302,14 +309,13 @@ function shrink(widths: number[], room: number): void {
 function fit(cell: string, width: number): string {
   const missing = width - Bun.stringWidth(cell);
   if (missing >= 0) return cell + " ".repeat(missing);
+  // Not Bun.sliceAnsi: where a wide character stands across the end it takes one column more than it may (1.4.5).
   let kept = "";
-  let keptWidth = 0;
   for (const { segment } of graphemes.segment(cell)) {
-    keptWidth += Bun.stringWidth(segment);
-    if (keptWidth > width - 1) break;
+    if (Bun.stringWidth(kept + segment) >= width) break;
     kept += segment;
   }
-  return `${kept}…${" ".repeat(Math.max(width - 1 - Bun.stringWidth(kept), 0))}`;
+  return `${kept}…${" ".repeat(width - 1 - Bun.stringWidth(kept))}`;
 }
 
 const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });

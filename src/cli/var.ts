@@ -4,8 +4,10 @@ import {
   answer,
   answerList,
   atDesk,
+  counted,
   decodeText,
   exits,
+  localName,
   noun,
   Problem,
   readLocal,
@@ -13,7 +15,7 @@ import {
   usageProblem,
   verb,
 } from "./command.ts";
-import { EnvFileProblem, parseEnvFile } from "./env-file.ts";
+import { EnvFileProblem, nameWarnings, parseEnvFile } from "./env-file.ts";
 import { environmentArgument, projectArgument } from "./project.ts";
 import { formatTime, progressOn, readHidden } from "./terminal.ts";
 
@@ -36,6 +38,8 @@ export function varCommand(here: Surroundings) {
       const { created } = await atDesk(here, (desk) => setVariables(desk, where, environment, [{ name, value }]));
       const did = created === 1 ? "created" : "updated";
       if (value.at(-1) === newline) here.say(`The value of ${name} ends in a newline, which is part of it.`);
+      const warning = nameWarnings(name);
+      if (warning !== undefined) here.say(`${warning}.`);
       if (value.length === 0) here.say(`The value of ${name} is empty.`);
       await answer(
         here,
@@ -89,9 +93,13 @@ export function varCommand(here: Surroundings) {
       const { created, updated } = await atDesk(here, (desk) =>
         setVariables(desk, where, environment, variables, progress.report),
       ).finally(progress.clear);
-      for (const warning of warnings) here.say(`${file}: ${warning}`);
+      for (const warning of warnings) here.say(`${localName(file)}: ${warning}`);
       const document = { project: where, environment, created, updated };
-      await answer(here, document, `Imported ${created + updated} variables: ${created} created, ${updated} updated.`);
+      await answer(
+        here,
+        document,
+        `Imported ${counted(created + updated, "variable")}: ${created} created, ${updated} updated.`,
+      );
     });
 
   return noun("var", "Variables of a project, one value per environment.")
@@ -124,17 +132,19 @@ function spelledOut(value: string): Uint8Array {
 
 /** @throws Problem that says everything wrong with the file at once */
 async function readEnvFile(here: Surroundings, file: string) {
+  const called = localName(file);
   const bytes = await readLocal(here, file, envFileBytesMax + 1);
   if (bytes.length > envFileBytesMax) {
-    throw new Problem(exits.refused, "bound", `${file} is larger than 64 MiB: nothing was imported.`);
+    throw new Problem(exits.refused, "bound", `${called} is larger than 64 MiB: nothing was imported.`);
   }
   const text = decodeText(bytes);
-  if (text === undefined) throw new Problem(exits.usage, "invalid", `${file} is not UTF-8 text: nothing was imported.`);
+  if (text === undefined)
+    throw new Problem(exits.usage, "invalid", `${called} is not UTF-8 text: nothing was imported.`);
   try {
     return parseEnvFile(text);
   } catch (error) {
     if (!(error instanceof EnvFileProblem)) throw error;
-    const said = error.problems.map((problem) => `${file}: ${problem}`).join("\n");
+    const said = error.problems.map((problem) => `${called}: ${problem}`).join("\n");
     throw new Problem(exits.usage, "invalid", `${said}\nNothing was imported.`, { cause: error });
   }
 }

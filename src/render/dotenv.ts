@@ -34,10 +34,10 @@ export function renderDotenv(variables: readonly NamedValue[]): DotenvText {
       continue;
     }
     if (!isPortable(value)) nonportable.push(name);
-    if (!value.endsWith("\\")) lines.push(`${name}=${written}\n`);
-    else if (written === value)
-      bareEnders.push(`${name}=${written}\n\n`); // a shell joins the line that follows
-    else quotedEnders.push(`${name}=${written}\n`);
+    const line = `${name}=${written}\n`;
+    if (!value.endsWith("\\")) lines.push(line);
+    else if (written !== value) quotedEnders.push(line);
+    else bareEnders.push(`${line}\n`); // a shell takes the backslash for a line that goes on, and joins the next one
   }
   if (unrepresentable.length > 0) {
     throw new Fault("env_unrepresentable", `no harmless dotenv text for ${listNames(unrepresentable)}`, {

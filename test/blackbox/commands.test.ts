@@ -1,0 +1,666 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { description, version } from "../../package.json";
+import { createDatabase, type TestDatabase } from "../postgres.ts";
+import { binary, makePlace, type Place } from "./keyhole.ts";
+
+const postgresUrl = process.env["KEYHOLE_TEST_DATABASE_URL"];
+const id = expect.stringMatching(/^[0-9a-f-]{36}$/);
+const time = expect.any(Number);
+const isoTime = "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ";
+
+describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s", (kind) => {
+  const skip = kind === "PostgreSQL" && postgresUrl === undefined;
+  let database: TestDatabase | undefined;
+  let place: Place;
+  const canary = `canary-${randomBytes(8).toString("hex")}`;
+  const said: string[] = [];
+
+  /** Runs the program and keeps what it said, in which no value may ever stand. */
+  const keyhole: Place["keyhole"] = async (args, stdin) => {
+    const ran = await place.keyhole(args, stdin);
+    said.push(ran.stdout, ran.stderr);
+    return ran;
+  };
+
+  beforeAll(async () => {
+    if (skip) return;
+    if (kind === "PostgreSQL") database = await createDatabase(postgresUrl as string);
+    const rootKey = randomBytes(32).toString("base64");
+    place = makePlace(database && { DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: rootKey });
+  });
+  afterAll(async () => {
+    place?.remove();
+    await database?.drop();
+  });
+
+  test.skipIf(skip)("an organization is created, put on a plan and listed", async () => {
+    const created = await keyhole(["org", "create", "acme", "--name", "Acme Inc."]);
+    expect(created).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(created.stderr).toEndWith("Created organization acme on plan pro.\n");
+    expect(await keyhole(["org", "create", "acme"])).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "keyhole: The organization acme exists already.\n",
+    });
+    expect(await keyhole(["org", "plan", "acme", "free"])).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "Organization acme is on plan free.\n",
+    });
+    expect(await place.json(["org", "plan", "acme", "pro"])).toMatchObject({ slug: "acme", plan: "pro" });
+    expect(await place.json(["org", "list"])).toEqual([
+      { id, slug: "acme", name: "Acme Inc.", plan: "pro", createdAt: time },
+    ]);
+    const listed = await keyhole(["org", "list"]);
+    expect(listed).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(listed.stdout).toMatch(
+      new RegExp(`^SLUG  NAME       PLAN  CREATED\nacme  Acme Inc\\.  pro   ${isoTime}\n$`),
+    );
+    expect((await keyhole(["org", "plan", "nobody", "pro"])).exitCode).toBe(4);
+    expect((await keyhole(["org", "create", "Not A Slug"])).exitCode).toBe(2);
+  });
+
+  test.skipIf(skip)("a project is created by its short name while there is one organization, and listed", async () => {
+    expect((await keyhole(["project", "list"])).stderr).toStartWith("There are no projects yet:");
+    expect(await place.json(["project", "create", "web", "--name", "Web shop"])).toMatchObject({
+      id,
+      organization: "acme",
+      slug: "web",
+      name: "Web shop",
+    });
+    expect(await keyhole(["project", "create", "acme/web"])).toMatchObject({ exitCode: 1, stdout: "" });
+    expect((await keyhole(["project", "create", "acme/other"])).stderr).toBe("Created project acme/other.\n");
+    expect((await keyhole(["project", "create", "nobody/web"])).exitCode).toBe(4);
+    expect((await keyhole(["project", "create", "a/b/c"])).exitCode).toBe(2);
+    expect((await keyhole(["project", "list", "acme"])).stdout).toMatch(
+      /^PROJECT .*\nacme\/other .*\nacme\/web +Web shop /,
+    );
+    expect(await place.json(["project", "list"])).toHaveLength(2);
+    expect((await keyhole(["project", "list", "nobody"])).exitCode).toBe(4);
+  });
+
+  test.skipIf(skip)("a variable takes its value from stdin byte for byte, and no command ever shows it", async () => {
+    const set = await keyhole(["var", "set", "acme/web", "production", "DATABASE_URL"], canary);
+    expect(set).toEqual({ exitCode: 0, stdout: "", stderr: "Created DATABASE_URL in acme/web, production.\n" });
+    const again = await keyhole(["var", "set", "web", "production", "DATABASE_URL"], `${canary}\n`);
+    expect(again.stderr).toBe(
+      "The value of DATABASE_URL ends in a newline, which is part of it.\nUpdated DATABASE_URL in web, production.\n",
+    );
+    expect(await place.json(["var", "set", "web", "production", "LEVEL", "--value", ""])).toEqual({
+      project: "web",
+      environment: "production",
+      key: "LEVEL",
+      status: "created",
+    });
+    expect(await place.json(["var", "list", "web", "production"])).toEqual([
+      { key: "DATABASE_URL", version: 2, updatedAt: time },
+      { key: "LEVEL", version: 1, updatedAt: time },
+    ]);
+    const listed = await keyhole(["var", "list", "web", "production"]);
+    expect(listed.stdout).toMatch(
+      new RegExp(`^NAME          VERSION  UPDATED\nDATABASE_URL  2        ${isoTime}\nLEVEL `),
+    );
+    expect(await keyhole(["var", "list", "web", "staging"])).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "web has no variables in staging.\n",
+    });
+  });
+
+  test.skipIf(skip).each<[what: string, name: string, value: string | Uint8Array, exitCode: number, word: string]>([
+    ["that is not UTF-8", "BINARY", Buffer.from([0x61, 0xff]), 2, "The value of BINARY is not UTF-8 text."],
+    ["with a NUL", "NUL", "a\0b", 2, "The value of NUL holds a NUL character"],
+    ["over 64 KiB", "BIG", "x".repeat(65_537), 5, "The value of BIG is larger than 65536 bytes"],
+    ["under a name that shells cannot hold", "1A", "x", 2, '"1A" is no variable name'],
+  ])("a value %s is refused by name", async (_, name, value, exitCode, word) => {
+    const ran = await keyhole(["var", "set", "web", "staging", name], value);
+    expect(ran).toMatchObject({ exitCode, stdout: "" });
+    expect(ran.stderr).toStartWith(`keyhole: ${word}`);
+    expect(await place.json(["var", "list", "web", "staging"])).toEqual([]);
+  });
+
+  test.skipIf(skip)("a value of exactly 64 KiB is taken, and deleted again", async () => {
+    expect((await keyhole(["var", "set", "web", "staging", "BIG"], "x".repeat(65_536))).exitCode).toBe(0);
+    expect(await keyhole(["var", "delete", "web", "staging", "BIG"])).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "Deleted BIG from web, staging.\n",
+    });
+    const gone = await keyhole(["var", "delete", "web", "staging", "BIG", "--json"]);
+    expect(gone).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(JSON.parse(gone.stderr)).toEqual({
+      error: 'There is no variable "BIG" in web staging.',
+      code: "not_found",
+      requestId: null,
+    });
+  });
+
+  test.skipIf(skip)("a value that is spelled out must have reached the program as it was typed", async () => {
+    const refused = await keyhole(["var", "set", "web", "staging", "TOKEN", "--value", "a\ufffdb"]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(refused.stderr).toBe("keyhole: --value is not UTF-8 text: give such a value on stdin.\n");
+  });
+
+  test.skipIf(skip)("a name that some readers trip over is taken with a warning", async () => {
+    const { exitCode, stderr } = await keyhole(["var", "set", "web", "staging", "constructor", "--value", "x"]);
+    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^constructor is a name .*\.\nCreated constructor /)]);
+    expect((await keyhole(["var", "delete", "web", "staging", "constructor"])).exitCode).toBe(0);
+  });
+
+  test.skipIf(skip)("an import is whole or nothing", async () => {
+    writeFileSync(join(place.folder, "good.env"), `A=1\nB="two\\nlines ${canary}"\nexport C='x'\n`);
+    writeFileSync(join(place.folder, "bad.env"), `A=2\nD=${canary}\nnot an assignment ${canary}\n2E=1\n`);
+    expect(await place.json(["var", "import", "web", "development", "good.env"])).toEqual({
+      project: "web",
+      environment: "development",
+      created: 3,
+      updated: 0,
+    });
+    const bad = await keyhole(["var", "import", "web", "development", "bad.env"]);
+    expect(bad).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(bad.stderr).toMatch(/^keyhole: bad\.env: line 3.*\nbad\.env: line 4.*\nNothing was imported\.\n$/);
+    expect(await place.json(["var", "list", "web", "development"])).toEqual(
+      ["A", "B", "C"].map((key) => ({ key, version: 1, updatedAt: time })),
+    );
+    expect((await keyhole(["var", "import", "web", "development", "-"], "A=3\n")).stderr).toBe(
+      "Imported 1 variable: 0 created, 1 updated.\n",
+    );
+    expect(await keyhole(["var", "import", "web", "development", "missing.env"])).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "keyhole: missing.env cannot be read: there is no such file.\n",
+    });
+    expect((await keyhole(["var", "import", "web", "development", "."])).exitCode).toBe(1);
+  });
+
+  test.skipIf(skip)("an account takes one JSON object of strings, and nothing else", async () => {
+    const values = JSON.stringify({ user: "ci", password: canary });
+    expect(await keyhole(["account", "set", "web", "stripe", "--env", "staging,production"], values)).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "Account stripe created in web for staging, production.\n",
+    });
+    for (const wrong of [canary, `["${canary}"]`, `{"a":1}`, `{"a":"x","\\u0061":"${canary}"}`, "{}", ""]) {
+      const ran = await keyhole(["account", "set", "web", "other", "--env", "staging"], wrong);
+      expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    }
+    expect(await place.json(["account", "list", "web"])).toEqual([
+      { name: "stripe", environments: ["staging", "production"], version: 1, updatedAt: time },
+    ]);
+    expect((await keyhole(["account", "list", "web"])).stdout).toMatch(/^NAME .*\nstripe {2}staging,production {2}1 /);
+    expect((await keyhole(["account", "delete", "web", "stripe"])).stderr).toBe("Deleted account stripe from web.\n");
+    expect((await keyhole(["account", "delete", "web", "stripe"])).exitCode).toBe(4);
+  });
+
+  test.skipIf(skip)(
+    "a file is stored from disk or stdin, listed without content, and deleted by environment",
+    async () => {
+      writeFileSync(join(place.folder, "local.pem"), canary);
+      const put = ["file", "put", "web", "local.pem", "--path", "tls/key.pem"];
+      expect(await place.json([...put, "--env", "staging,production", "--mode", "0400"])).toEqual({
+        id,
+        path: "tls/key.pem",
+        size: canary.length,
+        sha256: new Bun.CryptoHasher("sha256").update(canary).digest("hex"),
+        environments: ["staging", "production"],
+        created: true,
+      });
+      const piped = await keyhole(
+        ["file", "put", "web", "-", "--path", "a/b", "--env", "production", "--name", "B"],
+        canary,
+      );
+      expect(piped.stderr).toBe(`Stored a/b (${canary.length} bytes) in web for production.\n`);
+      expect((await keyhole(["file", "list", "web"])).stdout).toMatch(/^PATH .*\na\/b .*\ntls\/key\.pem {2}0400 /);
+      expect(await place.json(["file", "list", "web"])).toMatchObject([
+        { path: "a/b", name: "B", mode: "0600", contentType: "application/octet-stream" },
+        { path: "tls/key.pem", mode: "0400", environments: ["staging", "production"] },
+      ]);
+      expect((await keyhole([...put.slice(0, -1), "../up", "--env", "staging"])).exitCode).toBe(2);
+      expect((await keyhole([...put, "--env", "staging", "--mode", "0644"])).exitCode).toBe(2);
+      expect((await keyhole(put)).stderr).toContain("required option '--env <list>' not specified");
+      const large = await keyhole(
+        ["file", "put", "web", "-", "--path", "l", "--env", "staging"],
+        Buffer.alloc(8_388_609),
+      );
+      expect(large).toMatchObject({ exitCode: 5, stdout: "" });
+      expect((await keyhole(["file", "delete", "web", "tls/key.pem", "--env", "staging"])).exitCode).toBe(0);
+      expect((await keyhole(["file", "delete", "web", "tls/key.pem", "--env", "staging"])).exitCode).toBe(4);
+    },
+  );
+
+  test.skipIf(skip)("a key is printed once, alone on stdout, and afterwards only described", async () => {
+    const made = await keyhole([
+      "key",
+      "create",
+      "--org",
+      "acme",
+      "--name",
+      "ci",
+      "--project",
+      "web",
+      "--expires-in",
+      "90d",
+    ]);
+    expect(made.exitCode).toBe(0);
+    expect(made.stdout).toMatch(/^kh_[0-9A-Za-z]{49}\n$/);
+    expect(made.stderr).toMatch(/^Created key [0-9a-f-]{36} \(ci\) for acme; it expires .*\n.*shown this once/s);
+    expect(made.stderr).not.toContain("kh_");
+    const json = await place.json([
+      "key",
+      "create",
+      "--env",
+      "staging",
+      "--resource",
+      "files",
+      "--surface",
+      "ci_action",
+    ]);
+    expect(json).toMatchObject({
+      id,
+      key: expect.stringMatching(/^kh_[0-9A-Za-z]{49}$/),
+      organization: "acme",
+      surfaces: ["ci_action"],
+      resources: ["files"],
+      projects: null,
+      environments: ["staging"],
+      expiresAt: null,
+      status: "active",
+    });
+    const keys = (await place.json(["key", "list"])) as { id: string; name: string; projects: string[] | null }[];
+    expect(keys.map(({ projects }) => projects)).toEqual([["web"], null]);
+    expect(JSON.stringify(keys)).not.toContain("kh_");
+    const first = keys[0]?.id ?? "";
+    expect((await keyhole(["key", "list", "--org", "acme"])).stdout).toMatch(new RegExp(`^ID .*\n${first}  ci `));
+    expect((await keyhole(["key", "show", first])).stdout).toMatch(/^ID .*\nNAME +ci\nORG +acme\nSTATUS +active\n/);
+    expect((await keyhole(["key", "revoke", first])).stderr).toBe(`Revoked key ${first} (ci) of acme.\n`);
+    expect(await place.json(["key", "show", first])).toMatchObject({ status: "revoked", revokedAt: time });
+    expect((await keyhole(["key", "revoke", "nothing"])).exitCode).toBe(4);
+    expect((await keyhole(["key", "create", "--project", "nothing"])).exitCode).toBe(4);
+    expect((await keyhole(["key", "create", "--expires-in", "soon"])).exitCode).toBe(2);
+  });
+
+  test.skipIf(skip)("they work beside a running server, which obeys them on the next request", async () => {
+    const server = Bun.spawn([binary, "serve", "--port", "0"], {
+      cwd: place.folder,
+      env: place.env,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    try {
+      const root = await listeningRoot(server.stderr);
+      const { key, id: keyId } = (await place.json(["key", "create"])) as { key: string; id: string };
+      const read = () =>
+        fetch(`${root}/projects/web/variables?environment=staging`, { headers: { authorization: `Bearer ${key}` } });
+      expect(await (await read()).json()).toMatchObject({ variables: [] });
+      expect((await keyhole(["var", "set", "web", "staging", "LATE"], `${canary}\n`)).exitCode).toBe(0);
+      expect(await (await read()).json()).toMatchObject({ variables: [{ key: "LATE", value: `${canary}\n` }] });
+      expect((await keyhole(["org", "plan", "acme", "free"])).exitCode).toBe(0);
+      expect((await read()).status).toBe(403);
+      expect((await keyhole(["org", "plan", "acme", "pro"])).exitCode).toBe(0);
+      expect((await keyhole(["key", "revoke", keyId])).exitCode).toBe(0);
+      expect((await read()).status).toBe(401);
+
+      const entries = await place.json(["audit", "list", "--key", keyId, "--since", "1h"]);
+      expect(entries).toMatchObject([
+        { action: "variables.read", names: [] },
+        { action: "variables.read", names: ["LATE"] },
+      ]);
+      const last = await keyhole(["audit", "list", "--org", "acme", "--limit", "1"]);
+      expect(last.stdout).toMatch(/^TIME .*\n\S+ +acme +web +staging +variables\.read +1 +LATE .*\n$/);
+      expect((await keyhole(["audit", "list", "--org", "nobody"])).exitCode).toBe(4);
+    } finally {
+      server.kill();
+      expect(await server.exited).toBe(0);
+    }
+  });
+
+  test.skipIf(skip)("a project goes with all that it holds", async () => {
+    expect(await place.json(["project", "delete", "acme/web"])).toEqual({
+      project: "acme/web",
+      deleted: true,
+      variables: 6,
+      accounts: 0,
+      files: 2,
+    });
+    expect(await keyhole(["var", "list", "web", "staging"])).toEqual({
+      exitCode: 4,
+      stdout: "",
+      stderr: 'keyhole: There is no project "web".\n',
+    });
+  });
+
+  test.skipIf(skip)("a short project name is refused once there are several organizations", async () => {
+    await place.json(["org", "create", "globex"]);
+    const ran = await keyhole(["var", "list", "other", "staging", "--json"]);
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "ambiguous", requestId: null });
+  });
+
+  test.skipIf(skip)("nothing that was said held a value", () => {
+    expect(said.length).toBeGreaterThan(100);
+    for (const text of said) expect(text).not.toContain(canary);
+  });
+});
+
+describe("the program", () => {
+  let place: Place;
+  beforeAll(() => {
+    place = makePlace();
+  });
+  afterAll(() => place.remove());
+
+  test("says its version, in any of its ways", async () => {
+    for (const args of [["version"], ["--version"], ["-V"]]) {
+      expect(await place.keyhole(args)).toEqual({ exitCode: 0, stdout: `keyhole ${version}\n`, stderr: "" });
+      expect(await place.json(args)).toEqual({ name: "keyhole", version });
+    }
+  });
+
+  test("alone shows its help on stderr, as wrong usage", async () => {
+    const ran = await place.keyhole([]);
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ran.stderr.replaceAll("\n", " ")).toContain(description);
+    expect(JSON.parse((await place.keyhole(["--json"])).stderr)).toMatchObject({ code: "invalid_usage" });
+  });
+
+  test("shows help wherever it is asked for, on stdout", async () => {
+    const help = await place.keyhole(["key", "create", "--help"]);
+    expect(help).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(help.stdout).toStartWith("Usage: keyhole key create [options]\n");
+    expect(await place.keyhole(["help", "key", "create"])).toEqual(help);
+    expect(await place.json(["key", "create", "-h"])).toEqual({ help: help.stdout });
+    for (const args of [["--help"], ["help"], ["key", "--help"], ["help", "key"]]) {
+      expect(await place.keyhole(args)).toMatchObject({ exitCode: 0, stderr: "" });
+    }
+  });
+
+  test.each<[args: string[], sentence: string]>([
+    [["ky"], "unknown command 'ky'. Did you mean key? See 'keyhole --help'."],
+    [["key", "lst"], "key: unknown command 'lst'. Did you mean list? See 'keyhole key --help'."],
+    [
+      ["key", "list", "--orgg", "x"],
+      "key list: unknown option '--orgg'. Did you mean --org? See 'keyhole key list --help'.",
+    ],
+    [["org", "create"], "org create: missing required argument 'slug'. See 'keyhole org create --help'."],
+    [["version", "now"], "version: takes no arguments. See 'keyhole version --help'."],
+    [["key", "create", "--env", "prod"], "--env does not know 'prod': it takes development, staging, production."],
+    [
+      ["var", "list", "web", "prod"],
+      "var list: ENV is one of development, staging, production. See 'keyhole var list --help'.",
+    ],
+  ])("tells %j what is wrong, in words and in JSON, and touches no database", async (args, sentence) => {
+    expect(await place.keyhole(args)).toEqual({ exitCode: 2, stdout: "", stderr: `keyhole: ${sentence}\n` });
+    for (const wanted of [
+      [...args, "--json"],
+      ["--json", ...args],
+    ]) {
+      const ran = await place.keyhole(wanted);
+      expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(JSON.parse(ran.stderr)).toEqual({ error: sentence, code: "invalid_usage", requestId: null });
+    }
+    expect(() => statSync(join(place.folder, "data"))).toThrow();
+  });
+
+  test("never repeats a word that stands where none belongs: it may be a secret", async () => {
+    for (const args of [
+      ["var", "set", "web", "staging", "TOKEN", "s3cret"],
+      ["var", "set", "web", "s3cret", "TOKEN"],
+    ]) {
+      for (const more of [[], ["--json"]]) {
+        const ran = await place.keyhole([...args, ...more]);
+        expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+        expect(ran.stderr).not.toContain("s3cret");
+      }
+    }
+  });
+
+  test("says which setting is wrong", async () => {
+    const wrong = makePlace({ PORT: "http" });
+    const ran = await wrong.keyhole(["org", "list"]);
+    wrong.remove();
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ran.stderr).toMatch(/^keyhole: .*PORT.*\n$/);
+  });
+
+  test("ends with 6 where the database cannot be reached, without its password", async () => {
+    const rootKey = randomBytes(32).toString("base64");
+    const away = makePlace({
+      DATABASE_URL: "postgres://keyhole:s3cret@127.0.0.1:1/keyhole",
+      KEYHOLE_ROOT_KEY: rootKey,
+    });
+    const ran = await away.keyhole(["org", "list", "--json"]);
+    away.remove();
+    expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
+    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "unavailable", requestId: null });
+    expect(ran.stderr).not.toContain("s3cret");
+  });
+
+  test("puts the loud word about a new root key into the one line of JSON where the command then fails", async () => {
+    const fresh = makePlace();
+    const ran = await fresh.keyhole(["project", "create", "nobody/web", "--json"]);
+    fresh.remove();
+    expect(ran).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "not_found", notes: [expect.stringContaining("ROOT KEY")] });
+  });
+
+  test("ends quietly where its reader has gone", async () => {
+    const script = `"${binary}" completion bash | true; exit "\${PIPESTATUS[0]}"`;
+    const child = Bun.spawn(["bash", "-c", script], {
+      env: place.env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+  });
+
+  test("says so where its output cannot be written", async () => {
+    const child = Bun.spawn(["sh", "-c", `"${binary}" version > /dev/full`], { env: place.env, stderr: "pipe" });
+    expect([await child.exited, await child.stderr.text()]).toEqual([
+      1,
+      "keyhole: The output could not be written (ENOSPC).\n",
+    ]);
+  });
+
+  test("lets bash complete commands, options and values", async () => {
+    const script = `source <("${binary}" completion bash)
+      words() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _keyhole; echo "\${COMPREPLY[*]}"; }
+      words keyhole ke; words keyhole key ""; words keyhole key create --e; words keyhole key create --env staging,p
+      words keyhole key create --env = dev; words keyhole var set acme/web st; words keyhole --json org plan x ""`;
+    const child = Bun.spawn(["bash", "-c", script], {
+      env: place.env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    expect((await child.stdout.text()).trimEnd().split("\n")).toEqual([
+      "key",
+      "create list show revoke",
+      "--env --expires-in",
+      "staging,production",
+      "development",
+      "staging",
+      "free pro",
+    ]);
+  });
+
+  test.each(["zsh", "fish"])("prints a script that %s can read", async (shell) => {
+    const { stdout } = await place.keyhole(["completion", shell]);
+    const found = Bun.which(shell);
+    if (found === null) return expect(stdout).toContain("keyhole");
+    const child = Bun.spawn([found, "-n"], { env: place.env, stdin: Buffer.from(stdout), stderr: "pipe" });
+    expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+  });
+});
+
+describe("names that would steer a terminal", () => {
+  let place: Place;
+  const evil = "\x1b]0;owned\x07\x9b31m\u202egpj\u200b.exe\r\n";
+  const shown = "\\u001b]0;owned\\u0007\\u009b31m\\u202egpj\\u200b.exe\\u000d\\u000a";
+  const raw = /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+  beforeAll(async () => {
+    place = makePlace();
+    await place.json(["org", "create", "acme"]);
+    await place.json(["project", "create", "web"]);
+    await place.json(["key", "create"]);
+    // The commands refuse such names: these came by another way.
+    const file = new Database(join(place.env["KEYHOLE_DATA"] ?? "", "keyhole.db"));
+    for (const table of ["organizations", "projects", "api_keys"]) file.run(`UPDATE ${table} SET name = ?`, [evil]);
+    file.close();
+  });
+  afterAll(() => place.remove());
+
+  test.each(["org", "project", "key"])("are shown harmlessly by %s list", async (noun) => {
+    const args = [noun, "list"];
+    const { stdout } = await place.keyhole(args);
+    expect(stdout).toContain(shown);
+    expect(stdout).not.toMatch(raw);
+    const json = await place.keyhole([...args, "--json"]);
+    expect(json.stdout).not.toMatch(raw);
+    expect(JSON.parse(json.stdout)).toMatchObject([{ name: evil }]);
+  });
+
+  test("are shown harmlessly on a terminal too", async () => {
+    const { screen } = await place.onTerminal(["project", "list"], 300).ended;
+    expect(screen).toContain(shown);
+    expect(screen.replaceAll("\r\n", "\n")).not.toMatch(raw);
+  });
+
+  test("are shown harmlessly where an argument is repeated", async () => {
+    const { stderr } = await place.keyhole(["project", "create", `acme/${evil}`]);
+    expect(stderr).toStartWith("keyhole: ");
+    expect(stderr).not.toMatch(raw);
+  });
+});
+
+describe("on a terminal", () => {
+  let place: Place;
+  let root: string;
+  let key: string;
+  let server: Bun.Subprocess<"ignore", "ignore", "pipe">;
+  const prompt = "Enter ends it): ";
+  const set = ["var", "set", "web", "production", "TOKEN"];
+
+  beforeAll(async () => {
+    place = makePlace();
+    await place.json(["org", "create", "acme", "--plan", "pro"]);
+    await place.json(["project", "create", "web"]);
+    key = ((await place.json(["key", "create", "--resource", "variables,accounts"])) as { key: string }).key;
+    server = Bun.spawn([binary, "serve", "--port", "0"], {
+      cwd: place.folder,
+      env: place.env,
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    root = await listeningRoot(server.stderr);
+  });
+  afterAll(async () => {
+    server.kill();
+    await server.exited;
+    place.remove();
+  });
+
+  const read = async (path: string): Promise<unknown> => {
+    const answer = await fetch(`${root}/projects/web/${path}`, { headers: { authorization: `Bearer ${key}` } });
+    return answer.json();
+  };
+  const token = async () => (await read("variables?environment=production&keys=TOKEN")) as object;
+
+  test.each([
+    ["a word", "hunter2\r", "hunter2"],
+    ["a corrected word", "wr\x7f\x7fhünter2\r", "hünter2"],
+    ["a paste of several lines", "\x1b[200~-----BEGIN-----\rabc\r\x1b[201~\r", "-----BEGIN-----\nabc\n"],
+    ["a paste of 20,000 characters", `\x1b[200~${"p".repeat(20_000)}\x1b[201~\r`, "p".repeat(20_000)],
+  ])("%s is stored as it was typed, and the screen never shows it", async (_, keys, value) => {
+    const terminal = place.onTerminal(set);
+    await terminal.shows(prompt);
+    terminal.type(keys);
+    const { exitCode, screen } = await terminal.ended;
+    expect(exitCode).toBe(0);
+    expect(screen).not.toContain(value.slice(-4));
+    expect(await token()).toMatchObject({ variables: [{ key: "TOKEN", value }] });
+  });
+
+  test.each([
+    ["Ctrl-C", "half\x03", 130],
+    ["Enter alone", "\r", 2],
+    ["Ctrl-D", "\x04", 2],
+    ["a paste that the terminal did not mark", "one\ntwo\n", 2],
+  ])("%s stores nothing", async (_, keys, expected) => {
+    await place.keyhole(set, "before");
+    const terminal = place.onTerminal(set);
+    await terminal.shows(prompt);
+    terminal.type(keys);
+    const { exitCode, screen } = await terminal.ended;
+    expect(exitCode).toBe(expected);
+    expect(screen).toEndWith(".\r\n"); // the terminal is back to turning LF into CR LF
+    expect(await token()).toMatchObject({ variables: [{ value: "before" }] });
+  });
+
+  test("SIGTERM at the prompt leaves the terminal as it was", async () => {
+    const terminal = place.onTerminal(set);
+    await terminal.shows(prompt);
+    terminal.kill("SIGTERM");
+    const { exitCode, screen } = await terminal.ended;
+    expect(exitCode).toBe(143);
+    expect(screen).toEndWith("\x1b[?2004l\r\nkeyhole: Interrupted: nothing was written.\r\n");
+  });
+
+  test("an account is typed as JSON", async () => {
+    const terminal = place.onTerminal(["account", "set", "web", "stripe", "--env", "production"]);
+    await terminal.shows(prompt);
+    terminal.type('{"user":"ci","password":"hunter2"}\r');
+    const { exitCode, screen } = await terminal.ended;
+    expect(exitCode).toBe(0);
+    expect(screen).not.toContain("hunter2");
+    expect(await read("accounts?environment=production")).toMatchObject({
+      accounts: [{ name: "stripe", values: { user: "ci", password: "hunter2" } }],
+    });
+  });
+
+  test("what would be shown while it is typed is not read from a terminal", async () => {
+    const { exitCode, screen } = await place.onTerminal(["var", "import", "web", "staging", "-"]).ended;
+    expect([exitCode, screen]).toEqual([2, expect.stringMatching(/^keyhole: Stdin is a terminal/)]);
+  });
+
+  test("a long import shows how far it is, and takes that away again", async () => {
+    const lines = Array.from({ length: 2000 }, (_, at) => `NAME_${at}=value`);
+    writeFileSync(join(place.folder, "many.env"), lines.join("\n"));
+    const { exitCode, screen } = await place.onTerminal(["var", "import", "web", "staging", "many.env"]).ended;
+    expect(exitCode).toBe(0);
+    expect(screen).toContain(" of 2000 variables\x1b[K");
+    expect(screen).toEndWith("\r\x1b[KImported 2000 variables: 2000 created, 0 updated.\r\n");
+  });
+
+  test("a table fits the width, and nothing is cut elsewhere", async () => {
+    const name = "n".repeat(200);
+    await place.json(["project", "create", "acme/long", "--name", name]);
+    const { screen } = await place.onTerminal(["project", "list"], 100).ended;
+    for (const line of screen.split("\r\n")) expect(line.length).toBeLessThanOrEqual(100);
+    expect(screen).toContain("n…");
+    expect((await place.keyhole(["project", "list"])).stdout).toContain(name);
+  });
+});
+
+/** The API root of a server that has just been started, once it says so; what else it says is read and dropped. */
+async function listeningRoot(stderr: ReadableStream<Uint8Array>): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  (async () => {
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of stderr) {
+      text += decoder.decode(chunk, { stream: true });
+      const [root] = /http:\/\/\S+/.exec(text) ?? [];
+      if (root !== undefined) resolve(root);
+    }
+    reject(new Error(`The server ended: ${text}`));
+  })().catch(reject);
+  return promise;
+}

@@ -1,0 +1,193 @@
+/**
+ * What foreign readers make of our dotenv text: which values come back exactly in which readers, and that because of a
+ * value nothing runs, no other variable is damaged and none appears. There is no dotenv standard to hold on to, so the
+ * readers themselves are asked.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
+import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";
+import { type Family, families, findReaders, type Reader, type Reading } from "./readers/readers.ts";
+
+const timeoutMs = 120_000;
+/** KEYHOLE_TEST_SEED gives other random values; a failure names the seed that it was found with. */
+const seed = Number(process.env["KEYHOLE_TEST_SEED"] ?? 1);
+const scratch = mkdtempSync(join(tmpdir(), "keyhole-dotenv-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** One row per reason for which a value is not portable: which readers give the values back, and which do not. */
+const table: readonly { readonly values: readonly string[]; readonly lostIn: readonly Family[] }[] = [
+  { values: ["plain", "two words", "don't panic", "p$", '{\n "a": "b"\n}', "C:\\Users\\me", "=x:=y"], lostIn: [] },
+  { values: ["a$NAME", "P4$sW0rd"], lostIn: ["bun", "dotenv-expand"] },
+  { values: [`a\${NAME}b`], lostIn: ["bun", "dotenv-expand", "python"] },
+  { values: [`a$(touch ${canary})b`], lostIn: ["dotenv-expand"] },
+  { values: ["\\\\server\\share"], lostIn: ["python"] },
+  { values: ["one\r\ntwo", "a\rb", "it's\r"], lostIn: ["node", "shell"] },
+  { values: ['"a"\rb', "a\\b\rc"], lostIn: ["dotenv", "dotenv-expand", "dotenvx", "node", "bun", "python"] },
+  { values: ['{"msg":"it\'s on"}', "C:\\Temp\\"], lostIn: ["shell"] },
+  { values: ["it's $5", "it's $ 5"], lostIn: ["dotenv", "node", "python"] },
+  {
+    values: ['it\'s "fine"', "it's C:\\new", "pass word\\"],
+    lostIn: ["dotenv", "dotenv-expand", "dotenvx", "node", "bun"],
+  },
+  { values: ['a\'b\n"c"'], lostIn: ["dotenv", "dotenv-expand", "dotenvx", "node", "bun", "shell"] },
+  { values: ["it's `x`", "I'm at $(pwd)"], lostIn: families.filter((family) => family !== "shell") },
+];
+
+/** Portable values that surround the others: easily swallowed by a value that does not end where it should. */
+const neighbours = ["# hash", "", "it's", 'a "b" c', "two\nlines", "x=y", "{}", "end"];
+
+const corpus = nastyValues.filter(isRepresentable);
+
+const { readers, missing } = await findReaders();
+for (const name of missing) {
+  console.error(`${name} is not on this machine: what it makes of our dotenv text is not tested`);
+  test.skip(`${name} reads our dotenv text as promised`, () => {});
+}
+
+describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name", ({ reader }) => {
+  const allowed = (value: string) => !runsCommand(value, reader.family);
+
+  test(
+    "reads the nasty corpus as promised",
+    async () => {
+      const values = corpus.filter(allowed);
+      const alone = values.map((value, at) => named([neighbour(at), value, neighbour(at + 1)]));
+      const among = chunks(values, 60).map((chunk) => named(chunk.flatMap((value, at) => [neighbour(at), value])));
+      expect(await broken(reader, reader.slow ? among : [...among, ...alone])).toEqual([]);
+    },
+    timeoutMs,
+  );
+
+  test(
+    "reads files of random nasty values as promised",
+    async () => {
+      const size = reader.slow ? { files: 8, valuesMax: 60 } : { files: 300, valuesMax: 12 };
+      const file = fc.array(nastyValue, { minLength: 2, maxLength: size.valuesMax, size: "max" });
+      const files = fc.sample(file, { seed, numRuns: size.files });
+      const written = files.map((values) => named(values.filter((value) => isRepresentable(value) && allowed(value))));
+      expect({ seed, broken: await broken(reader, written) }).toEqual({ seed, broken: [] });
+    },
+    timeoutMs,
+  );
+
+  test(
+    "gives back the values that it is said to give back, and no others",
+    async () => {
+      const rows = table.flatMap(({ values, lostIn }) =>
+        values.filter(allowed).map((value) => ({ value, exact: !lostIn.includes(reader.family) })),
+      );
+      const [reading] = await readFiles(reader, [named(rows.map(({ value }) => value))]);
+      expect(rows.map(({ value }, at) => ({ value, exact: reading?.get(nameAt(at)) === value }))).toEqual(rows);
+    },
+    timeoutMs,
+  );
+});
+
+test.each([`$(touch ${canary})`, `$$UNSET(touch ${canary})`])("dotenv-expand alone runs %s", async (value) => {
+  const reader = readers.find(({ family }) => family === "dotenv-expand");
+  if (reader === undefined) throw new Error("dotenv-expand is one of our packages");
+  expect(await broken(reader, [named([value])])).toContain("a command ran");
+});
+
+/** What is wrong with what the reader made of these files, in a few sentences; promises kept are an empty list. */
+async function broken(reader: Reader, files: readonly NamedValue[][]): Promise<string[]> {
+  const wrong: string[] = [];
+  const readings = await readFiles(reader, files, () => wrong.push("a command ran"));
+  if (readings.length !== files.length) wrong.push(`${readings.length} of ${files.length} files were read`);
+  for (const [at, reading] of readings.entries()) {
+    const file = files[at] ?? [];
+    const where = `in ${JSON.stringify(renderDotenv(file).text)}`;
+    const lastEnder = file.findLast(({ value }) => value.endsWith("\\"));
+    for (const variable of file) {
+      const read = reading.get(variable.name);
+      if (read === variable.value || lostIn(variable.value, variable === lastEnder).has(reader.family)) continue;
+      wrong.push(
+        `${JSON.stringify(variable.value)} ${read === undefined ? "is gone" : `became ${JSON.stringify(read)}`} ${where}`,
+      );
+    }
+    const names = new Set(file.map(({ name }) => name));
+    for (const name of reading.keys()) if (!names.has(name)) wrong.push(`nobody set ${name} ${where}`);
+  }
+  return wrong.slice(0, 10);
+}
+
+async function readFiles(reader: Reader, files: readonly NamedValue[][], onCommand = () => {}): Promise<Reading[]> {
+  const folder = mkdtempSync(join(scratch, "read-"));
+  const paths = files.map((file, at) => {
+    const path = join(folder, `${at}.env`);
+    writeFileSync(path, renderDotenv(file).text);
+    return path;
+  });
+  const readings = await reader.read(paths, folder);
+  if (readdirSync(folder, { recursive: true }).some((path) => String(path).includes(canary))) onCommand();
+  return readings;
+}
+
+/**
+ * The readers in which a value need not come back, by the form in which it stands: the table above for any value. Empty
+ * for portable values.
+ */
+function lostIn(value: string, isLastEnder: boolean): ReadonlySet<Family> {
+  const { text, nonportable } = renderDotenv([{ name: "V", value }]);
+  const lost = new Set<Family>();
+  if (nonportable.length === 0) return lost;
+  const javascript = ["dotenv", "dotenv-expand", "dotenvx", "node", "bun"] as const;
+  const lose = (when: boolean, ...where: readonly Family[]) => {
+    if (when) for (const family of where) lost.add(family);
+  };
+  const has = (pattern: RegExp) => pattern.test(value);
+  if (text.startsWith("V='")) {
+    lose(has(/\$[A-Za-z0-9_{]/), "bun", "dotenv-expand");
+    lose(has(/\\\$/), "bun", "dotenv-expand");
+    lose(has(/\$\{|\\\\/), "python");
+    lose(has(/\$\(/), "dotenv-expand");
+    lose(has(/\r/), ...javascript, "python");
+  } else if (!text.startsWith('V="')) {
+    lose(true, "shell");
+  } else if (!has(/["\\$`]/)) {
+    lose(has(/\r/), "node", "shell");
+  } else {
+    lose(has(/\$/), "dotenv", "node", "python");
+    lose(has(/["\\]/), ...javascript);
+    lose(has(/`|\$\(/), ...javascript, "python");
+    lose(has(/\r/), ...javascript, "python");
+    lose(has(/"/) && has(/[\r\n]/), "shell");
+    lose(!isLastEnder && value.endsWith("\\"), "python");
+    lose(value.startsWith("encrypted:"), "dotenvx"); // it would decrypt this, and leaves the backslashes alone
+  }
+  return lost;
+}
+
+/** Whether a reader may run a command in this value, so that it is kept from it; its own expanding can make the `$(`. */
+function runsCommand(value: string, family: Family): boolean {
+  return family === "dotenv-expand" && /\$[\s\S]*\(/.test(value) && !value.includes("'") && !value.endsWith("\\");
+}
+
+function isRepresentable(value: string): boolean {
+  try {
+    renderDotenv([{ name: "V", value }]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function neighbour(at: number): string {
+  return neighbours[at % neighbours.length] ?? "";
+}
+
+function named(values: readonly string[]): NamedValue[] {
+  return values.map((value, at) => ({ name: nameAt(at), value }));
+}
+
+function nameAt(at: number): string {
+  return `V${String(at).padStart(4, "0")}`;
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
+}

@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import corpus from "./nasty.json" with { type: "json" };
+
+/** A file of this name appears where a reader runs a command out of a value. */
+export const canary = "KHCANARY";
+
+/** Values that some reader of dotenv text gets wrong in some form, or that look as if one might. */
+export const nastyValues: readonly string[] = Object.values(corpus).flat();
+
+const token = fc.constantFrom(
+  ...`'"\`\\$(){}[]<>#=:,;!~*?%^_-/abZ09 \t\n\r`,
+  ...["\u2028", "\u2029", "\u0085", "\u00a0", "\u3000", "\ufeff", "\u0001", "\u001b", "\u007f", "\uffff", "é", "🔑"],
+  ...[
+    "$(",
+    "$$",
+    "$1",
+    "$!",
+    "$HOME",
+    `\${HOME}`,
+    `\${KH_UNSET:-x}`,
+    "\\n",
+    "\\r",
+    "\\'",
+    '\\"',
+    "\\$",
+    "\\\\",
+    "\r\n",
+  ],
+  ...[`$(touch ${canary})`, `\`touch ${canary}\``, `;touch ${canary};`, `|touch ${canary}`, `&touch ${canary}&`],
+  ...[`>${canary}`, "\nKH_GAINED=1\n", '"\nKH_GAINED=1\n"', "'\nKH_GAINED=1\n'", "\nexport KH_GAINED=1\n", "\n#"],
+  ...[" # ", ":=", "A=b", "export ", "encrypted:"],
+);
+const jsonToken = fc.constantFrom(...`{}[]:,='">;x`, "a b", "\\\\", '\\"');
+const pathToken = fc.constantFrom(..."C:\\/.", "Temp");
+
+/** Values put together from what means something to one reader or another. */
+export const nastyValue: fc.Arbitrary<string> = fc.oneof(
+  { weight: 6, arbitrary: text(token) },
+  { weight: 2, arbitrary: text(jsonToken) },
+  { weight: 1, arbitrary: text(pathToken).map((value) => `${value}\\`) },
+  { weight: 1, arbitrary: text(token).map((value) => `${value}\\`) },
+);
+
+function text(part: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.array(part, { maxLength: 12, size: "max" }).map((parts) => parts.join(""));
+}

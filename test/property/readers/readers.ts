@@ -1,0 +1,204 @@
+/**
+ * Foreign readers of dotenv text, run as their users run them: each in a process of its own (but for npm's dotenv, which
+ * runs nothing), in a scratch folder, with an environment that holds a PATH and nothing else, since most of them do not
+ * override what is set already.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parse } from "dotenv";
+
+/** Readers that are right and wrong about the same values. */
+export const families = ["dotenv", "dotenvx", "dotenv-expand", "node", "bun", "python", "shell"] as const;
+export type Family = (typeof families)[number];
+
+/** What one file set, by name. */
+export type Reading = ReadonlyMap<string, string>;
+
+export type Reader = {
+  readonly name: string;
+  readonly family: Family;
+  /** Whether every file costs a process. */
+  readonly slow: boolean;
+  /** Reads each file from nothing. Rejects where the reader fails or complains. */
+  readonly read: (paths: readonly string[], folder: string) => Promise<Reading[]>;
+};
+
+const script = join(import.meta.dir, "read.mjs");
+
+/** The readers that this machine has, and the names of those that it has not. */
+export async function findReaders(): Promise<{ readers: Reader[]; missing: string[] }> {
+  const bun = process.execPath;
+  const readers: Reader[] = [
+    { name: "dotenv", family: "dotenv", slow: false, read: inProcess((text) => parse(text)) },
+    { name: "dotenv, fast", family: "dotenv", slow: false, read: inProcess((text) => parse(text, { fast: true })) },
+    {
+      name: "dotenv-expand",
+      family: "dotenv-expand",
+      slow: false,
+      read: batch([bun, "--no-env-file", script, "expand"]),
+    },
+    { name: "dotenvx run", family: "dotenvx", slow: true, read: dotenvxRun },
+    { name: "bun --env-file", family: "bun", slow: true, read: loader((path) => [bun, `--env-file=${path}`]) },
+    { name: "bun, .env of its folder", family: "bun", slow: true, read: bunInFolder },
+  ];
+  const missing: string[] = [];
+
+  const node = await findNode();
+  if (node === undefined) missing.push("Node.js");
+  else {
+    readers.push({ name: "node util.parseEnv", family: "node", slow: false, read: batch([node, script, "parseEnv"]) });
+    readers.push({
+      name: "node --env-file",
+      family: "node",
+      slow: true,
+      read: loader((path) => [node, `--env-file=${path}`]),
+    });
+  }
+  for (const shell of ["bash", "dash"]) {
+    const program = Bun.which(shell);
+    if (program === null) missing.push(shell);
+    else readers.push({ name: shell, family: "shell", slow: false, read: sourcedBy(program) });
+  }
+  const python = await findPython();
+  if (python === undefined) missing.push("python3-dotenv");
+  else
+    readers.push({
+      name: "python-dotenv",
+      family: "python",
+      slow: false,
+      read: batch([...python, join(import.meta.dir, "read.py")]),
+    });
+  return { readers, missing };
+}
+
+/** `node` may be Bun under another name, whose `parseEnv` is its own. */
+async function findNode(): Promise<string | undefined> {
+  const node = Bun.which("node");
+  if (node === null) return undefined;
+  const asked = 'typeof require("node:util").parseEnv === "function" && !process.versions.bun ? process.execPath : ""';
+  return (await succeeds([node, "-p", asked])) || undefined;
+}
+
+/** The interpreter itself, since a version manager's stand-in for it needs more of an environment than readers get. */
+async function findPython(): Promise<string[] | undefined> {
+  for (const name of [Bun.which("python3"), "/usr/bin/python3"]) {
+    if (name === null) continue;
+    const executable = await succeeds([name, "-c", "import sys, dotenv; print(sys.executable)"]);
+    if (executable) return [executable, "-X", "utf8"];
+  }
+  return undefined;
+}
+
+async function succeeds(command: string[]): Promise<string> {
+  try {
+    const ran = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+    const text = await ran.stdout.text();
+    return (await ran.exited) === 0 ? text.trim() : "";
+  } catch {
+    return "";
+  }
+}
+
+function inProcess(read: (text: string) => Record<string, string>): Reader["read"] {
+  return async (paths) => paths.map((path) => toReading(read(readFileSync(path, "utf8"))));
+}
+
+/** A program that takes all paths at once and prints a JSON list. */
+function batch(command: string[]): Reader["read"] {
+  return async (paths, folder) => {
+    const list = JSON.parse(await run([...command, ...paths], folder)) as Record<string, string>[];
+    return list.map(toReading);
+  };
+}
+
+/** A runtime that loads one file into its own environment; whatever is there without the file does not count. */
+function loader(command: (path: string) => string[]): Reader["read"] {
+  return async (paths, folder) => {
+    const print = async (path: string) =>
+      toReading(JSON.parse(await run([...command(path), script, "environment"], folder)));
+    const empty = join(folder, "empty");
+    writeFileSync(empty, "");
+    const before = await print(empty);
+    return atOnce(paths, async (path) => without(before, await print(path)));
+  };
+}
+
+const dotenvxProgram = join(
+  dirname(Bun.resolveSync("@dotenvx/dotenvx/package.json", import.meta.dir)),
+  "src/cli/dotenvx.js",
+);
+
+const dotenvxRun = loader((path) => {
+  const bun = [process.execPath, "--no-env-file"];
+  return [...bun, dotenvxProgram, "run", "--quiet", "-f", path, "--", ...bun];
+});
+
+/** Bun reads `.env` of the folder it is started in. */
+async function bunInFolder(paths: readonly string[], folder: string): Promise<Reading[]> {
+  const print = async (within: string) =>
+    toReading(JSON.parse(await run([process.execPath, script, "environment"], within)));
+  const before = await print(folder);
+  return atOnce(paths, async (path) => {
+    const within = `${path}.folder`;
+    mkdirSync(within, { recursive: true });
+    writeFileSync(join(within, ".env"), readFileSync(path));
+    return without(before, await print(within));
+  });
+}
+
+/** `set -a; . FILE` in a subshell for each file; `env -0` is asked what came of it. */
+function sourcedBy(shell: string): Reader["read"] {
+  const sourceEach = [
+    'for file do (set -a; . "$file" || exit 1; exec env -0 >"$file.set") 2>>"$0"',
+    '[ $? = 0 ] || echo "$file" >>"$0"; done',
+  ].join("; ");
+  return async (paths, folder) => {
+    const complaints = join(folder, "complaints");
+    const empty = join(folder, "empty");
+    writeFileSync(complaints, "");
+    writeFileSync(empty, "");
+    const absolute = [empty, ...paths];
+    await run([shell, "-c", sourceEach, complaints, ...absolute], folder);
+    const said = readFileSync(complaints, "utf8");
+    if (said !== "") throw new Error(said.slice(0, 2000));
+    const [before = new Map(), ...readings] = absolute.map((path) => {
+      const assigned = readFileSync(`${path}.set`, "utf8").split("\0").slice(0, -1);
+      return new Map(assigned.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
+    });
+    return readings.map((reading) => without(before, reading));
+  };
+}
+
+function toReading(values: Record<string, string>): Reading {
+  return new Map(Object.entries(values));
+}
+
+function without(before: Reading, reading: Reading): Reading {
+  return new Map([...reading].filter(([name]) => !before.has(name)));
+}
+
+/** Two at a time: these tests share two processors with whatever else runs. */
+async function atOnce<T, U>(items: readonly T[], work: (item: T) => Promise<U>): Promise<U[]> {
+  const results: U[] = [];
+  for (let at = 0; at < items.length; at += 2) results.push(...(await Promise.all(items.slice(at, at + 2).map(work))));
+  return results;
+}
+
+/** Readers that say on standard error what they could not decrypt or parse, and go on to the next variable. */
+const complaint = /^(?:☠ \[DECRYPTION_FAILED\]|python-dotenv could not parse statement)/;
+
+/** The program's standard output. A failure is a rejection, and so is any other word on standard error. */
+async function run(command: string[], folder: string): Promise<string> {
+  const ran = Bun.spawn(command, {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([ran.stdout.text(), ran.stderr.text(), ran.exited]);
+  const said = stderr.split("\n").filter((line) => line !== "" && !complaint.test(line));
+  if (exitCode !== 0 || said.length > 0)
+    throw new Error(`${command[0]} ended with ${exitCode}: ${stderr.slice(0, 2000)}`);
+  return stdout;
+}

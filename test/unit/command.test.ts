@@ -1,0 +1,275 @@
+import { describe, expect, test } from "bun:test";
+import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import { Refused } from "../../src/admin/refused.ts";
+import {
+  choiceOption,
+  complain,
+  frame,
+  listOption,
+  noun,
+  Problem,
+  parseCount,
+  parseDuration,
+  parseMoment,
+  pathOf,
+  Shown,
+  type Surroundings,
+  toProblem,
+  verb,
+} from "../../src/cli/command.ts";
+import { placesOf } from "../../src/cli/completion.ts";
+import { Interrupted } from "../../src/cli/terminal.ts";
+import { ConfigProblem } from "../../src/config.ts";
+import { Fault } from "../../src/fault.ts";
+import { buildProgram } from "../../src/main.ts";
+
+const nowhere: Surroundings = {
+  env: {},
+  terminal: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
+  json: false,
+  say: () => {},
+};
+
+/** The commands that do something. */
+function leaves(command: CommandUnknownOpts): CommandUnknownOpts[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+}
+
+describe("the tree of commands", async () => {
+  let shown = "";
+  const program = await buildProgram(nowhere);
+  frame(program, (text) => {
+    shown += text;
+  });
+  const helpOf = (command: CommandUnknownOpts) => {
+    shown = "";
+    command.outputHelp();
+    return shown;
+  };
+
+  test.each(leaves(program).map((leaf) => [pathOf(leaf), leaf] as const))(
+    "%s has help with an example",
+    (path, leaf) => {
+      expect(leaf.description()).toMatch(/^[A-Z].*\.$/s);
+      expect(helpOf(leaf)).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)*?.*${path}`));
+    },
+  );
+
+  test.each(leaves(program).map((leaf) => [pathOf(leaf), leaf] as const))(
+    "%s takes its own examples",
+    async (path, leaf) => {
+      const examples =
+        helpOf(leaf)
+          .split(/\nExamples?:\n/)[1]
+          ?.trimEnd()
+          .split("\n") ?? [];
+      expect(examples.length).toBeGreaterThan(0);
+      for (const example of examples) {
+        // Its own program, since options keep what a parse has found.
+        const own = await buildProgram(nowhere);
+        frame(own, () => {});
+        const ran: string[] = [];
+        for (const one of leaves(own)) one.action(() => void ran.push(pathOf(one)));
+        const [, line = ""] = /(?:^|[\s(])keyhole ([^|<>)]*)/.exec(example) ?? [];
+        const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+        await own.parseAsync(words, { from: "user" });
+        expect(ran).toEqual([path]);
+      }
+    },
+  );
+
+  test("takes --json at every level", () => {
+    for (const place of placesOf(program)) {
+      expect(place.flags.flatMap(({ names }) => names)).toContain("--json");
+    }
+  });
+
+  test("is what completion knows, fixed values included", () => {
+    const places = new Map(placesOf(program).map((place) => [place.path, place]));
+    expect(places.get("")?.commands.map(({ name }) => name)).toContain("key");
+    expect(places.get("var set")?.operands[1]).toEqual({
+      kind: "words",
+      words: ["development", "staging", "production"],
+    });
+    const env = places.get("key create")?.flags.find(({ names }) => names.includes("--env"));
+    expect(env?.value).toEqual({ kind: "list", words: ["development", "staging", "production"] });
+    expect(places.get("var import")?.operands[2]).toEqual({ kind: "file", words: [] });
+  });
+});
+
+describe("wrong usage", () => {
+  /** What a small program makes of a command line. */
+  async function parse(...args: string[]): Promise<unknown> {
+    const seen: unknown[] = [];
+    const put = verb("put", "Put.", "keyhole thing put x")
+      .argument("<place>", "where")
+      .option("--name <name>", "name")
+      .addOption(listOption("--some <list>", "some"))
+      .addOption(choiceOption("--env <list>", "env", ["staging", "production"]))
+      .addOption(new Option("--plan <plan>", "plan").choices(["free", "pro"]))
+      .action((...all) => void seen.push(all[0], all[1]));
+    const program = noun("keyhole", "All.").addCommand(noun("thing", "Things.").addCommand(put));
+    frame(program, () => {});
+    try {
+      await program.parseAsync(args, { from: "user" });
+      return seen;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  test("is not what stands here", async () => {
+    const line = ["thing", "put", "there", "--env", "production,staging", "--some", "a,b", "--plan", "pro"];
+    const options = { env: ["production", "staging"], some: ["a", "b"], plan: "pro" };
+    expect(await parse(...line)).toEqual(["there", options]);
+    expect(await parse("thing", "put", "--help")).toBeInstanceOf(Shown);
+  });
+
+  test.each<[line: string[], sentence: string]>([
+    [[], "keyhole needs one of its commands: thing."],
+    [["thing"], "keyhole thing needs one of its commands: put."],
+    [["thin"], "unknown command 'thin'. Did you mean thing? See 'keyhole --help'."],
+    [["thing", "pat"], "thing: unknown command 'pat'. Did you mean put? See 'keyhole thing --help'."],
+    [["thing", "put"], "thing put: missing required argument 'place'. See 'keyhole thing put --help'."],
+    [
+      ["thing", "put", "a", "s3cret"],
+      "thing put: there are more arguments than PLACE. See 'keyhole thing put --help'.",
+    ],
+    [["thing", "put", "a", "--nam=s3cret"], "thing put: unknown option '--nam'. See 'keyhole thing put --help'."],
+    [
+      ["thing", "put", "a", "--nme"],
+      "thing put: unknown option '--nme'. Did you mean --name? See 'keyhole thing put --help'.",
+    ],
+    [
+      ["thing", "put", "a", "--name"],
+      "thing put: option '--name <name>' argument missing. See 'keyhole thing put --help'.",
+    ],
+    [["thing", "put", "a", "--name", "b", "--name", "c"], "--name is given twice."],
+    [
+      ["thing", "put", "a", "--plan", "s3cret"],
+      "thing put: --plan is one of free, pro. See 'keyhole thing put --help'.",
+    ],
+    [["thing", "put", "a", "--env", "prod"], "--env does not know 'prod': it takes staging, production."],
+    [["thing", "put", "a", "--env", ""], "--env takes a comma-separated list without empty members, such as one,two."],
+    [
+      ["thing", "put", "a", "--some", "a,,b"],
+      "--some takes a comma-separated list without empty members, such as one,two.",
+    ],
+    [["thing", "put", "a", "--some", "a,b,a"], "--some names 'a' twice."],
+  ])("%j is told so, without what may be a secret", async (line, sentence) => {
+    const problem = await parse(...line);
+    expect(problem).toBeInstanceOf(Problem);
+    expect(problem).toMatchObject({ exitCode: 2, code: "invalid_usage", message: sentence });
+    expect((problem as Problem).message).not.toContain("s3cret");
+  });
+});
+
+describe("what a person types for time", () => {
+  test.each([
+    ["30s", 30_000],
+    ["15m", 900_000],
+    ["24h", 86_400_000],
+    ["90d", 7_776_000_000],
+    ["36500d", 3_153_600_000_000],
+  ])("%s is %p ms", (text, durationMs) => {
+    expect(parseDuration("--expires-in", text)).toBe(durationMs);
+  });
+  test.each(["", "0s", "00d", "1", "d", "1w", "1.5h", "-1d", " 1d", "1d ", "1d1h", "36501d", "9999999999s", "١d"])(
+    "%j is no duration",
+    (text) => {
+      expect(() => parseDuration("--expires-in", text)).toThrow("--expires-in takes a duration");
+    },
+  );
+
+  const nowMs = Date.parse("2026-03-01T12:00:00Z");
+  test.each([
+    ["24h", "2026-02-28T12:00:00Z"],
+    ["2026-02-28", "2026-02-28T00:00:00Z"],
+    ["2026-02-28T10:11Z", "2026-02-28T10:11:00Z"],
+    ["2026-02-28T10:11:12.345Z", "2026-02-28T10:11:12.345Z"],
+    ["2026-02-28T10:11:12+02:00", "2026-02-28T08:11:12Z"],
+  ])("--since %s is %s", (text, moment) => {
+    expect(parseMoment("--since", text, nowMs)).toBe(Date.parse(moment));
+  });
+  // The last two say nothing of their offset, or of their day.
+  test.each([
+    "",
+    "yesterday",
+    "2026-02-30",
+    "2026-13-01",
+    "26-02-28",
+    "2026-02-28T25:00Z",
+    "2026-02-28T10:11",
+    "10:11Z",
+  ])("--since %j is no moment", (text) => {
+    expect(() => parseMoment("--since", text, nowMs)).toThrow("--since takes");
+  });
+
+  test.each(["0", "-1", "1.5", "", "01", "1e3", "9999999999"])("--limit %j is no count", (text) => {
+    expect(() => parseCount("--limit", text)).toThrow("--limit takes a whole number of at least 1.");
+  });
+});
+
+describe("a failure", () => {
+  const coded = (code: string) => Object.assign(new Error("with s3cret parameters"), { code });
+
+  test.each<[what: string, thrown: unknown, exitCode: number, code: string]>([
+    ["an invalid name", new Refused("invalid", "No."), 2, "invalid"],
+    ["a project in one of several organizations", new Refused("ambiguous", "No."), 2, "ambiguous"],
+    ["a missing project", new Refused("not_found", "No."), 4, "not_found"],
+    ["a name that is taken", new Refused("exists", "No."), 1, "exists"],
+    ["a bound", new Refused("bound", "No."), 5, "bound"],
+    ["a database that is away", new Refused("unavailable", "No."), 6, "unavailable"],
+    ["a database that does not answer", new Fault("unavailable", "no answer from s3cret"), 6, "unavailable"],
+    ["a value that does not open", new Fault("decryption_failed", "row s3cret"), 1, "decryption_failed"],
+    ["a wrong setting", new ConfigProblem("No."), 2, "invalid_configuration"],
+    ["Ctrl-C", new Interrupted(2), 130, "interrupted"],
+    ["a refused connection", coded("ECONNREFUSED"), 6, "unavailable"],
+    ["a wrong password for the database", coded("28P01"), 6, "unavailable"],
+    ["a locked database file", new Error("query", { cause: coded("SQLITE_BUSY") }), 6, "unavailable"],
+    ["a file that is no database", coded("SQLITE_NOTADB"), 1, "database_damaged"],
+    ["a broken rule of the database", coded("23505"), 1, "internal_error"],
+    ["a defect", new TypeError("s3cret is undefined"), 1, "internal_error"],
+    ["anything else", "s3cret", 1, "internal_error"],
+  ])("such as %s has its exit code and code, and says no secret", (_, thrown, exitCode, code) => {
+    const problem = toProblem(thrown);
+    expect(problem).toMatchObject({ exitCode, code, requestId: null });
+    expect(problem.message).not.toContain("s3cret");
+    expect(problem.message).toMatch(/\.$/);
+  });
+
+  /** What stderr is sent. */
+  async function complaint(json: boolean, problem: Problem): Promise<string> {
+    let said = "";
+    const stderr = {
+      write: (text: string, done: () => void) => {
+        said += text;
+        done();
+      },
+    } as unknown as NodeJS.WriteStream;
+    await complain({ ...nowhere, json, terminal: { ...nowhere.terminal, stderr } }, problem);
+    return said;
+  }
+
+  test("is one sentence for people, with nothing raw in it", async () => {
+    const problem = new Problem(4, "not_found", "There is no project \x1b[2J\u202e.");
+    expect(await complaint(false, problem)).toBe("keyhole: There is no project \\u001b[2J\\u202e.\n");
+  });
+  test("names the request where an answer of the API was the failure", async () => {
+    const problem = new Problem(3, "unauthorized", "A valid API key is required.", { requestId: "r-1" });
+    expect(await complaint(false, problem)).toBe("keyhole: A valid API key is required. (request r-1)\n");
+    expect(JSON.parse(await complaint(true, problem))).toEqual({
+      error: "A valid API key is required.",
+      code: "unauthorized",
+      requestId: "r-1",
+    });
+  });
+  test("is one line of JSON for programs, with the words that were due before it", async () => {
+    const problem = new Problem(4, "not_found", "No \x9b such thing.");
+    problem.notes = ["A NEW ROOT KEY was made."];
+    const said = await complaint(true, problem);
+    expect(said).toBe(
+      '{"error":"No \\u009b such thing.","code":"not_found","requestId":null,"notes":["A NEW ROOT KEY was made."]}\n',
+    );
+  });
+});

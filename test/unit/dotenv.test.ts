@@ -1,0 +1,254 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Fault } from "../../src/fault.ts";
+import { nonportableHeader, renderDotenv } from "../../src/render/dotenv.ts";
+import { nastyValue, nastyValues } from "../property/readers/nasty.ts";
+
+describe("one value", () => {
+  test.each([
+    ["", "K="],
+    ["https://api.example.com/v1", "K=https://api.example.com/v1"],
+    ["dGhpcyBpcw+/==", "K=dGhpcyBpcw+/=="],
+    ["postgres://u:p@h:5432/db", "K=postgres://u:p@h:5432/db"],
+    ["=ls", "K='=ls'"], // zsh puts the path of `ls` there
+    ["a:=ls", "K='a:=ls'"], // and here
+    ["two words", "K='two words'"],
+    ["~/x", "K='~/x'"],
+    ["don't panic", 'K="don\'t panic"'],
+    ["p$ssword", "K='p$ssword'"],
+    ["$(pwd)", "K='$(pwd)'"],
+    ["C:\\Users\\me", "K='C:\\Users\\me'"],
+    ["C:\\Temp\\", "K=C:\\Temp\\\n"],
+    ["\\", "K=\\\n"],
+    ["a:\\=\\", "K=a:\\=\\\n"], // no `=` right after the colon
+    ["a:=\\", 'K="a:=\\\\"'],
+    ["pass word\\", 'K="pass word\\\\"'],
+    ["-----BEGIN X-----\nabc\n", 'K="-----BEGIN X-----\nabc\n"'],
+    ['{\n "a": "b"\n}', 'K=\'{\n "a": "b"\n}\''],
+    ["one\r\ntwo", 'K="one\\r\\ntwo"'],
+    ['a"b\rc', "K='a\"b\rc'"], // no form is right for most readers; the raw one is for shells
+    ['{"msg":"it\'s on"}', 'K={"msg":"it\'s on"}'],
+    ['{"msg":"it\'s #1"}', 'K="{\\"msg\\":\\"it\'s #1\\"}"'], // some readers begin a comment there
+    ['{"msg":"it\'s\u2028\'"}', 'K="{\\"msg\\":\\"it\'s\u2028\'\\"}"'], // dotenv takes quotes off after U+2028
+    ["'a'", "K=\"'a'\""],
+    ["a'='b", "K=\"a'='b\""],
+    ['it\'s "fine"', 'K="it\'s \\"fine\\""'],
+    ["it's $5 `x` \\", 'K="it\'s \\$5 \\`x\\` \\\\"'],
+    ["I'm at $(pwd)", 'K="I\'m at \\$"\'(\'"pwd)"'],
+    ["it's \\$(a) $$(b)", 'K="it\'s \\\\\\$"\'(\'"a) \\$\\$"\'(\'"b)"'],
+    ['a\'b\n"c"', 'K="a\'b\\n\\"c\\""'],
+    ["a'b\n$c", 'K="a\'b\n\\$c"'],
+  ])("%j", (value, line) => {
+    expect(renderDotenv([{ name: "K", value }]).text).toBe(`${line}\n`);
+  });
+
+  test("is written by the documented regular expressions, though by none that could run out of memory", () => {
+    for (const value of nastyValues) expect(write(value)).toBe(writeByExpression(value));
+    const anything = fc.oneof(
+      nastyValue,
+      fc.string({ unit: "binary" }),
+      fc.string({ unit: fc.constantFrom(..."a=:'\"\\{") }),
+    );
+    fc.assert(
+      fc.property(anything, (value) => {
+        expect(write(value)).toBe(writeByExpression(value));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test("of 64 KiB is written in no time, whatever it holds", () => {
+    const inside = [
+      "x",
+      "=",
+      "\\",
+      '"',
+      "'",
+      "$",
+      "`",
+      "\n",
+      "\r",
+      "$(",
+      "''",
+      '""',
+      'x"\\',
+      "x=",
+      "x:=",
+      '\\"',
+      "#",
+      " ",
+      "{}",
+    ];
+    for (const before of ["", "x", "x'", "x\"'", '"']) {
+      for (const part of inside) {
+        for (const after of ["", "'", '"', "\\", "!'", "$(", "'$("]) {
+          const value = (before + part.repeat(65536)).slice(0, 65536 - after.length) + after;
+          const startedAt = performance.now();
+          write(value);
+          expect(performance.now() - startedAt).toBeLessThan(500); // 3 ms where this was written
+        }
+      }
+    }
+  });
+});
+
+describe("a file", () => {
+  test("of nothing is nothing", () => {
+    expect(renderDotenv([])).toEqual({ text: "", nonportable: [] });
+  });
+
+  test("is ordered by the bytes of the names", () => {
+    const variables = ["b", "A", "a", "_", "B", "A_", "A1"].map((name) => ({ name: `${name}x`, value: "1" }));
+    expect(renderDotenv(variables).text).toBe("A1x=1\nA_x=1\nAx=1\nBx=1\n_x=1\nax=1\nbx=1\n");
+  });
+
+  test("ends in the values that end in a backslash, kept apart from what a reader could take them to go on with", () => {
+    const values = { A: "a b\\", B: "B\\", C: "it's $(x)\\", D: "d", E: "E:\\", F: "it's\\", G: "" };
+    const variables = Object.entries(values).map(([name, value]) => ({ name, value }));
+    expect(renderDotenv(variables).text).toBe(
+      [
+        "D=d",
+        "G=",
+        "B=B\\",
+        "",
+        "E=E:\\",
+        "",
+        'A="a b\\\\"',
+        '# "',
+        'C="it\'s \\$"\'(\'"x)\\\\"',
+        '# "',
+        'F="it\'s\\\\"',
+        "",
+      ].join("\n"),
+    );
+  });
+
+  test("leaves the caller's list as it was", () => {
+    const variables = Object.freeze([
+      { name: "B", value: "" },
+      { name: "A", value: "" },
+    ]);
+    expect(renderDotenv(variables).text).toBe("A=\nB=\n");
+  });
+});
+
+describe("a value that no harmless text can carry", () => {
+  test.each([
+    ["a command, an apostrophe and a line break", "it's $(pwd)\n"],
+    ["a command, a line break and a backslash at the end", "$(pwd)\r\\"],
+    ["a NUL", "a\0b"],
+    ["half a surrogate pair", "a\ud800"],
+  ])("stops the whole file: %s", (_, value) => {
+    expect(() => renderDotenv([{ name: "A", value }])).toThrow(Fault);
+  });
+
+  test("is named, with all of its kind, and never shown", () => {
+    const variables = ["it's $(pwd)\nsecret", "fine", "secret\0"].map((value, at) => ({ name: `NAME_${at}`, value }));
+    try {
+      renderDotenv(variables);
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toMatchObject({ code: "env_unrepresentable", detail: { names: ["NAME_0", "NAME_2"] } });
+      expect(String(error)).not.toContain("secret");
+      expect(String(error)).toContain("NAME_0, NAME_2");
+    }
+  });
+
+  test.each(["", "A B", "A=$(touch x)\nB", "a.b", "1A", "é", "_", "__proto__"])("nor can a name such as %j", (name) => {
+    expect(() => renderDotenv([{ name, value: "1" }])).toThrow(Fault);
+  });
+});
+
+describe("portable", () => {
+  test.each([
+    ...[
+      "",
+      "plain",
+      "two words",
+      "it's",
+      'say "x"',
+      "a\nb",
+      "a\\b",
+      "$",
+      "a $ b",
+      "$.x",
+      "$-",
+      "100%",
+      "`x`",
+      "\u2028",
+    ],
+  ])("yes: %j", (value) => {
+    expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual([]);
+  });
+
+  test.each([
+    ...[
+      "a\r",
+      "a\\",
+      "a\\\\b",
+      "a\\$",
+      "$A",
+      "$a",
+      "$_",
+      "$1",
+      "a${",
+      "$(",
+      'it\'s "x"',
+      "it's \\",
+      "it's $",
+      "it's `x`",
+    ],
+  ])("no: %j", (value) => {
+    expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual(["A"]);
+  });
+
+  test("names are in the order of the file", () => {
+    const variables = ["C", "A", "B"].map((name) => ({ name, value: name === "B" ? "" : "$x" }));
+    expect(renderDotenv(variables).nonportable).toEqual(["A", "C"]);
+  });
+});
+
+describe("the header that names what is not portable", () => {
+  test("is left out when there is nothing to name", () => {
+    expect(nonportableHeader([])).toBeUndefined();
+  });
+
+  test("lists the names", () => {
+    expect(nonportableHeader(["A", "B"])).toBe("A, B");
+  });
+
+  test("stays whole up to 4096 bytes, and is cut between names after that", () => {
+    const names = Array.from({ length: 512 }, (_, at) => `N${String(at).padStart(5, "0")}`); // 8 bytes each, with ", "
+    expect(nonportableHeader([...names.slice(0, 511), "N0000511"])).toHaveLength(4096);
+    const cut = nonportableHeader([...names, "B"]) ?? "";
+    expect(cut.length).toBeLessThanOrEqual(4096);
+    expect(cut).toEndWith("N00510, ...");
+  });
+});
+
+function write(value: string): string | undefined {
+  try {
+    return renderDotenv([{ name: "K", value }]).text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The documented rules in their own words: right, but for long values the expressions need memory or time. */
+function writeByExpression(value: string): string | undefined {
+  const hot = /["\\$`]/.test(value);
+  const escaped = value.replace(/["\\$`]/g, "\\$&");
+  if (value.includes("\0") || !value.isWellFormed()) return undefined;
+  if (/^(?:[A-Za-z0-9_./@%+,:-]|(?<=[^:])=)*$/.test(value)) return `K=${value}\n`;
+  if (/^(?:[A-Za-z0-9_./@%+,:\\-]|(?<=[^:])=)*\\$/.test(value)) return `K=${value}\n\n`;
+  if (!hot && /\r/.test(value)) return `K="${value.replace(/\r/g, "\\r").replace(/\n/g, "\\n")}"\n`;
+  if (!hot && /['\n]/.test(value)) return `K="${value}"\n`;
+  if (!/'|\\$/.test(value)) return `K='${value}'\n`;
+  const bare = /^[A-Za-z0-9_./@%+,:{}[\]-](?:[A-Za-z0-9_./@%+,:{}[\]-]|(?<=[^:'"])=|'[^']*'|"(?:[^"\\]|\\[\s\S])*")*$/;
+  if (!/[#$`\n\r\u2028\u2029]/.test(value) && bare.test(value)) return `K=${value}\n`;
+  if (/\$\(/.test(value)) {
+    return /[\r\n]/.test(value) ? undefined : `K="${escaped.split("\\$(").join("\\$\"'('\"")}"\n`;
+  }
+  if (/"/.test(value)) return `K="${escaped.replace(/\r/g, "\\r").replace(/\n/g, "\\n")}"\n`;
+  return `K="${escaped}"\n`;
+}

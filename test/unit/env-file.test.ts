@@ -1,0 +1,290 @@
+import { describe, expect, test } from "bun:test";
+import { parse } from "dotenv";
+import fc from "fast-check";
+import { EnvFileProblem, nameWarnings, parseEnvFile } from "../../src/cli/env-file.ts";
+import { renderDotenv } from "../../src/render/dotenv.ts";
+import { nastyValue, nastyValues } from "../property/readers/nasty.ts";
+
+describe("a value", () => {
+  test.each([
+    ["A=", ""],
+    ["A=one", "one"],
+    ["A=two words", "two words"],
+    ["  A  =  one  ", "one"],
+    ["\texport A=one", "one"],
+    ["export   A = one", "one"],
+    ["A=one # a comment", "one"],
+    ["A=one\t#", "one"],
+    ["A= # a comment", ""],
+    ["A=https://x.example/?a=b&c=d", "https://x.example/?a=b&c=d"],
+    ["A=a'b", "a'b"],
+    ['A={"a":"b"}', '{"a":"b"}'],
+    ["A=$HOME", "$HOME"], // never expanded
+    ["A=a\\nb", "a\\nb"],
+    ["A=C:\\Temp\\", "C:\\Temp\\"],
+    ["A=''", ""],
+    ["A='one'", "one"],
+    ["A = 'one' ", "one"],
+    ["A='one' # it's", "one"],
+    ["A='# no comment'", "# no comment"],
+    ["A=' a '", " a "],
+    ["A='a\\nb'", "a\\nb"],
+    ["A='a\"b`c'", 'a"b`c'],
+    ["A='C:\\'", "C:\\"], // closes here for dotenv and for a shell
+    ["A='C:\\' # it's", "C:\\"],
+    ["A='it\\'s'", "it\\'s"],
+    ['A=`it\'s "x"`', 'it\'s "x"'],
+    ['A="a\\nb\\rc"', "a\nb\rc"],
+    ['A="say \\"x\\""', 'say \\"x\\"'],
+    ['A="a\\\\"', "a\\\\"],
+    ['A="a\\\\" # "', "a\\\\"], // dotenv by itself would take the comment for the end of the value
+    ['A="a\nb\n"', "a\nb\n"],
+    ["A='\nB=1\n'", "\nB=1\n"],
+    ["A=`a\nb`", "a\nb"],
+  ])("%j", (text, value) => {
+    expect(parseEnvFile(text).variables).toEqual([{ name: "A", value, line: 1 }]);
+    expect(parseEnvFile(`${text}\nB=2\n`).variables.map((variable) => variable.name)).toEqual(["A", "B"]);
+  });
+
+  test("may be 64 KiB of UTF-8 and no more, however it is written", () => {
+    const big = "é".repeat(32768);
+    expect(parseEnvFile(`A=${big}`).variables[0]?.value).toBe(big);
+    expect(parseEnvFile(`A="${"\\n".repeat(65536)}"`).variables[0]?.value).toBe("\n".repeat(65536));
+    expect(problems(`A=${big}x`)).toEqual(["line 1: A is longer than 65536 bytes"]);
+    expect(problems(`A="${"\\n".repeat(65537)}"`)).toEqual(["line 1: A is longer than 65536 bytes"]);
+    expect(problems(`A='${"x".repeat(8_000_000)}'`)).toEqual(["line 1: A is longer than 65536 bytes"]);
+  });
+});
+
+describe("a file", () => {
+  test("of nothing, blanks and comments has no variables", () => {
+    for (const text of ["", "\n", "\uFEFF", " \t", "# A=1", "\n\n  # it's \"\n\t\n"]) {
+      expect(parseEnvFile(text)).toEqual({ variables: [], warnings: [] });
+    }
+  });
+
+  test("keeps its order, and counts lines across values that span several", () => {
+    const { variables } = parseEnvFile("# top\n\nB='1\n2\n3'\nA=x\n\nexport C=\"\n\"");
+    expect(variables.map(({ name, line }) => [name, line])).toEqual([
+      ["B", 3],
+      ["A", 6],
+      ["C", 8],
+    ]);
+  });
+
+  test("may begin with a byte order mark and have any line ends, which become line feeds", () => {
+    for (const lineEnd of ["\n", "\r\n"]) {
+      const text = ["\uFEFFA=1", "B='x", "y' # c", "", "C=2"].join(lineEnd);
+      expect(parseEnvFile(text)).toEqual({
+        variables: [
+          { name: "A", value: "1", line: 1 },
+          { name: "B", value: "x\ny", line: 2 },
+          { name: "C", value: "2", line: 5 },
+        ],
+        warnings: [],
+      });
+    }
+    expect(parseEnvFile("A=1\rB=2\r").variables.map(({ name, line }) => [name, line])).toEqual([
+      ["A", 1],
+      ["B", 2],
+    ]);
+  });
+
+  test("with names of Object.prototype gives them back", () => {
+    const { variables, warnings } = parseEnvFile("constructor=1\ntoString=2");
+    expect(variables.map(({ value }) => value)).toEqual(["1", "2"]);
+    expect(warnings).toHaveLength(2);
+  });
+});
+
+describe("refused, by line and name", () => {
+  test.each([
+    ["ssh-rsa AAAA", "line 1: this is no assignment of the form NAME=value"],
+    ["A: one", "line 1: this is no assignment of the form NAME=value"],
+    ["export A", "line 1: this is no assignment of the form NAME=value"],
+    ["=one", "line 1: this is no assignment of the form NAME=value"],
+    ["A B=one", "line 1: this is no assignment of the form NAME=value"],
+    ["A#=one", "line 1: this is no assignment of the form NAME=value"],
+    ["\u00a0", "line 1: this is no assignment of the form NAME=value"],
+    ["a.b=one", "line 1: a.b is no valid variable name"],
+    ["1A=one", "line 1: 1A is no valid variable name"],
+    ["_=one", "line 1: _ is no valid variable name"],
+    ["__proto__=one", "line 1: __proto__ is no valid variable name"],
+    ["A+=one", 'line 1: what stands before "=" is no valid variable name'],
+    ["é=one", 'line 1: what stands before "=" is no valid variable name'],
+    ["MIIE+abc/def==", 'line 1: what stands before "=" is no valid variable name'],
+    ["9kL-x2Q==", 'line 1: what stands before "=" is no valid variable name'], // the end of a key that lost its quotes
+    ['A="one', "line 1: A has a quote that is never closed, so nothing after it could be read"],
+    ['A="C:\\"', "line 1: A has a quote that is never closed, so nothing after it could be read"],
+    ["\nA='one\nB=2\n", "line 2: A has a quote that is never closed, so nothing after it could be read"],
+    ["A=`", "line 1: A has a quote that is never closed, so nothing after it could be read"],
+    ["A='one'two", "line 1: A has text after its closing quote on line 1"],
+    ["A='one' two", "line 1: A has text after its closing quote on line 1"],
+    ["A='one\ntwo' three", "line 1: A has text after its closing quote on line 2"],
+    ['A="I\'m at \\$"\'(\'"pwd)"', "line 1: A has text after its closing quote on line 1"],
+    ["A='it'\\''s'", "line 1: A has text after its closing quote on line 1"],
+    ["A='one'#two", 'line 1: A has a "#" right after its closing quote: put a blank before it'],
+    ["A=one#two", 'line 1: A has a "#" where some readers begin a comment and some do not: put the value in quotes'],
+    ["A=#two", 'line 1: A has a "#" where some readers begin a comment and some do not: put the value in quotes'],
+    ["A=a 'b # c'", 'line 1: A has quotes and then a "#" in an unquoted value: put the whole value in quotes'],
+    ["A=1\nB=2\nA=3", "line 3: A is already set on line 1"],
+    ["A='a\0b'", "line 1: A holds a NUL, which no environment can carry"],
+    ["A=a\ud800", "line 1: A holds half a surrogate pair, which is no text"],
+    ["A=\u00a0one", "line 1: A holds a blank or line break that readers take differently: put the value in quotes"],
+    ["A=one\u2028two", "line 1: A holds a blank or line break that readers take differently: put the value in quotes"],
+  ])("%j", (text, problem) => {
+    expect(problems(text)).toEqual([problem]);
+  });
+
+  test("all at once, so that the file is mended once", () => {
+    const text = ["A=1", "junk", "B='x'y", "a.b='x'y", "A=2#", "C=3", 'D="'].join("\n");
+    expect(problems(text)).toEqual([
+      "line 2: this is no assignment of the form NAME=value",
+      "line 3: B has text after its closing quote on line 3",
+      "line 4: a.b is no valid variable name",
+      "line 4: the variable has text after its closing quote on line 4",
+      'line 5: A has a "#" where some readers begin a comment and some do not: put the value in quotes',
+      "line 5: A is already set on line 1",
+      "line 7: D has a quote that is never closed, so nothing after it could be read",
+    ]);
+  });
+
+  test("and never by value", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom("A=", "B='", 'C="', "D=`", "", "="), nastyValue), { maxLength: 8 }),
+        (lines) => {
+          const hidden = "hunter2+";
+          const text = lines.map(([start, value]) => `${start}${value}${hidden}${value}`).join("\n");
+          for (const said of [...problems(text), ...warnings(text)]) expect(said).not.toContain(hidden);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("a warning", () => {
+  test.each([
+    ['A="a\\tb"', 'line 1: A holds backslashes other than "\\n" and "\\r", and they are kept as written'],
+    ['A="say \\"x\\""', 'line 1: A holds backslashes other than "\\n" and "\\r", and they are kept as written'],
+    ['A="a\\\\nb"', 'line 1: A holds backslashes other than "\\n" and "\\r", and they are kept as written'],
+    ["\nA='it\\'s'", "line 2: A holds a quote behind a backslash, and both are kept as written"],
+    ["A=`\\``", "line 1: A holds a quote behind a backslash, and both are kept as written"],
+    [`A=http://\${HOST}/`, 'line 1: A holds "${" or "$(", which is kept as written: nothing is expanded or run'],
+    ['A="$(pwd)"', 'line 1: A holds "${" or "$(", which is kept as written: nothing is expanded or run'],
+    ["A='x\ry'\n", 'line 1: A holds a carriage return, read as a line feed; write it as "\\r"'],
+    ["A='x\r\ny'\n", 'line 1: A holds a carriage return, read as a line feed; write it as "\\r"'],
+  ])("%j", (text, warning) => {
+    expect(parseEnvFile(text).warnings).toEqual([warning]);
+  });
+
+  test.each(['A="a\\nb\\r"', "A='a\\tb'", "A=a\\tb", `A='\${X} $(y)'`, "A=$5", "A='x\r\ny'\r\nB=2\r\n"])(
+    "none: %j",
+    (text) => {
+      expect(parseEnvFile(text).warnings).toEqual([]);
+    },
+  );
+
+  test("is given for names that some reader trips over", () => {
+    for (const name of ["constructor", "toString", "hasOwnProperty"])
+      expect(nameWarnings(name)).toStartWith(`${name} `);
+    for (const name of ["UID", "EUID", "PPID", "OPTIND", "status", "path"])
+      expect(nameWarnings(name)).toStartWith(`${name} `);
+    for (const name of ["A", "uid", "STATUS", "DATABASE_URL", "isEven"]) expect(nameWarnings(name)).toBeUndefined();
+    expect(parseEnvFile("A=1\nUID=2").warnings).toEqual([`line 2: ${nameWarnings("UID")}`]);
+  });
+});
+
+describe("what Keyhole writes", () => {
+  test("comes back equal where it is portable, and otherwise equal, warned of or refused by name", () => {
+    const check = (values: readonly string[]) => {
+      const all = values
+        .map((value, at) => ({ name: `V${at}`, value }))
+        .filter((variable) => isRepresentable(variable.value));
+      const { text, nonportable } = renderDotenv(all);
+      const risky = new Set(nonportable);
+      const safe = all.filter(({ name }) => !risky.has(name));
+      const ours = parseEnvFile(renderDotenv(safe).text);
+      expect(byName(ours.variables)).toEqual(byName(safe));
+      expect(ours.warnings).toEqual([]);
+
+      const refused = new Set(problems(text).map(nameIn));
+      const taken = all.filter(({ name }) => !refused.has(name));
+      const theirs = parseEnvFile(renderDotenv(taken).text);
+      const doubted = new Set(theirs.warnings.map(nameIn));
+      for (const name of [...refused, ...doubted]) expect(risky).toContain(name);
+      const changed = taken.filter(({ name, value }) => byName(theirs.variables)[name] !== value);
+      for (const { name } of changed) expect(doubted).toContain(name);
+    };
+    check(nastyValues);
+    fc.assert(fc.property(fc.array(nastyValue, { maxLength: 12, size: "max" }), check), { numRuns: 1000 });
+  });
+
+  test("means to the splitter what it means to dotenv's other parser", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("'", '"', "`", ""), nastyValue, (quote, value) => {
+        const text = `A=${quote}${value}${quote}`;
+        if (problems(text).length > 0) return;
+        const [first, ...others] = parseEnvFile(text).variables;
+        if (others.length === 0 && !text.includes("#")) expect(parse(text)).toEqual({ A: first?.value ?? "" });
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+describe("a large or hostile file", () => {
+  const lines = (count: number, line: (at: number) => string) =>
+    Array.from({ length: count }, (_, at) => line(at)).join("");
+  test.each([
+    ["plain lines", lines(100_000, (at) => `NAME_${at}=value ${at}\n`)],
+    ["quoted lines", lines(100_000, (at) => `NAME_${at}="value \\n ${at}" # c\n`)],
+    ["lines that are no assignments", lines(100_000, (at) => `line ${at}\n`)],
+    ["quotes that close on the next line", lines(100_000, (at) => `A${at}="\\"\n`)],
+    ["duplicates", lines(100_000, () => "A=1\r\n")],
+    ["carriage returns within values", lines(100_000, (at) => `A${at}='x\ry'\n`)],
+    ["blanks", `A=x${" ".repeat(1_000_000)}y${" ".repeat(1_000_000)}`],
+    ["line separators and quotes", `A=${"\u2028'".repeat(30_000)}`],
+    ["other blanks", `A=${"\u00a0".repeat(60_000)}x`],
+    ["backslashes", `A="${"\\".repeat(1_000_000)}`],
+    ["quotes behind backslashes", `A='${"\\' ".repeat(20_000)}'`],
+    ["a name without end", "x".repeat(10_000_000)],
+  ])("of %s is read in time that grows with its length alone", (_, text) => {
+    const startedAt = performance.now();
+    problems(text);
+    expect(performance.now() - startedAt).toBeLessThan(5000); // 0.3 s where this was written
+  });
+});
+
+function problems(text: string): string[] {
+  try {
+    parseEnvFile(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof EnvFileProblem)) throw error;
+    expect(error.message).toBe(error.problems.join("\n"));
+    return error.problems;
+  }
+}
+
+function warnings(text: string): string[] {
+  return problems(text).length > 0 ? [] : parseEnvFile(text).warnings;
+}
+
+function nameIn(sentence: string): string {
+  return /^line \d+: (\w+) /.exec(sentence)?.[1] ?? sentence;
+}
+
+function isRepresentable(value: string): boolean {
+  try {
+    renderDotenv([{ name: "V", value }]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function byName(variables: readonly { readonly name: string; readonly value: string }[]): Record<string, string> {
+  return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
+}

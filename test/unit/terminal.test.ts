@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+import { Writable } from "node:stream";
+import fc from "fast-check";
+import {
+  formatTime,
+  HiddenLine,
+  type HiddenState,
+  jsonLine,
+  progressOn,
+  readUpTo,
+  table,
+  visible,
+} from "../../src/cli/terminal.ts";
+
+/** Whatever a screen acts on or does not show: none of it may be in what is printed. */
+const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+describe("visible", () => {
+  test.each([
+    ["plain text, ünïcode and 日本語", "plain text, ünïcode and 日本語"],
+    ["\x1b[2J", "\\u001b[2J"],
+    ["a\nb\tc\rd", "a\\u000ab\\u0009c\\u000dd"],
+    ["\x7f\x9b31m", "\\u007f\\u009b31m"], // U+009B is a control sequence introducer of one character
+    ["file\u202egpj.exe", "file\\u202egpj.exe"], // would read "fileexe.jpg"
+    ["\u2066\u2069\u200e\u061c", "\\u2066\\u2069\\u200e\\u061c"],
+    ["ad\u200bmin\u200d\ufeff\u00ad\u2060", "ad\\u200bmin\\u200d\\ufeff\\u00ad\\u2060"],
+    ["a\u2028b\u2029c", "a\\u2028b\\u2029c"],
+    ["\u3164\u115f", "\\u3164\\u115f"], // letters that nobody sees
+    ["\u{e0041}", "\\udb40\\udc41"], // tags spell invisible ASCII
+    ["half \ud800 a pair", "half \\ud800 a pair"],
+    ["😀", "😀"],
+  ])("shows %j as %j", (text, shown) => {
+    expect(visible(text)).toBe(shown);
+  });
+
+  test("lets nothing unseen through, and changes nothing else", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const shown = visible(text);
+        expect(shown).not.toMatch(unseen);
+        if (!unseen.test(text)) expect(shown).toBe(text);
+      }),
+    );
+  });
+});
+
+describe("jsonLine", () => {
+  test("is one line that any parser reads back exactly and no terminal acts on", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.string({ unit: "binary" })), (document) => {
+        const line = jsonLine(document);
+        expect(line.endsWith("\n")).toBe(true);
+        expect(line.slice(0, -1)).not.toMatch(unseen);
+        expect(Object.entries(JSON.parse(line))).toEqual(Object.entries(document));
+      }),
+    );
+  });
+});
+
+describe("table", () => {
+  const rows = [
+    ["acme", "Acme Inc."],
+    ["x", "日本"],
+  ];
+
+  test("aligns columns by what they take on the screen", () => {
+    expect(
+      table(
+        ["SLUG", "NAME", "PLAN"],
+        [
+          ["a", "日本", "pro"],
+          ["bcdef", "n", "free"],
+        ],
+      ),
+    ).toBe(["SLUG   NAME  PLAN", "a      日本  pro", "bcdef  n     free", ""].join("\n"));
+  });
+  test("leaves no blanks at the end of a line", () => {
+    expect(table(["SLUG", "NAME"], rows)).not.toMatch(/ $/m);
+  });
+  test("shows a cell that would steer the terminal", () => {
+    expect(table(["NAME"], [["a\x1b[31mb\nc"]])).toBe("NAME\na\\u001b[31mb\\u000ac\n");
+  });
+  test("cuts nothing where there is no terminal", () => {
+    expect(table(["NAME"], [["x".repeat(500)]])).toContain("x".repeat(500));
+  });
+  test("cuts the widest cells to the terminal, but never the first of a row", () => {
+    const text = table(["ID", "NAME", "PLAN"], [["i".repeat(30), "n".repeat(90), "pro"]], 60);
+    expect(text.split("\n")[1]).toBe(`${"i".repeat(30)}  ${"n".repeat(21)}…  pro`);
+  });
+  test("never makes a line wider than the terminal as long as eight columns are left for each cell", () => {
+    const cell = fc.string({ unit: "grapheme", maxLength: 60 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom("a", "bcdefgh"), cell, cell, cell)),
+        fc.integer({ min: 37, max: 150 }),
+        (cells, columns) => {
+          for (const line of table(["A", "B", "C", "D"], cells, columns).split("\n")) {
+            expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
+          }
+        },
+      ),
+    );
+  });
+});
+
+test.each([
+  [0, "1970-01-01T00:00:00Z"],
+  [1_795_181_848_510, "2026-11-20T13:37:28Z"],
+  [null, "-"],
+  [undefined, "-"],
+])("the time %p is shown as %s", (at, shown) => {
+  expect(formatTime(at)).toBe(shown);
+});
+
+describe("a hidden line", () => {
+  const paste = (text: string) => `\x1b[200~${text}\x1b[201~`;
+
+  test.each<[keys: string, state: HiddenState, value: string]>([
+    ["hunter2\r", "done", "hunter2"],
+    ["hunter2\n", "done", "hunter2"],
+    ["hunter2\r\n", "done", "hunter2"],
+    ["not yet", "more", "not yet"],
+    ["tab\tstays\r", "done", "tab\tstays"],
+    ["pä😀\x7f\x7f\r", "done", "p"], // a backspace takes back a character, not a byte
+    ["wrong\x15right\r", "done", "right"],
+    ["\x7f", "bell", ""],
+    ["ab\x1b[D", "bell", "ab"], // an arrow key moves nothing, and says so
+    ["ab\x1bOP", "bell", "ab"],
+    ["a\x1bb", "bell", "ab"],
+    ["a\x00b", "bell", "ab"],
+    ["abc\x03def", "interrupted", "abc"],
+    ["abc\x1c", "interrupted", "abc"],
+    ["\x04", "done", ""],
+    ["a\x04", "bell", "a"],
+    ["one\ntwo\n", "overrun", "one"], // a paste that came unmarked: its first line alone would be wrong
+    [`${paste("one\rtwo\r")}\r`, "done", "one\ntwo\n"],
+    [`a${paste("\x03\x15\x7f")}b\r`, "done", "a\x03\x15\x7fb"],
+    [paste("\x1b[31m"), "more", "\x1b[31m"],
+    ["\x1b[200~one\r", "more", "one\n"],
+  ])("takes %j: %s, %j", (keys, state, value) => {
+    const line = new HiddenLine();
+    expect(line.take(Buffer.from(keys))).toBe(state);
+    expect(Buffer.from(line.bytes()).toString()).toBe(value);
+  });
+
+  test("is the same however the terminal cuts what is typed into pieces", () => {
+    const keys = Buffer.from(`${paste("öne\rtwo")}x\x7f\x1b[Dü\r`);
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: keys.length }), (sizes) => {
+        const line = new HiddenLine();
+        let at = 0;
+        let state: HiddenState = "more";
+        for (const size of sizes) {
+          if (at < keys.length) state = line.take(keys.subarray(at, at + size));
+          at += size;
+        }
+        expect([state, Buffer.from(line.bytes()).toString()]).toEqual(["done", "öne\ntwoü"]);
+      }),
+    );
+  });
+
+  test("keeps any paste byte for byte but for its carriage returns", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        fc.pre(!text.includes("\x1b[201~"));
+        const line = new HiddenLine();
+        expect(line.take(Buffer.from(`${paste(text)}\r`))).toBe("done");
+        expect(Buffer.from(line.bytes())).toEqual(Buffer.from(text.replaceAll("\r", "\n")));
+      }),
+    );
+  });
+});
+
+describe("readUpTo", () => {
+  const pieces = async function* (...texts: string[]) {
+    for (const text of texts) yield Buffer.from(text);
+  };
+
+  test("gathers all of a short stream", async () => {
+    expect(Buffer.from(await readUpTo(pieces("ab", "", "cd"), 5)).toString()).toBe("abcd");
+  });
+  test("takes no more of a long one than it was allowed to", async () => {
+    expect(Buffer.from(await readUpTo(pieces("abc", "def", "ghi"), 5)).toString()).toBe("abcde");
+  });
+});
+
+describe("progress", () => {
+  const screen = (isTTY: boolean) => {
+    let text = "";
+    const stream = new Writable({
+      write(chunk, _, done) {
+        text += chunk;
+        done();
+      },
+    });
+    return { stream: Object.assign(stream, { isTTY }) as unknown as NodeJS.WriteStream, shown: () => text };
+  };
+
+  test("of many things shows on a terminal and is taken away", () => {
+    const { stream, shown } = screen(true);
+    const progress = progressOn(stream, "Importing", "variables");
+    progress.report(500, 1000);
+    expect(shown()).toBe("\rImporting 500 of 1000 variables\x1b[K");
+    progress.clear();
+    expect(shown().endsWith("\r\x1b[K")).toBe(true);
+  });
+  test("of few things shows nothing, and there is nothing to take away", () => {
+    const { stream, shown } = screen(true);
+    const progress = progressOn(stream, "Importing", "variables");
+    progress.report(100, 200);
+    progress.clear();
+    expect(shown()).toBe("");
+  });
+  test("shows nothing where there is no terminal", () => {
+    const { stream, shown } = screen(false);
+    const progress = progressOn(stream, "Importing", "variables");
+    progress.report(500, 1000);
+    progress.clear();
+    expect(shown()).toBe("");
+  });
+});
