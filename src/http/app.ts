@@ -123,6 +123,8 @@ async function served(
 function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response {
   const fault = faultOf(thrown);
   const problem = problemOf(fault);
+  // One 401, also for a key that ends while it is being served, after it was charged.
+  if (fault.code === "unauthorized") exchange.rateLimit = undefined;
   logRequest(keyhole, exchange, problem.status, fault);
   return new Response(problem.body, {
     status: problem.status,

@@ -62,7 +62,8 @@ export function openPostgres(url: string, use: Use): Database {
     dialect: "postgres",
     db,
     tables: postgresTables,
-    nowMs: sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`,
+    // Without floor the cast rounds, and the last half millisecond of a key would be gone.
+    nowMs: sql`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
     members: (json) => sql`(select jsonb_array_elements_text(${json}::text::jsonb))`,
     query: (text, options) => {
