@@ -96,12 +96,13 @@ export function open(key: Uint8Array, place: Uint8Array, sealed: Uint8Array): Bu
 }
 
 /**
- * {@link open} for a large value: it lets other requests take a turn after every 256 KiB, a tenth of a millisecond.
- * Neither `key` nor `place` nor `sealed` may change before the promise settles.
+ * {@link open} for a large value: after every 256 KiB, a tenth of a millisecond, it lets others have a turn. Neither
+ * `place` nor `sealed` may change before the promise settles.
  *
- * WebCrypto was measured for this and not taken. It decrypts in a thread of its own but copies what goes in and comes
- * out on this one, 2 to 4 ms per 8 MiB, as much as the decryption itself: with eight of 8 MiB at once no timer fired
- * for 26 ms, with slices for 3 ms, with eight plain `open` for 21 ms (medians, Bun 1.4.5, two cores).
+ * WebCrypto was measured for this and not taken. It decrypts in a thread of its own but copies what goes in and what
+ * comes out on this one, 2 to 4 ms per 8 MiB, which is as much as the decryption. With eight of 8 MiB at once the
+ * longest gap between two turns of a 1 ms timer was 26 ms, with eight times `open` 21 ms, with slices 3 ms (medians,
+ * Bun 1.4.5, two cores). An HTTP request beside them took 7 ms with WebCrypto, 0.3 ms with slices.
  *
  * @throws Fault as {@link open} does, as a rejection
  */
@@ -126,8 +127,8 @@ export async function openInSlices(key: Uint8Array, place: Uint8Array, sealed: U
 }
 
 /**
- * The SHA-256 of a large value in lower-case hex, in turns like {@link openInSlices}: 4 ms of work per 8 MiB, no more
- * than 0.2 ms of it at once.
+ * The SHA-256 of a large value in lower-case hex, in turns like {@link openInSlices}: 4 ms of work per 8 MiB, about
+ * 0.13 ms of it at once. Here too WebCrypto copies first: the longest gap was 27 ms, with slices 1.5 ms.
  */
 export async function sha256InSlices(bytes: Uint8Array): Promise<string> {
   const hash = createHash("sha256");
@@ -168,7 +169,7 @@ function ciphertextOf(sealed: Uint8Array): Uint8Array {
   return sealed.subarray(ciphertextAt, sealed.length - tagBytes);
 }
 
-/** Says nothing of why, and carries no cause: neither the log nor the answer tells one kind of tampering from another. */
+/** Says nothing of why and carries no cause: neither log nor answer tells one kind of tampering from another. */
 function doesNotOpen(): Fault {
   return new Fault("decryption_failed", "a sealed value does not open with this key at this place");
 }

@@ -73,9 +73,9 @@ type Root = { readonly id: string; readonly wrapKey: Uint8Array };
  * The root keys of this process, and what they open. It keeps what it derives of the roots, not the roots: the caller
  * may zero those once it is built.
  *
- * An opened data key is remembered, because a request for a few values would spend more on it than on them: 7 µs against
- * 1 µs a value. Every input is part of what it is remembered by, the wrapped bytes included. So a row that was changed misses
- * the memory, is opened anew and fails, and the memory can never answer what opening would not.
+ * An opened data key is remembered, because a request for a few values would spend more on it than on them: 7 µs
+ * against 1 µs a value. Every input is part of what it is remembered by, the wrapped bytes included. So a row that was
+ * changed misses the memory, is opened anew and fails: the memory never answers what opening would not.
  */
 export class Keyring {
   readonly #wrapping: Root;
@@ -85,7 +85,7 @@ export class Keyring {
 
   /**
    * @param rootKeys - at least one; the first wraps, all open
-   * @param rememberedMax - how many opened data keys to remember, about 1 KiB each; the oldest goes first
+   * @param rememberedMax - how many opened data keys to remember, about 3 KiB each; the oldest goes first
    * @throws Error when there is none, or one has not 32 bytes
    */
   constructor(rootKeys: readonly Uint8Array[], rememberedMax = 4096) {
