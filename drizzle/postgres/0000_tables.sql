@@ -128,6 +128,16 @@ CREATE TABLE "system_keys" (
 	CONSTRAINT "system_keys_rule" CHECK (purpose in ('pepper', 'grant', 'audit'))
 );
 --> statement-breakpoint
+CREATE TABLE "variable_sets" (
+	"project_id" text NOT NULL,
+	"environment" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"generation" integer NOT NULL,
+	"listing" text NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	CONSTRAINT "variable_sets_project_id_environment_pk" PRIMARY KEY("project_id","environment")
+);
+--> statement-breakpoint
 CREATE TABLE "variables" (
 	"id" text NOT NULL,
 	"project_id" text NOT NULL,
@@ -152,6 +162,9 @@ ALTER TABLE "files" ADD CONSTRAINT "files_data_key" FOREIGN KEY ("project_id","g
 ALTER TABLE "key_uses" ADD CONSTRAINT "key_uses_key_id_api_keys_id_fk" FOREIGN KEY ("key_id") REFERENCES "public"."api_keys"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "project_environments" ADD CONSTRAINT "project_environments_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "projects" ADD CONSTRAINT "projects_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variable_sets" ADD CONSTRAINT "variable_sets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variable_sets" ADD CONSTRAINT "variable_sets_environment" FOREIGN KEY ("project_id","environment") REFERENCES "public"."project_environments"("project_id","environment") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variable_sets" ADD CONSTRAINT "variable_sets_data_key" FOREIGN KEY ("project_id","generation") REFERENCES "public"."data_keys"("project_id","generation") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "variables" ADD CONSTRAINT "variables_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "variables" ADD CONSTRAINT "variables_data_key" FOREIGN KEY ("project_id","generation") REFERENCES "public"."data_keys"("project_id","generation") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "accounts_reach_1" ON "accounts" USING btree ("project_id","name") WHERE (environments & 1) <> 0;--> statement-breakpoint
@@ -160,7 +173,6 @@ CREATE INDEX "accounts_reach_3" ON "accounts" USING btree ("project_id","name") 
 CREATE INDEX "accounts_reach_4" ON "accounts" USING btree ("project_id","name") WHERE (environments & 4) <> 0;--> statement-breakpoint
 CREATE INDEX "accounts_reach_5" ON "accounts" USING btree ("project_id","name") WHERE (environments & 5) <> 0;--> statement-breakpoint
 CREATE INDEX "accounts_reach_6" ON "accounts" USING btree ("project_id","name") WHERE (environments & 6) <> 0;--> statement-breakpoint
-CREATE INDEX "accounts_generation" ON "accounts" USING btree ("project_id","generation");--> statement-breakpoint
 CREATE UNIQUE INDEX "api_keys_digest" ON "api_keys" USING btree ("digest");--> statement-breakpoint
 CREATE INDEX "api_keys_organization" ON "api_keys" USING btree ("organization_id");--> statement-breakpoint
 CREATE INDEX "audit_entries_key" ON "audit_entries" USING btree ("key_id","at");--> statement-breakpoint
@@ -169,8 +181,32 @@ CREATE INDEX "audit_entries_at" ON "audit_entries" USING btree ("at");--> statem
 CREATE UNIQUE INDEX "files_development" ON "files" USING btree ("project_id","path") WHERE (environments & 1) <> 0;--> statement-breakpoint
 CREATE UNIQUE INDEX "files_staging" ON "files" USING btree ("project_id","path") WHERE (environments & 2) <> 0;--> statement-breakpoint
 CREATE UNIQUE INDEX "files_production" ON "files" USING btree ("project_id","path") WHERE (environments & 4) <> 0;--> statement-breakpoint
-CREATE INDEX "files_generation" ON "files" USING btree ("project_id","generation");--> statement-breakpoint
 CREATE UNIQUE INDEX "organizations_slug" ON "organizations" USING btree ("slug");--> statement-breakpoint
 CREATE UNIQUE INDEX "projects_place" ON "projects" USING btree ("organization_id","slug");--> statement-breakpoint
-CREATE INDEX "variables_generation" ON "variables" USING btree ("project_id","generation");--> statement-breakpoint
-ALTER TABLE "files" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;
+ALTER TABLE "files" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
+ALTER TABLE "variable_sets" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
+CREATE FUNCTION "raise_revisions"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_OP = 'UPDATE' THEN
+		UPDATE "project_environments" AS e SET "revision" = e."revision" + 1
+		FROM (SELECT "project_id", "environment" FROM "old_rows" UNION SELECT "project_id", "environment" FROM "new_rows") AS c
+		WHERE e."project_id" = c."project_id" AND e."environment" = c."environment";
+	ELSE
+		UPDATE "project_environments" AS e SET "revision" = e."revision" + 1
+		FROM (SELECT DISTINCT "project_id", "environment" FROM "changed") AS c
+		WHERE e."project_id" = c."project_id" AND e."environment" = c."environment";
+	END IF;
+	RETURN NULL;
+END $$;--> statement-breakpoint
+CREATE TRIGGER "variables_insert_revision" AFTER INSERT ON "variables" REFERENCING NEW TABLE AS "changed"
+	FOR EACH STATEMENT EXECUTE FUNCTION "raise_revisions"();--> statement-breakpoint
+CREATE TRIGGER "variables_update_revision" AFTER UPDATE ON "variables" REFERENCING OLD TABLE AS "old_rows" NEW TABLE AS "new_rows"
+	FOR EACH STATEMENT EXECUTE FUNCTION "raise_revisions"();--> statement-breakpoint
+CREATE TRIGGER "variables_delete_revision" AFTER DELETE ON "variables" REFERENCING OLD TABLE AS "changed"
+	FOR EACH STATEMENT EXECUTE FUNCTION "raise_revisions"();--> statement-breakpoint
+CREATE TRIGGER "variable_sets_insert_revision" AFTER INSERT ON "variable_sets" REFERENCING NEW TABLE AS "changed"
+	FOR EACH STATEMENT EXECUTE FUNCTION "raise_revisions"();--> statement-breakpoint
+CREATE TRIGGER "variable_sets_update_revision" AFTER UPDATE ON "variable_sets" REFERENCING OLD TABLE AS "old_rows" NEW TABLE AS "new_rows"
+	FOR EACH STATEMENT EXECUTE FUNCTION "raise_revisions"();--> statement-breakpoint
+CREATE TRIGGER "variable_sets_delete_revision" AFTER DELETE ON "variable_sets" REFERENCING OLD TABLE AS "changed"
+	FOR EACH STATEMENT EXECUTE FUNCTION "raise_revisions"();

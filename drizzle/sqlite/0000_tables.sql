@@ -20,7 +20,6 @@ CREATE INDEX `accounts_reach_3` ON `accounts` (`project_id`,`name`) WHERE (envir
 CREATE INDEX `accounts_reach_4` ON `accounts` (`project_id`,`name`) WHERE (environments & 4) <> 0;--> statement-breakpoint
 CREATE INDEX `accounts_reach_5` ON `accounts` (`project_id`,`name`) WHERE (environments & 5) <> 0;--> statement-breakpoint
 CREATE INDEX `accounts_reach_6` ON `accounts` (`project_id`,`name`) WHERE (environments & 6) <> 0;--> statement-breakpoint
-CREATE INDEX `accounts_generation` ON `accounts` (`project_id`,`generation`);--> statement-breakpoint
 CREATE TABLE `api_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` text NOT NULL,
@@ -103,7 +102,6 @@ CREATE TABLE `files` (
 CREATE UNIQUE INDEX `files_development` ON `files` (`project_id`,`path`) WHERE (environments & 1) <> 0;--> statement-breakpoint
 CREATE UNIQUE INDEX `files_staging` ON `files` (`project_id`,`path`) WHERE (environments & 2) <> 0;--> statement-breakpoint
 CREATE UNIQUE INDEX `files_production` ON `files` (`project_id`,`path`) WHERE (environments & 4) <> 0;--> statement-breakpoint
-CREATE INDEX `files_generation` ON `files` (`project_id`,`generation`);--> statement-breakpoint
 CREATE TABLE `key_uses` (
 	`key_id` text PRIMARY KEY NOT NULL,
 	`last_used_at` integer NOT NULL,
@@ -153,6 +151,19 @@ CREATE TABLE `system_keys` (
 	CONSTRAINT "system_keys_rule" CHECK(purpose in ('pepper', 'grant', 'audit'))
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `variable_sets` (
+	`project_id` text NOT NULL,
+	`environment` text NOT NULL,
+	`revision` integer NOT NULL,
+	`generation` integer NOT NULL,
+	`listing` text NOT NULL,
+	`sealed` blob NOT NULL,
+	PRIMARY KEY(`project_id`, `environment`),
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`project_id`,`environment`) REFERENCES `project_environments`(`project_id`,`environment`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`project_id`,`generation`) REFERENCES `data_keys`(`project_id`,`generation`) ON UPDATE no action ON DELETE no action
+) STRICT;
+--> statement-breakpoint
 CREATE TABLE `variables` (
 	`id` text NOT NULL,
 	`project_id` text NOT NULL,
@@ -168,6 +179,22 @@ CREATE TABLE `variables` (
 	CONSTRAINT "variables_environment_rule" CHECK(environment in ('development', 'staging', 'production')),
 	CONSTRAINT "variables_name_rule" CHECK(length(name) between 1 and 255 and name not glob '*[^A-Za-z0-9_]*' and name not glob '[0-9]*' and name not in ('_', '__proto__')),
 	CONSTRAINT "variables_version_rule" CHECK(version >= 1)
-) STRICT, WITHOUT ROWID;
---> statement-breakpoint
-CREATE INDEX `variables_generation` ON `variables` (`project_id`,`generation`);
+) STRICT, WITHOUT ROWID;--> statement-breakpoint
+CREATE TRIGGER `variables_insert_revision` AFTER INSERT ON `variables` BEGIN
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+END;--> statement-breakpoint
+CREATE TRIGGER `variables_update_revision` AFTER UPDATE ON `variables` BEGIN
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+END;--> statement-breakpoint
+CREATE TRIGGER `variables_delete_revision` AFTER DELETE ON `variables` BEGIN
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+END;--> statement-breakpoint
+CREATE TRIGGER `variable_sets_insert_revision` AFTER INSERT ON `variable_sets` BEGIN
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+END;--> statement-breakpoint
+CREATE TRIGGER `variable_sets_update_revision` AFTER UPDATE ON `variable_sets` BEGIN
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+END;--> statement-breakpoint
+CREATE TRIGGER `variable_sets_delete_revision` AFTER DELETE ON `variable_sets` BEGIN
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+END;

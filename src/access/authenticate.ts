@@ -2,7 +2,10 @@ import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../fault.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
 
-/** A key's row with its organization's, as one statement found them; `live` is judged by the database's clock. */
+/**
+ * A key's row with its organization's and, through its scope, the project asked for, as one statement found them; `live`
+ * is judged by the database's clock.
+ */
 export type KeyRow = Grant & {
   readonly digest: Uint8Array;
   readonly grantSeal: Uint8Array;
@@ -10,12 +13,30 @@ export type KeyRow = Grant & {
   readonly organizationSlug: string;
   readonly organizationName: string;
   readonly plan: Plan;
+  /** Null where no project was asked for, or the key reaches none of that slug. */
+  readonly projectId: string | null;
+  /** Null where no environment was asked for, too. */
+  readonly revision: number | null;
+  readonly setRevision: number | null;
+  readonly setGeneration: number | null;
+  readonly setRootId: string | null;
+  readonly setWrapped: Buffer | null;
+};
+
+/** The environment that a request asks for, as it stood when the key was judged. */
+export type Target = {
+  readonly projectId: string;
+  readonly revision: number;
+  /** The environment's sealed set and the data key it is sealed under; null where there is none of this revision. */
+  readonly set: { readonly generation: number; readonly rootId: string; readonly wrapped: Buffer } | null;
 };
 
 /** Who asks: a key that is good at this moment. Made for one request and never kept beyond it. */
 export type Caller = {
   readonly grant: Grant;
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string; readonly plan: Plan };
+  /** Null where the request asks for no environment, or for one of a project that the key does not reach. */
+  readonly target: Target | null;
 };
 
 /**
@@ -41,5 +62,17 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
       name: row.organizationName,
       plan: row.plan,
     },
+    target: targetOf(row),
+  };
+}
+
+function targetOf(row: KeyRow): Target | null {
+  const { projectId, revision, setRevision, setGeneration, setRootId, setWrapped } = row;
+  if (projectId === null || revision === null) return null;
+  const current = setRevision === revision && setGeneration !== null && setRootId !== null && setWrapped !== null;
+  return {
+    projectId,
+    revision,
+    set: current ? { generation: setGeneration, rootId: setRootId, wrapped: setWrapped } : null,
   };
 }

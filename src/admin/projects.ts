@@ -1,10 +1,11 @@
-import { and, asc, eq, inArray } from "drizzle-orm";
+import { and, asc, eq } from "drizzle-orm";
 import { type EnvironmentMask, environments, environmentsOf } from "../names.ts";
-import { newKey } from "../seal/keyring.ts";
+import { type DataKey, newKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
 import { type Desk, writing } from "./desk.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
+import { sealSet } from "./sets.ts";
 import { displayName, isUniqueViolation } from "./words.ts";
 
 export type Project = {
@@ -51,9 +52,13 @@ export async function createProject(
       await db
         .insert(t.projectEnvironments)
         .values(environments.map((environment) => ({ projectId: id, environment, revision: 0, updatedAt: now })));
+      const wrapped = desk.keyring.wrapDataKey(id, 1, newKey());
+      await db.insert(t.dataKeys).values({ projectId: id, generation: 1, ...wrapped, createdAt: now });
+      const owner = { id, organizationId: organization.id, slug };
+      const dataKey = desk.keyring.dataKey(owner, 1, wrapped.rootId, wrapped.wrapped);
       await db
-        .insert(t.dataKeys)
-        .values({ projectId: id, generation: 1, ...desk.keyring.wrapDataKey(id, 1, newKey()), createdAt: now });
+        .insert(t.variableSets)
+        .values(environments.map((environment) => sealSet(dataKey, id, environment, 1, [])));
     });
   } catch (error) {
     if (isUniqueViolation(error)) {
@@ -133,8 +138,10 @@ export async function findProject(desk: Desk, where: string): Promise<FoundProje
 export type LockedProject = FoundProject & {
   readonly db: Db;
   /** Seals under the project's newest data key. */
-  readonly dataKey: import("../seal/keyring.ts").DataKey;
+  readonly dataKey: DataKey;
   readonly now: number;
+  /** Revisions of the environments before this write. */
+  readonly revisions: ReadonlyMap<string, number>;
 };
 
 /** Which of a project's counts a write changes, and by how much for each mask of environments. */
@@ -143,17 +150,26 @@ export type CountChanges = {
   readonly byMask: ReadonlyMap<EnvironmentMask, number>;
 };
 
+/** What a write to a project came to. */
+export type ProjectWrite<T> = {
+  readonly result: T;
+  /** The environments whose items are others now. */
+  readonly touched: EnvironmentMask;
+  readonly counts: CountChanges;
+  /** Called last, with the environments' revisions so far. */
+  readonly finish?: (revisions: ReadonlyMap<string, number>) => Promise<void>;
+};
+
 /**
  * Runs a write to one project's items in one transaction with nobody beside it, then brings the project's counts and
  * the revisions of the environments it touched along.
  *
- * @param work - returns its result, the environments it touched and how the counts change
  * @throws Refused `not_found` where the project is gone; Fault `decryption_failed` where its data key does not open
  */
 export async function writingProject<T>(
   desk: Desk,
   where: string,
-  work: (project: LockedProject) => Promise<{ result: T; touched: EnvironmentMask; counts: CountChanges }>,
+  work: (project: LockedProject) => Promise<ProjectWrite<T>>,
 ): Promise<T> {
   const found = await findProject(desk, where);
   const { projects: p, projectEnvironments: e } = desk.database.tables;
@@ -161,25 +177,26 @@ export async function writingProject<T>(
     await desk.database.lockProject(db, found.id);
     const [project] = await db.select().from(p).where(eq(p.id, found.id));
     if (!project) throw noProject(where);
+    const states = () => db.select().from(e).where(eq(e.projectId, found.id));
+    const revisions = new Map((await states()).map((row) => [row.environment, row.revision]));
     const now = desk.now();
     const dataKey = await newestDataKey(desk, db, found);
-    const { result, touched, counts } = await work({ ...found, db, dataKey, now });
-    if (touched !== 0) {
+    const { result, touched, counts, finish } = await work({ ...found, db, dataKey, now, revisions });
+    if (touched === 0) return result;
+    await db
+      .update(p)
+      .set({ [counts.column]: changed(project[counts.column], counts.byMask) })
+      .where(eq(p.id, found.id));
+    const raised = new Map<string, number>();
+    for (const row of await states()) {
+      if (!environmentsOf(touched).some((environment) => environment === row.environment)) continue;
+      raised.set(row.environment, row.revision + 1);
       await db
-        .update(p)
-        .set({ [counts.column]: changed(project[counts.column], counts.byMask) })
-        .where(eq(p.id, found.id));
-      const rows = await db
-        .select()
-        .from(e)
-        .where(and(eq(e.projectId, found.id), inArray(e.environment, environmentsOf(touched))));
-      for (const row of rows) {
-        await db
-          .update(e)
-          .set({ revision: row.revision + 1, updatedAt: Math.max(now, row.updatedAt) })
-          .where(and(eq(e.projectId, found.id), eq(e.environment, row.environment)));
-      }
+        .update(e)
+        .set({ revision: row.revision + 1, updatedAt: Math.max(now, row.updatedAt) })
+        .where(and(eq(e.projectId, found.id), eq(e.environment, row.environment)));
     }
+    await finish?.(raised);
     return result;
   });
 }

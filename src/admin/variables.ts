@@ -11,6 +11,7 @@ import { variablePlace } from "../seal/place.ts";
 import type { Desk } from "./desk.ts";
 import { findProject, type LockedProject, noteMove, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
+import { keepSet } from "./sets.ts";
 import { requireEnvironment, requireText } from "./words.ts";
 
 export type NewVariable = { readonly name: string; readonly value: string | Uint8Array };
@@ -54,6 +55,10 @@ export async function setVariables(
       result: { created, updated: names.length - created },
       touched: names.length > 0 ? environmentMask(target) : 0,
       counts: { column: "variableCounts", byMask },
+      finish: (revisions) => {
+        const changes = new Map([...values].map(([name, value]) => [name, { value, updatedAt: project.now }]));
+        return keepSet(desk, project, target, changes, revisions.get(target) as number);
+      },
     };
   });
 }
@@ -83,7 +88,12 @@ export async function deleteVariable(desk: Desk, where: string, environment: str
     await project.db.delete(v).where(and(eq(v.projectId, project.id), eq(v.environment, target), eq(v.name, name)));
     const byMask = new Map<EnvironmentMask, number>();
     noteMove(byMask, mask, mask & ~bit);
-    return { result: undefined, touched: bit, counts: { column: "variableCounts", byMask } };
+    return {
+      result: undefined,
+      touched: bit,
+      counts: { column: "variableCounts", byMask },
+      finish: (revisions) => keepSet(desk, project, target, new Map([[name, null]]), revisions.get(target) as number),
+    };
   });
 }
 

@@ -12,12 +12,14 @@ import { ByteBudget } from "../limit/budget.ts";
 import { Lane } from "../limit/lane.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import { SealedSets } from "../read/sets.ts";
 import { accountQueries } from "../store/accounts.ts";
 import { type Database, warm } from "../store/database.ts";
 import { fileQueries } from "../store/files.ts";
-import { keyFinder, keyUseWriter } from "../store/keys.ts";
+import { keyLookUps, keyUseWriter } from "../store/keys.ts";
 import { exclusively } from "../store/migrate.ts";
 import { projectQueries } from "../store/projects.ts";
+import { setQueries } from "../store/sets.ts";
 import { variableQueries } from "../store/variables.ts";
 import { type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
@@ -178,7 +180,7 @@ export async function openKeyhole(installation: Installation, log: Log): Promise
     gate: {
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
-      findKey: keyFinder(database),
+      lookUp: keyLookUps(database),
       limiter,
       unrecognized: new UnrecognizedLimiter(),
       lane: new Lane(),
@@ -189,6 +191,7 @@ export async function openKeyhole(installation: Installation, log: Log): Promise
       keyring,
       projects: projectQueries(database),
       variables: variableQueries(database),
+      sets: new SealedSets(setQueries(database)),
       accounts: accountQueries(database),
       files: fileQueries(database, bulk),
     },

@@ -12,7 +12,7 @@ import { type Exchange, noteRateLimit } from "./exchange.ts";
 export type Gatekeeper = {
   readonly pepper: Uint8Array;
   readonly grantKey: Uint8Array;
-  readonly findKey: (digest: Uint8Array) => Promise<KeyRow | undefined>;
+  readonly lookUp: (ask: LookUp) => Promise<KeyRow | undefined>;
   readonly limiter: Limiter;
   readonly unrecognized: UnrecognizedLimiter;
   readonly lane: Lane;
@@ -22,6 +22,11 @@ export type Gatekeeper = {
   readonly used: (keyId: string) => void;
 };
 
+/** What is looked up: a key by its digest and, for the reads that can use it at once, a project and an environment. */
+export type LookUp = Sought & { readonly digest: Uint8Array };
+export type Sought = { readonly slug: string; readonly environment: string };
+export const nothingSought: Sought = { slug: "", environment: "" };
+
 /** The bucket that a request is charged to and what it needs of its key. */
 export type Admission = Need & { readonly bucket: BucketName };
 
@@ -30,6 +35,7 @@ export type Admission = Need & { readonly bucket: BucketName };
  * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
  *
  * @param token - what @elysiajs/bearer took from the header
+ * @param sought - looked up with the key, and judged later by those who use it
  * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`
  */
 export async function admit(
@@ -37,8 +43,9 @@ export async function admit(
   exchange: Exchange,
   token: string | undefined,
   admission: Admission,
+  sought: Sought = nothingSought,
 ): Promise<Caller> {
-  const caller = await recognize(gate, exchange, token, admission.bucket);
+  const caller = await recognize(gate, exchange, token, admission.bucket, sought);
   const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
   if (refusal) throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource}`);
   return caller;
@@ -49,6 +56,7 @@ async function recognize(
   exchange: Exchange,
   token: string | undefined,
   bucket: BucketName,
+  sought: Sought,
 ): Promise<Caller> {
   const { presented } = exchange;
   if (presented.kind === "nothing") throw new Fault("unauthorized", "no Authorization header");
@@ -62,11 +70,11 @@ async function recognize(
   let row: KeyRow | undefined;
   if (known === undefined) {
     checkUnrecognized(gate.unrecognized.peek(text, gate.nowUs()));
-    row = await gate.lane.run(() => gate.findKey(digest));
+    row = await gate.lane.run(() => gate.lookUp({ digest, ...sought }));
   } else {
     exchange.keyId = known;
     charge(gate, exchange, known, bucket);
-    row = await gate.findKey(digest);
+    row = await gate.lookUp({ digest, ...sought });
   }
   const caller = judge(gate, exchange, text, digest, row);
   const { keyId, organizationId } = caller.grant;

@@ -71,7 +71,7 @@ export const jsonType = "application/json; charset=utf-8";
 export const textType = "text/plain; charset=utf-8";
 
 /** A 200 of JSON text. */
-export function json(exchange: Exchange, body: string): Response {
+export function json(exchange: Exchange, body: string | Uint8Array): Response {
   return new Response(body, { headers: headersOf(exchange, jsonType) });
 }
 

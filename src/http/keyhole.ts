@@ -4,8 +4,9 @@ import { type AuditAction, type AuditEntry, printableUserAgent } from "../audit/
 import { Fault } from "../fault.ts";
 import type { Environment } from "../names.ts";
 import type { Budget } from "../read/files.ts";
-import type { ReadProject, Source } from "../read/source.ts";
-import { type Admission, admit, type Gatekeeper } from "./admit.ts";
+import type { Source } from "../read/source.ts";
+import type { ReadProject } from "../read/standing.ts";
+import { type Admission, admit, type Gatekeeper, type Sought } from "./admit.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** All that the API needs from outside, built once by `cli/serve.ts` and handed down. */
@@ -26,8 +27,9 @@ export function admitted(
   exchange: Exchange,
   token: string | undefined,
   admission: Admission,
+  sought?: Sought,
 ): Promise<Caller> {
-  return admit(keyhole.gate, exchange, token, admission);
+  return admit(keyhole.gate, exchange, token, admission, sought);
 }
 
 /** Gate 6. @throws Fault `environment_not_in_scope` */

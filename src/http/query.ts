@@ -1,8 +1,9 @@
 import { type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Fault } from "../fault.ts";
-import { type Environment, environments, isVariableName, itemsMax } from "../names.ts";
+import { type Environment, environments, isEnvironment, isVariableName, itemsMax, slugPattern } from "../names.ts";
 import type { Selection } from "../store/variables.ts";
+import type { Sought } from "./admit.ts";
 
 /*
  * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas, so the raw
@@ -94,6 +95,23 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
     .map((pair) => pair.slice(flagName.length + 1));
   if (values.length !== 1) return false;
   return flagName === "metadataOnly" ? isTrueOrOne(values[0]) : values[0] === "true";
+}
+
+/**
+ * The project and environment that a look-up may bring along with the key: what the query says where it says so plainly,
+ * and nothing otherwise. Gate 5 judges it later; this never throws, and finding nothing is only slower.
+ *
+ * @param slug - from the path; undefined: the parameter `project`
+ */
+export function soughtBy(slug: string | undefined, raw: string): Sought {
+  let environment = "";
+  let project = "";
+  for (const pair of raw.split("&")) {
+    if (pair.startsWith("environment=")) environment = pair.slice(12);
+    else if (pair.startsWith("project=")) project = pair.slice(8);
+  }
+  const sought = slug ?? project;
+  return { slug: slugPattern.test(sought) ? sought : "", environment: isEnvironment(environment) ? environment : "" };
 }
 
 function isTrueOrOne(value: string | undefined): boolean {

@@ -6,7 +6,8 @@ import { type Environment, environmentMask, environmentsOf, itemsMax } from "../
 import { generationOf, open } from "../seal/envelope.ts";
 import { accountPlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
-import { DataKeys, type ReadProject, type Source } from "./source.ts";
+import { DataKeys, type Source } from "./source.ts";
+import type { ReadProject } from "./standing.ts";
 import { byName, isDataKey, standing, wrappedKey } from "./variables.ts";
 
 export type AccountName = {

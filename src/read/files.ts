@@ -8,7 +8,8 @@ import { generationOf, open, openInSlices, overheadBytes, sha256InSlices, sliced
 import { filePlace } from "../seal/place.ts";
 import type { ContentRow, FileRow } from "../store/files.ts";
 import type { PlaceValues } from "../store/place.ts";
-import { DataKeys, judgeStanding, type ReadProject, type Source } from "./source.ts";
+import { DataKeys, type Source } from "./source.ts";
+import { judgeStanding, type ReadProject } from "./standing.ts";
 
 /** A file as its metadata shows it. */
 export type FileRecord = {

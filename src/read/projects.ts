@@ -3,7 +3,8 @@ import { placeOf, projectsOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
 import type { ProjectRow } from "../store/projects.ts";
-import { judgeStanding, type Source } from "./source.ts";
+import type { Source } from "./source.ts";
+import { judgeStanding } from "./standing.ts";
 
 /** A project as the list shows it: counts are those of the environments the key reaches. */
 export type ProjectSummary = {

@@ -4,45 +4,31 @@ import type { AccountQueries } from "../store/accounts.ts";
 import type { FileQueries } from "../store/files.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { VariableQueries } from "../store/variables.ts";
+import type { SealedSets } from "./sets.ts";
+import type { ReadProject } from "./standing.ts";
 
 /** What reads need from outside: prepared queries and the keys that open what they find. */
 export type Source = {
   readonly keyring: Keyring;
   readonly projects: ProjectQueries;
   readonly variables: VariableQueries;
+  readonly sets: SealedSets;
   readonly accounts: AccountQueries;
   readonly files: FileQueries;
 };
 
-/** The project of an answer, resolved through the caller's scope. */
-export type ReadProject = { readonly id: string; readonly organizationId: string; readonly slug: string };
-
-/**
- * Judges a key's standing as the very statement that fetched the items saw it, then gate 7.
- * @param standing - undefined where the key itself is gone
- * @returns the project's id
- * @throws Fault `unauthorized`, `plan_required` or `project_not_found`
- */
-export function judgeStanding(standing: { live: number; plan: string; projectId: string | null } | undefined): string {
-  if (!standing?.live) throw new Fault("unauthorized", "key was deleted, expired or revoked while it was being served");
-  if (standing.plan !== "pro") throw new Fault("plan_required", "the plan was changed during the request");
-  if (standing.projectId === null) throw new Fault("project_not_found", "no such project in the key's scope");
-  return standing.projectId;
-}
+/** A wrapped data key as its row has it. */
+export type WrappedKey = { readonly id: string | null; readonly number: number; readonly bytes: Buffer | null };
 
 /** A project's data keys by generation, unwrapped when first asked for. */
 export class DataKeys {
-  readonly #keyring: Keyring;
+  readonly keyring: Keyring;
   readonly #project: ReadProject;
-  readonly #wrapped: readonly { id: string | null; number: number; bytes: Buffer | null }[];
+  readonly #wrapped: readonly WrappedKey[];
   readonly #opened = new Map<number, DataKey>();
 
-  constructor(
-    keyring: Keyring,
-    project: ReadProject,
-    wrapped: readonly { id: string | null; number: number; bytes: Buffer | null }[],
-  ) {
-    this.#keyring = keyring;
+  constructor(keyring: Keyring, project: ReadProject, wrapped: readonly WrappedKey[]) {
+    this.keyring = keyring;
     this.#project = project;
     this.#wrapped = wrapped;
   }
@@ -51,12 +37,18 @@ export class DataKeys {
   of(generation: number): DataKey {
     const opened = this.#opened.get(generation);
     if (opened) return opened;
+    const { rootId, wrapped } = this.row(generation);
+    const key = this.keyring.dataKey(this.#project, generation, rootId, wrapped);
+    this.#opened.set(generation, key);
+    return key;
+  }
+
+  /** As it is stored. @throws Fault `decryption_failed` where there is none of that generation */
+  row(generation: number): { readonly rootId: string; readonly wrapped: Buffer } {
     const row = this.#wrapped.find((key) => key.number === generation);
     if (!row?.bytes || row.id === null) {
       throw new Fault("decryption_failed", `project ${this.#project.id} has no data key ${generation}`);
     }
-    const key = this.#keyring.dataKey(this.#project, generation, row.id, row.bytes);
-    this.#opened.set(generation, key);
-    return key;
+    return { rootId: row.id, wrapped: row.bytes };
   }
 }

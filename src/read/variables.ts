@@ -3,25 +3,36 @@ import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentsOf, itemsMax } from "../names.ts";
+import { setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
 import { generationOf, open } from "../seal/envelope.ts";
 import { variablePlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
 import type { Selection } from "../store/variables.ts";
-import { DataKeys, judgeStanding, type ReadProject, type Source } from "./source.ts";
+import { openSet } from "./sets.ts";
+import { DataKeys, type Source } from "./source.ts";
+import { judgeStanding, type ReadProject } from "./standing.ts";
 
 export type Variable = { readonly name: string; readonly value: string; readonly updatedAt: number };
 export type VariableName = { readonly name: string; readonly updatedAt: number };
+
+/** Opened variables, in the two spellings that answers need; each is made when it is asked for. */
+export type OpenedVariables = {
+  /** A JSON array of `{"key","value","updatedAt"}`, as text or as UTF-8. */
+  readonly array: () => string | Uint8Array;
+  readonly list: () => readonly Variable[];
+};
 
 /** Opened variables with what may be said of them before their release. */
 export type ReadVariables = {
   readonly project: ReadProject;
   /** In byte order. */
   readonly names: readonly string[];
-  readonly held: Held<readonly Variable[]>;
+  readonly held: Held<OpenedVariables>;
 };
 
 /**
- * Gates 7 to 9 for values: all of the selected variables, opened, or a Fault.
+ * Gates 7 to 9 for values: all of the selected variables, opened, or a Fault. A whole environment comes from its sealed
+ * set, one look-up and one opening, where that is current.
  * @throws Fault `project_not_found`, `too_many_items`, `decryption_failed`, `unavailable`; or what a key that lost its
  *   standing meanwhile is owed
  */
@@ -32,20 +43,80 @@ export async function readVariables(
   environment: Environment,
   selection: Selection,
 ): Promise<ReadVariables> {
-  const { grant } = caller;
+  const { grant, target } = caller;
+  const whole = selection.by === "all" && target !== null;
+  const set = whole ? await source.sets.find(caller, target, slug, environment) : undefined;
+  if (set) {
+    const array = openSet(source.keyring, set, environment);
+    return { project: set.project, names: set.names, held: new Held(openedSet(array)) };
+  }
   const rows = await source.variables.values({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment, selection);
   const project = { id: standing(rows), organizationId: grant.organizationId, slug };
   const items = rows.filter((row) => row.part === 2);
   if (items.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} variables in ${project.id}`);
   items.sort(byName);
   const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
-  const opened = items.map((row) => openVariable(dataKeys, project.id, environment, row));
+  const opened = openedRows(items.map((row) => openVariable(dataKeys, project.id, environment, row)));
+  if (selection.by === "all") holdAgainstSet(dataKeys, project, environment, rows, opened);
   return { project, names: items.map((row) => row.name), held: new Held(opened) };
+}
+
+/**
+ * The set seal, where it is not current: somebody wrote to the rows or the set by other means. If both still say the
+ * same, nothing is lost; a row that was deleted, added or put back makes them differ.
+ * @throws Fault `decryption_failed`
+ */
+function holdAgainstSet(
+  dataKeys: DataKeys,
+  project: ReadProject,
+  environment: Environment,
+  rows: readonly PartRow[],
+  opened: OpenedVariables,
+): void {
+  const row = rows.find(({ part }) => part === 3);
+  const array = opened.array() as string;
+  if (!row) {
+    if (Buffer.byteLength(array) > setBytesMax) return; // no set is kept of so much
+    throw new Fault("decryption_failed", `the set of ${project.id} ${environment} is gone`);
+  }
+  const { rootId, wrapped } = dataKeys.row(row.environments);
+  const set = openSet(
+    dataKeys.keyring,
+    {
+      project,
+      revision: row.number,
+      generation: row.environments,
+      rootId,
+      wrapped,
+      listing: row.id ?? "",
+      names: [],
+      sealed: row.sealed as Buffer,
+    },
+    environment,
+  );
+  if (set.toString("utf8") !== array) {
+    throw new Fault("decryption_failed", `the rows of ${project.id} ${environment} are not those of its set`);
+  }
+}
+
+function openedSet(array: Buffer): OpenedVariables {
+  return {
+    array: () => array,
+    list: () =>
+      (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
+        ({ key, ...variable }) => ({ name: key, ...variable }),
+      ),
+  };
+}
+
+function openedRows(list: readonly Variable[]): OpenedVariables {
+  return { array: () => variablesArray(list), list: () => list };
 }
 
 /**
  * Gates 7 and 8 for names: those of one environment, or the distinct ones of every environment the key reaches with
  * their latest change. Nothing is decrypted.
+ * @returns a JSON array of `{"key","updatedAt"}`
  * @throws Fault as {@link readVariables} but `decryption_failed`
  */
 export async function listVariableNames(
@@ -54,8 +125,12 @@ export async function listVariableNames(
   slug: string,
   environment: Environment | null,
   selection: Selection,
-): Promise<VariableName[]> {
-  const { grant } = caller;
+): Promise<string> {
+  const { grant, target } = caller;
+  if (environment !== null && selection.by === "all" && target !== null) {
+    const set = await source.sets.find(caller, target, slug, environment);
+    if (set) return set.listing;
+  }
   const reach = environment === null ? environmentsOf(grant.environments) : [environment];
   const rows = await source.variables.names({ keyId: grant.keyId, ...placeOf(grant, slug) }, reach, selection);
   const projectId = standing(rows);
@@ -64,7 +139,7 @@ export async function listVariableNames(
     if (row.part === 2) latest.set(row.name, Math.max(latest.get(row.name) ?? 0, row.updatedAt));
   }
   if (latest.size > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} variable names in ${projectId}`);
-  return [...latest].map(([name, updatedAt]) => ({ name, updatedAt })).sort(byName);
+  return variablesListing([...latest].map(([name, updatedAt]) => ({ name, updatedAt })).sort(byName));
 }
 
 function openVariable(dataKeys: DataKeys, projectId: string, environment: Environment, row: PartRow): Variable {

@@ -63,6 +63,19 @@ export function filePlace(file: {
   return encodeFields("file", projectId, fileId, version, environments, path, mode, size, sha256, name, contentType);
 }
 
+/**
+ * The place of a set: all variables of one environment sealed as one. Its listing, names and times in the clear, is part
+ * of it, so that what a metadata read shows is what was sealed.
+ */
+export function setPlace(set: {
+  readonly projectId: string;
+  readonly environment: string;
+  readonly revision: number;
+  readonly listing: string;
+}): Buffer {
+  return encodeFields("set", set.projectId, set.environment, set.revision, set.listing);
+}
+
 /** The place of a wrapped data key. */
 export function dataKeyPlace(dataKey: {
   readonly projectId: string;

@@ -1,19 +1,72 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { KeyRow } from "../access/authenticate.ts";
 import type { Database } from "./database.ts";
+import { type Grouped, grouped } from "./grouped.ts";
 
-/** Prepares the look-up of a key and its organization by digest: two index look-ups, one snapshot. */
-export function keyFinder(database: Database): (digest: Uint8Array) => Promise<KeyRow | undefined> {
-  const { apiKeys: k, organizations: o } = database.tables;
-  const find = database.query<KeyRow>(sql`
-    select ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
+/** What a request presents: its key's digest, and the project and environment it asks for (empty where it asks for none). */
+export type LookUp = { readonly digest: Uint8Array; readonly slug: string; readonly environment: string };
+
+/**
+ * Prepares the one look-up that every request begins with: key, organization and, through the key's scope, the project
+ * with the state of its environment, in one snapshot. On PostgreSQL the requests that wait at one moment share a
+ * statement; each is still judged by a read that began after it arrived.
+ */
+export function keyLookUps(database: Database): (ask: LookUp) => Promise<KeyRow | undefined> {
+  if (database.dialect === "sqlite") {
+    const find = lookUpQuery(
+      database,
+      sql`(select 0 as n, ${sql.placeholder("digest")} as digest, ${sql.placeholder("slug")} as slug,
+        ${sql.placeholder("environment")} as environment) as ask`,
+      sql`ask.digest`,
+    );
+    return async (ask) => (await find({ ...ask }))[0];
+  }
+  const find = lookUpQuery(
+    database,
+    sql`jsonb_to_recordset(${sql.placeholder("asks")}::text::jsonb)
+      as ask(n integer, digest text, slug text, environment text)`,
+    sql`decode(ask.digest, 'hex')`,
+  );
+  const together: Grouped<LookUp, KeyRow | undefined> = grouped(async (asks) => {
+    const rows = await find({
+      asks: JSON.stringify(
+        asks.map(({ digest, slug, environment }, n) => ({
+          n,
+          digest: Buffer.from(digest).toString("hex"),
+          slug,
+          environment,
+        })),
+      ),
+    });
+    const found: (KeyRow | undefined)[] = new Array(asks.length).fill(undefined);
+    for (const row of rows) found[row.n] = row;
+    return found;
+  });
+  return together;
+}
+
+function lookUpQuery(database: Database, asks: SQL, digest: SQL) {
+  const { apiKeys: k, organizations: o, projects: p } = database.tables;
+  const { projectEnvironments: e, variableSets: s, dataKeys: d } = database.tables;
+  const listed =
+    database.dialect === "postgres" ? sql`${k.projects}::jsonb ->> ask.slug` : sql`${k.projects} ->> ask.slug`;
+  // Out of a listed key's scope the slug becomes one that no project has: absent and out of scope touch the same rows.
+  return database.query<KeyRow & { readonly n: number }>(sql`
+    select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
       ${k.resources} as resources, ${k.environments} as environments, ${k.projects} as projects,
       ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${k.grantSeal} as "grantSeal",
       ${liveness(database)} as live, ${o.slug} as "organizationSlug", ${o.name} as "organizationName",
-      ${o.plan} as plan
-    from ${k} join ${o} on ${o.id} = ${k.organizationId}
-    where ${k.digest} = ${sql.placeholder("digest")}`);
-  return async (digest) => (await find({ digest }))[0];
+      ${o.plan} as plan, ${p.id} as "projectId", ${e.revision} as revision, ${s.revision} as "setRevision",
+      ${s.generation} as "setGeneration", ${d.rootId} as "setRootId", ${d.wrapped} as "setWrapped"
+    from ${asks}
+    join ${k} on ${k.digest} = ${digest}
+    join ${o} on ${o.id} = ${k.organizationId}
+    left join ${p} on ${p.organizationId} = ${k.organizationId}
+      and ${p.slug} = case when ${k.projects} is null or (${listed}) is not null then ask.slug else '' end
+      and ${p.id} = coalesce(${listed}, ${p.id})
+    left join ${e} on ${e.projectId} = ${p.id} and ${e.environment} = ask.environment
+    left join ${s} on ${s.projectId} = ${p.id} and ${s.environment} = ask.environment
+    left join ${d} on ${d.projectId} = ${p.id} and ${d.generation} = ${s.generation}`);
 }
 
 /** 1 where the key is neither revoked nor expired by the database's clock, else 0. */
@@ -25,19 +78,17 @@ export function liveness({ tables: { apiKeys: k }, nowMs }: Database) {
 /** Prepares the record of when keys were last used; later moments win. */
 export function keyUseWriter(database: Database): (uses: ReadonlyMap<string, number>) => Promise<void> {
   const { keyUses, apiKeys } = database.tables;
+  const json = sql.placeholder("uses");
+  const each =
+    database.dialect === "postgres"
+      ? sql`(select value ->> 0 as id, (value ->> 1)::bigint as at from jsonb_array_elements(${json}::text::jsonb)) as use`
+      : sql`(select value ->> 0 as id, cast(value ->> 1 as integer) as at from json_each(${json})) as use`;
+  const write = database.query(sql`
+    insert into ${keyUses} (key_id, last_used_at)
+    select use.id, use.at from ${each} where exists (select 1 from ${apiKeys} where ${apiKeys.id} = use.id)
+    on conflict (key_id) do update set last_used_at = excluded.last_used_at
+    where key_uses.last_used_at < excluded.last_used_at`);
   return async (uses) => {
-    if (uses.size === 0) return;
-    const json = JSON.stringify([...uses]);
-    const [id, at] =
-      database.dialect === "postgres"
-        ? [sql`value ->> 0`, sql`(value ->> 1)::bigint`]
-        : [sql`value ->> 0`, sql`cast(value ->> 1 as integer)`];
-    const each =
-      database.dialect === "postgres" ? sql`jsonb_array_elements(${json}::text::jsonb)` : sql`json_each(${json})`;
-    await database.query(sql`
-      insert into ${keyUses} (key_id, last_used_at)
-      select ${id}, ${at} from ${each} as use where exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${id})
-      on conflict (key_id) do update set last_used_at = excluded.last_used_at
-      where key_uses.last_used_at < excluded.last_used_at`)({});
+    if (uses.size > 0) await write({ uses: JSON.stringify([...uses]) });
   };
 }

@@ -23,18 +23,18 @@ export function authorizedPlace(database: Database): SQL {
     )`;
 }
 
-/** Rows of one statement come in parts: 0 the standing, 1 the project's data keys, 2 the items. */
+/** Rows of one statement come in parts: 0 the standing, 1 the project's data keys, 2 the items, 3 their sealed set. */
 export type PartRow = {
-  readonly part: 0 | 1 | 2;
-  /** Project id, root id, item id. */
+  readonly part: 0 | 1 | 2 | 3;
+  /** Project id; root id; item id; the set's listing. */
   readonly id: string | null;
-  /** Plan, nothing, the item's name. */
+  /** Plan; nothing; the item's name; nothing. */
   readonly name: string;
-  /** Liveness, generation, version. */
+  /** Liveness; generation; version; the set's revision. */
   readonly number: number;
-  /** Nothing, nothing, the item's environments (where it has a set of them). */
+  /** Nothing; nothing; the item's environments, where it has a set of them; the set's generation. */
   readonly environments: number;
-  /** Nothing, the wrapped key, the sealed item. */
+  /** Nothing; the wrapped key; the sealed item; the sealed set. */
   readonly sealed: Buffer | null;
   readonly updatedAt: number;
 };

@@ -79,7 +79,7 @@ export const projectEnvironments = pgTable(
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
     environment: text("environment").notNull(),
-    /** Grows by one with every write that touches the environment. */
+    /** Grows with every write that touches the environment; for variables triggers see to it, whoever writes. */
     revision: bigint("revision", { mode: "number" }).notNull(),
     updatedAt: moment("updated_at").notNull(),
   },
@@ -132,7 +132,6 @@ export const variables = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.projectId, t.environment, t.name] }),
-    index("variables_generation").on(t.projectId, t.generation),
     foreignKey({
       name: "variables_data_key",
       columns: [t.projectId, t.generation],
@@ -141,6 +140,39 @@ export const variables = pgTable(
     check("variables_environment_rule", environmentRule),
     check("variables_name_rule", sql.raw("name ~ '^[A-Za-z_][A-Za-z0-9_]{0,254}$' and name not in ('_', '__proto__')")),
     check("variables_version_rule", sql.raw("version >= 1")),
+  ],
+);
+
+/**
+ * The variables of one environment as the API's answer spells them, sealed as one, beside the sealed rows, which stay
+ * the truth. Kept by the writer in its transaction; none where an answer could not hold them all, or nearly so.
+ */
+export const variableSets = pgTable(
+  "variable_sets",
+  {
+    projectId: text("project_id")
+      .notNull()
+      .references(() => projects.id, { onDelete: "cascade" }),
+    environment: text("environment").notNull(),
+    /** Of the environment when the set was made: another one there means that somebody else wrote since. */
+    revision: bigint("revision", { mode: "number" }).notNull(),
+    generation: integer("generation").notNull(),
+    /** The set without its values, as JSON: what a metadata read answers. */
+    listing: text("listing").notNull(),
+    sealed: bytea("sealed").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.projectId, t.environment] }),
+    foreignKey({
+      name: "variable_sets_environment",
+      columns: [t.projectId, t.environment],
+      foreignColumns: [projectEnvironments.projectId, projectEnvironments.environment],
+    }),
+    foreignKey({
+      name: "variable_sets_data_key",
+      columns: [t.projectId, t.generation],
+      foreignColumns: [dataKeys.projectId, dataKeys.generation],
+    }),
   ],
 );
 
@@ -166,7 +198,6 @@ export const accounts = pgTable(
         .on(t.projectId, t.name)
         .where(sql.raw(`(environments & ${mask}) <> 0`)),
     ),
-    index("accounts_generation").on(t.projectId, t.generation),
     foreignKey({
       name: "accounts_data_key",
       columns: [t.projectId, t.generation],
@@ -205,7 +236,6 @@ export const files = pgTable(
         .on(t.projectId, t.path)
         .where(sql.raw(`(environments & ${1 << bit}) <> 0`)),
     ),
-    index("files_generation").on(t.projectId, t.generation),
     foreignKey({
       name: "files_data_key",
       columns: [t.projectId, t.generation],

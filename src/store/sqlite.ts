@@ -112,7 +112,6 @@ export const variables = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.projectId, t.environment, t.name] }),
-    index("variables_generation").on(t.projectId, t.generation),
     foreignKey({
       name: "variables_data_key",
       columns: [t.projectId, t.generation],
@@ -126,6 +125,33 @@ export const variables = sqliteTable(
       ),
     ),
     check("variables_version_rule", sql.raw("version >= 1")),
+  ],
+);
+
+export const variableSets = sqliteTable(
+  "variable_sets",
+  {
+    projectId: text("project_id")
+      .notNull()
+      .references(() => projects.id, { onDelete: "cascade" }),
+    environment: text("environment").notNull(),
+    revision: integer("revision").notNull(),
+    generation: integer("generation").notNull(),
+    listing: text("listing").notNull(),
+    sealed: bytea("sealed").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.projectId, t.environment] }),
+    foreignKey({
+      name: "variable_sets_environment",
+      columns: [t.projectId, t.environment],
+      foreignColumns: [projectEnvironments.projectId, projectEnvironments.environment],
+    }),
+    foreignKey({
+      name: "variable_sets_data_key",
+      columns: [t.projectId, t.generation],
+      foreignColumns: [dataKeys.projectId, dataKeys.generation],
+    }),
   ],
 );
 
@@ -150,7 +176,6 @@ export const accounts = sqliteTable(
         .on(t.projectId, t.name)
         .where(sql.raw(`(environments & ${mask}) <> 0`)),
     ),
-    index("accounts_generation").on(t.projectId, t.generation),
     foreignKey({
       name: "accounts_data_key",
       columns: [t.projectId, t.generation],
@@ -186,7 +211,6 @@ export const files = sqliteTable(
         .on(t.projectId, t.path)
         .where(sql.raw(`(environments & ${1 << bit}) <> 0`)),
     ),
-    index("files_generation").on(t.projectId, t.generation),
     foreignKey({
       name: "files_data_key",
       columns: [t.projectId, t.generation],

@@ -13,7 +13,10 @@ export type Selection =
 export type VariableNameRow = { readonly environment: string } & PartRow;
 
 export type VariableQueries = {
-  /** Standing, data keys, and at most one variable more than a response may hold, in order of name. */
+  /**
+   * Standing, data keys, and at most one variable more than a response may hold, in order of name; where all are
+   * selected the environment's set, too.
+   */
   readonly values: (place: PlaceValues, environment: string, selection: Selection) => Promise<PartRow[]>;
   /**
    * Standing, and the names in these environments with nothing sealed. Where the answer holds more than three
@@ -24,16 +27,21 @@ export type VariableQueries = {
 
 /** Prepares the reads of variables: each is a range of, or look-ups in, the primary key. */
 export function variableQueries(database: Database): VariableQueries {
-  const { variables: v } = database.tables;
+  const { variables: v, variableSets: s } = database.tables;
   const place = authorizedPlace(database);
   const filters: Record<Selection["by"], SQL> = {
     all: sql`true`,
     names: sql`${v.name} in ${database.members(sql`${sql.placeholder("names")}`)}`,
     prefix: sql`${v.name} >= ${sql.placeholder("prefix")} and ${v.name} < ${sql.placeholder("prefixEnd")}`,
   };
+  // Whoever reads all rows holds them against the set, which must then be of the same snapshot.
+  const set = sql`
+    select 3, ${s.listing}, '', ${s.revision}, ${s.generation}, ${s.sealed}, 0
+    from place_open join ${s} on ${s.projectId} = place_open.project_id
+      and ${s.environment} = ${sql.placeholder("environment")}`;
   const values = perSelection((by) =>
     database.query<PartRow>(sql`
-    with ${place} ${standingPart} union all ${dataKeyPart(database)} union all
+    with ${place} ${standingPart} union all ${dataKeyPart(database)} ${by === "all" ? sql`union all ${set}` : sql``} union all
     select * from (
       select 2, ${v.id}, ${v.name}, ${v.version}, 0, ${v.sealed}, ${v.updatedAt}
       from place_open join ${v} on ${v.projectId} = place_open.project_id

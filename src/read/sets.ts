@@ -1,0 +1,118 @@
+import type { Caller, Target } from "../access/authenticate.ts";
+import { placeOf } from "../access/grant.ts";
+import { Fault } from "../fault.ts";
+import type { Environment } from "../names.ts";
+import { generationOf, open } from "../seal/envelope.ts";
+import type { Keyring } from "../seal/keyring.ts";
+import { setPlace } from "../seal/place.ts";
+import type { SetQueries } from "../store/sets.ts";
+import { judgeStanding, type ReadProject } from "./standing.ts";
+
+/** A sealed set, with the key that opens it as the database spelled it at this moment. */
+export type FoundSet = {
+  readonly project: ReadProject;
+  readonly revision: number;
+  readonly generation: number;
+  readonly rootId: string;
+  readonly wrapped: Buffer;
+  /** The set without its values, as JSON; not verified until the set is opened. */
+  readonly listing: string;
+  /** The names in the listing. */
+  readonly names: readonly string[];
+  readonly sealed: Buffer;
+};
+
+/** What is remembered of a set: what the database holds of it, and nothing opened. */
+type Remembered = Pick<FoundSet, "revision" | "generation" | "listing" | "names" | "sealed">;
+
+const rememberedBytesMax = 64 * 1024 * 1024;
+
+/**
+ * The sealed sets, by project and environment. Sealed bytes are remembered by their revision, which the look-up that
+ * judged the key has just read: a set of another revision is fetched anew. The wrapped data key always comes from that
+ * look-up, so a changed one is noticed. Opened bytes are never kept.
+ */
+export class SealedSets {
+  readonly #queries: SetQueries;
+  readonly #remembered = new Map<string, Remembered>();
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(queries: SetQueries, bytesMax: number = rememberedBytesMax) {
+    this.#queries = queries;
+    this.#bytesMax = bytesMax;
+  }
+
+  /**
+   * The set of this environment, where it has one that is current: then rows and set are the same variables.
+   * @returns undefined where rows must be read
+   * @throws Fault `project_not_found`, `unavailable`; or what a key that lost its standing meanwhile is owed
+   */
+  async find(caller: Caller, target: Target, slug: string, environment: Environment): Promise<FoundSet | undefined> {
+    if (target.set === null) return undefined;
+    const { grant } = caller;
+    const key = `${target.projectId} ${environment}`;
+    const known = this.#remembered.get(key);
+    if (known?.revision === target.revision && known.generation === target.set.generation) {
+      // Moved to the end: the map's order is the order of last use.
+      this.#remembered.delete(key);
+      this.#remembered.set(key, known);
+      const project = { id: target.projectId, organizationId: grant.organizationId, slug };
+      return { project, ...known, ...target.set };
+    }
+    const row = await this.#queries.read({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment);
+    const project = { id: judgeStanding(row), organizationId: grant.organizationId, slug };
+    if (!row || row.sealed === null || row.listing === null || row.revision === null) return undefined;
+    const { revision, setRevision, generation, rootId, wrapped, listing, sealed } = row;
+    if (setRevision !== revision || generation === null || rootId === null || wrapped === null) return undefined;
+    const found = { revision, generation, listing, names: namesOf(project.id, listing), sealed };
+    this.#remember(`${project.id} ${environment}`, found);
+    return { project, ...found, rootId, wrapped };
+  }
+
+  #remember(key: string, set: Remembered): void {
+    this.#forget(key);
+    this.#remembered.set(key, set);
+    this.#bytes += sizeOf(set);
+    for (const oldest of this.#remembered.keys()) {
+      if (this.#bytes <= this.#bytesMax) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    const set = this.#remembered.get(key);
+    if (!set) return;
+    this.#remembered.delete(key);
+    this.#bytes -= sizeOf(set);
+  }
+}
+
+/**
+ * The variables of a set as the answer spells them: a JSON array in UTF-8.
+ * @throws Fault `decryption_failed`
+ */
+export function openSet(keyring: Keyring, set: FoundSet, environment: Environment): Buffer {
+  if (generationOf(set.sealed) !== set.generation) {
+    throw new Fault("decryption_failed", `the set of ${set.project.id} ${environment} is of another generation`);
+  }
+  const dataKey = keyring.dataKey(set.project, set.generation, set.rootId, set.wrapped);
+  const { revision, listing } = set;
+  const place = setPlace({ projectId: set.project.id, environment, revision, listing });
+  return open(dataKey.subkey("set"), place, set.sealed);
+}
+
+function namesOf(projectId: string, listing: string): string[] {
+  try {
+    return (JSON.parse(listing) as { key: string }[]).map(({ key }) => key);
+  } catch {
+    throw new Fault(
+      "decryption_failed",
+      `a set of ${projectId} has a listing that is none: it was changed by other means`,
+    );
+  }
+}
+
+function sizeOf(set: Remembered): number {
+  return set.sealed.length + 4 * set.listing.length;
+}
