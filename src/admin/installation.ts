@@ -30,7 +30,7 @@ export type Installation = {
  * Opens the database that the settings name, migrates it, and opens or makes its keys.
  *
  * @param say - takes a line for a person; used where a root key is made
- * @throws ConfigProblem or Error with one sentence where the root key is missing, malformed or another database's
+ * @throws ConfigProblem where the root key is missing, malformed or another database's, or the database a newer program's
  * @throws Refused `unavailable` where the database cannot be reached
  */
 export async function openInstallation(config: Config, say: (line: string) => void): Promise<Installation> {
@@ -170,7 +170,15 @@ async function openSystemKeys(
   }
   const opened = purposes.map((purpose) => {
     const row = rows.get(purpose) as SystemKeyRow;
-    return [purpose, keyring.unwrapSystemKey(purpose, row.rootId, row.wrapped)] as const;
+    return [purpose, unwrapped(keyring, purpose, row)] as const;
   });
   return Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
+}
+
+function unwrapped(keyring: Keyring, purpose: SystemKeyPurpose, row: SystemKeyRow): Uint8Array {
+  try {
+    return keyring.unwrapSystemKey(purpose, row.rootId, row.wrapped);
+  } catch (error) {
+    throw new ConfigProblem(error instanceof Error ? error.message : "The root key does not match this database.");
+  }
 }

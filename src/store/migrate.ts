@@ -6,6 +6,7 @@ import postgresTables from "../../drizzle/postgres/0000_tables.sql" with { type:
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
+import { ConfigProblem } from "../config.ts";
 import { type Database, openSqlite } from "./database.ts";
 
 /** The migrations, in order, as drizzle's migrator takes them; a test holds them against `drizzle/`. */
@@ -87,7 +88,7 @@ function listed(
 
 /**
  * Whether the newest migration is in place.
- * @throws Error where the database holds a migration that this program does not know: an older program must not write
+ * @throws ConfigProblem where the database holds a migration that this program does not know: an older program must not write
  */
 async function isCurrent(database: Database, known: readonly Migration[]): Promise<boolean> {
   const table = sql.raw(database.dialect === "postgres" ? 'drizzle."__drizzle_migrations"' : "__drizzle_migrations");
@@ -101,7 +102,7 @@ async function isCurrent(database: Database, known: readonly Migration[]): Promi
   const newest = applied[0]?.at ?? 0;
   const last = known.at(-1)?.folderMillis ?? 0;
   if (newest > last)
-    throw new Error("The database was migrated by a newer Keyhole: start that version, or a newer one.");
+    throw new ConfigProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
   return newest === last;
 }
 
