@@ -132,7 +132,11 @@ export class Journal {
   async #write(batch: readonly Waiting[]): Promise<void> {
     const rows = this.#chain(batch);
     let result = await this.#append(rows, false);
-    if (result.outcome === "unknown") result = await this.#append(rows, true);
+    if (result.outcome === "unknown") {
+      const again = await this.#append(rows, true);
+      // That the second was refused says nothing of the first.
+      result = again.outcome === "refused" ? { ...again, outcome: "unknown" } : again;
+    }
     if (result.outcome === "durable") {
       const last = rows.at(-1) as ChainedRow;
       this.#seq = last.seq;

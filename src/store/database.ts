@@ -42,21 +42,24 @@ export type Database = {
 export type Use = "serve" | "files" | "journal" | "admin";
 
 export const queryDeadlineMs = 2000;
+const renewEveryMs = 200;
 
 /** Opens PostgreSQL. Connections are made when first used; see {@link warm}. */
 export function openPostgres(url: string, use: Use): Database {
-  const client = postgres(url, {
-    ...poolOf[use],
-    connect_timeout: 2,
-    // A database that comes back is noticed within a fraction of a second, however long it was away.
-    backoff: () => 0.2,
-    idle_timeout: 0,
-    max_lifetime: null,
-    onnotice: () => {},
-    connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
-    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
-  } as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
-  const db = drizzlePostgres(client as unknown as postgres.Sql, { schema: postgresTables });
+  const clients = new Clients(() =>
+    postgres(url, {
+      ...poolOf[use],
+      connect_timeout: 2,
+      // A database that comes back is noticed within a fraction of a second, however long it was away.
+      backoff: () => 0.2,
+      idle_timeout: 0,
+      max_lifetime: null,
+      onnotice: () => {},
+      connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
+      types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    } as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
+  );
+  const db = drizzlePostgres(clients.current() as unknown as postgres.Sql, { schema: postgresTables });
   const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   return {
     dialect: "postgres",
@@ -68,24 +71,68 @@ export function openPostgres(url: string, use: Use): Database {
     members: (json) => sql`(select jsonb_array_elements_text(${json}::text::jsonb))`,
     query: (text, options) => {
       const compiled = dialect.sqlToQuery(text);
-      const run = (values: Record<string, unknown>) =>
-        client.unsafe(compiled.sql, fillPlaceholders(compiled.params, values) as never[], { prepare: true });
-      // A connection that the server closed while idle shows only when used: a read is asked once more.
-      return async (values) =>
-        answered(
-          run(values).catch((error: unknown) => {
-            if (options?.retry === false || hasSqlState(error)) throw error;
-            return run(values);
-          }),
-        ) as never;
+      return async (values) => {
+        const parameters = fillPlaceholders(compiled.params, values) as never[];
+        let client = clients.current();
+        const run = () => client.unsafe(compiled.sql, parameters, { prepare: true });
+        const rows = run().catch((error: unknown) => {
+          if (!isConnectionFailure(error)) throw error;
+          clients.distrust(client);
+          if (options?.retry === false) throw error;
+          // A connection that the server closed while idle shows only when used: a read is asked once more.
+          client = clients.current();
+          return run();
+        });
+        return answered(rows, () => clients.distrust(client)) as never;
+      };
     },
     transaction: (work) => db.transaction((inner) => work(inner as unknown as Db)),
     lockProject: async (inner, projectId) => {
       const { projects } = postgresTables;
       await inner.select({ id: projects.id }).from(projects).where(sql`${projects.id} = ${projectId}`).for("update");
     },
-    close: () => client.end({ timeout: 1 }),
+    close: () => clients.close(),
   };
+}
+
+/**
+ * The driver's client for one use, made anew after a connection failed or did not answer in time. With postgres.js 3.4.9
+ * a connection that broke with bytes unsent never sends any again, so whoever gets it later waits in vain; one that
+ * broke after an error hands that error to the next query; and one whose other end vanished without a word stays.
+ */
+export class Clients<Client extends { end(options: { timeout: number }): Promise<void> }> {
+  readonly #connect: () => Client;
+  #client: Client;
+  #madeAt = performance.now();
+  #distrusted = false;
+
+  constructor(connect: () => Client) {
+    this.#connect = connect;
+    this.#client = connect();
+  }
+
+  /** The client to ask now. */
+  current(): Client {
+    // While the database is away every query fails, and not each of them is worth a new client.
+    if (this.#distrusted && performance.now() - this.#madeAt >= renewEveryMs) {
+      const old = this.#client;
+      // What it was asked already may still be answered.
+      setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
+      this.#client = this.#connect();
+      this.#madeAt = performance.now();
+      this.#distrusted = false;
+    }
+    return this.#client;
+  }
+
+  /** Notes that a connection of this client failed or did not answer. */
+  distrust(client: Client): void {
+    if (client === this.#client) this.#distrusted = true;
+  }
+
+  close(): Promise<void> {
+    return this.#client.end({ timeout: 1 });
+  }
 }
 
 /** Opens the embedded database file, which is made if absent. */
@@ -176,14 +223,17 @@ const sessionOf = {
   admin: {},
 };
 
-/** The rows, or `unavailable` where the database failed or the deadline passed; its own words never travel on. */
-async function answered<T>(rows: Promise<T>): Promise<T> {
+/**
+ * The rows, or `unavailable` where the database failed or the deadline passed; its own words never travel on.
+ * @param late - called where the deadline passed
+ */
+async function answered<T>(rows: Promise<T>, late: () => void = () => {}): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Fault("unavailable", "the database did not answer within 2 s")),
-      queryDeadlineMs,
-    );
+    timer = setTimeout(() => {
+      late();
+      reject(new Fault("unavailable", "the database did not answer within 2 s"));
+    }, queryDeadlineMs);
   });
   try {
     return await Promise.race([rows, deadline]);
@@ -202,9 +252,10 @@ export function databaseErrorCode(error: unknown): string {
   return typeof code === "string" || typeof code === "number" ? String(code) : "no code";
 }
 
-/** Whether PostgreSQL itself answered (so nothing was done), rather than a connection that failed underway. */
-export function hasSqlState(error: unknown): boolean {
-  return /^[0-9A-Z]{5}$/.test(databaseErrorCode(error));
+/** Whether a connection failed or was ended, rather than a statement: no SQLSTATE, or one of classes 08 and 57P. */
+export function isConnectionFailure(error: unknown): boolean {
+  const code = databaseErrorCode(error);
+  return !/^(?=.*\d)[0-9A-Z]{5}$/.test(code) || /^(?:08|57P)/.test(code); // EPIPE has five letters too, and no digit
 }
 
 function withBuffers(row: Record<string, unknown>): Record<string, unknown> {

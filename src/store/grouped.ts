@@ -7,8 +7,8 @@ const patienceMs = 50;
 
 /**
  * Groups calls: the first goes out at the end of its turn of the event loop, what arrives while a group is under way
- * makes up the next one. There is no timer, so a lone caller waits for nobody, and every ask is in a group that began
- * after it arrived. A group that fails, or takes long, does so for its own asks alone.
+ * makes up the next one. A lone caller waits for nobody, and every ask is in a group that began after it arrived. A
+ * group that fails, or takes long, does so for its own asks alone.
  *
  * @param run - answers a group, in its order
  */
@@ -17,8 +17,11 @@ export function grouped<Ask, Answer>(run: (asks: readonly Ask[]) => Promise<read
   let scheduled = false;
   let underWay = 0;
   let lastSentAtMs = 0;
+  let impatience: ReturnType<typeof setTimeout> | undefined;
   const send = async () => {
     scheduled = false;
+    clearTimeout(impatience);
+    impatience = undefined;
     const group = waiting.splice(0, asksMax);
     if (group.length === 0) return;
     underWay += 1;
@@ -38,7 +41,12 @@ export function grouped<Ask, Answer>(run: (asks: readonly Ask[]) => Promise<read
   return (ask) =>
     new Promise((resolve, reject) => {
       waiting.push({ ask, resolve, reject });
-      if (scheduled || (underWay > 0 && performance.now() - lastSentAtMs < patienceMs)) return;
+      if (scheduled) return;
+      const patienceLeftMs = underWay > 0 ? lastSentAtMs + patienceMs - performance.now() : 0;
+      if (patienceLeftMs > 0) {
+        impatience ??= setTimeout(() => void send(), patienceLeftMs);
+        return;
+      }
       scheduled = true;
       queueMicrotask(() => void send());
     });

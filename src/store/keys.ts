@@ -48,8 +48,11 @@ export function keyLookUps(database: Database): (ask: LookUp) => Promise<KeyRow 
 function lookUpQuery(database: Database, asks: SQL, digest: SQL) {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
   const { projectEnvironments: e, variableSets: s, dataKeys: d } = database.tables;
+  // To SQLite an empty name is a malformed path, and an error.
   const listed =
-    database.dialect === "postgres" ? sql`${k.projects}::jsonb ->> ask.slug` : sql`${k.projects} ->> ask.slug`;
+    database.dialect === "postgres"
+      ? sql`${k.projects}::jsonb ->> ask.slug`
+      : sql`${k.projects} ->> nullif(ask.slug, '')`;
   // Out of a listed key's scope the slug becomes one that no project has: absent and out of scope touch the same rows.
   return database.query<KeyRow & { readonly n: number }>(sql`
     select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
