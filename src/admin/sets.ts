@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
+import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, itemsMax } from "../names.ts";
-import { setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
+import { noListing, setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import { setPlace, variablePlace } from "../seal/place.ts";
@@ -10,20 +11,24 @@ import type { LockedProject } from "./projects.ts";
 /** A variable in the clear, as a set holds it. */
 export type SetMember = { readonly name: string; readonly value: string; readonly updatedAt: number };
 
-/** The row of a set. */
+/** The row of a set; of one that is too large to be kept, a row that says so and is sealed as well. */
 export function sealSet(
   dataKey: DataKey,
   projectId: string,
   environment: Environment,
   revision: number,
-  members: readonly SetMember[],
+  members: readonly SetMember[] | typeof tooLarge,
 ) {
-  const listing = variablesListing(members);
+  const listing = members === tooLarge ? noListing : variablesListing(members);
+  const array = members === tooLarge ? "" : variablesArray(members);
   const place = setPlace({ projectId, environment, revision, listing });
   const { generation } = dataKey;
-  const sealed = seal(dataKey.subkey("set"), generation, place, Buffer.from(variablesArray(members)));
+  const sealed = seal(dataKey.subkey("set"), generation, place, Buffer.from(array));
   return { projectId, environment, revision, generation, listing, sealed };
 }
+
+/** In place of the members of a set that would hold more than one may. */
+export const tooLarge = "too large";
 
 /**
  * Brings an environment's sealed set along with a write to its variables.
@@ -31,7 +36,8 @@ export function sealSet(
  * A new set is the old one with this write's changes, never what the rows happen to be: a row that somebody deleted or
  * put back by SQL must go on to differ from the set, and not be made good by the next innocent write. Such a set keeps
  * a revision that is not the environment's, so that readers hold it against the rows; once both say the same again it is
- * current.
+ * current. The same where there is no old set: somebody took it, and until people have written all that the rows hold, or
+ * deleted what is too much, the two differ.
  *
  * @param changes - by name; null: deleted
  * @param revision - the environment's so far; the writing of the set raises it by one, by trigger like every write
@@ -46,16 +52,14 @@ export async function keepSet(
   const { variableSets: s } = desk.database.tables;
   const here = and(eq(s.projectId, project.id), eq(s.environment, environment));
   const [before] = await project.db.select().from(s).where(here);
-  const rows = before ? undefined : await openRows(desk, project, environment);
-  if (!before && !rows) return; // still more than a set holds
-  const members = before ? applied(await openMembers(desk, project, before), changes) : (rows as SetMember[]);
-  if (members.length > itemsMax || Buffer.byteLength(variablesArray(members)) > setBytesMax) {
-    await project.db.delete(s).where(here);
-    return;
-  }
-  const wasCurrent = !before || before.revision === project.revisions.get(environment);
-  const current = wasCurrent || (await agree(desk, project, environment, members));
-  const row = sealSet(project.dataKey, project.id, environment, current ? revision + 1 : notCurrent, members);
+  // An environment always has a set that opens. One whose set was taken or damaged begins anew with what people write.
+  const base = (before && (await openMembers(desk, project, before))) ?? [];
+  const members =
+    base === tooLarge ? ((await openRows(desk, project, environment)) ?? tooLarge) : applied(base, changes);
+  const kept = members !== tooLarge && fits(members) ? members : tooLarge;
+  const wasCurrent = before?.revision === project.revisions.get(environment);
+  const current = wasCurrent || kept === tooLarge || (await agree(desk, project, environment, kept));
+  const row = sealSet(project.dataKey, project.id, environment, current ? revision + 1 : notCurrent, kept);
   await project.db
     .insert(s)
     .values(row)
@@ -70,6 +74,10 @@ export async function keepSet(
     });
 }
 
+function fits(members: readonly SetMember[]): boolean {
+  return members.length <= itemsMax && Buffer.byteLength(variablesArray(members)) <= setBytesMax;
+}
+
 /** A revision that no environment has: each begins with the writing of its first set. */
 const notCurrent = 0;
 
@@ -82,18 +90,28 @@ function applied(
   return kept.sort((a, b) => compareBytes(a.name, b.name));
 }
 
+/** What a set holds; undefined where it does not open. */
 async function openMembers(
   desk: Desk,
   project: LockedProject,
   set: Desk["database"]["tables"]["variableSets"]["$inferSelect"],
-): Promise<SetMember[]> {
+): Promise<SetMember[] | typeof tooLarge | undefined> {
   const { environment, revision, listing, sealed } = set;
-  const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
-  const place = setPlace({ projectId: project.id, environment, revision, listing });
-  const array = open(dataKey.subkey("set"), place, sealed);
-  return (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
-    ({ key, value, updatedAt }) => ({ name: key, value, updatedAt }),
-  );
+  try {
+    const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
+    const array = open(
+      dataKey.subkey("set"),
+      setPlace({ projectId: project.id, environment, revision, listing }),
+      sealed,
+    );
+    if (listing === noListing) return tooLarge;
+    return (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
+      ({ key, value, updatedAt }) => ({ name: key, value, updatedAt }),
+    );
+  } catch (error) {
+    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
+    throw error;
+  }
 }
 
 /** The environment's rows, opened; undefined where there are more than a set holds. @throws Fault `decryption_failed` */
@@ -129,7 +147,8 @@ async function agree(
   return rows !== undefined && variablesArray(rows) === variablesArray(members);
 }
 
-async function dataKeyOf(desk: Desk, project: LockedProject, generation: number): Promise<DataKey> {
+/** A project's data key of this generation, opened. @throws Fault `decryption_failed` */
+export async function dataKeyOf(desk: Desk, project: LockedProject, generation: number): Promise<DataKey> {
   if (generation === project.dataKey.generation) return project.dataKey;
   const { dataKeys: d } = desk.database.tables;
   const [row] = await project.db

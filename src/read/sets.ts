@@ -2,6 +2,7 @@ import type { Caller, Target } from "../access/authenticate.ts";
 import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import type { Environment } from "../names.ts";
+import { noListing } from "../render/variables-json.ts";
 import { generationOf, open } from "../seal/envelope.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { setPlace } from "../seal/place.ts";
@@ -65,6 +66,7 @@ export class SealedSets {
     if (!row || row.sealed === null || row.listing === null || row.revision === null) return undefined;
     const { revision, setRevision, generation, rootId, wrapped, listing, sealed } = row;
     if (setRevision !== revision || generation === null || rootId === null || wrapped === null) return undefined;
+    if (listing === noListing) return undefined;
     const found = { revision, generation, listing, names: namesOf(project.id, listing), sealed };
     this.#remember(`${project.id} ${environment}`, found);
     return { project, ...found, rootId, wrapped };

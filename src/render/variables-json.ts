@@ -1,6 +1,9 @@
 /** The most bytes of a variables array that is also kept as a sealed set. */
 export const setBytesMax = 4 * 1024 * 1024;
 
+/** The listing of a set that would be larger, or hold more variables than an answer may, and is therefore not kept. */
+export const noListing = "";
+
 /** The `variables` array of an answer: one spelling, since a set is held against its rows by these bytes. */
 export function variablesArray(
   variables: readonly { readonly name: string; readonly value: string; readonly updatedAt: number }[],
