@@ -4,6 +4,12 @@ import { resolve } from "node:path";
 export type RootKeySource =
   | { readonly from: "text"; readonly text: string }
   | { readonly from: "file"; readonly path: string }
+  /** What a program prints, started without a shell and with `env` for its whole environment. */
+  | {
+      readonly from: "command";
+      readonly words: readonly [program: string, ...args: string[]];
+      readonly env: Readonly<Record<string, string>>;
+    }
   /** `root.key` in the data folder, made on first use; embedded database only. */
   | { readonly from: "folder" };
 
@@ -16,6 +22,12 @@ export type Config = {
   readonly rootKey: RootKeySource;
   readonly host: string;
   readonly port: number;
+  /** The second listener, for health and metrics; undefined: none. */
+  readonly ops?: { readonly host: string; readonly port: number } | undefined;
+  /** Redis or Valkey that holds the buckets of all instances; undefined: each process has its own. */
+  readonly limiterUrl?: string | undefined;
+  /** Where traces go by OTLP over HTTP, the base to which `/v1/traces` is added; undefined: nowhere. */
+  readonly tracesUrl?: string | undefined;
 };
 
 /** A setting that is wrong; the message is one sentence that names it and never shows its value where that is secret. */
@@ -34,9 +46,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       throw new ConfigProblem(`${name} is set but empty: give it a value or unset it.`);
     }
   }
-  for (const name of unsupported) {
-    if (env[name] !== undefined) throw new ConfigProblem(`${name} is not supported by this version: unset it.`);
-  }
   const databaseUrl = env["DATABASE_URL"];
   if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) {
     throw new ConfigProblem("DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database.");
@@ -47,6 +56,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     rootKey: readRootKeySource(env, databaseUrl !== undefined),
     host: env["HOST"] ?? "127.0.0.1",
     port: parsePort("PORT", env["PORT"] ?? "4100"),
+    ops: readOps(env),
+    limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], "redis://host:6379 or rediss://host:6379"),
+    tracesUrl: readUrl(env, tracesSetting, ["http:", "https:"], "http://host:4318 or https://host:4318"),
   });
 }
 
@@ -57,23 +69,96 @@ export function parsePort(setting: string, text: string): number {
   return port;
 }
 
-const settings = new Set(["DATABASE_URL", "KEYHOLE_DATA", "KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "HOST", "PORT"]);
+const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
+const settings = new Set<string>([
+  "DATABASE_URL",
+  "KEYHOLE_DATA",
+  ...rootKeySettings,
+  "HOST",
+  "PORT",
+  "KEYHOLE_OPS_HOST",
+  "KEYHOLE_OPS_PORT",
+  "KEYHOLE_LIMITER_URL",
+]);
 
-// Set, they would promise something (shared limits, health answers) that nobody keeps yet: better said at start.
-const unsupported = ["KEYHOLE_LIMITER_URL", "KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT"];
+const tracesSetting = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+function readOps(env: Readonly<Record<string, string | undefined>>): Config["ops"] {
+  const port = env["KEYHOLE_OPS_PORT"];
+  if (port !== undefined) {
+    return { host: env["KEYHOLE_OPS_HOST"] ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
+  }
+  if (env["KEYHOLE_OPS_HOST"] === undefined) return undefined;
+  throw new ConfigProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which alone turns the listener on.");
+}
+
+/** The URL, or undefined where it is unset or, as OpenTelemetry has it, empty. @throws ConfigProblem without its value */
+function readUrl(
+  env: Readonly<Record<string, string | undefined>>,
+  setting: string,
+  protocols: readonly string[],
+  form: string,
+): string | undefined {
+  const text = env[setting] || undefined;
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url !== null && protocols.includes(url.protocol) && url.hostname !== "") return text;
+  throw new ConfigProblem(`${setting} must be a URL of the form ${form}.`);
+}
 
 function readRootKeySource(env: Readonly<Record<string, string | undefined>>, external: boolean): RootKeySource {
-  const text = env["KEYHOLE_ROOT_KEY"];
-  const path = env["KEYHOLE_ROOT_KEY_FILE"];
-  if (text !== undefined && path !== undefined) {
-    throw new ConfigProblem("KEYHOLE_ROOT_KEY and KEYHOLE_ROOT_KEY_FILE are both set: keep one of them.");
+  const [setting, other] = rootKeySettings.filter((name) => env[name] !== undefined);
+  if (setting !== undefined && other !== undefined) {
+    throw new ConfigProblem(`${setting} and ${other} are both set: keep one of them.`);
   }
-  if (text !== undefined) return { from: "text", text };
-  if (path !== undefined) return { from: "file", path: resolve(path) };
+  const text = setting === undefined ? "" : (env[setting] ?? "");
+  switch (setting) {
+    case "KEYHOLE_ROOT_KEY":
+      return { from: "text", text };
+    case "KEYHOLE_ROOT_KEY_FILE":
+      return { from: "file", path: resolve(text) };
+    case "KEYHOLE_ROOT_KEY_COMMAND":
+      return { from: "command", words: splitWords(setting, text), env: withoutSettings(env) };
+  }
   if (!external) return { from: "folder" };
   throw new ConfigProblem(
     "KEYHOLE_ROOT_KEY or KEYHOLE_ROOT_KEY_FILE is required with DATABASE_URL: make a key with `openssl rand -base64 32`.",
   );
+}
+
+/**
+ * A command line as the words that a shell would make of it, quotes and backslashes included. There is no shell: what
+ * only a shell would act on is refused, not passed on as if it were meant.
+ *
+ * @throws ConfigProblem
+ */
+function splitWords(setting: string, text: string): [program: string, ...args: string[]] {
+  const words: string[] = [];
+  let rest = text.trim();
+  while (rest !== "") {
+    const [taken = "", word = ""] =
+      /^((?:[^\s'"\\|&;<>()$`*?[\]{}~#]|\\[\s\S]|'[^']*'|"(?:[^"\\$`]|\\[\s\S])*")+)(?:\s+|$)/.exec(rest) ?? [];
+    if (taken === "") {
+      throw new ConfigProblem(
+        `${setting} has an open quote, or a character that only a shell would act on: quote it, or write sh -c '…'.`,
+      );
+    }
+    words.push(
+      word.replace(/'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])/g, (_, single, double, escaped) =>
+        String(single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped),
+      ),
+    );
+    rest = rest.slice(taken.length);
+  }
+  const [program = "", ...args] = words;
+  if (program === "") throw new ConfigProblem(`${setting} names no program.`);
+  return [program, ...args];
+}
+
+/** The environment for a program that is not ours: it needs a path and credentials of its own, and none of Keyhole's. */
+function withoutSettings(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
+  return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));
 }
 
 function isPostgresUrl(text: string): boolean {

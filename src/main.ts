@@ -13,7 +13,15 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
   account: async () => (await import("./cli/account.ts")).accountCommand,
   file: async () => (await import("./cli/file.ts")).fileCommand,
   key: async () => (await import("./cli/key.ts")).keyCommand,
+  run: async () => (await import("./cli/run.ts")).runCommand,
+  pull: async () => (await import("./cli/pull.ts")).pullCommand,
+  files: async () => (await import("./cli/files-pull.ts")).filesCommand,
   audit: async () => (await import("./cli/audit.ts")).auditCommand,
+  backup: async () => (await import("./cli/backup.ts")).backupCommand,
+  restore: async () => (await import("./cli/backup.ts")).restoreCommand,
+  db: async () => (await import("./cli/db.ts")).dbCommand,
+  explain: async () => (await import("./cli/explain.ts")).explainCommand,
+  rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
   completion: async () => {
     const { completionCommand } = await import("./cli/completion.ts");
     return (here) => completionCommand(here, () => buildProgram(here));
@@ -116,7 +124,8 @@ Examples:
 Settings (environment):
   KEYHOLE_DATA       folder of the embedded database and its root key (default: ./.keyhole)
   DATABASE_URL       PostgreSQL, in place of the embedded database
-  KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it
+  KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it; or
+                     KEYHOLE_ROOT_KEY_COMMAND, a command that prints it
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found, 5 refused by a limit or bound, 6 unavailable.
 "keyhole COMMAND --help" explains a command.`;

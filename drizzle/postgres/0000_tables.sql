@@ -30,6 +30,13 @@ CREATE TABLE "api_keys" (
 	CONSTRAINT "api_keys_environments_rule" CHECK (environments between 1 and 7)
 );
 --> statement-breakpoint
+CREATE TABLE "audit_checkpoints" (
+	"lane" text PRIMARY KEY NOT NULL,
+	"seq" bigint NOT NULL,
+	"mac" "bytea" NOT NULL,
+	"seal" "bytea" NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "audit_entries" (
 	"lane" text NOT NULL,
 	"seq" bigint NOT NULL,

@@ -41,6 +41,13 @@ CREATE TABLE `api_keys` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_digest` ON `api_keys` (`digest`);--> statement-breakpoint
 CREATE INDEX `api_keys_organization` ON `api_keys` (`organization_id`);--> statement-breakpoint
+CREATE TABLE `audit_checkpoints` (
+	`lane` text PRIMARY KEY NOT NULL,
+	`seq` integer NOT NULL,
+	`mac` blob NOT NULL,
+	`seal` blob NOT NULL
+) STRICT, WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `audit_entries` (
 	`lane` text NOT NULL,
 	`seq` integer NOT NULL,

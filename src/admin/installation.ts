@@ -1,22 +1,14 @@
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { type Config, ConfigProblem } from "../config.ts";
-import { Keyring, newKey, parseRootKeys, type SystemKeyPurpose } from "../seal/keyring.ts";
+import { type Keyring, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
+import { makeAuditMonths } from "../store/audit-months.ts";
 import { type Database, databaseErrorCode, openPostgres, openSqlite, type Use, warm } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
 import { migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { Refused } from "./refused.ts";
+import { openKeyring } from "./root-keys.ts";
 
 /** A database whose tables are current and the keys that go with it: what both the server and every command start from. */
 export type Installation = {
@@ -46,8 +38,9 @@ export async function openInstallation(config: Config, say: (line: string) => vo
     if (databaseUrl !== undefined) {
       await reach(database);
       await migratePostgres(databaseUrl, database);
+      await makeAuditMonths(database, Date.now());
     }
-    const keyring = new Keyring(readRootKeys(config, (await systemKeyRows(database)).size > 0, say));
+    const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
     return {
       keyring,
       systemKeys: await openSystemKeys(database, keyring),
@@ -71,7 +64,7 @@ async function reach(database: Database): Promise<void> {
 }
 
 /** Makes the folder with mode 0700, or closes one that is ours to close. @throws ConfigProblem */
-function prepareFolder(folder: string): void {
+export function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const mode = statSync(folder).mode & 0o777;
@@ -94,53 +87,8 @@ function prepareFolder(folder: string): void {
   }
 }
 
-function readRootKeys(config: Config, hasKeys: boolean, say: (line: string) => void): Uint8Array[] {
-  const { rootKey } = config;
-  if (rootKey.from === "text") return parsed("KEYHOLE_ROOT_KEY", rootKey.text);
-  if (rootKey.from === "file")
-    return parsed("KEYHOLE_ROOT_KEY_FILE", readKeyFile("KEYHOLE_ROOT_KEY_FILE", rootKey.path));
-  const path = join(config.dataFolder, "root.key");
-  if (!existsSync(path)) {
-    // A new key would not open what the old one wrapped, and would hide that the old one is gone.
-    if (hasKeys) throw new ConfigProblem(`The root key ${path} of this database is missing: put it back.`);
-    makeKeyFile(path);
-    say(
-      `A NEW ROOT KEY was made: ${path}. Without it nothing stored here can ever be read: keep a copy in a safe place.`,
-    );
-  }
-  return parsed(path, readKeyFile(path, path));
-}
-
-function parsed(source: string, text: string): Uint8Array[] {
-  try {
-    return parseRootKeys(text);
-  } catch (error) {
-    throw new ConfigProblem(`${source}: ${error instanceof Error ? error.message : "not a root key"}`);
-  }
-}
-
-function readKeyFile(source: string, path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new ConfigProblem(`${source}: the file ${path} cannot be read (${databaseErrorCode(error)}).`);
-  }
-}
-
-/** Makes the file whole or not at all; where another process was first, its key stands. */
-function makeKeyFile(path: string): void {
-  const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, `${Buffer.from(newKey()).toString("base64")}\n`, { mode: 0o600, flag: "wx", flush: true });
-  try {
-    linkSync(draft, path);
-  } catch (error) {
-    if (databaseErrorCode(error) !== "EEXIST") throw error;
-  } finally {
-    rmSync(draft);
-  }
-}
-
-const purposes = ["pepper", "grant", "audit"] as const satisfies readonly SystemKeyPurpose[];
+/** The keys that every installation has. */
+export const purposes = ["pepper", "grant", "audit"] as const satisfies readonly SystemKeyPurpose[];
 type SystemKeyRow = { readonly purpose: string; readonly rootId: string; readonly wrapped: Buffer };
 
 async function systemKeyRows(database: Database): Promise<Map<string, SystemKeyRow>> {

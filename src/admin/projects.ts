@@ -5,6 +5,7 @@ import type { Db } from "../store/database.ts";
 import { type Desk, writing } from "./desk.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
+import { currentRootId } from "./root-keys.ts";
 import { sealSet } from "./sets.ts";
 import { displayName, isUniqueViolation } from "./words.ts";
 
@@ -52,7 +53,7 @@ export async function createProject(
       await db
         .insert(t.projectEnvironments)
         .values(environments.map((environment) => ({ projectId: id, environment, revision: 0, updatedAt: now })));
-      const wrapped = desk.keyring.wrapDataKey(id, 1, newKey());
+      const wrapped = desk.keyring.wrapDataKey(id, 1, newKey(), await currentRootId(desk.database, db));
       await db.insert(t.dataKeys).values({ projectId: id, generation: 1, ...wrapped, createdAt: now });
       const owner = { id, organizationId: organization.id, slug };
       const dataKey = desk.keyring.dataKey(owner, 1, wrapped.rootId, wrapped.wrapped);
@@ -162,7 +163,7 @@ export type ProjectWrite<T> = {
 
 /**
  * Runs a write to one project's items in one transaction with nobody beside it, then brings the project's counts and
- * the revisions of the environments it touched along.
+ * the times of the environments it touched along.
  *
  * @throws Refused `not_found` where the project is gone; Fault `decryption_failed` where its data key does not open
  */
@@ -187,21 +188,23 @@ export async function writingProject<T>(
       .update(p)
       .set({ [counts.column]: changed(project[counts.column], counts.byMask) })
       .where(eq(p.id, found.id));
-    const raised = new Map<string, number>();
+    const revisionsSoFar = new Map<string, number>();
     for (const row of await states()) {
       if (!environmentsOf(touched).some((environment) => environment === row.environment)) continue;
-      raised.set(row.environment, row.revision + 1);
+      // Triggers raised it where variables were written; accounts and files leave the sealed set as current as it was.
+      revisionsSoFar.set(row.environment, row.revision);
       await db
         .update(e)
-        .set({ revision: row.revision + 1, updatedAt: Math.max(now, row.updatedAt) })
+        .set({ updatedAt: Math.max(now, row.updatedAt) })
         .where(and(eq(e.projectId, found.id), eq(e.environment, row.environment)));
     }
-    await finish?.(raised);
+    await finish?.(revisionsSoFar);
     return result;
   });
 }
 
-async function newestDataKey(desk: Desk, db: Db, project: FoundProject) {
+/** A project's newest data key, opened. @throws Fault `decryption_failed` */
+export async function newestDataKey(desk: Desk, db: Db, project: FoundProject): Promise<DataKey> {
   const { dataKeys: d } = desk.database.tables;
   const rows = await db.select().from(d).where(eq(d.projectId, project.id));
   const newest = rows.reduce((a, b) => (a.generation > b.generation ? a : b));

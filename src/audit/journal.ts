@@ -63,14 +63,17 @@ export class Journal {
   readonly #auditKey: Uint8Array;
   readonly #now: () => number;
   readonly #checkpoint: (checkpoint: Checkpoint) => void;
+  readonly #measure: ((batch: MeasuredBatch) => void) | undefined;
   #queue: Waiting[] = [];
   readonly #calls = new Set<Call>();
   #lane = newLane();
   #seq = 0;
   #mac: Buffer = Buffer.alloc(0);
+  #at = 0;
   #working: Promise<void> | undefined;
   #sweeper: ReturnType<typeof setInterval> | undefined;
   #unannounced = 0;
+  #checks: ((durable: boolean) => void)[] = [];
 
   constructor(options: {
     append: Append;
@@ -79,11 +82,30 @@ export class Journal {
     now: () => number;
     /** Told the newest entry on record every 1,000 rows or 60 s and at {@link close}. */
     checkpoint: (checkpoint: Checkpoint) => void;
+    /** Told of each batch, however it ended. */
+    measure?: ((batch: MeasuredBatch) => void) | undefined;
   }) {
     this.#append = options.append;
     this.#auditKey = options.auditKey;
     this.#now = options.now;
     this.#checkpoint = options.checkpoint;
+    this.#measure = options.measure;
+  }
+
+  /** How many entries wait for their batch. */
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  /**
+   * Whether entries can be written now: an empty batch, in its turn, by the very statement and connection that entries
+   * take. Leaves no trace. Never throws, and ends within the deadlines of a batch.
+   */
+  check(): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#checks.push(resolve);
+      this.#working ??= this.#work();
+    });
   }
 
   /**
@@ -120,9 +142,13 @@ export class Journal {
   }
 
   async #work(): Promise<void> {
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#checks.length > 0) {
+      const checks = this.#checks.splice(0);
       const batch = this.#queue.splice(0, entriesPerBatchMax).filter(({ call }) => call.left > 0);
       if (batch.length > 0) await this.#write(batch);
+      if (checks.length === 0) continue;
+      const { outcome } = await this.#append([], false);
+      for (const check of checks) check(outcome === "durable");
     }
     this.#working = undefined;
     clearInterval(this.#sweeper);
@@ -131,12 +157,18 @@ export class Journal {
 
   async #write(batch: readonly Waiting[]): Promise<void> {
     const rows = this.#chain(batch);
+    const begunAtMs = performance.now();
     let result = await this.#append(rows, false);
     if (result.outcome === "unknown") {
       const again = await this.#append(rows, true);
       // That the second was refused says nothing of the first.
       result = again.outcome === "refused" ? { ...again, outcome: "unknown" } : again;
     }
+    this.#measure?.({
+      entries: rows.length,
+      commitMs: performance.now() - begunAtMs,
+      outcome: result.outcome,
+    });
     if (result.outcome === "durable") {
       const last = rows.at(-1) as ChainedRow;
       this.#seq = last.seq;
@@ -147,18 +179,16 @@ export class Journal {
       return;
     }
     // Where the batch may or may not be there, no row may follow in this lane: either guess could break its chain.
-    if (result.outcome === "unknown") {
-      this.announce();
-      this.#lane = newLane();
-      this.#seq = 0;
-      this.#mac = Buffer.alloc(0);
-    }
+    if (result.outcome === "unknown") this.#startLane();
     for (const { call } of batch)
       this.#end(call, `audit entries could not be written: ${result.outcome}, ${result.reason}`);
   }
 
   #chain(batch: readonly Waiting[]): ChainedRow[] {
     const at = this.#now();
+    // Where the clock stepped back: a month that retention drops must be the beginning of its lanes.
+    if (at < this.#at) this.#startLane();
+    this.#at = at;
     let { seq, mac } = { seq: this.#seq, mac: this.#mac };
     return batch.map(({ entry }) => {
       seq += 1;
@@ -167,6 +197,13 @@ export class Journal {
       mac = chainMac(this.#auditKey, mac, row);
       return { ...row, mac };
     });
+  }
+
+  #startLane(): void {
+    this.announce();
+    this.#lane = newLane();
+    this.#seq = 0;
+    this.#mac = Buffer.alloc(0);
   }
 
   /** Ends what waits for too long, in the queue or under way; entries that nobody waits for any more are not begun. */
@@ -183,6 +220,13 @@ export class Journal {
     else call.reject(new Fault("unavailable", failure));
   }
 }
+
+/** What one batch took, from the moment it was sent. */
+export type MeasuredBatch = {
+  readonly entries: number;
+  readonly commitMs: number;
+  readonly outcome: "durable" | "refused" | "unknown";
+};
 
 /** One `record` call: how many of its entries are still to come, and how it ends. */
 type Call = { left: number; giveUpAtMs: number; resolve: () => void; reject: (fault: Fault) => void };

@@ -155,7 +155,7 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
       argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
     ),
     ...command.options.filter((option) => option.mandatory).map((option) => option.flags),
-    command.commands.length > 0 ? "<command>" : "[options]",
+    command.commands.length > 0 && command.registeredArguments.length === 0 ? "<command>" : "[options]",
   ].join(" ");
   command
     .usage(usage)
@@ -281,8 +281,8 @@ function nameOf(flags: string): string {
 }
 
 /** Such as `1 variable` or `2 variables`. */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+export function counted(count: number, thing: string, things = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : things}`;
 }
 
 /** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
@@ -327,10 +327,15 @@ export async function readLocal(here: Surroundings, path: string, bytesMax: numb
   try {
     return await readUpTo(path === "-" ? here.terminal.stdin : createReadStream(path), bytesMax);
   } catch (error) {
-    const code = systemCode(error) ?? "no reason given";
-    const reason = readFailures[code] ?? code;
-    throw new Problem(exits.failed, "unreadable", `${localName(path)} cannot be read: ${reason}.`, { cause: error });
+    throw unreadable(path, error);
   }
+}
+
+/** @returns a Problem that says why a local file, or stdin, cannot be read */
+export function unreadable(path: string, error: unknown): Problem {
+  const code = systemCode(error) ?? "no reason given";
+  const reason = readFailures[code] ?? code;
+  return new Problem(exits.failed, "unreadable", `${localName(path)} cannot be read: ${reason}.`, { cause: error });
 }
 
 /** What people call a local file, or stdin, that was given as an argument. */
@@ -363,6 +368,7 @@ const refusals = {
   ambiguous: [exits.usage, "ambiguous"],
   not_found: [exits.notFound, "not_found"],
   exists: [exits.failed, "exists"],
+  conflict: [exits.failed, "conflict"],
   bound: [exits.refused, "bound"],
   unavailable: [exits.unavailable, "unavailable"],
 } as const satisfies Record<Refused["kind"], readonly [exitCode: number, code: string]>;

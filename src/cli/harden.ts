@@ -7,7 +7,7 @@ const prSetDumpable = 4;
  * on Linux the right of processes of the same user to look into its memory, core dumps included.
  */
 export function harden(): void {
-  for (const name of ["KEYHOLE_ROOT_KEY", "DATABASE_URL"]) delete process.env[name];
+  for (const name of ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"]) delete process.env[name];
   if (process.platform !== "linux") return;
   try {
     const libc = dlopen("libc.so.6", {

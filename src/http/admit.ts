@@ -5,7 +5,9 @@ import { Fault } from "../fault.ts";
 import { type BucketName, type Decision, policies, retryAfterS } from "../limit/bucket.ts";
 import type { Lane } from "../limit/lane.ts";
 import type { Limiter } from "../limit/limiter.ts";
+import type { SharedLimiter } from "../limit/shared.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import { passed } from "../read/stages.ts";
 import { type Exchange, noteRateLimit } from "./exchange.ts";
 
 /** What gates 2 to 4 need from outside. */
@@ -14,6 +16,10 @@ export type Gatekeeper = {
   readonly grantKey: Uint8Array;
   readonly lookUp: (ask: LookUp) => Promise<KeyRow | undefined>;
   readonly limiter: Limiter;
+  /** Buckets that several processes share, in place of the limiter's own. */
+  readonly shared?: SharedLimiter | undefined;
+  /** How many requests each kind of bucket has refused. */
+  readonly refusals: Refusals;
   readonly unrecognized: UnrecognizedLimiter;
   readonly lane: Lane;
   /** Monotonic whole microseconds. */
@@ -21,6 +27,8 @@ export type Gatekeeper = {
   /** Told of each good key; must return at once. */
   readonly used: (keyId: string) => void;
 };
+
+export type Refusals = Record<BucketName | "unrecognized", number>;
 
 /** What is looked up: a key by its digest and, for the reads that can use it at once, a project and an environment. */
 export type LookUp = Sought & { readonly digest: Uint8Array };
@@ -69,20 +77,25 @@ async function recognize(
   const known = gate.limiter.keyIdOf(digestText);
   let row: KeyRow | undefined;
   if (known === undefined) {
-    checkUnrecognized(gate.unrecognized.peek(text, gate.nowUs()));
-    row = await gate.lane.run(() => gate.lookUp({ digest, ...sought }));
+    checkUnrecognized(gate, gate.unrecognized.peek(text, gate.nowUs()));
+    passed(exchange.stages, "lookUpFromMs");
+    row = await gate.lane.run(digestText, () => gate.lookUp({ digest, ...sought }));
   } else {
     exchange.keyId = known;
-    charge(gate, exchange, known, bucket);
+    const charged = charge(gate, exchange, known, bucket);
+    if (charged) await charged;
+    passed(exchange.stages, "lookUpFromMs");
     row = await gate.lookUp({ digest, ...sought });
   }
+  passed(exchange.stages, "lookUpToMs");
   const caller = judge(gate, exchange, text, digest, row);
   const { keyId, organizationId } = caller.grant;
   exchange.keyId = keyId;
   exchange.organizationId = organizationId;
   if (known === undefined) {
     gate.limiter.recognize(digestText, keyId);
-    charge(gate, exchange, keyId, bucket);
+    const charged = charge(gate, exchange, keyId, bucket);
+    if (charged) await charged;
   }
   gate.used(keyId);
   return caller;
@@ -99,21 +112,41 @@ function judge(gate: Gatekeeper, exchange: Exchange, text: string, digest: Buffe
   }
 }
 
-function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): void {
+/** Nothing to wait for where the buckets are this process's own: the step stays one with what follows. */
+function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> | undefined {
   const nowUs = gate.nowUs();
-  const decision = gate.limiter.take(keyId, bucket, nowUs);
+  const asked = gate.shared?.take(keyId, bucket, nowUs) ?? gate.limiter.take(keyId, bucket, nowUs);
+  if (asked instanceof Promise) return asked.then((decision) => settle(gate, exchange, keyId, bucket, decision, nowUs));
+  settle(gate, exchange, keyId, bucket, asked, nowUs);
+  return undefined;
+}
+
+function settle(
+  gate: Gatekeeper,
+  exchange: Exchange,
+  keyId: string,
+  bucket: BucketName,
+  decision: Decision,
+  nowUs: number,
+): void {
   noteRateLimit(exchange, policies[bucket], decision, nowUs);
-  if (!decision.allowed) throw limited(`key ${keyId} is over its ${bucket} limit`, decision.retryAfterUs);
+  if (decision.allowed) return;
+  gate.refusals[bucket] += 1;
+  throw limited(`key ${keyId} is over its ${bucket} limit`, decision.retryAfterUs);
 }
 
 /** The Fault that a refused key meets: its own, until its hash has used up its attempts. */
 function refuseUnrecognized(gate: Gatekeeper, text: string, refusal: Fault): Fault {
   const decision = gate.unrecognized.take(text, gate.nowUs());
-  return decision.allowed ? refusal : limited(`${refusal.message}, too often`, decision.retryAfterUs);
+  if (decision.allowed) return refusal;
+  gate.refusals.unrecognized += 1;
+  return limited(`${refusal.message}, too often`, decision.retryAfterUs);
 }
 
-function checkUnrecognized(decision: Decision): void {
-  if (!decision.allowed) throw limited("unrecognized key, too often", decision.retryAfterUs);
+function checkUnrecognized(gate: Gatekeeper, decision: Decision): void {
+  if (decision.allowed) return;
+  gate.refusals.unrecognized += 1;
+  throw limited("unrecognized key, too often", decision.retryAfterUs);
 }
 
 function limited(reason: string, retryAfterUs: number): Fault {

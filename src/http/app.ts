@@ -27,12 +27,13 @@ export function createApp(keyhole: Keyhole) {
     // By default Elysia looks for the path from the eleventh character on, so a short Host moved it.
     handler: { standardHostname: false },
   });
+  const wanted = { stages: (keyhole.meter ?? keyhole.trace) !== undefined, traceparent: keyhole.trace !== undefined };
   return app
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
       const { request } = context;
       const address = () => addressOf(app.server?.requestIP(request)?.address);
-      context.exchange = beginExchange(request, address, keyhole.draining());
+      context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
       judgeTransport(request, context.exchange);
     })
     .onError({ as: "global" }, ({ error, code, exchange }) =>
@@ -125,6 +126,7 @@ function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response
   const problem = problemOf(fault);
   // One 401, also for a key that ends while it is being served, after it was charged.
   if (fault.code === "unauthorized") exchange.rateLimit = undefined;
+  exchange.bytes = Buffer.byteLength(problem.body);
   logRequest(keyhole, exchange, problem.status, fault);
   return new Response(problem.body, {
     status: problem.status,
@@ -133,6 +135,9 @@ function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response
 }
 
 function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?: Fault): void {
+  const endedAtMs = performance.now();
+  keyhole.meter?.(exchange, status, fault?.code, endedAtMs);
+  const traceId = keyhole.trace?.(exchange, status, fault?.code, endedAtMs);
   keyhole.log({
     event: "request",
     requestId: exchange.requestId,
@@ -142,7 +147,9 @@ function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?
     ...(fault?.cause instanceof Error && { defect: fault.cause.name, at: firstFrame(fault.cause) }),
     ...(exchange.keyId !== undefined && { keyId: exchange.keyId }),
     ...(exchange.organizationId !== undefined && { organizationId: exchange.organizationId }),
-    durationMs: Math.round((performance.now() - exchange.startedAtMs) * 1000) / 1000,
+    durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,
+    ...(exchange.bytes !== undefined && { bytes: exchange.bytes }),
+    ...(traceId !== undefined && { traceId }),
   });
 }
 

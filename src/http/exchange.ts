@@ -1,5 +1,6 @@
 import type { AnnouncedPolicy, Decision } from "../limit/bucket.ts";
 import { rateLimitHeaders } from "../limit/bucket.ts";
+import { newStages, type Stages } from "../read/stages.ts";
 import { nonportableHeader } from "../render/dotenv.ts";
 import { judgeAuthorization, type Presented } from "./bearer.ts";
 
@@ -25,10 +26,24 @@ export type Exchange = {
   route: string;
   keyId: string | undefined;
   organizationId: string | undefined;
+  /** Of the body, where it was made whole before it was sent. */
+  bytes: number | undefined;
+  /** Undefined where nobody measures. */
+  readonly stages: Stages | undefined;
+  /** The caller's own trace, where traces are kept. */
+  readonly traceparent: string | null;
 };
 
+/** What is wanted of an exchange beside its answer. */
+export type Wanted = { readonly stages: boolean; readonly traceparent: boolean };
+
 /** Begins an exchange; the one place that reads a request's headers. */
-export function beginExchange(request: Request, clientAddress: () => string, closing: boolean): Exchange {
+export function beginExchange(
+  request: Request,
+  clientAddress: () => string,
+  closing: boolean,
+  wanted: Wanted,
+): Exchange {
   const { url, headers } = request;
   const pathAt = url.indexOf("/", url.indexOf("://") + 3);
   const queryAt = url.indexOf("?", pathAt);
@@ -47,6 +62,9 @@ export function beginExchange(request: Request, clientAddress: () => string, clo
     route: "none",
     keyId: undefined,
     organizationId: undefined,
+    bytes: undefined,
+    stages: wanted.stages ? newStages() : undefined,
+    traceparent: wanted.traceparent ? headers.get("traceparent") : null,
   };
 }
 
@@ -72,6 +90,7 @@ export const textType = "text/plain; charset=utf-8";
 
 /** A 200 of JSON text. */
 export function json(exchange: Exchange, body: string | Uint8Array): Response {
+  exchange.bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
   return new Response(body, { headers: headersOf(exchange, jsonType) });
 }
 
@@ -83,5 +102,6 @@ export function envAnswer(
   const headers = headersOf(exchange, textType);
   const named = nonportableHeader(dotenv.nonportable);
   if (named !== undefined) headers["Keyhole-Env-Nonportable"] = named;
+  exchange.bytes = Buffer.byteLength(dotenv.text);
   return new Response(dotenv.text, { headers });
 }

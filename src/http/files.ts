@@ -1,9 +1,8 @@
-import { release } from "../audit/release.ts";
 import { listFiles, readFiles } from "../read/files.ts";
 import { filesJson } from "../render/file-json.ts";
 import type { Admission } from "./admit.ts";
 import { type Exchange, headersOf, json, jsonType } from "./exchange.ts";
-import { admitted, auditEntry, inScope, type Keyhole } from "./keyhole.ts";
+import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseFilesQuery } from "./query.ts";
 
 const contents: Admission = { bucket: "content", surface: "rest_api", resource: "files" };
@@ -18,16 +17,16 @@ export async function getFiles(keyhole: Keyhole, exchange: Exchange, token: stri
   const project = { slug: ask.project };
   inScope(caller, environment); // 403
   if (ask.metadataOnly) {
-    const files = await listFiles(keyhole.source, caller, ask); // 404 422 503
+    const files = await listFiles(keyhole.source, caller, ask, exchange.stages); // 404 422 503
     return json(exchange, JSON.stringify({ project, environment, files }));
   }
-  const read = await readFiles(keyhole.source, keyhole.budget, caller, ask, exchange.signal); // 404 422 503
+  const read = await readFiles(keyhole.source, keyhole.budget, caller, ask, exchange.signal, exchange.stages); // 404 422 503
   try {
     const entries = read.paths.map((path) =>
       auditEntry(exchange, caller, read.project, environment, "file.read", [path]),
     );
     const pieces = read.held.map((files) => filesJson(project, environment, files));
-    const body = await release(keyhole.journal, entries, pieces); // 503, or on record
+    const body = await released(keyhole, exchange, entries, pieces); // 503, or on record
     return new Response(streamed(body, read.done), { headers: headersOf(exchange, jsonType) });
   } catch (error) {
     read.done();

@@ -1,10 +1,13 @@
 import type { Caller } from "../access/authenticate.ts";
 import { reaches } from "../access/grant.ts";
 import { type AuditAction, type AuditEntry, printableUserAgent } from "../audit/entry.ts";
-import { Fault } from "../fault.ts";
+import { release } from "../audit/release.ts";
+import { Fault, type FaultCode } from "../fault.ts";
+import type { Held } from "../held.ts";
 import type { Environment } from "../names.ts";
 import type { Budget } from "../read/files.ts";
 import type { Source } from "../read/source.ts";
+import { passed } from "../read/stages.ts";
 import type { ReadProject } from "../read/standing.ts";
 import { type Admission, admit, type Gatekeeper, type Sought } from "./admit.ts";
 import type { Exchange } from "./exchange.ts";
@@ -17,9 +20,16 @@ export type Keyhole = {
   readonly budget: Budget;
   /** Takes one event for the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;
+  /** Told of each answer, for metrics; must return at once and never throw. Without it and `trace` nothing is timed. */
+  readonly meter?: Measure | undefined;
+  /** The same for traces; returns the trace's id, which the log then names. */
+  readonly trace?: ((...done: Parameters<Measure>) => string) | undefined;
   /** Whether answers close their connections, because the server is about to stop. */
   readonly draining: () => boolean;
 };
+
+/** Takes one answered request. @param endedAtMs - monotonic milliseconds */
+export type Measure = (exchange: Exchange, status: number, code: FaultCode | undefined, endedAtMs: number) => void;
 
 /** Gates 2 to 4. @throws Fault as {@link admit} */
 export function admitted(
@@ -37,6 +47,19 @@ export function inScope(caller: Caller, environment: Environment): void {
   if (!reaches(caller.grant, environment)) {
     throw new Fault("environment_not_in_scope", `key ${caller.grant.keyId} does not reach ${environment}`);
   }
+}
+
+/** Gate 10, timed. @throws Fault as {@link release} */
+export async function released<T>(
+  keyhole: Keyhole,
+  exchange: Exchange,
+  entries: readonly AuditEntry[],
+  held: Held<T>,
+): Promise<T> {
+  passed(exchange.stages, "auditFromMs");
+  const value = await release(keyhole.journal, entries, held);
+  passed(exchange.stages, "auditToMs");
+  return value;
 }
 
 /** The entry of a read that is about to be answered. */

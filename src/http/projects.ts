@@ -10,7 +10,7 @@ const projects: Admission = { bucket: "metadata", surface: "rest_api", resource:
 export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
   const caller = await admitted(keyhole, exchange, token, projects); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
-  const found = await listProjects(keyhole.source, caller); // 422 503
+  const found = await listProjects(keyhole.source, caller, exchange.stages); // 422 503
   return json(
     exchange,
     JSON.stringify({
@@ -29,7 +29,7 @@ export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: s
 export async function getProject(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
   const caller = await admitted(keyhole, exchange, token, projects); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
-  const project = await readProject(keyhole.source, caller, slug); // 404 503
+  const project = await readProject(keyhole.source, caller, slug, exchange.stages); // 404 503
   const { id, name, variableCount, accountCount, environments, fileCount, createdAt, updatedAt } = project;
   return json(
     exchange,

@@ -1,9 +1,8 @@
-import { release } from "../audit/release.ts";
 import { readVariables } from "../read/variables.ts";
 import { renderDotenv } from "../render/dotenv.ts";
 import type { Admission } from "./admit.ts";
 import { type Exchange, envAnswer, json } from "./exchange.ts";
-import { admitted, auditEntry, inScope, type Keyhole } from "./keyhole.ts";
+import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { parseSecretsQuery, soughtBy } from "./query.ts";
 
 const secrets: Admission = { bucket: "value", surface: "ci_action", resource: null };
@@ -13,13 +12,14 @@ export async function getSecrets(keyhole: Keyhole, exchange: Exchange, token: st
   const caller = await admitted(keyhole, exchange, token, secrets, soughtBy(undefined, exchange.rawQuery)); // 401 429 403
   const { project: slug, environment, format } = parseSecretsQuery(exchange.rawQuery); // 400
   inScope(caller, environment); // 403
-  const read = await readVariables(keyhole.source, caller, slug, environment, { by: "all" }); // 404 422 503
+  const read = await readVariables(keyhole.source, caller, slug, environment, { by: "all" }, exchange.stages); // 404 422 503
   const entry = auditEntry(exchange, caller, read.project, environment, "secrets.read", read.names);
   if (format === "env") {
     return envAnswer(
       exchange,
-      await release(
-        keyhole.journal,
+      await released(
+        keyhole,
+        exchange,
         [entry],
         read.held.map((variables) => renderDotenv(variables.list())),
       ),
@@ -30,5 +30,5 @@ export async function getSecrets(keyhole: Keyhole, exchange: Exchange, token: st
     const members = variables.list().map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
     return `{"project":${JSON.stringify({ slug })},"environment":"${environment}","secrets":{${members.join(",")}}}`;
   });
-  return json(exchange, await release(keyhole.journal, [entry], body)); // 503, or on record
+  return json(exchange, await released(keyhole, exchange, [entry], body)); // 503, or on record
 }

@@ -1,9 +1,8 @@
-import { release } from "../audit/release.ts";
 import { listVariableNames, readVariables } from "../read/variables.ts";
 import { renderDotenv } from "../render/dotenv.ts";
 import type { Admission } from "./admit.ts";
 import { type Exchange, envAnswer, json } from "./exchange.ts";
-import { admitted, auditEntry, inScope, type Keyhole } from "./keyhole.ts";
+import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseVariablesQuery, soughtBy } from "./query.ts";
 
 const values: Admission = { bucket: "value", surface: "rest_api", resource: "variables" };
@@ -17,19 +16,19 @@ export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: 
   const { environment, selection, metadataOnly, format } = parseVariablesQuery(exchange.rawQuery); // 400
   if (environment) inScope(caller, environment); // 403
   if (metadataOnly || !environment) {
-    const listing = await listVariableNames(keyhole.source, caller, slug, environment, selection); // 404 422 503
+    const listing = await listVariableNames(keyhole.source, caller, slug, environment, selection, exchange.stages); // 404 422 503
     return json(exchange, `{"environment":${JSON.stringify(environment)},"variables":${listing}}`);
   }
-  const read = await readVariables(keyhole.source, caller, slug, environment, selection); // 404 422 503
+  const read = await readVariables(keyhole.source, caller, slug, environment, selection, exchange.stages); // 404 422 503
   const entry = auditEntry(exchange, caller, read.project, environment, "variables.read", read.names);
   if (format === "env") {
     const text = read.held.map((variables) => renderDotenv(variables.list()));
-    return envAnswer(exchange, await release(keyhole.journal, [entry], text)); // 422 503
+    return envAnswer(exchange, await released(keyhole, exchange, [entry], text)); // 422 503
   }
   const body = read.held.map((variables) =>
     joined(`{"environment":"${environment}","variables":`, variables.array(), "}"),
   );
-  return json(exchange, await release(keyhole.journal, [entry], body)); // 503, or on record
+  return json(exchange, await released(keyhole, exchange, [entry], body)); // 503, or on record
 }
 
 /** An opened set is bytes already: they are not made a string only to become the same bytes again. */

@@ -7,6 +7,7 @@ import { generationOf, open } from "../seal/envelope.ts";
 import { accountPlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
 import { DataKeys, type Source } from "./source.ts";
+import { opened as noteOpened, passed, type Stages } from "./stages.ts";
 import type { ReadProject } from "./standing.ts";
 import { byName, isDataKey, standing, wrappedKey } from "./variables.ts";
 
@@ -34,16 +35,20 @@ export async function readAccounts(
   caller: Caller,
   slug: string,
   environment: Environment | null,
+  stages?: Stages,
 ): Promise<ReadAccounts> {
   const { grant } = caller;
+  passed(stages, "readFromMs");
   const rows = await source.accounts.values(
     { keyId: grant.keyId, ...placeOf(grant, slug) },
     reachOf(caller, environment),
   );
+  passed(stages, "readToMs");
   const project = { id: standing(rows), organizationId: grant.organizationId, slug };
   const items = itemsOf(rows, project.id);
   const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
   const opened = items.map((row) => openAccount(caller, environment, dataKeys, project.id, row));
+  noteOpened(stages, "account", items.length);
   return { project, names: items.map((row) => row.name), held: new Held(opened) };
 }
 
@@ -53,12 +58,15 @@ export async function listAccountNames(
   caller: Caller,
   slug: string,
   environment: Environment | null,
+  stages?: Stages,
 ): Promise<AccountName[]> {
   const { grant } = caller;
+  passed(stages, "readFromMs");
   const rows = await source.accounts.names(
     { keyId: grant.keyId, ...placeOf(grant, slug) },
     reachOf(caller, environment),
   );
+  passed(stages, "readToMs");
   return itemsOf(rows, standing(rows)).map((row) => described(caller, row));
 }
 

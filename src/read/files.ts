@@ -9,6 +9,7 @@ import { filePlace } from "../seal/place.ts";
 import type { ContentRow, FileRow } from "../store/files.ts";
 import type { PlaceValues } from "../store/place.ts";
 import { DataKeys, type Source } from "./source.ts";
+import { opened, passed, type Stages } from "./stages.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
 
 /** A file as its metadata shows it. */
@@ -51,8 +52,10 @@ export const filesDeadlineMs = 15_000;
  * Gates 7 and 8 for metadata: the records of the environment's files, nothing decrypted.
  * @throws Fault `project_not_found`, `too_many_items`, `unavailable`; or what a key that lost its standing is owed
  */
-export async function listFiles(source: Source, caller: Caller, ask: FilesAsk): Promise<FileRecord[]> {
+export async function listFiles(source: Source, caller: Caller, ask: FilesAsk, stages?: Stages): Promise<FileRecord[]> {
+  passed(stages, "readFromMs");
   const { rows } = await findFiles(source, caller, ask);
+  passed(stages, "readToMs");
   return rows.map((row) => recordOf(caller, row));
 }
 
@@ -66,7 +69,9 @@ export async function readFiles(
   caller: Caller,
   ask: FilesAsk,
   signal: AbortSignal,
+  stages?: Stages,
 ): Promise<ReadFiles> {
+  passed(stages, "readFromMs");
   const giveUpAt = performance.now() + filesDeadlineMs;
   // A file that is written anew between its record and its content makes the two differ: then both are read again.
   while (performance.now() < giveUpAt) {
@@ -80,8 +85,10 @@ export async function readFiles(
         done();
         continue;
       }
+      passed(stages, "readToMs");
       const files: OpenedFile[] = [];
       for (const row of rows) files.push(await openFile(caller, sealed, project, ask.environment, row));
+      opened(stages, "file", files.length);
       return { project, paths: rows.map((row) => row.path), held: new Held(files), done };
     } catch (error) {
       done();
@@ -119,7 +126,8 @@ async function fetchSealed(
   giveUpAt: number,
 ): Promise<Sealed | "changed"> {
   const contents = new Map<string, Buffer>();
-  let dataKeys = new DataKeys(source.keyring, project, []);
+  // Of every statement: a rotation may delete the key of what the first one fetched before the last one is sent.
+  const wrapped = new Map<number, ContentRow>();
   for (const group of grouped(rows, source.files.pieceBytes)) {
     const length = Math.max(...group.map((row) => row.sealedSize));
     const pieces = new Map<string, Buffer[]>(group.map((row) => [row.id as string, []]));
@@ -128,11 +136,7 @@ async function fetchSealed(
       const found = await source.files.contents(place, [...pieces.keys()], from, source.files.pieceBytes);
       const standing = found.find((row) => row.kind === 0);
       judgeStanding(standing && { live: standing.number, plan: standing.plan, projectId: standing.id });
-      dataKeys = new DataKeys(
-        source.keyring,
-        project,
-        found.filter((row) => row.kind === 1),
-      );
+      for (const row of found) if (row.kind === 1) wrapped.set(row.number, row);
       const parts = new Map(found.filter((row) => row.kind === 2).map((row) => [row.id, row]));
       for (const row of group) {
         const part: ContentRow | undefined = parts.get(row.id);
@@ -142,7 +146,7 @@ async function fetchSealed(
     }
     for (const [id, list] of pieces) contents.set(id, list.length === 1 ? (list[0] as Buffer) : Buffer.concat(list));
   }
-  return { dataKeys, contents };
+  return { dataKeys: new DataKeys(source.keyring, project, [...wrapped.values()]), contents };
 }
 
 /** Files that one statement may fetch together: as many as fit into a piece, and at least one. */

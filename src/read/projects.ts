@@ -4,6 +4,7 @@ import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
 import type { ProjectRow } from "../store/projects.ts";
 import type { Source } from "./source.ts";
+import { passed, type Stages } from "./stages.ts";
 import { judgeStanding } from "./standing.ts";
 
 /** A project as the list shows it: counts are those of the environments the key reaches. */
@@ -25,11 +26,13 @@ export type ProjectDetail = ProjectSummary & {
  * The projects in the key's scope, in byte order of slug; those outside it are not there.
  * @throws Fault `too_many_items`, `unavailable`
  */
-export async function listProjects(source: Source, { grant }: Caller): Promise<ProjectSummary[]> {
+export async function listProjects(source: Source, { grant }: Caller, stages?: Stages): Promise<ProjectSummary[]> {
+  passed(stages, "readFromMs");
   const listed = projectsOf(grant);
   const rows = listed
     ? await source.projects.listed(grant.keyId, [...listed.values()])
     : await source.projects.every(grant.keyId);
+  passed(stages, "readToMs");
   judgeStanding(rows[0] && { ...rows[0], projectId: "any" });
   const found = rows.filter((row) => row.id !== null);
   if (found.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} projects`);
@@ -37,8 +40,15 @@ export async function listProjects(source: Source, { grant }: Caller): Promise<P
 }
 
 /** One project through the key's scope. @throws Fault `project_not_found`, `unavailable` */
-export async function readProject(source: Source, { grant }: Caller, slug: string): Promise<ProjectDetail> {
+export async function readProject(
+  source: Source,
+  { grant }: Caller,
+  slug: string,
+  stages?: Stages,
+): Promise<ProjectDetail> {
+  passed(stages, "readFromMs");
   const rows = await source.projects.one({ keyId: grant.keyId, ...placeOf(grant, slug) });
+  passed(stages, "readToMs");
   judgeStanding(rows[0] && { ...rows[0], projectId: rows[0].id });
   const project = rows[0] as ProjectRow;
   const reached = environmentsOf(grant.environments);

@@ -3,13 +3,14 @@ import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentsOf, itemsMax } from "../names.ts";
-import { setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
+import { noListing, setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
 import { generationOf, open } from "../seal/envelope.ts";
 import { variablePlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
 import type { Selection } from "../store/variables.ts";
 import { openSet } from "./sets.ts";
 import { DataKeys, type Source } from "./source.ts";
+import { opened as noteOpened, passed, type Stages } from "./stages.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
 
 export type Variable = { readonly name: string; readonly value: string; readonly updatedAt: number };
@@ -42,15 +43,20 @@ export async function readVariables(
   slug: string,
   environment: Environment,
   selection: Selection,
+  stages?: Stages,
 ): Promise<ReadVariables> {
   const { grant, target } = caller;
+  passed(stages, "readFromMs");
   const whole = selection.by === "all" && target !== null;
   const set = whole ? await source.sets.find(caller, target, slug, environment) : undefined;
   if (set) {
+    passed(stages, "readToMs");
     const array = openSet(source.keyring, set, environment);
+    noteOpened(stages, "set", 1);
     return { project: set.project, names: set.names, held: new Held(openedSet(array)) };
   }
   const rows = await source.variables.values({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment, selection);
+  passed(stages, "readToMs");
   const project = { id: standing(rows), organizationId: grant.organizationId, slug };
   const items = rows.filter((row) => row.part === 2);
   if (items.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} variables in ${project.id}`);
@@ -58,6 +64,7 @@ export async function readVariables(
   const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
   const opened = openedRows(items.map((row) => openVariable(dataKeys, project.id, environment, row)));
   if (selection.by === "all") holdAgainstSet(dataKeys, project, environment, rows, opened);
+  noteOpened(stages, "variable", items.length);
   return { project, names: items.map((row) => row.name), held: new Held(opened) };
 }
 
@@ -75,25 +82,12 @@ function holdAgainstSet(
 ): void {
   const row = rows.find(({ part }) => part === 3);
   const array = opened.array() as string;
-  if (!row) {
-    if (Buffer.byteLength(array) > setBytesMax) return; // no set is kept of so much
-    throw new Fault("decryption_failed", `the set of ${project.id} ${environment} is gone`);
-  }
+  if (!row) throw new Fault("decryption_failed", `the set of ${project.id} ${environment} is gone`);
   const { rootId, wrapped } = dataKeys.row(row.environments);
-  const set = openSet(
-    dataKeys.keyring,
-    {
-      project,
-      revision: row.number,
-      generation: row.environments,
-      rootId,
-      wrapped,
-      listing: row.id ?? "",
-      names: [],
-      sealed: row.sealed as Buffer,
-    },
-    environment,
-  );
+  const listing = row.id ?? noListing;
+  const stored = { revision: row.number, generation: row.environments, rootId, wrapped, listing, names: [] };
+  const set = openSet(dataKeys.keyring, { project, ...stored, sealed: row.sealed as Buffer }, environment);
+  if (listing === noListing && Buffer.byteLength(array) > setBytesMax) return; // no set is kept of so much
   if (set.toString("utf8") !== array) {
     throw new Fault("decryption_failed", `the rows of ${project.id} ${environment} are not those of its set`);
   }
@@ -125,14 +119,20 @@ export async function listVariableNames(
   slug: string,
   environment: Environment | null,
   selection: Selection,
+  stages?: Stages,
 ): Promise<string> {
   const { grant, target } = caller;
+  passed(stages, "readFromMs");
   if (environment !== null && selection.by === "all" && target !== null) {
     const set = await source.sets.find(caller, target, slug, environment);
-    if (set) return set.listing;
+    if (set) {
+      passed(stages, "readToMs");
+      return set.listing;
+    }
   }
   const reach = environment === null ? environmentsOf(grant.environments) : [environment];
   const rows = await source.variables.names({ keyId: grant.keyId, ...placeOf(grant, slug) }, reach, selection);
+  passed(stages, "readToMs");
   const projectId = standing(rows);
   const latest = new Map<string, number>();
   for (const row of rows) {

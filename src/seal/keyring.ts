@@ -79,27 +79,36 @@ type Root = { readonly id: string; readonly wrapKey: Uint8Array };
  */
 export class Keyring {
   readonly #wrapping: Root;
-  readonly #roots: ReadonlyMap<string, Root>;
+  readonly #roots: Map<string, Root>;
   readonly #remembered = new Map<string, DataKey>();
   readonly #rememberedMax: number;
+  readonly #more: () => readonly Uint8Array[];
 
   /**
    * @param rootKeys - at least one; the first wraps, all open
    * @param rememberedMax - how many opened data keys to remember, about 3 KiB each; the oldest goes first
+   * @param more - asked whenever something is wrapped by a root key that is not among these, as it is after a rotation
+   *   that this process did not see: root keys to open with beside them, or none where there is no news. Must be quick.
    * @throws Error when there is none, or one has not 32 bytes
    */
-  constructor(rootKeys: readonly Uint8Array[], rememberedMax = 4096) {
+  constructor(rootKeys: readonly Uint8Array[], rememberedMax = 4096, more: () => readonly Uint8Array[] = () => []) {
     const roots = rootKeys.map(rootOf);
     const [first] = roots;
     if (first === undefined) throw new Error("A keyring needs at least one root key.");
     this.#wrapping = first;
     this.#roots = new Map(roots.map((root) => [root.id, root]));
     this.#rememberedMax = rememberedMax;
+    this.#more = more;
   }
 
   /** The id of the root key that wraps: what every stored `rootId` is once a rotation is through. */
   get rootId(): string {
     return this.#wrapping.id;
+  }
+
+  /** The ids of all root keys, in the order in which they were given. */
+  get rootIds(): string[] {
+    return [...this.#roots.keys()];
   }
 
   /** Wraps a system key under the first root key. */
@@ -115,7 +124,7 @@ export class Keyring {
    * not open
    */
   unwrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
-    const root = this.#roots.get(rootId);
+    const root = this.#root(rootId);
     if (root === undefined) throw new Error("The root key does not match this database.");
     try {
       return open(root.wrapKey, systemKeyPlace({ purpose, rootId }), wrapped);
@@ -124,9 +133,28 @@ export class Keyring {
     }
   }
 
-  /** Wraps a data key under the first root key. */
-  wrapDataKey(projectId: string, generation: number, key: Uint8Array): Wrapped {
-    const { id: rootId, wrapKey } = this.#wrapping;
+  /**
+   * A system key's row under the first root key, for the rotation of roots.
+   *
+   * @throws Error as {@link unwrapSystemKey} does
+   */
+  rewrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Wrapped {
+    const key = this.unwrapSystemKey(purpose, rootId, wrapped);
+    try {
+      return this.wrapSystemKey(purpose, key);
+    } finally {
+      key.fill(0);
+    }
+  }
+
+  /**
+   * Wraps a data key.
+   *
+   * @param rootId - of the root key that is to wrap it; the first one where left out
+   * @throws Fault `decryption_failed` when that root key is not among these
+   */
+  wrapDataKey(projectId: string, generation: number, key: Uint8Array, rootId: string = this.rootId): Wrapped {
+    const { wrapKey } = this.#requireRoot(rootId);
     const place = dataKeyPlace({ projectId, generation, rootId });
     return { rootId, wrapped: seal(wrapKey, wrapGeneration, place, requireKey(key)) };
   }
@@ -189,9 +217,21 @@ export class Keyring {
   }
 
   #unwrapDataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): Buffer {
-    const root = this.#roots.get(rootId);
+    const { wrapKey } = this.#requireRoot(rootId);
+    return open(wrapKey, dataKeyPlace({ projectId, generation, rootId }), wrapped);
+  }
+
+  #requireRoot(rootId: string): Root {
+    const root = this.#root(rootId);
     if (root === undefined) throw new Fault("decryption_failed", "a data key is wrapped by an unknown root key");
-    return open(root.wrapKey, dataKeyPlace({ projectId, generation, rootId }), wrapped);
+    return root;
+  }
+
+  #root(rootId: string): Root | undefined {
+    if (!this.#roots.has(rootId)) {
+      for (const root of this.#more().map(rootOf)) this.#roots.set(root.id, root);
+    }
+    return this.#roots.get(rootId);
   }
 }
 

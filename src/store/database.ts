@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { fillPlaceholders, type SQL, sql } from "drizzle-orm";
+import { fillPlaceholders, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { drizzle as drizzleSqlite } from "drizzle-orm/bun-sqlite";
 import { drizzle as drizzlePostgres } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
@@ -24,8 +24,8 @@ export type Database = {
   readonly tables: Tables;
   /** The database's clock in epoch milliseconds, as an SQL expression. */
   readonly nowMs: SQL<number>;
-  /** The members of a JSON array that a parameter holds, as a subquery of one text column. */
-  readonly members: (json: SQL) => SQL;
+  /** Whether a text column is one of the JSON array that a parameter holds: as many look-ups in its index. */
+  readonly isMember: (column: SQLWrapper, json: SQLWrapper) => SQL;
   /**
    * Prepares a query that runs on every request.
    * @throws Fault `unavailable` from each run that the database does not answer within 2 s, or at all
@@ -35,6 +35,8 @@ export type Database = {
   readonly transaction: <T>(work: (db: Db) => Promise<T>) => Promise<T>;
   /** Inside a transaction: keeps other writers of this project out until it ends. */
   readonly lockProject: (db: Db, projectId: string) => Promise<void>;
+  /** How many statements are under way now, and how many connections carry them at most. */
+  readonly pool: { readonly underWay: number; readonly connectionsMax: number };
   readonly close: () => Promise<void>;
 };
 
@@ -59,6 +61,7 @@ export function openPostgres(url: string, use: Use): Database {
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     } as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
   );
+  const pool = { underWay: 0, connectionsMax: poolOf[use].max };
   const db = drizzlePostgres(clients.current() as unknown as postgres.Sql, { schema: postgresTables });
   const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   return {
@@ -68,7 +71,7 @@ export function openPostgres(url: string, use: Use): Database {
     // Without floor the cast rounds, and the last half millisecond of a key would be gone.
     nowMs: sql`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
-    members: (json) => sql`(select jsonb_array_elements_text(${json}::text::jsonb))`,
+    isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
       const compiled = dialect.sqlToQuery(text);
       return async (values) => {
@@ -83,7 +86,7 @@ export function openPostgres(url: string, use: Use): Database {
           client = clients.current();
           return run();
         });
-        return answered(rows, () => clients.distrust(client)) as never;
+        return answered(pool, rows, () => clients.distrust(client)) as never;
       };
     },
     transaction: (work) => db.transaction((inner) => work(inner as unknown as Db)),
@@ -91,6 +94,7 @@ export function openPostgres(url: string, use: Use): Database {
       const { projects } = postgresTables;
       await inner.select({ id: projects.id }).from(projects).where(sql`${projects.id} = ${projectId}`).for("update");
     },
+    pool,
     close: () => clients.close(),
   };
 }
@@ -147,6 +151,7 @@ export function openSqlite(path: string, use: Use): Database {
   if (use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
   const db = drizzleSqlite(file, { schema: sqliteTables }) as unknown as Db;
   const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
+  const pool = { underWay: 0, connectionsMax: 1 };
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const result = last.then(work);
@@ -158,12 +163,13 @@ export function openSqlite(path: string, use: Use): Database {
     db,
     tables: sqliteTables as unknown as Tables,
     nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
-    members: (json) => sql`(select value from json_each(${json}))`,
+    isMember: (column, json) => sql`${column} in (select value from json_each(${json}))`,
     query: (text) => {
       const compiled = dialect.sqlToQuery(text);
       const statement = file.query(compiled.sql);
       return async (values) =>
         answered(
+          pool,
           (async () => {
             const rows = statement.all(...(fillPlaceholders(compiled.params, values) as never[]));
             return rows.map((row) => withBuffers(row as Record<string, unknown>));
@@ -183,6 +189,7 @@ export function openSqlite(path: string, use: Use): Database {
         }
       }),
     lockProject: async () => {}, // BEGIN IMMEDIATE keeps every other writer out already
+    pool,
     close: async () => {
       // Without the prepared statements gone the file stays open, and its -wal and -shm beside it.
       file.close(false);
@@ -227,7 +234,8 @@ const sessionOf = {
  * The rows, or `unavailable` where the database failed or the deadline passed; its own words never travel on.
  * @param late - called where the deadline passed
  */
-async function answered<T>(rows: Promise<T>, late: () => void = () => {}): Promise<T> {
+async function answered<T>(pool: { underWay: number }, rows: Promise<T>, late: () => void = () => {}): Promise<T> {
+  pool.underWay += 1;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
@@ -242,6 +250,7 @@ async function answered<T>(rows: Promise<T>, late: () => void = () => {}): Promi
     throw new Fault("unavailable", `the database refused: ${databaseErrorCode(error)}`);
   } finally {
     clearTimeout(timer);
+    pool.underWay -= 1;
   }
 }
 

@@ -69,7 +69,7 @@ export function fileQueries(database: Database, bulk: Database): FileQueries {
         ${f.size}, ${f.sha256}, ${f.contentType}, ${f.environments}, ${f.version}, length(${f.sealed}), ${f.updatedAt}
       from place_open join ${f} on ${f.projectId} = place_open.project_id
       where (${f.environments} & ${sql.raw(String(bit))}) <> 0
-        ${filtered ? sql`and ${f.path} in ${database.members(sql`${sql.placeholder("paths")}`)}` : sql``}
+        ${filtered ? sql`and ${database.isMember(f.path, sql.placeholder("paths"))}` : sql``}
       order by ${f.path} limit ${sql.raw(String(itemsMax + 1))}
     ) as items`);
   const perEnvironment = new Map(
@@ -88,7 +88,7 @@ export function fileQueries(database: Database, bulk: Database): FileQueries {
     select 2, ${f.id}, '', ${f.version},
       substr(${f.sealed}, cast(${sql.placeholder("from")} as integer), cast(${sql.placeholder("length")} as integer))
     from place_open join ${f} on ${f.projectId} = place_open.project_id
-    where ${f.id} in ${bulk.members(sql`${sql.placeholder("ids")}`)}`);
+    where ${bulk.isMember(f.id, sql.placeholder("ids"))}`);
   return {
     // PostgreSQL spells bytes as hex text, which is decoded on the event loop: in pieces. SQLite hands them over.
     pieceBytes: bulk.dialect === "postgres" ? 512 * 1024 : 16 * 1024 * 1024,

@@ -87,7 +87,6 @@ const uniqueViolation = "23505";
 const built = import.meta.url.startsWith("file:///$bunfs/");
 const threadUrl = new URL(built ? "./store/journal-worker.ts" : "./journal-worker.ts", import.meta.url).href;
 
-
 // One parameter whatever the batch's size, so that one prepared statement serves all.
 const appendText = `insert into audit_entries (${journalColumns.map(([name]) => name).join(", ")})
   select ${journalColumns.map(([, field, type]) => (type === "bytea" ? `decode("${field}", 'hex')` : `"${field}"`)).join(", ")}

@@ -32,7 +32,12 @@ export async function migratePostgres(url: string, database: Database): Promise<
   }
 }
 
-/** The same for the embedded database at `path`; the file is made with mode 0600 where absent. */
+/** Whether the tables are as this program has them. @throws ConfigProblem where a newer program's migrations are there */
+export function isMigrated(database: Database): Promise<boolean> {
+  return isCurrent(database, migrations[database.dialect]);
+}
+
+/** The same as {@link migratePostgres} for the embedded database at `path`; the file is made with mode 0600 where absent. */
 export async function migrateSqlite(path: string): Promise<void> {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);

@@ -79,7 +79,7 @@ export const projectEnvironments = pgTable(
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
     environment: text("environment").notNull(),
-    /** Grows with every write that touches the environment; for variables triggers see to it, whoever writes. */
+    /** Grows with every write to the environment's variables or their set: triggers see to it, whoever writes. */
     revision: bigint("revision", { mode: "number" }).notNull(),
     updatedAt: moment("updated_at").notNull(),
   },
@@ -327,3 +327,15 @@ export const auditEntries = pgTable(
     ),
   ],
 );
+
+/**
+ * The last entry of each lane whose beginning retention has dropped: where the chain of what is left goes on. Sealed
+ * under the audit key, or whoever may write here could pass off a removal as retention.
+ */
+export const auditCheckpoints = pgTable("audit_checkpoints", {
+  lane: text("lane").primaryKey(),
+  seq: bigint("seq", { mode: "number" }).notNull(),
+  mac: bytea("mac").notNull(),
+  /** HMAC over all of the above. */
+  seal: bytea("seal").notNull(),
+});

@@ -49,10 +49,11 @@ export function projectQueries(database: Database): ProjectQueries {
     select ${columns} from ${key} left join ${p} on ${p.organizationId} = ${k.organizationId}
     where ${k.id} = ${sql.placeholder("keyId")}
     order by ${p.slug} limit ${sql.raw(String(itemsMax + 1))}`);
+  // Spelled so that no index of organizations can be taken for it: the ids lead to fewer rows.
   const listed = database.query<ProjectRow>(sql`
     select ${columns} from ${key} left join ${p}
-      on ${p.id} in ${database.members(sql`${sql.placeholder("projectIds")}`)}
-      and ${p.organizationId} = ${k.organizationId}
+      on ${database.isMember(p.id, sql.placeholder("projectIds"))}
+      and ${p.organizationId} || '' = ${k.organizationId}
     where ${k.id} = ${sql.placeholder("keyId")} limit ${sql.raw(String(itemsMax + 1))}`);
   return {
     one: (place) => one(place),

@@ -289,3 +289,10 @@ export const auditEntries = sqliteTable(
     ),
   ],
 );
+
+export const auditCheckpoints = sqliteTable("audit_checkpoints", {
+  lane: text("lane").primaryKey(),
+  seq: integer("seq").notNull(),
+  mac: bytea("mac").notNull(),
+  seal: bytea("seal").notNull(),
+});

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { itemsMax } from "../names.ts";
+import { type Environment, environments, itemsMax } from "../names.ts";
 import type { Database, Query } from "./database.ts";
 import { authorizedPlace, dataKeyPart, type PartRow, type PlaceValues, standingPart } from "./place.ts";
 
@@ -19,10 +19,10 @@ export type VariableQueries = {
    */
   readonly values: (place: PlaceValues, environment: string, selection: Selection) => Promise<PartRow[]>;
   /**
-   * Standing, and the names in these environments with nothing sealed. Where the answer holds more than three
-   * environments' worth of a full response, it is cut: there are too many names either way.
+   * Standing, and the names in each of these environments with nothing sealed; of each at most one more than a response
+   * may hold.
    */
-  readonly names: (place: PlaceValues, environments: readonly string[], selection: Selection) => Promise<PartRow[]>;
+  readonly names: (place: PlaceValues, reach: readonly Environment[], selection: Selection) => Promise<PartRow[]>;
 };
 
 /** Prepares the reads of variables: each is a range of, or look-ups in, the primary key. */
@@ -31,7 +31,7 @@ export function variableQueries(database: Database): VariableQueries {
   const place = authorizedPlace(database);
   const filters: Record<Selection["by"], SQL> = {
     all: sql`true`,
-    names: sql`${v.name} in ${database.members(sql`${sql.placeholder("names")}`)}`,
+    names: database.isMember(v.name, sql.placeholder("names")),
     prefix: sql`${v.name} >= ${sql.placeholder("prefix")} and ${v.name} < ${sql.placeholder("prefixEnd")}`,
   };
   // Whoever reads all rows holds them against the set, which must then be of the same snapshot.
@@ -49,25 +49,34 @@ export function variableQueries(database: Database): VariableQueries {
       where ${filters[by]} order by ${v.name} limit ${sql.raw(String(itemsMax + 1))}
     ) as items`),
   );
+  // An arm for each environment: given a set of them, the planner may take all three and throw away what is too much.
+  const arm = (environment: Environment, by: Selection["by"]) => sql`union all select * from (
+      select 2, ${v.environment}, ${v.name}, 0, 0, cast(null as bytea), ${v.updatedAt}
+      from place_open join ${v} on ${v.projectId} = place_open.project_id and ${v.environment} = ${sql.raw(`'${environment}'`)}
+      where cast(${sql.placeholder(environment)} as integer) = 1 and ${filters[by]}
+      order by ${v.name} limit ${sql.raw(String(itemsMax + 1))}
+    ) as ${sql.raw(environment)}`;
   const names = perSelection((by) =>
     database.query<PartRow>(sql`
-    with ${place} ${standingPart} union all
-    select * from (
-      select 2, ${v.environment}, ${v.name}, 0, 0, cast(null as bytea), ${v.updatedAt}
-      from place_open join ${v} on ${v.projectId} = place_open.project_id
-        and ${v.environment} in ${database.members(sql`${sql.placeholder("environments")}`)}
-      where ${filters[by]} limit ${sql.raw(String(3 * itemsMax + 1))}
-    ) as items`),
+    with ${place} ${standingPart} ${sql.join(
+      environments.map((environment) => arm(environment, by)),
+      sql` `,
+    )}`),
   );
   return {
     values: (at, environment, selection) => values[selection.by]({ ...at, environment, ...boundsOf(selection) }),
-    names: (at, environments, selection) =>
-      names[selection.by]({ ...at, environments: JSON.stringify(environments), ...boundsOf(selection) }),
+    names: (at, reach, selection) => names[selection.by]({ ...at, ...wantedOf(reach), ...boundsOf(selection) }),
   };
 }
 
 function perSelection(make: (by: Selection["by"]) => Query<PartRow>): Record<Selection["by"], Query<PartRow>> {
   return { all: make("all"), names: make("names"), prefix: make("prefix") };
+}
+
+/** 1 for each environment that is wanted, and 0 for the others. */
+function wantedOf(reach: readonly Environment[]): Record<Environment, 0 | 1> {
+  const wanted = (environment: Environment) => (reach.includes(environment) ? 1 : 0);
+  return { development: wanted("development"), staging: wanted("staging"), production: wanted("production") };
 }
 
 function boundsOf(selection: Selection): Record<string, string> {

@@ -12,6 +12,10 @@ function gated(begun: number[], id: number) {
   return { work, finish: () => resolve(id), fail: (error: Error) => reject(error) };
 }
 
+let keys = 0;
+/** A key that no other work has. */
+const another = () => `key ${keys++}`;
+
 /** Lets everything that is ready run. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -20,7 +24,7 @@ describe("a lane", () => {
     const lane = new Lane();
     const begun: number[] = [];
     const works = Array.from({ length: 8 }, (_, id) => gated(begun, id));
-    const runs = works.map(({ work }) => lane.run(work));
+    const runs = works.map(({ work }) => lane.run(another(), work));
     await settled();
     expect(begun).toEqual([0, 1, 2, 3]);
     works[2]?.finish();
@@ -39,14 +43,16 @@ describe("a lane", () => {
     const lane = new Lane();
     const begun: number[] = [];
     const works = Array.from({ length: 70 }, (_, id) => gated(begun, id));
-    const runs = works.slice(0, 68).map(({ work }) => lane.run(work));
-    const refusal = await lane.run(works[68]?.work as () => Promise<number>).catch((error: unknown) => error);
+    const runs = works.slice(0, 68).map(({ work }) => lane.run(another(), work));
+    const refusal = await lane
+      .run(another(), works[68]?.work as () => Promise<number>)
+      .catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(Fault);
     expect(refusal).toMatchObject({ code: "rate_limited", detail: { retryAfterS: 1 } });
     expect(begun).not.toContain(68);
     works[0]?.finish();
     await runs[0];
-    const late = lane.run(works[69]?.work as () => Promise<number>);
+    const late = lane.run(another(), works[69]?.work as () => Promise<number>);
     for (const { finish } of works) finish();
     expect(await late).toBe(69);
     await Promise.all(runs);
@@ -55,20 +61,20 @@ describe("a lane", () => {
   test("hands on a failure and frees its place, whether the work rejects or throws", async () => {
     const lane = new Lane(1, 0);
     for (let i = 0; i < 10; i++) {
-      await expect(lane.run(() => Promise.reject(new Error("rejected")))).rejects.toThrow("rejected");
+      await expect(lane.run(another(), () => Promise.reject(new Error("rejected")))).rejects.toThrow("rejected");
       const throws = () => {
         throw new Error("thrown");
       };
-      await expect(lane.run(throws)).rejects.toThrow("thrown");
+      await expect(lane.run(another(), throws)).rejects.toThrow("thrown");
     }
-    expect(await lane.run(async () => "free")).toBe("free");
+    expect(await lane.run(another(), async () => "free")).toBe("free");
   });
 
   test("runs the next in line when one fails", async () => {
     const lane = new Lane(1, 2);
     const begun: number[] = [];
     const works = [gated(begun, 0), gated(begun, 1)];
-    const runs = works.map(({ work }) => lane.run(work));
+    const runs = works.map(({ work }) => lane.run(another(), work));
     works[0]?.fail(new Error("failed"));
     await expect(runs[0]).rejects.toThrow("failed");
     expect(begun).toEqual([0, 1]);
@@ -77,13 +83,13 @@ describe("a lane", () => {
   });
 
   test("lets no newcomer in between one that ends and one that waits", async () => {
-    const lane = new Lane(1, 1);
+    const lane = new Lane(1, 2);
     const order: string[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
-    const first = lane.run(() => promise);
-    const waiting = lane.run(async () => void order.push("waiting"));
+    const first = lane.run(another(), () => promise);
+    const waiting = lane.run(another(), async () => void order.push("waiting"));
     // Comes in the very moment after the place is given up, before the one that waits has woken.
-    const newcomer = promise.then(() => lane.run(async () => void order.push("newcomer")));
+    const newcomer = promise.then(() => lane.run(another(), async () => void order.push("newcomer")));
     resolve();
     await Promise.all([first, waiting, newcomer]);
     expect(order).toEqual(["waiting", "newcomer"]);
@@ -99,9 +105,26 @@ describe("a lane", () => {
       running--;
       if (turns % 5 === 0) throw new Error("some fail");
     };
-    const runs = Array.from({ length: 100 }, (_, i) => lane.run(() => work((i * 7) % 11)));
+    const runs = Array.from({ length: 100 }, (_, i) => lane.run(another(), () => work((i * 7) % 11)));
     await Promise.allSettled(runs);
     expect(most).toBe(3);
     expect(running).toBe(0);
+  });
+
+  test("gives all work for one key one place, which is free again when the last of it is done", async () => {
+    const lane = new Lane(1, 1);
+    const begun: number[] = [];
+    const works = Array.from({ length: 300 }, (_, id) => gated(begun, id));
+    const runs = works.map(({ work }) => lane.run("one", work));
+    const waiting = lane.run("two", async () => "two");
+    await expect(lane.run("three", async () => "three")).rejects.toMatchObject({ code: "rate_limited" });
+    await settled();
+    expect(begun.length).toBe(300);
+    for (const { finish } of works.slice(1)) finish();
+    await Promise.all(runs.slice(1));
+    await expect(lane.run("three", async () => "three")).rejects.toMatchObject({ code: "rate_limited" });
+    works[0]?.finish();
+    expect(await waiting).toBe("two");
+    expect(await lane.run("three", async () => "three")).toBe("three");
   });
 });

@@ -1,0 +1,86 @@
+import { Database as SqliteFile } from "bun:sqlite";
+import { rmSync } from "node:fs";
+import { databaseErrorCode } from "./database.ts";
+import { migrations } from "./migrate.ts";
+
+/*
+ * The embedded database as a file: copied while others write to it, looked into before it is trusted, and taken out of
+ * use before another takes its place.
+ */
+
+/** What a file was found to be; the number of rows tells whether anything would be lost with it. */
+export type Found = { readonly is: "database"; readonly rows: number } | { readonly is: "damaged" | "other" | "newer" };
+
+/** A wrapped system key as it is stored. */
+export type StoredSystemKey = { readonly purpose: string; readonly rootId: string; readonly wrapped: Uint8Array };
+
+/** Writes one consistent moment of the database to an empty file, beside whoever reads and writes. */
+export function copyOnline(path: string, draft: string): void {
+  opened(path, (file) => ask(file, "VACUUM INTO ?", draft));
+}
+
+/** Looks into a file that claims to be Keyhole's database: every page of it, every rule and every reference. */
+export function inspect(path: string): Found {
+  try {
+    return opened(path, (file): Found => {
+      const tables = new Set(ask<{ name: string }>(file, "select name from sqlite_schema").map(({ name }) => name));
+      if (!tables.has("__drizzle_migrations") || !tables.has("system_keys")) return { is: "other" };
+      const [{ at = 0 } = {}] = ask<{ at: number }>(file, "select max(created_at) as at from __drizzle_migrations");
+      if (at > (migrations.sqlite.at(-1)?.folderMillis ?? 0)) return { is: "newer" };
+      const [check] = ask<{ integrity_check: string }>(file, "PRAGMA integrity_check(1)");
+      if (check?.integrity_check !== "ok" || ask(file, "PRAGMA foreign_key_check").length > 0) return { is: "damaged" };
+      const [{ rows = 0 } = {}] = ask<{ rows: number }>(
+        file,
+        "select (select count(*) from organizations) + (select count(*) from audit_entries) as rows",
+      );
+      return { is: "database", rows };
+    });
+  } catch (error) {
+    const code = databaseErrorCode(error);
+    if (code.startsWith("SQLITE_NOTADB")) return { is: "other" };
+    if (code.startsWith("SQLITE_CORRUPT")) return { is: "damaged" };
+    throw error;
+  }
+}
+
+export function systemKeysIn(path: string): StoredSystemKey[] {
+  return opened(path, (file) => ask(file, "select purpose, root_id as rootId, wrapped from system_keys"));
+}
+
+/**
+ * Takes a database out of use, so that another file may take its place: what lies in its `-wal` goes into it, and that
+ * and `-shm` are gone. They would else be taken for the new file's.
+ * @returns whether nobody else has it open
+ */
+export function takeOutOfUse(path: string): boolean {
+  try {
+    opened(path, (file) => ask(file, "PRAGMA journal_mode = DELETE"));
+  } catch (error) {
+    const code = databaseErrorCode(error);
+    if (code.startsWith("SQLITE_BUSY")) return false;
+    if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(code)) throw error;
+    for (const side of ["-wal", "-shm", "-journal"]) rmSync(`${path}${side}`, { force: true });
+  }
+  return true;
+}
+
+function opened<T>(path: string, work: (file: SqliteFile) => T): T {
+  const file = new SqliteFile(path, { create: false, readwrite: true });
+  try {
+    file.run("PRAGMA busy_timeout = 2000");
+    file.run("PRAGMA trusted_schema = OFF");
+    return work(file);
+  } finally {
+    file.close(false);
+  }
+}
+
+/** Without statements left behind the file is closed when it is closed. */
+function ask<Row = unknown>(file: SqliteFile, text: string, ...values: readonly string[]): Row[] {
+  const statement = file.prepare(text);
+  try {
+    return statement.all(...(values as string[])) as Row[];
+  } finally {
+    statement.finalize();
+  }
+}

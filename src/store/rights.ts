@@ -1,0 +1,65 @@
+import { getTableName, sql } from "drizzle-orm";
+import type { Database } from "./database.ts";
+import * as tables from "./postgres.ts";
+
+/** What the server's role may do in PostgreSQL, and nothing else: `keyhole db grants` grants it, `serve` looks for more. */
+export const servingRights = {
+  read: [
+    tables.organizations,
+    tables.projects,
+    tables.projectEnvironments,
+    tables.systemKeys,
+    tables.dataKeys,
+    tables.variables,
+    tables.variableSets,
+    tables.accounts,
+    tables.files,
+    tables.apiKeys,
+    tables.keyUses,
+  ].map(getTableName),
+  append: getTableName(tables.auditEntries),
+  /** Rows are made, and this column of theirs is changed. */
+  note: { table: getTableName(tables.keyUses), column: "last_used_at" },
+  /** What only commands touch. */
+  none: [getTableName(tables.auditCheckpoints)],
+} as const;
+
+/**
+ * What this connection's role may do beyond {@link servingRights} that could change a secret, a key or the audit.
+ * @returns its name and what it may, such as `may change api_keys`; nothing where the role is as it should be
+ * @throws Fault `unavailable`
+ */
+export async function rightsBeyondServing(database: Database): Promise<{ role: string; beyond: string[] }> {
+  const { read, append, note, none } = servingRights;
+  const guarded = [...read.filter((name) => name !== note.table), append, ...none];
+  type Row = { role: string; superuser: boolean; makesRoles: boolean; owner: boolean; changes: string };
+  const [row] = await database.query<Row>(sql`
+    with ours as (
+      select table_.oid, table_.relowner, coalesce(parent.relname, table_.relname) as name
+      from pg_class as table_
+      left join pg_inherits on inhrelid = table_.oid
+      left join pg_class as parent on parent.oid = inhparent
+      where table_.relkind in ('r', 'p')
+        and table_.relnamespace = (select relnamespace from pg_class where oid = 'audit_entries'::regclass)
+        and ${database.isMember(sql`coalesce(parent.relname, table_.relname)::text`, sql`${JSON.stringify(guarded)}`)}
+    )
+    select current_user::text as role,
+      (select rolsuper from pg_roles where rolname = current_user) as superuser,
+      (select rolcreaterole from pg_roles where rolname = current_user) as "makesRoles",
+      exists (select 1 from ours where pg_has_role(relowner, 'MEMBER')) as owner,
+      coalesce((select json_agg(distinct name) from ours where case
+        when name = ${append} then has_table_privilege(oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+          or has_any_column_privilege(oid, 'UPDATE')
+        else has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
+          or has_any_column_privilege(oid, 'INSERT, UPDATE') end), '[]')::text as changes`)({});
+  if (!row) return { role: "", beyond: [] };
+  const changes = JSON.parse(row.changes) as string[];
+  const beyond = [
+    ...(row.superuser ? ["is a superuser"] : []),
+    ...(row.makesRoles && !row.superuser ? ["may make roles"] : []),
+    ...(row.owner && !row.superuser ? ["owns the tables"] : []),
+    // Whoever may do all of it need not be told the list.
+    ...(changes.length > 0 && !row.superuser && !row.owner ? [`may change ${changes.join(", ")}`] : []),
+  ];
+  return { role: row.role, beyond };
+}
