@@ -1,0 +1,157 @@
+import {
+  contentBytesMax,
+  type Environment,
+  isEnvironment,
+  isVariableName,
+  itemsMax,
+  variableValueBytesMax,
+} from "../names.ts";
+import { pathProblem, pathSetProblem } from "../path.ts";
+import type { NamedValue } from "../render/dotenv.ts";
+
+/*
+ * What the API's answers must look like before anything is made of them. Members that are not known here are passed
+ * over, so that a later version of the API may say more; nothing that is known may be other than it should.
+ */
+
+/** A project and one of its environments. */
+export type Asked = { readonly project: string; readonly environment: Environment };
+
+/** Which variables: all where neither is given, and those that satisfy both where both are. */
+export type Selection = { readonly keys?: readonly string[] | undefined; readonly prefix?: string | undefined };
+
+/** An answer that is not what an honest server sends; the message is a clause that says how. */
+export class Untrustworthy extends Error {
+  override readonly name = "Untrustworthy";
+}
+
+/** What is known of a secret file. */
+export type FileRecord = {
+  /** Without a `pathProblem`. */
+  readonly path: string;
+  readonly mode: "0600" | "0400";
+  readonly size: number;
+  /** Lower-case hex. */
+  readonly sha256: string;
+};
+
+/** A file whose content has the size and the checksum of its record. */
+export type FetchedFile = FileRecord & { readonly content: Uint8Array };
+
+/** @throws Untrustworthy */
+export function judgeVariables(answer: unknown, asked: Asked, selection: Selection): NamedValue[] {
+  const { environment, variables } = membersOf(answer, "it");
+  if (environment !== asked.environment) throw new Untrustworthy("it is about another environment than was asked for");
+  const names = new Set<string>();
+  return listOf(variables, "variables").map((one) => {
+    const { key: name, value } = membersOf(one, "a variable");
+    if (typeof name !== "string" || !isVariableName(name)) throw new Untrustworthy("a variable has no valid name");
+    if (names.has(name)) throw new Untrustworthy(`${name} is there twice`);
+    names.add(name);
+    const wanted = (selection.keys?.includes(name) ?? true) && name.startsWith(selection.prefix ?? "");
+    if (!wanted) throw new Untrustworthy(`${name} was not asked for`);
+    if (typeof value !== "string") throw new Untrustworthy(`${name} has no value`);
+    if (value.includes("\0") || !value.isWellFormed()) throw new Untrustworthy(`the value of ${name} is not text`);
+    if (Buffer.byteLength(value) > variableValueBytesMax) throw new Untrustworthy(`the value of ${name} is too long`);
+    return { name, value };
+  });
+}
+
+/** The files of a metadata answer. @throws Untrustworthy */
+export function judgeFiles(answer: unknown, asked: Asked): FileRecord[] {
+  const files = filesOf(answer, asked);
+  if (files.some((file) => "content" in file)) throw new Untrustworthy("it holds content that was not asked for");
+  const records = files.map((file) => recordOf(file, asked));
+  const together = pathSetProblem(records.map(({ path }) => path));
+  if (together !== undefined) throw new Untrustworthy(`of its paths ${together}`);
+  return records;
+}
+
+/**
+ * The files of an answer with content: exactly those asked for, in that order.
+ * @throws Untrustworthy
+ */
+export function judgeContents(answer: unknown, asked: Asked, wanted: readonly FileRecord[]): FetchedFile[] {
+  const found = new Map<string, FetchedFile>();
+  for (const file of filesOf(answer, asked)) {
+    const record = recordOf(file, asked);
+    if (found.has(record.path)) throw new Untrustworthy(`'${record.path}' is there twice`);
+    found.set(record.path, { ...record, content: contentOf(file["content"], record) });
+  }
+  const files = wanted.map((record) => {
+    const file = found.get(record.path);
+    if (file === undefined) throw new Untrustworthy(`'${record.path}' was listed and is missing`);
+    const { mode, size, sha256 } = record;
+    if (file.mode !== mode || file.size !== size || file.sha256 !== sha256) {
+      throw new Untrustworthy(`'${record.path}' is not the file that was listed; if it was just changed, try again`);
+    }
+    return file;
+  });
+  if (found.size > wanted.length) throw new Untrustworthy("it holds files that were not asked for");
+  return files;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function filesOf(answer: unknown, asked: Asked): Members[] {
+  const { project, environment, files } = membersOf(answer, "it");
+  if (membersOf(project, "its project")["slug"] !== asked.project) {
+    throw new Untrustworthy("it is about another project than was asked for");
+  }
+  if (environment !== asked.environment) throw new Untrustworthy("it is about another environment than was asked for");
+  return listOf(files, "files").map((file) => membersOf(file, "a file"));
+}
+
+function recordOf(file: Members, asked: Asked): FileRecord {
+  const { path, mode, size, sha256, environments } = file;
+  if (typeof path !== "string") throw new Untrustworthy("a file has no path");
+  const problem = pathProblem(path);
+  if (problem !== undefined) throw new Untrustworthy(`the path ${JSON.stringify(path.slice(0, 100))} ${problem}`);
+  const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
+  if (mode !== "0600" && mode !== "0400") throw wrong("a mode other than 0600 and 0400");
+  if (!isCount(size) || size > contentBytesMax) throw wrong("no size, or one over 8 MiB");
+  if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) throw wrong("no checksum");
+  if (!Array.isArray(environments) || !environments.every((one) => typeof one === "string" && isEnvironment(one))) {
+    throw wrong("no list of environments");
+  }
+  if (!environments.includes(asked.environment)) throw wrong("nothing to do with this environment");
+  return { path, mode, size, sha256 };
+}
+
+function contentOf(content: unknown, { path, size, sha256 }: FileRecord): Uint8Array {
+  const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
+  if (typeof content !== "string") throw wrong("no content");
+  if (content.length !== Math.ceil(size / 3) * 4) throw wrong("content of another size than its record says");
+  const bytes = decodeBase64(content);
+  if (bytes?.length !== size) throw wrong("content that is not the base64 of its size");
+  if (sha256Of(bytes) !== sha256) throw wrong("content with another checksum than its record says");
+  return bytes;
+}
+
+function decodeBase64(text: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Lower-case hex. */
+export function sha256Of(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+}
+
+function membersOf(value: unknown, what: string): Members {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+  throw new Untrustworthy(`${what} is no object`);
+}
+
+function listOf(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value)) throw new Untrustworthy(`it has no list of ${what}`);
+  if (value.length > itemsMax) throw new Untrustworthy(`it has more than ${itemsMax} ${what}`);
+  return value;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,84 @@
+import type { NamedValue } from "./dotenv.ts";
+import { renderEach, unrepresentable } from "./read-back.ts";
+
+/**
+ * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`: `NAME<<DELIMITER`, the value, the delimiter, each on lines of its
+ * own. The delimiter is random, another one for each value, and in none of them.
+ *
+ * @param variables - each name once
+ * @param random - 32 hexadecimal digits, other ones at each call
+ * @param windows - the runner is one on Windows, which takes a carriage return at a value's end for half a line end
+ * @throws Fault `env_unrepresentable` with the names that the runner does not let anybody set
+ * @see https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+ */
+export function renderGithub(variables: readonly NamedValue[], random: () => string, windows = false): string {
+  const lost = variables.filter(({ name }) => reserved.test(name));
+  if (lost.length > 0) throw unrepresentable(lost);
+  const write = ({ name, value }: NamedValue) => {
+    let delimiter: string;
+    do delimiter = `KEYHOLE_${random()}`;
+    while (value.includes(delimiter));
+    return `${name}<<${delimiter}\n${value}\n${delimiter}\n`;
+  };
+  return renderEach(variables, write, (text) => readGithub(text, windows));
+}
+
+/** The runner refuses the first with an error, in any case of letters, and sets the others again itself. */
+const reserved = /^(?:NODE_OPTIONS$|GITHUB_|RUNNER_)/i;
+
+/**
+ * Lines that make the runner hide values in its log, to be printed before anything else: each value, each of its lines,
+ * and its base64, URL and JSON forms. Fewer than four characters are not hidden, or the log would be full of holes.
+ *
+ * @returns the lines, and the names of values that are not hidden at all
+ */
+export function renderMasks(variables: readonly NamedValue[]): { text: string; unmasked: string[] } {
+  const masks = new Set<string>();
+  const unmasked: string[] = [];
+  for (const { name, value } of variables) {
+    const forms = formsOf(value).filter((form) => form.length >= maskLengthMin && form.trim() !== "");
+    for (const form of forms) masks.add(form);
+    if (forms.length === 0 && value !== "") unmasked.push(name);
+  }
+  return { text: [...masks].map((mask) => `::add-mask::${escapeData(mask)}\n`).join(""), unmasked };
+}
+
+const maskLengthMin = 4;
+
+/** Older runners and others than GitHub's hide neither single lines nor encoded forms by themselves. */
+function formsOf(value: string): string[] {
+  if (value.length < maskLengthMin) return [];
+  const lines = value.split(/[\r\n]+/);
+  return [
+    value,
+    ...lines,
+    ...lines.map((line) => line.trim()),
+    Buffer.from(value).toString("base64"),
+    encodeURIComponent(value),
+    JSON.stringify(value).slice(1, -1),
+  ];
+}
+
+function escapeData(data: string): string {
+  return data.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+/**
+ * Reads such text as the runner does.
+ * @throws Error where the runner would
+ * @see https://github.com/actions/runner/blob/258d6c857db3519913f7deb6004b60172f8043ae/src/Runner.Worker/FileCommandManager.cs
+ */
+function readGithub(text: string, windows: boolean): Map<string, string> {
+  const found = new Map<string, string>();
+  const lines = text.split("\n").slice(0, -1);
+  for (let at = 0; at < lines.length; at++) {
+    const [, name, delimiter] = /^([^=<]+)<<(.+)$/.exec(lines[at] ?? "") ?? [];
+    if (name === undefined || delimiter === undefined) throw new Error("no name with its delimiter");
+    const end = lines.indexOf(delimiter, at + 1);
+    if (end === -1) throw new Error("a delimiter is missing");
+    const value = lines.slice(at + 1, end).join("\n");
+    found.set(name, windows ? value.replace(/\r$/, "") : value);
+    at = end;
+  }
+  return found;
+}
