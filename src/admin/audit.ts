@@ -1,4 +1,4 @@
-import { and, desc, eq, gte } from "drizzle-orm";
+import { and, asc, count, desc, eq, gte, type SQL, sql } from "drizzle-orm";
 import type { Desk } from "./desk.ts";
 import { findOrganization } from "./organizations.ts";
 
@@ -22,47 +22,134 @@ export type AuditRecord = {
   readonly seq: number;
 };
 
+/** Which entries; all of them where nothing is said. */
+export type AuditFilter = {
+  /** Its slug. */
+  readonly organization?: string | undefined;
+  readonly keyId?: string | undefined;
+  /** Epoch milliseconds. */
+  readonly sinceAt?: number | undefined;
+};
+
 /**
  * The latest entries that fit, oldest of them first.
- * @param filter - `sinceAt` in epoch milliseconds; `limit` is 100 where left out
+ * @param filter - `limit` is 100 where left out
  * @throws Refused `not_found` where the organization does not exist
  */
 export async function listAudit(
   desk: Desk,
-  filter: {
-    readonly organization?: string | undefined;
-    readonly keyId?: string | undefined;
-    readonly sinceAt?: number | undefined;
-    readonly limit?: number | undefined;
-  },
+  filter: AuditFilter & { readonly limit?: number | undefined },
 ): Promise<AuditRecord[]> {
   const { auditEntries: e } = desk.database.tables;
-  const only = filter.organization === undefined ? undefined : await findOrganization(desk, filter.organization);
   const rows = await desk.database.db
     .select()
     .from(e)
-    .where(
-      and(
-        only && eq(e.organizationId, only.id),
-        filter.keyId === undefined ? undefined : eq(e.keyId, filter.keyId),
-        filter.sinceAt === undefined ? undefined : gte(e.at, filter.sinceAt),
-      ),
-    )
+    .where(await matching(desk, filter))
     .orderBy(desc(e.at), desc(e.lane), desc(e.seq))
     .limit(filter.limit ?? 100);
-  return rows.reverse().map((row) => ({
+  return rows.reverse().map(recordOf);
+}
+
+/** How many entries fit. @throws Refused `not_found` */
+export async function countAudit(desk: Desk, filter: AuditFilter): Promise<number> {
+  const where = await matching(desk, filter);
+  const [row] = await desk.database.db.select({ count: count() }).from(desk.database.tables.auditEntries).where(where);
+  return row?.count ?? 0;
+}
+
+/**
+ * Every entry that fits, oldest first, in pages: memory is bounded whatever there is, and no statement lasts.
+ * @throws Refused `not_found`
+ */
+export async function* auditPages(desk: Desk, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
+  const { auditEntries: e } = desk.database.tables;
+  const where = await matching(desk, filter);
+  let after: Row | undefined;
+  for (;;) {
+    const beyond = after && sql`(${e.at}, ${e.lane}, ${e.seq}) > (${after.at}, ${after.lane}, ${after.seq})`;
+    const rows = await desk.database.db
+      .select()
+      .from(e)
+      .where(and(where, beyond))
+      .orderBy(asc(e.at), asc(e.lane), asc(e.seq))
+      .limit(rowsPerPage);
+    if (rows.length > 0) yield rows.map(recordOf);
+    if (rows.length < rowsPerPage) return;
+    after = rows.at(-1);
+  }
+}
+
+/** What is recorded after a moment, asked for again and again. */
+export class AuditTail {
+  readonly #desk: Desk;
+  readonly #filter: AuditFilter;
+  readonly #seen = new Map<string, number>();
+  #newestAt: number;
+
+  /** @param shown - what is known already, oldest first */
+  constructor(desk: Desk, filter: AuditFilter, shown: readonly AuditRecord[]) {
+    this.#desk = desk;
+    this.#filter = filter;
+    this.#newestAt = shown.at(-1)?.time ?? filter.sinceAt ?? desk.now();
+    for (const record of shown) this.#note(record);
+  }
+
+  /** What has come since, oldest first, in pages. */
+  async *news(): AsyncGenerator<AuditRecord[]> {
+    // Of two servers one may record a little later what it dated a little earlier.
+    const sinceAt = Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
+    for await (const page of auditPages(this.#desk, { ...this.#filter, sinceAt })) {
+      const fresh = page.filter(({ lane, seq }) => seq > (this.#seen.get(lane) ?? 0));
+      for (const record of fresh) this.#note(record);
+      if (fresh.length > 0) yield fresh;
+    }
+  }
+
+  #note({ lane, seq, time }: AuditRecord): void {
+    this.#seen.set(lane, Math.max(seq, this.#seen.get(lane) ?? 0));
+    this.#newestAt = Math.max(time, this.#newestAt);
+  }
+}
+
+// An entry may name 1000 variables: pages are small enough that this too fits.
+const rowsPerPage = 256;
+const lateMs = 5000;
+
+async function matching(desk: Desk, { organization, keyId, sinceAt }: AuditFilter): Promise<SQL | undefined> {
+  const { auditEntries: e } = desk.database.tables;
+  const only = organization === undefined ? undefined : await findOrganization(desk, organization);
+  return and(
+    only && eq(e.organizationId, only.id),
+    keyId === undefined ? undefined : eq(e.keyId, keyId),
+    sinceAt === undefined ? undefined : gte(e.at, sinceAt),
+  );
+}
+
+type Row = Desk["database"]["tables"]["auditEntries"]["$inferSelect"];
+
+function recordOf(row: Row): AuditRecord {
+  return {
     time: row.at,
     keyId: row.keyId,
     organization: row.organization,
     project: row.project,
     environment: row.environment,
     action: row.action,
-    names: JSON.parse(row.names) as string[],
+    names: namesOf(row.names),
     count: row.count,
     requestId: row.requestId,
     clientAddress: row.clientAddress,
     userAgent: row.userAgent,
     lane: row.lane,
     seq: row.seq,
-  }));
+  };
+}
+
+/** An entry that somebody else wrote is shown all the same; `audit verify` is there to judge it. */
+function namesOf(text: string): string[] {
+  try {
+    const names: unknown = JSON.parse(text);
+    if (Array.isArray(names)) return names.map(String);
+  } catch {}
+  return [text];
 }

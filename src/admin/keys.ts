@@ -103,6 +103,58 @@ export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
   return showKey(desk, id);
 }
 
+/**
+ * Makes a key that may do just what this one may, and lets this one expire after the overlap, or when it would have
+ * anyway. A successor lives as long as the key before it was to live from its creation on; one of a key that never
+ * expires never expires.
+ *
+ * @returns the successor's record and, this once, its text; and the record of the key it succeeds
+ * @throws Refused `not_found`, or `conflict` where the key is expired, revoked or not what it was sealed to be
+ */
+export async function rotateKey(
+  desk: Desk,
+  id: string,
+  overlapMs: number,
+): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
+  const { apiKeys: k } = desk.database.tables;
+  const key = mintKey();
+  const digest = digestKey(desk.systemKeys.pepper, key);
+  const successorId = Bun.randomUUIDv7();
+  await writing(desk, async (db) => {
+    const query = db.select().from(k).where(eq(k.id, id));
+    const [old] = await (desk.database.dialect === "postgres" ? query.for("update") : query);
+    if (!old) throw noKey(id);
+    const now = desk.now();
+    const sealedAs = (keyId: string, of: Uint8Array, expiresAt: number | null) => {
+      const { organizationId, surfaces, resources, environments, projects } = old;
+      const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt };
+      return sealGrant(desk.systemKeys.grant, of, grant);
+    };
+    if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked and has no successor.`);
+    if (old.expiresAt !== null && old.expiresAt <= now) {
+      throw new Refused("conflict", `The key ${id} has expired and has no successor: make a new key.`);
+    }
+    // A row that SQL changed is no key to any server, and must not become one by being sealed anew.
+    if (!sealedAs(id, old.digest, old.expiresAt).equals(old.grantSeal)) {
+      throw new Refused(
+        "conflict",
+        `The key ${id} was changed by other means and is good for nothing: make a new key.`,
+      );
+    }
+    const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
+    const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);
+    const grantSeal = sealedAs(successorId, digest, expiresAt);
+    await db
+      .insert(k)
+      .values({ ...old, id: successorId, digest, expiresAt, revokedAt: null, createdAt: now, grantSeal });
+    await db
+      .update(k)
+      .set({ expiresAt: endsAt, grantSeal: sealedAs(id, old.digest, endsAt) })
+      .where(eq(k.id, id));
+  });
+  return { successor: { ...(await showKey(desk, successorId)), key }, predecessor: await showKey(desk, id) };
+}
+
 async function records(desk: Desk, where: ReturnType<typeof eq> | undefined): Promise<KeyRecord[]> {
   const { apiKeys: k, organizations: o, keyUses: u } = desk.database.tables;
   const rows = await desk.database.db

@@ -1,5 +1,6 @@
+import { Option } from "@commander-js/extra-typings";
 import { resources, surfaces } from "../access/grant.ts";
-import { createKey, type KeyRecord, listKeys, revokeKey, showKey } from "../admin/keys.ts";
+import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
 import {
   answer,
@@ -94,7 +95,36 @@ export function keyCommand(here: Surroundings) {
       await answer(here, record, `Revoked key ${record.id} (${record.name}) of ${record.organization}.`);
     });
 
-  return noun("key", "API keys for machines.").addCommand(create).addCommand(list).addCommand(show).addCommand(revoke);
+  const rotate = verb(
+    "rotate",
+    "Make a key that may do what this one may, and let this one expire. The new key is printed on stdout, this once.",
+    "keyhole key rotate 0199a3c4 --overlap 24h",
+    "keyhole key rotate 0199a3c4 --overlap 15m > key.txt",
+  )
+    .argument("<id>", "the key's id, as listed")
+    .addOption(
+      new Option("--overlap <duration>", "how long the old key stays good: 30s, 15m, 24h, 90d")
+        .default(parseDuration("--overlap", "24h"), "24h")
+        .argParser((text) => parseDuration("--overlap", text)),
+    )
+    .action(async (id, { overlap }) => {
+      const { successor, predecessor } = await atDesk(here, (desk) => rotateKey(desk, id, overlap));
+      const { id: successorId, key, ...rest } = successor;
+      const { expiresAt } = predecessor;
+      await answer(
+        here,
+        { id: successorId, key, ...rest, predecessor: { id, expiresAt } },
+        `${summary(successor)}\nThe old key ${id} expires ${formatTime(expiresAt)}.\nThe key is shown this once: keep it now.`,
+        `${key}\n`,
+      );
+    });
+
+  return noun("key", "API keys for machines.")
+    .addCommand(create)
+    .addCommand(list)
+    .addCommand(show)
+    .addCommand(revoke)
+    .addCommand(rotate);
 }
 
 /** The members of a scope; null is all of them. */

@@ -1,0 +1,159 @@
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmod, open, rename } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
+import type { SystemKeyPurpose } from "../seal/keyring.ts";
+import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
+import { exclusively } from "../store/migrate.ts";
+import { deskOf } from "./desk.ts";
+import { type Opened, openEveryItem } from "./every-item.ts";
+import { openInstallation, prepareFolder } from "./installation.ts";
+import { Refused } from "./refused.ts";
+import { openKeyring } from "./root-keys.ts";
+
+/**
+ * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs. Everything
+ * secret in it is sealed; the root key that opens it is not in it.
+ * @throws Refused `invalid` with PostgreSQL, `not_found` where there is no database yet
+ */
+export function backUp(config: Config, draft: string): { readonly bytes: number } {
+  const path = databaseFile(config, "back up");
+  if (!existsSync(path)) throw new Refused("not_found", `There is no database in ${config.dataFolder} to back up.`);
+  copyOnline(path, draft);
+  return { bytes: statSync(draft).size };
+}
+
+/**
+ * Puts a backup in the place of the embedded database: the old one or the new one is there at every moment, whatever
+ * fails. The backup is looked into first, and held against the root key where there is one.
+ *
+ * @param options - `force` replaces a database that holds something
+ * @returns whether the root key is in its place
+ * @throws Refused `invalid` for what is no backup or opens with another root key, `exists` without `force`,
+ *   `unavailable` while a server or a command uses the database
+ */
+export async function restore(
+  config: Config,
+  backup: string,
+  options: { readonly force?: boolean | undefined; readonly say: (line: string) => void },
+): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
+  const path = databaseFile(config, "restore");
+  if (resolve(backup) === path) throw new Refused("invalid", "The backup is the database itself.");
+  prepareFolder(config.dataFolder);
+  const serving = exclusively(join(config.dataFolder, "serve.lock"), 0);
+  if (!serving) {
+    throw new Refused("unavailable", `A Keyhole serves ${config.dataFolder}: stop it, and restore again.`);
+  }
+  // Commands that begin now wait for this lock before they open the database.
+  const opening = exclusively(`${path}.migrating`, 5000);
+  const draft = `${path}.restoring`;
+  try {
+    if (!opening) throw inUse(config);
+    copyFileSync(backup, draft);
+    await chmod(draft, 0o600);
+    requireDatabase(backup, inspect(draft));
+    const hasRootKey = await requireRootKey(config, draft, options.say);
+    if (existsSync(path)) {
+      if (!options.force) requireEmpty(config, path);
+      if (!takeOutOfUse(path)) throw inUse(config);
+    }
+    // Left of a database that is gone, they would be taken for the new one's.
+    for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
+    await sync(draft);
+    await rename(draft, path);
+    await sync(dirname(path));
+    return { bytes: statSync(path).size, hasRootKey };
+  } finally {
+    for (const side of ["", "-journal", "-wal", "-shm"]) rmSync(`${draft}${side}`, { force: true });
+    opening?.release();
+    serving.release();
+  }
+}
+
+/**
+ * Restores a backup into a folder of its own, brings its tables up to date and opens every item with the root key.
+ * @param progress - told how many of how many items have been opened
+ * @throws DoesNotOpen naming the first item that does not; ConfigProblem where the root key is missing or another one;
+ *   Refused `invalid` for what is no backup
+ */
+export async function verifyBackup(
+  config: Config,
+  backup: string,
+  say: (line: string) => void,
+  progress: (done: number, total: number) => void = () => {},
+): Promise<Opened> {
+  const own = join(config.dataFolder, "root.key");
+  const rootKey: RootKeySource = config.rootKey.from === "folder" ? { from: "file", path: own } : config.rootKey;
+  if (config.rootKey.from === "folder" && !existsSync(own)) {
+    throw new ConfigProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
+  }
+  const scratch = mkdtempSync(join(tmpdir(), "keyhole-verify-"));
+  try {
+    const path = join(scratch, "keyhole.db");
+    // A copy, since opening a database may write to it; where the file system can, it shares the bytes.
+    copyFileSync(backup, path, constants.COPYFILE_FICLONE);
+    await chmod(path, 0o600);
+    requireDatabase(backup, inspect(path));
+    const installation = await openInstallation(
+      { ...config, databaseUrl: undefined, dataFolder: scratch, rootKey },
+      say,
+    );
+    const desk = deskOf(installation);
+    return await openEveryItem(desk, progress).finally(() => desk.close());
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** @throws Refused with PostgreSQL, which has tools of its own for this */
+function databaseFile(config: Config, what: string): string {
+  if (config.databaseUrl !== undefined) {
+    throw new Refused(
+      "invalid",
+      `DATABASE_URL is set, and this is to ${what} the embedded database: use pg_dump and pg_restore, as docs/backup.md says.`,
+    );
+  }
+  return join(config.dataFolder, "keyhole.db");
+}
+
+function requireDatabase(backup: string, found: Found): void {
+  if (found.is === "database") return;
+  throw new Refused(
+    "invalid",
+    {
+      damaged: `${backup} is damaged.`,
+      other: `${backup} is no backup of Keyhole's.`,
+      newer: `${backup} was made by a newer Keyhole: use that version, or a newer one.`,
+    }[found.is],
+  );
+}
+
+/** @returns false where there is no root key yet. @throws Refused where it is another one's */
+async function requireRootKey(config: Config, path: string, say: (line: string) => void): Promise<boolean> {
+  if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return false;
+  const keyring = await openKeyring(config, true, say);
+  for (const { purpose, rootId, wrapped } of systemKeysIn(path)) {
+    try {
+      keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped);
+    } catch {
+      throw new Refused("invalid", "The backup was made under another root key: put that one in place first.");
+    }
+  }
+  return true;
+}
+
+function requireEmpty(config: Config, path: string): void {
+  const found = inspect(path);
+  if (found.is === "database" && found.rows === 0) return;
+  throw new Refused("exists", `${config.dataFolder} holds a database that is not empty: --force replaces it.`);
+}
+
+function inUse(config: Config): Refused {
+  return new Refused("unavailable", `A command uses the database in ${config.dataFolder}: try again when it is done.`);
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path);
+  await handle.sync().finally(() => handle.close());
+}

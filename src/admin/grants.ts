@@ -1,0 +1,67 @@
+import { sql } from "drizzle-orm";
+import { servingRights } from "../store/rights.ts";
+import { type Desk, writing } from "./desk.ts";
+import { Refused } from "./refused.ts";
+
+/**
+ * The PostgreSQL statements that give a role what `serve` needs and take every other right on Keyhole's tables from it.
+ * The role itself is made by hand, since its password is nobody else's to choose.
+ * @throws Refused `invalid` with the embedded database, or for what is no name of a role
+ */
+export async function grantStatements(desk: Desk, role: string): Promise<string[]> {
+  if (desk.database.dialect !== "postgres") {
+    throw new Refused("invalid", "The embedded database has no roles: this is for PostgreSQL, with DATABASE_URL set.");
+  }
+  if (!/^[^\p{C}]{1,63}$/u.test(role) || Buffer.byteLength(role) > 63) {
+    throw new Refused("invalid", "The name of a role has 1 to 63 bytes and no control characters.");
+  }
+  const [here] = await desk.database.query<{ database: string; schema: string }>(sql`
+    select current_database()::text as database, relnamespace::regnamespace::text as schema
+    from pg_class where oid = 'audit_entries'::regclass`)({});
+  const schema = here?.schema ?? "public";
+  const to = quoted(role);
+  const { read, append, note, none } = servingRights;
+  const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
+  return [
+    `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
+    `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
+    `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
+    `REVOKE ALL ON ${tables([...read, append, ...none])}, drizzle."__drizzle_migrations" FROM ${to};`,
+    `GRANT SELECT ON ${tables(read)}, drizzle."__drizzle_migrations" TO ${to};`,
+    `GRANT INSERT ON ${tables([append])} TO ${to};`,
+    `GRANT INSERT, UPDATE (${note.column}) ON ${tables([note.table])} TO ${to};`,
+  ];
+}
+
+/**
+ * Runs them in one transaction.
+ * @throws Refused `not_found` where there is no such role; `invalid` for one that grants cannot narrow, as
+ *   {@link grantStatements}; `unavailable` where this role may not grant
+ */
+export async function applyGrants(desk: Desk, role: string): Promise<string[]> {
+  const statements = await grantStatements(desk, role);
+  const [found] = await desk.database.query<{ superuser: boolean; owner: boolean }>(sql`
+    select rolsuper as superuser,
+      pg_has_role(oid, (select relowner from pg_class where oid = 'audit_entries'::regclass), 'MEMBER') as owner
+    from pg_roles where rolname = ${role}`)({});
+  if (!found) {
+    throw new Refused(
+      "not_found",
+      `There is no role ${quoted(role)}: make it first, as in CREATE ROLE ${quoted(role)} LOGIN PASSWORD '…'.`,
+    );
+  }
+  if (found.superuser || found.owner) {
+    throw new Refused(
+      "invalid",
+      `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can narrow: make a role of its own.`,
+    );
+  }
+  await writing(desk, async (db) => {
+    for (const statement of statements) await db.execute(sql.raw(statement));
+  });
+  return statements;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,102 @@
+import { answer, exits, Problem, type Surroundings, usageProblem, verb } from "./command.ts";
+import { logEvents } from "./log-lines.ts";
+import { table } from "./terminal.ts";
+
+/** `keyhole explain`: why a request was answered as it was. */
+export function explainCommand(here: Surroundings) {
+  return verb(
+    "explain",
+    "Find in the server's log why a request was answered as it was, such as the reason behind a 401 or a 404.",
+    "keyhole explain 0f6e2c1a-5b7d-4e0a-9c39-2f4d1b8e7a60 /var/log/keyhole.log",
+    "kubectl logs deploy/keyhole | keyhole explain 0f6e2c1a-5b7d-4e0a-9c39-2f4d1b8e7a60",
+  )
+    .argument("<request-id>", "as the answer's x-request-id has it")
+    .argument("[file]", "the log, or - for stdin", "-")
+    .action(async (requestId, file) => {
+      if (!/^[A-Za-z0-9._-]{1,128}$/.test(requestId)) {
+        throw usageProblem("REQUEST_ID is what an answer's x-request-id says: letters, digits, dots, _ and -.");
+      }
+      const found: Explained[] = [];
+      for await (const event of logEvents(here, file)) {
+        if (event["event"] === "request" && event["requestId"] === requestId) found.push(explained(event));
+      }
+      if (found.length === 0) {
+        throw new Problem(
+          exits.notFound,
+          "not_found",
+          `The log has no request ${requestId}: it may be older or newer than this log, or one of the refusals beyond 100 a second of one kind, which are only counted.`,
+        );
+      }
+      // The id is the caller's word: one that is used again finds every request that bore it.
+      await answer(here, found, "", found.map(words).join("\n"));
+    });
+}
+
+type Explained = {
+  readonly time: unknown;
+  readonly requestId: unknown;
+  readonly route: unknown;
+  readonly status: unknown;
+  readonly code: unknown;
+  readonly reason: unknown;
+  readonly keyId: unknown;
+  readonly organizationId: unknown;
+  readonly durationMs: unknown;
+  /** For what is a defect: its kind and its place in the source. */
+  readonly defect: unknown;
+  readonly at: unknown;
+  /** What to look at next. */
+  readonly hint: string | null;
+};
+
+function explained(event: Readonly<Record<string, unknown>>): Explained {
+  const of = (name: string) => event[name] ?? null;
+  return {
+    time: of("time"),
+    requestId: of("requestId"),
+    route: of("route"),
+    status: of("status"),
+    code: of("code"),
+    reason: of("reason"),
+    keyId: of("keyId") ?? keyIn(of("reason")),
+    organizationId: of("organizationId"),
+    durationMs: of("durationMs"),
+    defect: of("defect"),
+    at: of("at"),
+    hint: hintFor(of("code"), of("keyId") ?? keyIn(of("reason"))),
+  };
+}
+
+/** A refused key never became the request's own, but the reason may name it. */
+function keyIn(reason: unknown): string | null {
+  return (typeof reason === "string" && /\bkey ([0-9a-f-]{36})\b/.exec(reason)?.[1]) || null;
+}
+
+function hintFor(code: unknown, keyId: unknown): string | null {
+  if (typeof keyId !== "string") return null;
+  const refusals = ["unauthorized", "project_not_found", "environment_not_in_scope", "surface_required"];
+  if (![...refusals, "resource_required"].includes(String(code))) return null;
+  return `keyhole key show ${keyId} says what the key may reach and whether it is still valid`;
+}
+
+function words(one: Explained): string {
+  const rows = Object.entries(one)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => [labels[name as keyof Explained], String(value)]);
+  return table(rows[0] ?? [], rows.slice(1));
+}
+
+const labels = {
+  time: "TIME",
+  requestId: "REQUEST",
+  route: "ROUTE",
+  status: "STATUS",
+  code: "CODE",
+  reason: "REASON",
+  keyId: "KEY",
+  organizationId: "ORG",
+  durationMs: "MILLISECONDS",
+  defect: "DEFECT",
+  at: "AT",
+  hint: "SEE",
+} as const satisfies Record<keyof Explained, string>;
