@@ -1,0 +1,341 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { type AuditRecord, AuditTail, auditPages } from "../../src/admin/audit.ts";
+import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
+import type { AuditEntry } from "../../src/audit/entry.ts";
+import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
+import { describeBoth, type Row, type World } from "../world.ts";
+
+const dayMs = 86_400_000;
+const entry: AuditEntry = {
+  keyId: "key-1",
+  organizationId: "organization-1",
+  organization: "acme",
+  projectId: "project-1",
+  project: "web",
+  environment: "production",
+  action: "variables.read",
+  names: ["DATABASE_URL", "TOKEN"],
+  requestId: "request-1",
+  clientAddress: "127.0.0.1",
+  userAgent: "curl/8",
+};
+
+/** Writes one lane through the journal itself, in batches of one moment each. */
+async function lane(w: World, moments: readonly number[], change: Partial<AuditEntry> = {}): Promise<Checkpoint> {
+  const store = w.installation.openJournal();
+  let checkpoint: Checkpoint | undefined;
+  let nowMs = 0;
+  const journal = new Journal({
+    append: store.append,
+    auditKey: w.desk.systemKeys.audit,
+    now: () => nowMs,
+    checkpoint: (one) => {
+      checkpoint = one;
+    },
+  });
+  for (const at of new Set(moments)) {
+    nowMs = at;
+    await journal.record(moments.filter((moment) => moment === at).map(() => ({ ...entry, ...change })));
+  }
+  await journal.close();
+  await store.close();
+  return checkpoint as Checkpoint;
+}
+
+const from = Date.UTC(2026, 4, 7);
+/** Entries that are a batch are dated alike. */
+const perMoment = 5;
+const minutes = (count: number, first = from) =>
+  Array.from({ length: count }, (_, at) => first + Math.floor(at / perMoment) * 60_000);
+const listed = (...checkpoints: readonly Checkpoint[]) => new Map(checkpoints.map((one) => [one.lane, one]));
+
+describeBoth("audit verify", (world, dialect) => {
+  beforeEach(async () => {
+    await world().run("delete from audit_entries");
+    await world().run("delete from audit_checkpoints");
+  });
+
+  test("finds lanes of any length in order, across pages", async () => {
+    const w = world();
+    const checkpoints = [await lane(w, minutes(600)), await lane(w, minutes(1)), await lane(w, minutes(257))];
+    let walked = 0;
+    const found = await verifyAudit(w.desk, listed(...checkpoints), (entries) => {
+      walked = entries;
+    });
+    expect(found).toEqual({ entries: 858, lanes: 3, checkpoints: 3 });
+    expect(walked).toBe(858);
+  });
+
+  test("finds nothing where nothing is", async () => {
+    expect(await verifyAudit(world().desk)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
+  });
+
+  test("follows a server that records real reads", async () => {
+    const w = world();
+    const organization = await w.organization();
+    await w.project(organization, "web", { variables: { production: { TOKEN: "a-real-token" } } });
+    const key = await w.key(organization);
+    for (let at = 0; at < 5; at++) await w.ask("/projects/web/variables?environment=production", { key });
+    expect(await verifyAudit(w.desk)).toEqual({ entries: 5, lanes: 1, checkpoints: 0 });
+  });
+
+  describe("names the first entry that is not as it was written", () => {
+    const columns =
+      "lane, seq, at, key_id, organization_id, organization, project_id, project, environment, action, names, count, request_id, client_address, user_agent, mac";
+    const move = (w: World, from: number, to: number) =>
+      w.sql`update audit_entries set seq = ${to} where seq = ${from}`;
+    const shift = async (w: World, from: number, by: 1 | -1) => {
+      const rows = await w.sql`select seq from audit_entries where seq >= ${from} order by seq`;
+      const seqs = rows.map((row) => Number(row["seq"]));
+      for (const seq of by === 1 ? seqs.reverse() : seqs) await move(w, seq, seq + by);
+    };
+    const copy = (w: World, seq: number, to: number, at: number) =>
+      w.run(
+        `insert into audit_entries (${columns}) select ${columns.replace("seq, at", "?, ?")} from audit_entries where seq = ?`,
+        [to, at, seq],
+      );
+
+    const tamperings: [
+      what: string,
+      seq: number,
+      name: string,
+      tamper: (w: World) => Promise<unknown>,
+      lastSeq?: number,
+    ][] = [
+      ["changed", 7, "its key", (w) => w.sql`update audit_entries set key_id = 'another' where seq = 7`],
+      ["changed", 7, "its moment", (w) => w.sql`update audit_entries set at = at + 1 where seq = 7`],
+      ["changed", 7, "its names", (w) => w.sql`update audit_entries set names = '["TOKEN"]' where seq = 7`],
+      ["changed", 7, "its count", (w) => w.sql`update audit_entries set count = 1 where seq = 7`],
+      ["changed", 7, "its environment", (w) => w.sql`update audit_entries set environment = null where seq = 7`],
+      ["changed", 7, "its mac", (w) => w.run("update audit_entries set mac = ? where seq = 7", [Buffer.alloc(32)])],
+      ["changed", 7, "its mac, cut", (w) => w.run("update audit_entries set mac = ? where seq = 7", [Buffer.alloc(3)])],
+      ["changed", 1, "the first one", (w) => w.sql`update audit_entries set project = 'x' where seq = 1`],
+      ["changed", 20, "the last one", (w) => w.sql`update audit_entries set user_agent = 'x' where seq = 20`],
+      ["changed", 3, "the first of two", (w) => w.sql`update audit_entries set count = 9 where seq in (3, 9)`],
+      ["removed", 7, "one in the middle", (w) => w.sql`delete from audit_entries where seq = 7`, 7],
+      ["removed", 7, "four in the middle", (w) => w.sql`delete from audit_entries where seq between 7 and 10`, 10],
+      ["removed", 1, "the first one", (w) => w.sql`delete from audit_entries where seq = 1`, 1],
+      ["removed", 1, "the first ten", (w) => w.sql`delete from audit_entries where seq <= 10`, 10],
+      [
+        "removed",
+        7,
+        "one, and the others moved up",
+        async (w) => {
+          await w.sql`delete from audit_entries where seq = 7`;
+          await shift(w, 8, -1);
+        },
+        7,
+      ],
+      [
+        "reordered",
+        7,
+        "two neighbours",
+        async (w) => {
+          await move(w, 7, 100);
+          await move(w, 8, 7);
+          await move(w, 100, 8);
+        },
+      ],
+      [
+        "reordered",
+        2,
+        "two far apart",
+        async (w) => {
+          await move(w, 2, 100);
+          await move(w, 19, 2);
+          await move(w, 100, 19);
+        },
+      ],
+      ["reordered", 7, "one put at the end", (w) => move(w, 7, 21)],
+      ["added", 7, "a copy under the same number", (w) => copy(w, 7, 7, from)],
+      ["added", 7, "a later copy under the same number", (w) => copy(w, 7, 7, from + dayMs)],
+      ["added", 0, "one before the first", (w) => copy(w, 7, 0, from)],
+      [
+        "added",
+        7,
+        "one between, and the others moved down",
+        async (w) => {
+          await shift(w, 7, 1);
+          await copy(w, 3, 7, from + 6 * 60_000);
+        },
+      ],
+      // With nothing after it there is no telling it from the last one changed, but that it should not be there.
+      ["changed", 21, "one after the last", (w) => copy(w, 20, 21, from + dayMs)],
+    ];
+    for (const [what, seq, name, tamper, lastSeq] of tamperings) {
+      test(`${what} ${seq}: ${name}`, async () => {
+        const w = world();
+        const { lane: chain } = await lane(w, minutes(20));
+        await tamper(w);
+        const flaw = { lane: chain, seq, what, ...(lastSeq !== undefined && { lastSeq }) };
+        expect(await verifyAudit(w.desk)).toEqual(flaw as never);
+      });
+    }
+
+    test("an entry moved to another lane is missing there and of no use here", async () => {
+      const w = world();
+      const [one, other] = [await lane(w, minutes(9)), await lane(w, minutes(9))].sort((a, b) =>
+        a.lane < b.lane ? -1 : 1,
+      ) as [Checkpoint, Checkpoint];
+      await w.sql`update audit_entries set lane = ${other.lane}, seq = 10 where lane = ${one.lane} and seq = 4`;
+      expect(await verifyAudit(w.desk)).toEqual({ lane: one.lane, seq: 4, what: "removed", lastSeq: 4 });
+    });
+  });
+
+  describe("with checkpoints", () => {
+    test("notices a lane that was cut off at its end", async () => {
+      const w = world();
+      const checkpoint = await lane(w, minutes(20));
+      await lane(w, minutes(3));
+      await w.sql`delete from audit_entries where lane = ${checkpoint.lane} and seq > 17`;
+      expect(await verifyAudit(w.desk)).toMatchObject({ entries: 20 });
+      expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual({
+        lane: checkpoint.lane,
+        seq: 18,
+        lastSeq: 20,
+        what: "removed",
+      });
+    });
+
+    test("notices a lane that is missing altogether", async () => {
+      const w = world();
+      const checkpoint = await lane(w, minutes(20));
+      await w.sql`delete from audit_entries where lane = ${checkpoint.lane}`;
+      const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
+      expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual(flaw);
+      // Whoever writes to the database could say that retention did it, but not seal it.
+      await w.sql`insert into audit_checkpoints (lane, seq, mac, seal)
+        values (${checkpoint.lane}, 20, ${Buffer.from(checkpoint.mac, "hex")}, ${Buffer.alloc(32)})`;
+      expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual(flaw);
+    });
+
+    test("notices a chain that was made anew by somebody with the audit key", async () => {
+      const w = world();
+      const checkpoint = await lane(w, minutes(20));
+      await w.sql`delete from audit_entries`;
+      const forged = await lane(w, minutes(20), { keyId: "another" });
+      await w.sql`update audit_entries set lane = ${checkpoint.lane} where lane = ${forged.lane}`;
+      expect(await verifyAudit(w.desk, listed(checkpoint))).toMatchObject({ lane: checkpoint.lane, what: "changed" });
+    });
+  });
+
+  describe("retention", () => {
+    const now = Date.UTC(2026, 10, 20);
+    const atMonth = (month: number, count: number) => minutes(count, Date.UTC(2026, month, 3));
+    const counted = async (w: World): Promise<number> =>
+      Number(((await w.run("select count(*) as n from audit_entries"))[0] as Row)["n"]);
+
+    test("drops whole months, and what is left verifies from the last checkpoint kept", async () => {
+      const w = world();
+      w.clock.nowMs = now;
+      const across = await lane(w, [...atMonth(6, 300), ...atMonth(7, 10), ...atMonth(8, 10)]);
+      const old = await lane(w, atMonth(6, 5));
+      const young = await lane(w, atMonth(9, 5));
+      const all = listed(across, old, young);
+      // 80 days back is 1 September and a bit: August is over by then, July too.
+      const pruned = await pruneAudit(w.desk, 80 * dayMs);
+      expect(pruned).toEqual({ keptFromAt: Date.UTC(2026, 8, 1), entries: 315, lanes: 2 });
+      expect(await counted(w)).toBe(15);
+      expect(await verifyAudit(w.desk, all)).toEqual({ entries: 15, lanes: 2, checkpoints: 3 });
+      expect(await pruneAudit(w.desk, 80 * dayMs)).toMatchObject({ entries: 0, lanes: 0 });
+      // A month later the same lane loses its next month.
+      w.clock.nowMs = now + 31 * dayMs;
+      expect(await pruneAudit(w.desk, 80 * dayMs)).toMatchObject({ entries: 10, lanes: 1 });
+      expect(await verifyAudit(w.desk, all)).toEqual({ entries: 5, lanes: 1, checkpoints: 3 });
+      // What retention did not drop is still missed.
+      await w.sql`delete from audit_entries where lane = ${young.lane} and seq = 1`;
+      expect(await verifyAudit(w.desk, all)).toEqual({ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" });
+    });
+
+    test("keeps 400 days of what the newest month holds, and never the month under way", async () => {
+      const w = world();
+      w.clock.nowMs = now;
+      await lane(w, atMonth(10, 5));
+      expect(await pruneAudit(w.desk, 1000)).toMatchObject({ keptFromAt: Date.UTC(2026, 10, 1), entries: 0 });
+      expect(await pruneAudit(w.desk, 400 * dayMs)).toMatchObject({ keptFromAt: Date.UTC(2025, 9, 1), entries: 0 });
+    });
+
+    test("does not take the traces of a tampering along, unless told to", async () => {
+      const w = world();
+      w.clock.nowMs = now;
+      const { lane: name } = await lane(w, atMonth(5, 20));
+      await w.sql`update audit_entries set key_id = 'another' where seq = 7`;
+      expect(await pruneAudit(w.desk, 30 * dayMs)).toEqual({ lane: name, seq: 7, what: "changed" });
+      expect(await counted(w)).toBe(20);
+      expect(await pruneAudit(w.desk, 30 * dayMs, { unverified: true })).toMatchObject({ entries: 20, lanes: 1 });
+      expect(await verifyAudit(w.desk)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
+    });
+
+    if (dialect === "postgres")
+      test("a month is made ahead, and one that is missing stops nothing", async () => {
+        const w = world();
+        const names = async () =>
+          (
+            await w.run(
+              "select relname from pg_inherits join pg_class c on c.oid = inhrelid where inhparent = 'audit_entries'::regclass order by 1",
+            )
+          ).map((row) => row["relname"]);
+        const today = Date.now();
+        for (let later = 0; later <= monthsAhead; later++) expect(await names()).toContain(monthOf(today, later).name);
+        // Two years ahead nobody made a month: its entries lie in DEFAULT, and stay when the next months are made.
+        const then = Date.UTC(2031, 0, 15);
+        await lane(w, minutes(5, then));
+        expect(await w.run("select count(*)::int as n from audit_entries_default")).toEqual([{ n: 5 }]);
+        const made = await makeAuditMonths(w.desk.database, then);
+        expect(made).toEqual(Array.from({ length: monthsAhead }, (_, at) => monthOf(then, at + 1).name));
+        expect(await makeAuditMonths(w.desk.database, then)).toEqual([]);
+        await lane(w, minutes(3, Date.UTC(2031, 1, 15)));
+        expect(await w.run("select count(*)::int as n from audit_entries_2031_02")).toEqual([{ n: 3 }]);
+        expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
+        w.clock.nowMs = Date.UTC(2031, 5, 15);
+        expect(await pruneAudit(w.desk, 60 * dayMs)).toMatchObject({ entries: 8 });
+        const left = await names();
+        expect(left).not.toContain("audit_entries_2031_02");
+        expect(left).toContain("audit_entries_2031_04");
+        expect(left).toContain("audit_entries_default");
+        w.clock.nowMs = undefined;
+      });
+  });
+
+  describe("pages", () => {
+    test("hold every entry that fits, once and in order, whatever the number", async () => {
+      const w = world();
+      await lane(w, minutes(300));
+      await lane(w, [...minutes(300), ...minutes(300, from + dayMs)]);
+      const records: AuditRecord[] = [];
+      for await (const page of auditPages(w.desk, {})) records.push(...page);
+      expect(records).toHaveLength(900);
+      expect(new Set(records.map(({ lane, seq }) => `${lane} ${seq}`)).size).toBe(900);
+      expect(records.every(({ time }, at) => at === 0 || time >= (records[at - 1] as AuditRecord).time)).toBe(true);
+      let since = 0;
+      for await (const page of auditPages(w.desk, { sinceAt: from + dayMs, keyId: "key-1" })) since += page.length;
+      expect(since).toBe(300);
+    });
+
+    test("a tail tells what is new, once, also where another server dated it a little earlier", async () => {
+      const w = world();
+      await lane(w, [from, from + 1000]);
+      const shown: AuditRecord[] = [];
+      for await (const page of auditPages(w.desk, {})) shown.push(...page);
+      const tail = new AuditTail(w.desk, {}, shown);
+      const news = async () => {
+        const times: number[] = [];
+        for await (const page of tail.news()) times.push(...page.map(({ time }) => time - from));
+        return times;
+      };
+      expect(await news()).toEqual([]);
+      await lane(w, [from + 500, from + 2000]);
+      expect(await news()).toEqual([500, 2000]);
+      expect(await news()).toEqual([]);
+      await lane(w, [from + 3000]);
+      expect(await news()).toEqual([3000]);
+    });
+  });
+
+  test("a clock that steps back begins a new lane: a month that is dropped is always a beginning", async () => {
+    const w = world();
+    await lane(w, [from, from + 1000, from - dayMs, from + 1]);
+    expect(await verifyAudit(w.desk)).toEqual({ entries: 4, lanes: 2, checkpoints: 0 });
+  });
+});

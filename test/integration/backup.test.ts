@@ -1,0 +1,297 @@
+import { Database as SqliteFile } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setAccount } from "../../src/admin/accounts.ts";
+import { backUp, restore, verifyBackup } from "../../src/admin/backup.ts";
+import { deskOf } from "../../src/admin/desk.ts";
+import { DoesNotOpen } from "../../src/admin/every-item.ts";
+import { openInstallation } from "../../src/admin/installation.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import type { Config } from "../../src/config.ts";
+import { newKey } from "../../src/seal/keyring.ts";
+import { exclusively } from "../../src/store/migrate.ts";
+import { leaksIn, openWorld, type World } from "../world.ts";
+
+setDefaultTimeout(120_000);
+
+/** The number that the issue names takes a minute to write; every other run does with a twentieth of it. */
+const projects = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100 : 5;
+const perProject = 1000;
+const silent = () => {};
+
+/** Waits until what this process has closed is closed: Bun's statements hold a database open until they are collected. */
+const closed = async () => {
+  Bun.gc(true);
+  await nextTurn();
+};
+const canary = "canary-of-the-backup-test";
+
+let w: World;
+let folder: string;
+let backup: string;
+
+beforeAll(async () => {
+  w = await openWorld("sqlite");
+  folder = join(w.config.dataFolder, "..");
+  const organization = await w.organization();
+  for (let at = 0; at < projects; at++) {
+    const entries = Array.from({ length: perProject }, (_, n) => ({
+      name: `NAME_${n}`,
+      value: `${canary}-${at}-${n}`,
+    }));
+    const { where } = await w.project(organization, `project-${at}`);
+    await setVariables(w.desk, where, "production", entries);
+  }
+  // More in one environment than a set is kept of, and something of every other kind.
+  const { where } = await w.project(organization, "mixed", {
+    variables: { staging: { TOKEN: canary, EMPTY: "" } },
+    files: [
+      { path: "tls/key.pem", environments: ["production"], content: `-----BEGIN ${canary}` },
+      { path: "tls/key.pem", environments: ["staging"], content: Buffer.alloc(2_000_000, 7) },
+      { path: "empty", environments: ["production", "staging"], content: "" },
+    ],
+  });
+  await setVariables(
+    w.desk,
+    where,
+    "development",
+    Array.from({ length: 1001 }, (_, n) => ({ name: `MANY_${n}`, value: "x" })),
+  );
+  await setAccount(w.desk, where, "admin", ["staging", "production"], { user: "root", password: canary });
+  w.secrets.add(canary);
+  const key = await w.key(organization, { projects: ["mixed"], resources: ["variables", "accounts"] });
+  for (let at = 0; at < 5; at++) await w.ask("/projects/mixed/variables?environment=staging", { key });
+  backup = join(folder, "backup.db");
+  writeFileSync(backup, "", { mode: 0o600 });
+  backUp(w.config, backup);
+});
+afterAll(() => w.close());
+
+const opened = () => ({
+  projects: projects + 1,
+  variables: projects * perProject + 1003,
+  accounts: 1,
+  files: 3,
+  sets: 3 * (projects + 1),
+  keys: 1,
+  auditEntries: 5,
+});
+
+/** A copy of the backup that was changed by SQL. */
+function altered(name: string, ...statements: readonly string[]): string {
+  const path = join(folder, `${name}.db`);
+  copyFileSync(backup, path);
+  const file = new SqliteFile(path);
+  for (const statement of statements) file.run(statement);
+  file.close();
+  return path;
+}
+
+const place = (name: string): Config => ({ ...w.config, dataFolder: join(folder, name) });
+
+describe("backup", () => {
+  test("is one file, closed to others, in which every item opens with the root key", async () => {
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    expect(existsSync(`${backup}-wal`)).toBe(false);
+    const seen: [number, number][] = [];
+    expect(await verifyBackup(w.config, backup, silent, (...progress) => seen.push(progress))).toEqual(opened());
+    const total = opened().variables + 1 + 3 + 5;
+    expect(seen.at(-1)).toEqual([total, total]);
+    expect(leaksIn(w.secrets, readFileSync(backup, "latin1"))).toEqual([]);
+  });
+
+  test("is one moment of a database that others write to meanwhile", async () => {
+    const where = (await w.project(await w.organization(), "busy")).where;
+    let going = true;
+    const writing = (async () => {
+      for (let at = 0; going; at++) {
+        await setVariables(w.desk, where, "production", [
+          { name: "ONE", value: String(at) },
+          { name: "OTHER", value: String(at) },
+        ]);
+        await nextTurn(); // SQLite answers within this one: nobody else would ever have a turn
+      }
+    })();
+    try {
+      for (let at = 0; at < 3; at++) {
+        const path = join(folder, `busy-${at}.db`);
+        backUp(w.config, path);
+        await verifyBackup(w.config, path, silent);
+      }
+    } finally {
+      going = false;
+      await writing;
+    }
+  });
+
+  test("does not open with another root key, and says so", async () => {
+    const other = { ...w.config, rootKey: { from: "text", text: Buffer.from(newKey()).toString("base64") } } as const;
+    await expect(verifyBackup(other, backup, silent)).rejects.toThrow("The root key does not match this database.");
+  });
+
+  test("needs a root key from somewhere, and never makes one", async () => {
+    const none = { ...place("nobody"), rootKey: { from: "folder" } } as const;
+    await expect(verifyBackup(none, backup, silent)).rejects.toThrow("The root key of the backup is needed");
+    expect(existsSync(none.dataFolder)).toBe(false);
+  });
+
+  const project = "(select id from projects where slug = 'mixed')";
+  test.each<[what: string, statement: string, word: string]>([
+    [
+      "a variable's bytes",
+      "update variables set sealed = zeroblob(64) where name = 'NAME_7' and project_id = (select id from projects where slug = 'project-3')",
+      "The variable NAME_7 of org-1/project-3, production does not open.",
+    ],
+    [
+      "a variable deleted",
+      `delete from variables where name = 'TOKEN' and project_id = ${project}`,
+      "The set of variables of org-1/mixed, staging does not open.",
+    ],
+    [
+      "a set deleted",
+      `delete from variable_sets where environment = 'staging' and project_id = ${project}`,
+      "The set of variables of org-1/mixed, staging does not open.",
+    ],
+    [
+      "a file's mode",
+      "update files set mode = '0400' where path = 'empty'",
+      'The file "empty" of org-1/mixed does not open.',
+    ],
+    [
+      "an account in another environment",
+      "update accounts set environments = 7",
+      'The account "admin" of org-1/mixed does not open.',
+    ],
+    ["a key that was widened", "update api_keys set resources = 31", "The grant of key "],
+    [
+      "a data key",
+      `update data_keys set wrapped = zeroblob(66) where project_id = ${project}`,
+      "Data key 1 of org-1/mixed",
+    ],
+    ["an audit entry", "update audit_entries set key_id = 'x' where seq = 3", "The audit entry 3 of lane "],
+    [
+      "a project's slug",
+      "update projects set slug = 'moved' where slug = 'project-0'",
+      "The set of variables of org-1/moved, development does not open.",
+    ],
+  ])("that was altered is refused by the name of the item: %s", async (what, statement, word) => {
+    const failure = await verifyBackup(w.config, altered(what.replaceAll(" ", "-"), statement), silent).catch((e) => e);
+    expect(failure).toBeInstanceOf(DoesNotOpen);
+    expect(failure.message).toStartWith(word);
+  });
+
+  test("that is cut off, empty, of another program or of a newer Keyhole is refused in one sentence", async () => {
+    const cut = join(folder, "cut.db");
+    writeFileSync(cut, readFileSync(backup).subarray(0, 500_000));
+    const text = join(folder, "text.db");
+    writeFileSync(text, "not a database at all, and long enough to be looked at".repeat(20));
+    const empty = join(folder, "empty.db");
+    writeFileSync(empty, "");
+    const newer = altered("newer", "update __drizzle_migrations set created_at = created_at + 1");
+    const refused = (path: string) => verifyBackup(w.config, path, silent).catch((error: Error) => error.message);
+    expect(await refused(cut)).toBe(`${cut} is damaged.`);
+    expect(await refused(text)).toBe(`${text} is no backup of Keyhole's.`);
+    expect(await refused(empty)).toBe(`${empty} is no backup of Keyhole's.`);
+    expect(await refused(newer)).toBe(`${newer} was made by a newer Keyhole: use that version, or a newer one.`);
+  });
+
+  test("is refused with PostgreSQL", () => {
+    const config = { ...w.config, databaseUrl: "postgres://nobody@127.0.0.1:1/none" };
+    expect(() => backUp(config, join(folder, "never.db"))).toThrow("use pg_dump");
+    expect(restore(config, backup, { say: silent })).rejects.toThrow("use pg_dump");
+  });
+});
+
+describe("restore", () => {
+  const reads = async (config: Config) => {
+    const installation = await openInstallation(config, silent);
+    const desk = deskOf(installation);
+    const [row] = await desk.database.db.select().from(desk.database.tables.organizations);
+    await desk.close();
+    return row?.slug;
+  };
+
+  test("puts everything where nothing was", async () => {
+    const config = place("fresh");
+    expect(await restore(config, backup, { say: silent })).toEqual({ bytes: statSync(backup).size, hasRootKey: true });
+    const path = join(config.dataFolder, "keyhole.db");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(config.dataFolder).mode & 0o777).toBe(0o700);
+    expect(await reads(config)).toBe("org-1");
+    expect(existsSync(`${path}.restoring`)).toBe(false);
+  });
+
+  test("says that the root key is missing where it is", async () => {
+    const config = { ...place("keyless"), rootKey: { from: "folder" } } as const;
+    expect(await restore(config, backup, { say: silent })).toMatchObject({ hasRootKey: false });
+    expect(existsSync(join(config.dataFolder, "root.key"))).toBe(false);
+    await expect(openInstallation(config, silent)).rejects.toThrow("is missing: put it back");
+  });
+
+  test("refuses a backup of another root key before it touches anything", async () => {
+    const config = { ...place("other"), rootKey: { from: "folder" } } as const;
+    await openInstallation(config, silent);
+    const before = readFileSync(join(config.dataFolder, "keyhole.db"));
+    const restored = restore(config, backup, { force: true, say: silent });
+    await expect(restored).rejects.toThrow("The backup was made under another root key");
+    expect(readFileSync(join(config.dataFolder, "keyhole.db")).equals(before)).toBe(true);
+  });
+
+  test("replaces an empty database, and one that holds something only with force, with all that lay beside it", async () => {
+    const config = place("used");
+    const first = deskOf(await openInstallation(config, silent));
+    await first.close();
+    await closed();
+    await restore(config, backup, { say: silent });
+    const without = restore(config, backup, { say: silent });
+    await expect(without).rejects.toThrow("holds a database that is not empty: --force replaces it.");
+    // What a crash leaves: a database, and changes of it that never got further than the -wal.
+    const path = join(config.dataFolder, "keyhole.db");
+    const writer = new SqliteFile(path);
+    writer.run("PRAGMA journal_mode = WAL");
+    writer.run("PRAGMA wal_autocheckpoint = 0");
+    writer.run("update organizations set slug = 'never-again'");
+    const crashed = place("crashed");
+    mkdirSync(crashed.dataFolder, { mode: 0o700 });
+    for (const side of ["", "-wal"]) copyFileSync(`${path}${side}`, join(crashed.dataFolder, `keyhole.db${side}`));
+    writer.close();
+    await restore(crashed, backup, { force: true, say: silent });
+    expect(await reads(crashed)).toBe("org-1");
+    // A -wal without its database, as after `rm keyhole.db`.
+    const orphaned = place("orphaned");
+    mkdirSync(orphaned.dataFolder, { mode: 0o700 });
+    writeFileSync(join(orphaned.dataFolder, "keyhole.db"), "");
+    copyFileSync(join(crashed.dataFolder, "keyhole.db"), join(orphaned.dataFolder, "keyhole.db-wal"));
+    await restore(orphaned, backup, { force: true, say: silent });
+    expect(await reads(orphaned)).toBe("org-1");
+  });
+
+  test("refuses while a server holds the folder, and while somebody has the database open", async () => {
+    const config = place("served");
+    await restore(config, backup, { say: silent });
+    const lock = exclusively(join(config.dataFolder, "serve.lock"), 0);
+    const served = restore(config, backup, { force: true, say: silent });
+    await expect(served).rejects.toThrow("stop it, and restore again");
+    lock?.release();
+    const reader = new SqliteFile(join(config.dataFolder, "keyhole.db"));
+    reader.run("PRAGMA journal_mode = WAL");
+    reader.run("begin");
+    reader.query("select * from organizations").all();
+    const open = restore(config, backup, { force: true, say: silent });
+    await expect(open).rejects.toThrow("A command uses the database");
+    reader.run("rollback");
+    reader.close();
+  });
+
+  test("leaves the old database as it was where the backup is damaged", async () => {
+    const config = place("kept");
+    await restore(config, backup, { say: silent });
+    const damaged = join(folder, "half.db");
+    writeFileSync(damaged, readFileSync(backup).subarray(0, 300_000));
+    const restored = restore(config, damaged, { force: true, say: silent });
+    await expect(restored).rejects.toThrow(`${damaged} is damaged.`);
+    expect(await reads(config)).toBe("org-1");
+  });
+});

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { applyGrants, grantStatements } from "../../src/admin/grants.ts";
+import { type Installation, openInstallation } from "../../src/admin/installation.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
+import { type OpenKeyhole, openKeyhole } from "../../src/cli/serve.ts";
+import { makeAuditMonths } from "../../src/store/audit-months.ts";
+import { rightsBeyondServing } from "../../src/store/rights.ts";
+import {
+  type Client,
+  clientOf,
+  everything,
+  type Key,
+  openWorld,
+  type Placed,
+  postgresUrl,
+  type World,
+} from "../world.ts";
+
+setDefaultTimeout(60_000);
+
+if (postgresUrl === undefined)
+  describe.skip("the role that serve runs under, SKIPPED for want of KEYHOLE_TEST_DATABASE_URL", () =>
+    test("", () => {}));
+else describe("the role that serve runs under", suite);
+
+function suite() {
+  let w: World;
+  const role = `keyhole "Rôle" ${randomBytes(4).toString("hex")}`;
+  const quoted = `"${role.replaceAll('"', '""')}"`;
+  let installation: Installation;
+  let keyhole: OpenKeyhole;
+  let client: Client;
+  let raw: postgres.Sql;
+  let key: Key;
+  let project: Placed;
+
+  beforeAll(async () => {
+    w = await openWorld("postgres");
+    const organization = await w.organization();
+    project = await w.project(organization, "web", {
+      variables: { production: { TOKEN: "a-token-of-grants" } },
+      accounts: [{ name: "admin", environments: ["production"], values: { user: "root" } }],
+      files: [{ path: "a.pem", environments: ["production"], content: "a-file-of-grants" }],
+    });
+    key = await w.key(organization, { ...everything });
+    await w.run(`create role ${quoted} login password 'of-a-test'`);
+    await applyGrants(w.desk, role);
+    const url = new URL(w.config.databaseUrl as string);
+    url.username = encodeURIComponent(role);
+    url.password = "of-a-test";
+    installation = await openInstallation({ ...w.config, databaseUrl: url.href }, () => {});
+    keyhole = await openKeyhole(installation, (event) => w.log.push(event));
+    client = clientOf(keyhole);
+    raw = postgres(url.href, { max: 1, onnotice: () => {} });
+  });
+  afterAll(async () => {
+    await raw?.end({ timeout: 1 });
+    await keyhole?.close();
+    await w?.run(`drop owned by ${quoted}`);
+    await w?.run(`drop role ${quoted}`);
+    await w?.close();
+  });
+
+  test("is that role and no other", async () => {
+    expect([...(await raw`select current_user as role`)]).toEqual([{ role }]);
+  });
+
+  test("answers every endpoint", async () => {
+    const where = "project=web&environment=production";
+    for (const path of [
+      "/organization",
+      "/projects",
+      "/projects/web",
+      "/projects/web/variables?environment=production",
+      "/projects/web/variables?environment=production&keys=TOKEN",
+      "/projects/web/variables?metadata_only=true",
+      "/projects/web/accounts?environment=production",
+      "/projects/web/accounts?metadata_only=true",
+      `/files?${where}`,
+      `/files?${where}&metadataOnly=true`,
+      `/secrets?${where}`,
+    ]) {
+      expect({ path, status: (await client.ask(path, { key })).status }).toEqual({ path, status: 200 });
+    }
+    expect((await client.ask("/projects/none", { key })).status).toBe(404);
+  });
+
+  test("records what left, and when the key was last used", async () => {
+    const answer = await client.ask("/projects/web/variables?environment=production", { key });
+    expect(answer.json).toMatchObject({ variables: [{ key: "TOKEN", value: "a-token-of-grants" }] });
+    expect((await w.audit(key)).at(-1)).toMatchObject({ names: ["TOKEN"], keyId: key.id });
+    // Another instance notes a later use of the same key: a row that is there is changed, not only made.
+    const other = await openKeyhole(installation, () => {});
+    await w.sql`insert into key_uses (key_id, last_used_at) values (${key.id}, 1)
+      on conflict (key_id) do update set last_used_at = 1`;
+    await clientOf(other).ask("/organization", { key });
+    await other.close();
+    const [use] = await w.sql`select last_used_at as at from key_uses where key_id = ${key.id}`;
+    expect(use?.["at"]).toBeGreaterThan(1_700_000_000_000);
+  });
+
+  test("sees a revocation on the next request", async () => {
+    const short = await w.key({ slug: project.organization } as never);
+    expect((await client.ask("/organization", { key: short })).status).toBe(200);
+    await revokeKey(w.desk, short.id);
+    expect((await client.ask("/organization", { key: short })).status).toBe(401);
+  });
+
+  test.each([
+    ["a secret", "update variables set sealed = sealed"],
+    ["a new variable", "insert into variables select * from variables"],
+    ["a variable's end", "delete from variables"],
+    ["a set", "update variable_sets set revision = 9"],
+    ["an account", "update accounts set environments = 7"],
+    ["a file", "update files set mode = '0400'"],
+    ["a key made up", "insert into api_keys select * from api_keys"],
+    ["a key widened", "update api_keys set resources = 31"],
+    ["a key's revocation", "update api_keys set revoked_at = null"],
+    ["a plan", "update organizations set plan = 'pro'"],
+    ["a project", "update projects set slug = 'other'"],
+    ["an environment", "update project_environments set revision = 1"],
+    ["a data key", "update data_keys set wrapped = ''"],
+    ["a system key", "delete from system_keys"],
+    ["what was audited", "update audit_entries set key_id = 'x'"],
+    ["what was audited, deleted", "delete from audit_entries"],
+    ["what was audited, emptied", "truncate audit_entries"],
+    ["what was audited, in its partition", "delete from audit_entries_default"],
+    ["what was audited, even to look at", "select * from audit_entries"],
+    ["an audit checkpoint", "insert into audit_checkpoints values ('x', 1, '', '')"],
+    ["a last use, deleted", "delete from key_uses"],
+    ["whose last use it was", "update key_uses set key_id = key_id"],
+    ["a table", "drop table variables"],
+    ["a trigger", "alter table variables disable trigger all"],
+    ["a new table", "create table more (a int)"],
+    ["a migration", "insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 1)"],
+  ])("may not touch %s", async (_, statement) => {
+    const insufficientPrivilege = "42501";
+    await expect(raw.unsafe(statement)).rejects.toMatchObject({ code: insufficientPrivilege });
+  });
+
+  test("has these rights in the database and not one more", async () => {
+    const rows = await raw`
+      select c.oid::regclass::text as name, privilege from pg_class c
+      cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) privilege
+      where c.relkind in ('r', 'p', 'v', 'S') and c.relnamespace::regnamespace::text in ('public', 'drizzle')
+        and case when c.relkind = 'S' then privilege in ('SELECT', 'UPDATE') and has_sequence_privilege(c.oid, privilege)
+          when privilege in ('DELETE', 'TRUNCATE', 'TRIGGER') then has_table_privilege(c.oid, privilege)
+          else has_any_column_privilege(c.oid, privilege) end
+      order by 1, 2`;
+    const held: Record<string, string> = {};
+    for (const { name, privilege } of rows) held[name] = [...(held[name]?.split(" ") ?? []), privilege].join(" ");
+    expect(held).toEqual({
+      ...Object.fromEntries(
+        [
+          "accounts",
+          "api_keys",
+          "data_keys",
+          "files",
+          "organizations",
+          "project_environments",
+          "projects",
+          "system_keys",
+          "variable_sets",
+          "variables",
+          "drizzle.__drizzle_migrations",
+        ].map((name) => [name, "SELECT"]),
+      ),
+      audit_entries: "INSERT",
+      key_uses: "INSERT SELECT UPDATE",
+    });
+    const [schema] = await raw`select has_schema_privilege('public', 'CREATE') as makes,
+      has_column_privilege('key_uses', 'key_id', 'UPDATE') as renames`;
+    expect(schema).toEqual({ makes: false, renames: false });
+  });
+
+  test("is found to be as it should, and makes no months", async () => {
+    expect(await rightsBeyondServing(keyhole.database)).toEqual({ role, beyond: [] });
+    expect(await makeAuditMonths(keyhole.database, Date.UTC(2040, 1, 1))).toEqual([]);
+  });
+
+  test("is found out where it can do more, and narrowed by granting anew", async () => {
+    const beyond = async () => (await rightsBeyondServing(keyhole.database)).beyond;
+    await w.run(`grant update (sealed) on variables to ${quoted}`);
+    await w.run(`grant insert on api_keys to ${quoted}`);
+    expect(await beyond()).toEqual(["may change api_keys, variables"]);
+    await w.run(`grant delete on audit_entries to ${quoted}`);
+    expect(await beyond()).toEqual(["may change api_keys, audit_entries, variables"]);
+    await applyGrants(w.desk, role);
+    expect(await beyond()).toEqual([]);
+    await w.run(`grant delete on audit_entries_default to ${quoted}`);
+    expect(await beyond()).toEqual(["may change audit_entries"]);
+    await w.run(`revoke delete on audit_entries_default from ${quoted}`);
+    await w.run(`alter role ${quoted} createrole`);
+    expect(await beyond()).toEqual(["may make roles"]);
+    await w.run(`alter role ${quoted} nocreaterole superuser`);
+    expect(await beyond()).toEqual(["is a superuser"]);
+    await expect(applyGrants(w.desk, role)).rejects.toThrow("is a superuser, which no grant can narrow");
+    await w.run(`alter role ${quoted} nosuperuser`);
+    expect(await beyond()).toEqual([]);
+  });
+
+  test("the statements are printed as they are applied, and a role that is not there is not made", async () => {
+    const statements = await grantStatements(w.desk, 'of "Ann"');
+    expect(statements.at(-2)).toBe(`GRANT INSERT ON public."audit_entries" TO "of ""Ann""";`);
+    await expect(applyGrants(w.desk, "nobody here")).rejects.toThrow('There is no role "nobody here": make it first');
+    await expect(grantStatements(w.desk, "")).rejects.toThrow("The name of a role has 1 to 63 bytes");
+    await expect(grantStatements(w.desk, "é".repeat(32))).rejects.toThrow("The name of a role has 1 to 63 bytes");
+  });
+}

@@ -1,0 +1,494 @@
+import { describe, expect, test } from "bun:test";
+import type { AuditEntry } from "../../src/audit/entry.ts";
+import { type Append, type ChainedRow, type Checkpoint, chainMac, Journal } from "../../src/audit/journal.ts";
+import type { Fault } from "../../src/fault.ts";
+import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../world.ts";
+
+const auditKey = new Uint8Array(32).fill(7);
+const entry: AuditEntry = {
+  keyId: "key",
+  organizationId: "organization",
+  organization: "acme",
+  projectId: "project",
+  project: "web",
+  environment: "staging",
+  action: "variables.read",
+  names: ["A", "é🦔"],
+  requestId: "r",
+  clientAddress: "127.0.0.1",
+  userAgent: "ci",
+};
+
+describe("the journal", () => {
+  test("writes what arrives during a batch as the next one: a hundred callers cost two commits", async () => {
+    const { journal, batches } = open();
+    await Promise.all(Array.from({ length: 100 }, (_, i) => journal.record([numberedEntry(i)])));
+    expect(batches.map(({ rows }) => rows.length)).toEqual([1, 99]);
+    expect(namesIn(batches)).toEqual(Array.from({ length: 100 }, (_, i) => `n${i}`));
+    expectChain(batches.flatMap(({ rows }) => rows));
+  });
+
+  test("has one batch under way at most, of 512 entries at most, in the order of arrival", async () => {
+    let underWay = 0;
+    let most = 0;
+    const { journal, batches } = open(async () => {
+      most = Math.max(most, ++underWay);
+      await turn();
+      underWay -= 1;
+      return { outcome: "durable" };
+    });
+    const calls = Array.from({ length: 20 }, (_, call) => numberedEntries(100, call * 100));
+    await Promise.all(calls.map((entries) => journal.record(entries)));
+    expect(most).toBe(1);
+    expect(batches.map(({ rows }) => rows.length)).toEqual([100, 512, 512, 512, 364]);
+    expect(namesIn(batches)).toEqual(Array.from({ length: 2000 }, (_, i) => `n${i}`));
+    expectChain(batches.flatMap(({ rows }) => rows));
+  });
+
+  test("resolves a call of 1000 entries once all of its batches are on record", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    let done = false;
+    const call = journal.record(numberedEntries(1000)).then(() => {
+      done = true;
+    });
+    await answer({ outcome: "durable" });
+    expect(batches.map(({ rows }) => rows.length)).toEqual([512, 488]);
+    expect(done).toBe(false);
+    await answer({ outcome: "durable" });
+    await call;
+    expectChain(batches.flatMap(({ rows }) => rows));
+  });
+
+  test("refuses a call of which one batch was refused, though the other stays on record", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    const call = journal.record(numberedEntries(1100)).catch((fault: Fault) => fault.code);
+    await answer({ outcome: "durable" });
+    await answer({ outcome: "refused", reason: "53100" });
+    expect(await call).toBe("unavailable");
+    expect(batches.length).toBe(2); // the third is for nobody
+    const next = journal.record([entry]);
+    await answer({ outcome: "durable" });
+    await next;
+    expect(batches.at(-1)?.rows).toMatchObject([{ lane: batches[0]?.rows[0]?.lane, seq: 513 }]);
+  });
+
+  test("after a refusal goes on in its lane where it stood, and only who was in that batch notices", async () => {
+    const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "durable" }, { outcome: "refused", reason: "55P03" }];
+    const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });
+    await journal.record([numberedEntry(1)]);
+    const refused = await journal.record([numberedEntry(2)]).catch((fault: Fault) => fault);
+    expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining("55P03") });
+    await journal.record([numberedEntry(3)]);
+    expect(batches.map(({ rows }) => rows[0]?.seq)).toEqual([1, 2, 2]);
+    expectChain([batches[0], batches[2]].flatMap((batch) => batch?.rows ?? []));
+  });
+
+  test("sends a batch of unknown outcome once more, the very same, and is content if that is on record", async () => {
+    const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "unknown", reason: "CONNECTION_CLOSED" }];
+    const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });
+    await Promise.all([journal.record([numberedEntry(1)]), journal.record([numberedEntry(2)])]);
+    expect(batches.map(({ again }) => again)).toEqual([false, true, false]);
+    expect(batches[1]?.rows).toEqual(batches[0]?.rows as ChainedRow[]);
+    expectChain([batches[1], batches[2]].flatMap((batch) => batch?.rows ?? []));
+  });
+
+  test.each(["unknown", "refused"] as const)(
+    "leaves a lane whose end nobody knows (then %s), and tells its last known entry",
+    async (second) => {
+      const answers: Awaited<ReturnType<Append>>[] = [
+        { outcome: "durable" },
+        { outcome: "unknown" },
+        { outcome: second },
+      ];
+      const { journal, batches, checkpoints } = open(async () => answers.shift() ?? { outcome: "durable" });
+      await journal.record([numberedEntry(1)]);
+      expect(await journal.record([numberedEntry(2)]).catch((fault: Fault) => fault.code)).toBe("unavailable");
+      const last = batches[0]?.rows[0] as ChainedRow;
+      expect(checkpoints).toEqual([{ lane: last.lane, seq: 1, mac: last.mac.toString("hex") }]);
+      await journal.record([numberedEntry(3)]);
+      const [row] = (batches.at(-1) as Batch).rows as [ChainedRow];
+      expect(row.seq).toBe(1);
+      expect(row.lane).not.toBe(last.lane);
+      expectChain([row]);
+    },
+  );
+
+  test("gives up on what took 2 s, and does not begin what nobody waits for any more", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    const began = performance.now();
+    const stuck = journal.record([numberedEntry(1)]).catch((fault: Fault) => fault.code);
+    const behind = journal.record(numberedEntries(600, 10)).catch((fault: Fault) => fault.code);
+    expect(await Promise.all([stuck, behind])).toEqual(["unavailable", "unavailable"]);
+    const tookMs = performance.now() - began;
+    expect(tookMs).toBeGreaterThanOrEqual(2000);
+    expect(tookMs).toBeLessThan(3500);
+    const next = journal.record([numberedEntry(2)]);
+    await answer({ outcome: "durable" }); // late: what nobody waited for is on record all the same
+    await answer({ outcome: "durable" });
+    await next;
+    expect(namesIn(batches)).toEqual(["n1", "n2"]);
+    expectChain(batches.flatMap(({ rows }) => rows));
+  });
+
+  test("holds 4096 waiting entries, and refuses at once, and whole, what would be more", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    const calls = [journal.record([entry])]; // under way: it waits no longer
+    for (let i = 0; i < 4; i++) calls.push(journal.record(numberedEntries(1000, i * 1000)));
+    const refused = await journal.record(numberedEntries(97)).catch((fault: Fault) => fault);
+    expect(refused).toMatchObject({ code: "unavailable" });
+    calls.push(journal.record(numberedEntries(96, 4000)));
+    expect(await journal.record([entry]).catch((fault: Fault) => fault.code)).toBe("unavailable");
+    for (let i = 0; i < 9; i++) await answer({ outcome: "durable" });
+    await Promise.all(calls);
+    expect(batches.map(({ rows }) => rows.length)).toEqual([1, ...Array(8).fill(512)]);
+    expect(namesIn(batches).slice(entry.names.length)).toEqual(Array.from({ length: 4096 }, (_, i) => `n${i}`));
+  });
+
+  test("tells a checkpoint every 1000 rows and at its end, once each, and none without news", async () => {
+    const { journal, batches, checkpoints } = open();
+    journal.announce();
+    await journal.record(numberedEntries(999));
+    expect(checkpoints).toEqual([]);
+    await journal.record([entry]);
+    const rows = () => batches.flatMap(({ rows }) => rows);
+    expect(checkpoints).toEqual([checkpointAt(rows()[999])]);
+    journal.announce();
+    await journal.record([entry]);
+    journal.announce();
+    journal.announce();
+    expect(checkpoints).toEqual([checkpointAt(rows()[999]), checkpointAt(rows()[1000])]);
+    const last = journal.record([entry]);
+    await journal.close();
+    await last;
+    expect(checkpoints.at(-1)).toEqual(checkpointAt(rows()[1001]));
+    await journal.close();
+    expect(checkpoints.length).toBe(3);
+  });
+
+  test("is done at once with a call of nothing", async () => {
+    const { journal, batches } = open();
+    await journal.record([]);
+    expect(batches).toEqual([]);
+  });
+});
+
+describe("the mac of an entry", () => {
+  const row = {
+    ...entry,
+    lane: "lane",
+    seq: 5,
+    at: 1_700_000_000_000,
+    names: JSON.stringify(entry.names),
+    count: 2,
+  };
+  test("is another for another value of any of its fields, for another key and another predecessor", () => {
+    const mac = (changed: object = {}, key = auditKey, previous: Uint8Array = Buffer.from("before")) =>
+      chainMac(key, previous, { ...row, ...changed }).toString("hex");
+    const macs = [
+      mac(),
+      mac({}, new Uint8Array(32)),
+      mac({}, auditKey, Buffer.from("other")),
+      mac({}, auditKey, Buffer.alloc(0)),
+    ];
+    for (const [name, value] of Object.entries(row)) {
+      macs.push(mac({ [name]: typeof value === "number" ? value + 1 : `${value} ` }));
+    }
+    macs.push(mac({ environment: null }), mac({ environment: "null" }), mac({ project: "we", projectId: "projectb" }));
+    expect(new Set(macs).size).toBe(macs.length);
+  });
+});
+
+describeBoth("the journal on its database", (world) => {
+  test("has every read on record before it is answered, in few commits and one unbroken chain", async () => {
+    const w = world();
+    const { keys, read } = await readers(w, 10);
+    const store = w.installation.openJournal();
+    const sizes: number[] = [];
+    const journal = new Journal({
+      append: (rows, again) => {
+        sizes.push(rows.length);
+        return store.append(rows, again);
+      },
+      auditKey: w.installation.systemKeys.audit,
+      now: Date.now,
+      checkpoint: () => {},
+    });
+    const client = w.client(() => ({ journal }));
+    for (const key of keys) await client.ask("/organization", { key });
+    const answers = await Promise.all(
+      keys.flatMap((key) =>
+        Array.from({ length: 20 }, (_, i) => client.ask(read, { key, headers: { "x-request-id": `${key.id}.${i}` } })),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200).length).toBe(200);
+    await journal.close();
+    await store.close();
+    const rows = await w.run(
+      `select * from audit_entries where key_id in (${keys.map(() => "?").join()}) order by seq`,
+      keys.map(({ id }) => id),
+    );
+    expect(new Set(rows.map((row) => row["request_id"])).size).toBe(200);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(200);
+    expect(sizes.length).toBeLessThan(100);
+    expect(new Set(rows.map((row) => row["lane"])).size).toBe(1);
+    expect(rows.map((row) => row["seq"])).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
+    expect(firstBroken(w, rows)).toBeUndefined();
+    expect(leaksIn(w.secrets, JSON.stringify(rows))).toEqual([]);
+  });
+
+  test("shows the first entry that was changed, removed, added or put elsewhere", async () => {
+    const w = world();
+    const { keys, read } = await readers(w, 1);
+    for (let i = 0; i < 6; i++) await w.ask(read, { key: keys[0] });
+    const [{ lane }] = (await w.sql`select lane from audit_entries where key_id = ${keys[0]?.id}`) as [
+      { lane: string },
+    ];
+    const rows = await w.sql`select * from audit_entries where lane = ${lane} order by seq`;
+    expect(firstBroken(w, rows)).toBeUndefined();
+    const at = rows.length - 4;
+    const seq = rows[at]?.["seq"] as number;
+    const edited = (change: (rows: Row[]) => void) => {
+      const copy = rows.map((row) => ({ ...row }));
+      change(copy);
+      return firstBroken(w, copy);
+    };
+    for (const [column, value] of Object.entries(rows[at] as Row)) {
+      if (column === "lane" || column === "seq") continue;
+      const other = typeof value === "number" ? value + 1 : Buffer.isBuffer(value) ? Buffer.alloc(32) : `${value} `;
+      expect([column, edited((copy) => Object.assign(copy[at] as Row, { [column]: other }))]).toEqual([column, seq]);
+    }
+    expect(edited((copy) => copy.splice(at, 1))).toBe(seq + 1);
+    expect(edited((copy) => copy.splice(at, 2, copy[at + 1] as Row, copy[at] as Row))).toBe(seq + 1);
+    expect(edited((copy) => copy.splice(at, 0, { ...(copy[at] as Row) }))).toBe(seq);
+  });
+
+  test("goes on in its lane without a gap after a time in which nothing could be written", async () => {
+    const w = world();
+    const { keys, read } = await readers(w, 1);
+    const [key] = keys;
+    expect((await w.ask(read, { key })).status).toBe(200);
+    await w.run("alter table audit_entries rename to audit_gone");
+    for (let i = 0; i < 3; i++) expect((await w.ask(read, { key })).status).toBe(503);
+    await w.run("alter table audit_gone rename to audit_entries");
+    expect((await w.ask(read, { key })).status).toBe(200);
+    const own = await w.sql`select * from audit_entries where key_id = ${key?.id} order by seq`;
+    expect(own.length).toBe(2);
+    expect((own[1]?.["seq"] as number) - (own[0]?.["seq"] as number)).toBe(1);
+    const lane = await w.sql`select * from audit_entries where lane = ${own[0]?.["lane"]} order by seq`;
+    expect(firstBroken(w, lane)).toBeUndefined();
+  });
+
+  test("waits for a writer elsewhere, and answers nothing before; what is no value waits for nobody", async () => {
+    const w = world();
+    const { keys, read } = await readers(w, 1);
+    const [key] = keys;
+    await w.ask("/organization", { key });
+    await holdLock(w);
+    let answered = false;
+    const pending = w.ask(read, { key }).then((answer) => {
+      answered = true;
+      return answer;
+    });
+    for (let i = 0; i < 20; i++) expect((await w.ask("/projects/web", { key })).status).toBe(200);
+    expect(answered).toBe(false);
+    await w.run("commit");
+    expect((await pending).status).toBe(200);
+    expect((await w.audit(key as { id: string })).length).toBe(1);
+  });
+
+  test("answers 503 where the wait grows too long, and has no entry of it once the writer is gone", async () => {
+    const w = world();
+    const { keys, read } = await readers(w, 1);
+    const [key] = keys;
+    await w.ask("/organization", { key });
+    await holdLock(w);
+    const began = performance.now();
+    const answer = await w.ask(read, { key });
+    const tookMs = performance.now() - began;
+    await w.run("commit");
+    expectRefusal(answer, 503, "unavailable", "The service cannot answer now; nothing is returned.");
+    expect(tookMs).toBeLessThan(4000);
+    expect((await w.ask(read, { key })).status).toBe(200);
+    const rows = await w.sql`select * from audit_entries where key_id = ${key?.id}`;
+    expect(rows.length).toBe(1);
+    const lane = await w.sql`select * from audit_entries where lane = ${rows[0]?.["lane"]} order by seq`;
+    expect(firstBroken(w, lane)).toBeUndefined();
+  });
+});
+
+describeBoth(
+  "the journal's connection",
+  (world) => {
+    test("may be ended by the server: reads go on, each of them on record once", async () => {
+      const w = world();
+      const { keys, read } = await readers(w, 2);
+      for (const key of keys) {
+        expect((await w.ask(read, { key })).status).toBe(200);
+        await w.sql`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and application_name = 'keyhole journal'`;
+        for (let i = 0; i < 3; i++) expect((await w.ask(read, { key })).status).toBe(200);
+        expect((await w.audit(key)).length).toBe(4);
+      }
+      const lanes = await w.sql`select distinct lane from audit_entries`;
+      for (const { lane } of lanes) {
+        const rows = await w.sql`select * from audit_entries where lane = ${lane} order by seq`;
+        expect(firstBroken(w, rows)).toBeUndefined();
+      }
+    });
+
+    test("may be ended in the midst of a batch: what is answered is on record, once", async () => {
+      const w = world();
+      const { keys, read } = await readers(w, 1);
+      const [key] = keys;
+      await w.ask("/organization", { key });
+      await holdLock(w);
+      const pending = Array.from({ length: 5 }, () => w.ask(read, { key }));
+      // On the connection that holds the lock, once the batch waits for it.
+      await until(async () => {
+        const [waiting] = await w.sql`select count(*) as count from pg_stat_activity
+          where datname = current_database() and application_name = 'keyhole journal' and wait_event_type = 'Lock'`;
+        return waiting?.["count"] === 1;
+      });
+      await w.sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'keyhole journal'`;
+      await w.run("commit");
+      const statuses = (await Promise.all(pending)).map(({ status }) => status);
+      expect(statuses).toEqual(Array(5).fill(200));
+      expect((await w.audit(key as { id: string })).length).toBe(5);
+    });
+
+    test("takes a batch that is there already for durable when it is sent again, and for refused when it is not", async () => {
+      const w = world();
+      const store = w.installation.openJournal();
+      const rows: ChainedRow[] = [];
+      const journal = new Journal({
+        append: async (batch, again) => {
+          rows.push(...batch);
+          return store.append(batch, again);
+        },
+        auditKey,
+        now: Date.now,
+        checkpoint: () => {},
+      });
+      await journal.record([entry]);
+      expect(await store.append(rows, true)).toMatchObject({ outcome: "durable" });
+      expect(await store.append(rows, false)).toMatchObject({ outcome: "refused", reason: "23505" });
+      await store.close();
+      expect((await w.sql`select count(*) as count from audit_entries where lane = ${rows[0]?.lane}`)[0]).toEqual({
+        count: 1,
+      });
+    });
+  },
+  ["postgres"],
+);
+
+type Batch = { readonly rows: readonly ChainedRow[]; readonly again: boolean };
+
+/** A journal whose database is `append`, which by default always succeeds. */
+function open(append: Append = async () => ({ outcome: "durable" })) {
+  const batches: Batch[] = [];
+  const checkpoints: Checkpoint[] = [];
+  const journal = new Journal({
+    append: (rows, again) => {
+      batches.push({ rows, again });
+      return append(rows, again);
+    },
+    auditKey,
+    now: () => 1_700_000_000_000,
+    checkpoint: (checkpoint) => checkpoints.push(checkpoint),
+  });
+  return { journal, batches, checkpoints };
+}
+
+/** A database that answers when it is told to, the batch that waits longest first. */
+function byHand() {
+  const waiting: ((result: Awaited<ReturnType<Append>>) => void)[] = [];
+  const append: Append = () => new Promise((resolve) => waiting.push(resolve));
+  const answer = async (result: Awaited<ReturnType<Append>>) => {
+    await until(async () => waiting.length > 0);
+    waiting.shift()?.(result);
+    await turn();
+  };
+  return { append, answer };
+}
+
+function numberedEntry(n: number): AuditEntry {
+  return { ...entry, names: [`n${n}`] };
+}
+
+function numberedEntries(count: number, from = 0): AuditEntry[] {
+  return Array.from({ length: count }, (_, i) => numberedEntry(from + i));
+}
+
+function namesIn(batches: readonly Batch[]): string[] {
+  return batches.flatMap(({ rows }) => rows.flatMap(({ names }) => JSON.parse(names) as string[]));
+}
+
+function checkpointAt(row: ChainedRow | undefined): Checkpoint {
+  return { lane: row?.lane ?? "", seq: row?.seq ?? 0, mac: row?.mac.toString("hex") ?? "" };
+}
+
+/** Fails unless these are one lane from its beginning. */
+function expectChain(rows: readonly ChainedRow[]): void {
+  let previous: Uint8Array = Buffer.alloc(0);
+  for (const [index, { mac, ...row }] of rows.entries()) {
+    expect(row).toMatchObject({ lane: rows[0]?.lane, seq: index + 1 });
+    expect(mac.equals(chainMac(auditKey, previous, row))).toBe(true);
+    previous = mac;
+  }
+}
+
+/** The number of the first row, of one lane from its beginning, that does not follow from the one before. */
+function firstBroken(w: World, rows: readonly Row[]): number | undefined {
+  let previous: Uint8Array = Buffer.alloc(0);
+  for (const row of rows) {
+    const mac = chainMac(w.installation.systemKeys.audit, previous, {
+      lane: row["lane"] as string,
+      seq: row["seq"] as number,
+      at: row["at"] as number,
+      keyId: row["key_id"] as string,
+      organizationId: row["organization_id"] as string,
+      organization: row["organization"] as string,
+      projectId: row["project_id"] as string,
+      project: row["project"] as string,
+      environment: row["environment"] as "staging",
+      action: row["action"] as "variables.read",
+      names: row["names"] as string,
+      count: row["count"] as number,
+      requestId: row["request_id"] as string,
+      clientAddress: row["client_address"] as string,
+      userAgent: row["user_agent"] as string,
+    });
+    if (!mac.equals(row["mac"] as Buffer)) return row["seq"] as number;
+    previous = mac;
+  }
+  return undefined;
+}
+
+/** Keys of one project, and the path at which each of them finds a value. */
+async function readers(w: World, count: number) {
+  const organization = await w.organization();
+  await w.project(organization, "web", { variables: { staging: { A: "a value on record" } } });
+  const keys = await Promise.all(Array.from({ length: count }, () => w.key(organization, everything)));
+  return { keys, read: "/projects/web/variables?environment=staging" };
+}
+
+/** Keeps every other writer of audit entries out, until `commit`. */
+async function holdLock(w: World): Promise<void> {
+  if (w.dialect === "sqlite") return void (await w.run("begin immediate"));
+  await w.run("begin");
+  await w.run("lock table audit_entries in share row exclusive mode");
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await turn();
+}
+
+/** Lets everything run that is ready to. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

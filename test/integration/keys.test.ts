@@ -1,0 +1,403 @@
+import { describe, expect, test } from "bun:test";
+import { mintKey } from "../../src/access/api-key.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
+import { setPlan } from "../../src/admin/organizations.ts";
+import { deleteProject } from "../../src/admin/projects.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import type { Keyhole } from "../../src/http/keyhole.ts";
+import { SealedSets } from "../../src/read/sets.ts";
+import { setQueries } from "../../src/store/sets.ts";
+import {
+  type Answer,
+  describeBoth,
+  everything,
+  expectRefusal,
+  headersOf,
+  type Key,
+  leaksIn,
+  requestOf,
+  usualHeaders,
+  type World,
+} from "../world.ts";
+
+/** Gate 2, and that what a key may do is what it may do now. */
+describeBoth("a key", (world) => {
+  describe("is taken", () => {
+    test.each(["Bearer KEY", "bearer KEY", "BEARER KEY", "bEaReR KEY", "Bearer   KEY", "  Bearer KEY  "])(
+      "from the header %p",
+      async (header) => {
+        const w = world();
+        const { key } = await w.key(await w.organization());
+        const answer = await w.ask("/organization", { headers: { authorization: header.replace("KEY", key) } });
+        expect(answer.status).toBe(200);
+      },
+    );
+
+    test("from a header of any case", async () => {
+      const w = world();
+      const { key } = await w.key(await w.organization());
+      for (const name of ["authorization", "AUTHORIZATION", "aUthorization"]) {
+        expect(await w.ask("/organization", { headers: { [name]: `Bearer ${key}` } })).toMatchObject({ status: 200 });
+      }
+    });
+  });
+
+  describe("is refused with one answer, byte for byte and header for header", () => {
+    const headers: readonly (readonly [string, (key: string) => string])[] = [
+      ["no credentials", () => ""],
+      ["the scheme alone", () => "Bearer"],
+      ["the scheme and blanks", () => "Bearer   "],
+      ["no scheme", (key) => key],
+      ["no blank", (key) => `Bearer${key}`],
+      ["a tab for a blank", (key) => `Bearer\t${key}`],
+      ["another scheme", (key) => `Basic ${key}`],
+      ["a scheme of its own", (key) => `Token ${key}`],
+      ["a longer scheme", (key) => `Bearers ${key}`],
+      ["two keys", (key) => `Bearer ${key} ${key}`],
+      ["two fields, joined as Bun joins them", (key) => `Bearer ${key}, Bearer ${key}`],
+      ["two keys and a comma", (key) => `Bearer ${key},${key}`],
+      ["quotes", (key) => `Bearer "${key}"`],
+      ["a parameter", (key) => `Bearer token=${key}`],
+      ["a character too many", (key) => `Bearer ${key}0`],
+      ["a character too few", (key) => `Bearer ${key.slice(0, -1)}`],
+      ["a wrong checksum", (key) => `Bearer ${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`],
+      ["two characters swapped", (key) => `Bearer ${swapped(key)}`],
+      ["another prefix", (key) => `Bearer kx_${key.slice(3)}`],
+      ["a prefix in capitals", (key) => `Bearer KH_${key.slice(3)}`],
+      ["a hyphen", (key) => `Bearer ${key.slice(0, 20)}-${key.slice(21)}`],
+      ["a key of ours that no database knows", () => `Bearer ${mintKey()}`],
+      ["a byte above ASCII", (key) => `Bearer ${key}\u00e9`],
+    ];
+    test.each(headers)("%s", async (_, header) => {
+      const w = world();
+      const { key } = await w.key(await w.organization());
+      const answer = await w.ask("/organization", { headers: { authorization: header(key) } });
+      expectUnauthorized(answer);
+      expect(leaksIn([key, key.slice(3, 40)], answer.text)).toEqual([]);
+    });
+
+    test.each(["access_token", "key", "api_key", "token", "authorization", "bearer"])(
+      "a key in the query string, as %s",
+      async (name) => {
+        const w = world();
+        const { key } = await w.key(await w.organization());
+        expectUnauthorized(await w.ask(`/organization?${name}=${key}`));
+      },
+    );
+
+    test("a key in a cookie, another header or the user information of the URL", async () => {
+      const w = world();
+      const { key } = await w.key(await w.organization());
+      expectUnauthorized(await w.ask("/organization", { headers: { cookie: `token=${key}`, "x-api-key": key } }));
+      const request = new Request(`http://${key}@localhost/api/v1/organization`);
+      expect((await w.handle(request)).status).toBe(401);
+    });
+
+    test("an expired, a revoked and a deleted key, and one that lost its organization", async () => {
+      const w = world();
+      const [expired, revoked, deleted] = await Promise.all([
+        w.organization().then((organization) => w.key(organization, { expiresInMs: -1 })),
+        w.organization().then((organization) => w.key(organization)),
+        w.organization().then((organization) => w.key(organization)),
+      ]);
+      await revokeKey(w.desk, revoked.id);
+      await w.sql`delete from api_keys where id = ${deleted.id}`;
+      for (const key of [expired, revoked, deleted]) {
+        expectUnauthorized(await w.ask("/organization", { key }));
+      }
+    });
+  });
+
+  describe("holds as it stands on the very next request", () => {
+    test("once it is revoked, and for good", async () => {
+      const w = world();
+      const { key, ask } = await opened(w);
+      expect(await ask("/projects")).toMatchObject({ status: 200 });
+      await revokeKey(w.desk, key.id);
+      for (const path of everyPath) expectUnauthorized(await ask(path));
+      await revokeKey(w.desk, key.id);
+      expectUnauthorized(await ask("/projects"));
+    });
+
+    test("once it is expired, judged by the database's clock", async () => {
+      const w = world();
+      const { key, ask } = await opened(w);
+      await w.regrant(key, { expiresAt: Date.now() + 60_000 });
+      for (const path of everyPath) expect(await ask(path)).toMatchObject({ status: 200 });
+      await w.regrant(key, { expiresAt: Date.now() - 1 });
+      for (const path of everyPath) expectUnauthorized(await ask(path));
+    });
+
+    test("at the millisecond of the database's clock: until then 200, and from then on 401", async () => {
+      const w = world();
+      const { key, ask } = await opened(w);
+      const clock =
+        w.dialect === "postgres"
+          ? "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"
+          : "cast(unixepoch('subsec') * 1000 as integer)";
+      const now = async () => (await w.run(`select ${clock} as now`))[0]?.["now"] as number;
+      const expiresAt = (await now()) + 50;
+      await w.regrant(key, { expiresAt });
+      const seen: { began: number; ended: number; status: number }[] = [];
+      let began = await now();
+      while (began <= expiresAt + 5) {
+        const { status } = await ask("/organization");
+        const ended = await now();
+        seen.push({ began, ended, status });
+        began = ended;
+      }
+      expect(seen.filter((one) => one.status === 200 && one.began >= expiresAt)).toEqual([]);
+      expect(seen.filter((one) => one.status !== 200 && one.ended < expiresAt)).toEqual([]);
+      expect(seen.at(0)?.status).toBe(200);
+      expect(seen.at(-1)?.status).toBe(401);
+    });
+
+    test("once its resources, surfaces, environments or projects are fewer, and again once they are more", async () => {
+      const w = world();
+      const { key, ask, project } = await opened(w);
+      const variables = "/projects/web/variables?environment=staging";
+      const code = async (path: string) => {
+        const answer = await ask(path);
+        return answer.status === 200 ? 200 : (answer.json as { code: string }).code;
+      };
+      expect(await code(variables)).toBe(200);
+      await w.regrant(key, { resources: ["projects", "accounts", "files"] });
+      expect(await code(variables)).toBe("resource_required");
+      await w.regrant(key, { resources: everything.resources, surfaces: ["ci_action"] });
+      expect(await code(variables)).toBe("surface_required");
+      await w.regrant(key, { surfaces: ["rest_api"] });
+      expect(await code("/secrets?project=web&environment=staging")).toBe("surface_required");
+      await w.regrant(key, { environments: ["development", "production"] });
+      expect(await code(variables)).toBe("environment_not_in_scope");
+      await w.regrant(key, { environments: ["staging"], projects: {} });
+      expect(await code(variables)).toBe("project_not_found");
+      await w.regrant(key, { projects: { web: project.id } });
+      expect(await code(variables)).toBe(200);
+    });
+
+    test("once the plan changes, down and up, on every path", async () => {
+      const w = world();
+      const { organization, ask } = await opened(w);
+      for (const plan of ["free", "pro", "free", "pro"] as const) {
+        await setPlan(w.desk, organization.slug, plan);
+        for (const path of everyPath) {
+          const answer = await ask(path);
+          if (plan === "pro") expect(answer.status).toBe(200);
+          else expect(answer).toMatchObject({ status: 403, json: { code: "plan_required" } });
+        }
+      }
+    });
+  });
+
+  describe("holds as it stands when the statement that fetches the items runs, not only when it was recognized", () => {
+    const changes: readonly (readonly [string, string, (w: World, at: Opened) => Promise<unknown>])[] = [
+      ["revoked", "unauthorized", (w, { key }) => revokeKey(w.desk, key.id)],
+      ["expired", "unauthorized", (w, { key }) => w.regrant(key, { expiresAt: Date.now() - 1 })],
+      ["deleted", "unauthorized", (w, { key }) => w.sql`delete from api_keys where id = ${key.id}`],
+      ["on a lesser plan", "plan_required", (w, { organization }) => setPlan(w.desk, organization.slug, "free")],
+      ["without its project", "project_not_found", (w, { project }) => deleteProject(w.desk, project.where)],
+    ];
+    type Wrap = (source: Keyhole["source"], first: () => Promise<unknown>, w: World) => Partial<Keyhole["source"]>;
+    /** A fresh memory of sealed sets, so that the set is fetched. */
+    const sets: Wrap = (_, first, w) => ({
+      sets: new SealedSets({ read: after(first, setQueries(w.keyhole.database).read) }),
+    });
+    const values: Wrap = ({ variables }, first) => ({
+      variables: { ...variables, values: after(first, variables.values) },
+    });
+    const names: Wrap = ({ variables }, first) => ({
+      variables: { ...variables, names: after(first, variables.names) },
+    });
+    const records: Wrap = ({ files }, first) => ({ files: { ...files, records: after(first, files.records) } });
+    const reads: readonly (readonly [path: string, what: string, wrap: Wrap])[] = [
+      [
+        "/projects",
+        "projects",
+        ({ projects }, first) => ({ projects: { ...projects, every: after(first, projects.every) } }),
+      ],
+      [
+        "/projects/web",
+        "the project",
+        ({ projects }, first) => ({ projects: { ...projects, one: after(first, projects.one) } }),
+      ],
+      ["/projects/web/variables?environment=staging", "the set", sets],
+      ["/projects/web/variables?environment=staging&format=env", "the set", sets],
+      ["/projects/web/variables?environment=staging&metadata_only=true", "the set", sets],
+      ["/projects/web/variables?environment=staging&keys=A", "the rows", values],
+      ["/projects/web/variables?environment=staging&prefix=A", "the rows", values],
+      ["/projects/web/variables?metadata_only=true", "the names", names],
+      ["/secrets?project=web&environment=staging", "the set", sets],
+      [
+        "/projects/web/accounts",
+        "the accounts",
+        ({ accounts }, first) => ({ accounts: { ...accounts, values: after(first, accounts.values) } }),
+      ],
+      [
+        "/projects/web/accounts?metadata_only=true",
+        "the accounts",
+        ({ accounts }, first) => ({ accounts: { ...accounts, names: after(first, accounts.names) } }),
+      ],
+      ["/files?project=web&environment=staging&metadataOnly=1", "the records", records],
+      ["/files?project=web&environment=staging", "the records", records],
+      [
+        "/files?project=web&environment=staging",
+        "the content",
+        ({ files }, first) => ({ files: { ...files, contents: after(first, files.contents) } }),
+      ],
+    ];
+    for (const [path, read, wrap] of reads) {
+      for (const [what, code, change] of changes) {
+        if (path === "/projects" && code === "project_not_found") continue; // a list is then one shorter
+        test(`GET ${path}, before ${read} of a key that is now ${what}`, async () => {
+          const w = world();
+          const at = await opened(w);
+          const { ask } = w.client(({ source }) => ({
+            source: { ...source, ...wrap(source, () => change(w, at), w) },
+          }));
+          const answer = await ask(path, { key: at.key });
+          expect(answer.json).toMatchObject({ code });
+          expect(leaksIn(w.secrets, answer.text)).toEqual([]);
+          if (code === "unauthorized") expectUnauthorized(answer);
+          expect(await w.audit(at.key)).toEqual([]);
+        });
+      }
+    }
+  });
+
+  describe("whose row was changed by other means than Keyhole's is no key any more, and the log says so", () => {
+    const edits: readonly (readonly [string, (w: World, key: Key, other: Key) => Promise<unknown>])[] = [
+      ["resources", (w, key) => w.sql`update api_keys set resources = 31 where id = ${key.id}`],
+      ["surfaces", (w, key) => w.sql`update api_keys set surfaces = 7 where id = ${key.id}`],
+      ["environments", (w, key) => w.sql`update api_keys set environments = 7 where id = ${key.id}`],
+      ["projects, to all", (w, key) => w.sql`update api_keys set projects = null where id = ${key.id}`],
+      ["projects, to none", (w, key) => w.sql`update api_keys set projects = ${"{}"} where id = ${key.id}`],
+      ["expiry, put off", (w, key) => w.sql`update api_keys set expires_at = 4102444800000 where id = ${key.id}`],
+      ["expiry, taken away", (w, key) => w.sql`update api_keys set expires_at = null where id = ${key.id}`],
+      ["seal, cut", (w, key) => w.sql`update api_keys set grant_seal = ${Buffer.alloc(31)} where id = ${key.id}`],
+      ["seal, emptied", (w, key) => w.sql`update api_keys set grant_seal = ${Buffer.alloc(0)} where id = ${key.id}`],
+      [
+        "organization",
+        (w, key, other) =>
+          w.sql`update api_keys set organization_id = (select organization_id from api_keys where id = ${other.id})
+            where id = ${key.id}`,
+      ],
+      [
+        "seal, copied from a wider key",
+        (w, key, other) =>
+          w.sql`update api_keys set grant_seal = (select grant_seal from api_keys where id = ${other.id})
+            where id = ${key.id}`,
+      ],
+      [
+        "digest, put onto a wider key's row",
+        async (w, key, other) => {
+          const [row] = await w.sql`select digest from api_keys where id = ${key.id}`;
+          await w.sql`delete from api_keys where id = ${key.id}`;
+          await w.sql`update api_keys set digest = ${row?.["digest"]} where id = ${other.id}`;
+        },
+      ],
+      ["id", (w, key) => w.sql`update api_keys set id = ${Bun.randomUUIDv7()} where id = ${key.id}`],
+    ];
+    test.each(edits)("%s", async (_, edit) => {
+      const w = world();
+      const [organization, elsewhere] = [await w.organization(), await w.organization()];
+      await w.project(organization, "web");
+      const key = await w.key(organization, { projects: ["web"], environments: ["staging"], expiresInMs: 60_000 });
+      const other = await w.key(elsewhere, everything);
+      expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
+      await edit(w, key, other);
+      const answer = await w.ask("/organization", { key });
+      expectUnauthorized(answer);
+      expect(w.log.at(-1)).toMatchObject({
+        code: "unauthorized",
+        reason: expect.stringContaining("grant seal of key"),
+      });
+    });
+
+    test("a row with a plain hash of a text is no key for that text", async () => {
+      const w = world();
+      const real = await w.key(await w.organization());
+      const own = mintKey();
+      const digest = Buffer.from(new Bun.CryptoHasher("sha256").update(own).digest());
+      await w.sql`update api_keys set digest = ${digest} where id = ${real.id}`;
+      expectUnauthorized(await w.ask("/organization", { key: own }));
+    });
+  });
+
+  test("is marked as used, though not at once", async () => {
+    const w = world();
+    const key = await w.key(await w.organization());
+    const used: string[] = [];
+    const { ask } = w.client(({ gate }) => ({ gate: { ...gate, used: (id) => used.push(id) } }));
+    await ask("/organization", { key });
+    await ask("/organization", { key: mintKey() });
+    await ask("/files", { key });
+    expect(used).toEqual([key.id, key.id]);
+  });
+
+  test("never enters the log, in whatever way it was sent", async () => {
+    const w = world();
+    const { key } = await w.key(await w.organization());
+    for (const path of [`/projects/${key}`, `/${key}`, `/organization?${key}=1`, `/organization?x=${key}`]) {
+      for (const method of ["GET", "POST", "HEAD"]) {
+        const request = requestOf(path, { key, method, headers: { "user-agent": key, cookie: key } });
+        const text = await (await w.handle(request)).text();
+        expect(leaksIn([key], text)).toEqual([]);
+      }
+    }
+    expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
+  });
+});
+
+const everyPath = [
+  "/organization",
+  "/projects",
+  "/projects/web",
+  "/projects/web/variables?environment=staging",
+  "/projects/web/variables?metadata_only=true",
+  "/projects/web/accounts",
+  "/projects/web/accounts?metadata_only=true",
+  "/files?project=web&environment=staging",
+  "/files?project=web&environment=staging&metadataOnly=true",
+  "/secrets?project=web&environment=staging",
+];
+
+type Opened = Awaited<ReturnType<typeof opened>>;
+
+/** An organization with one project, a key that may do everything, and an app that never runs out of tokens. */
+async function opened(w: World) {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web", {
+    variables: { staging: { A: "value of the variable" } },
+    accounts: [{ name: "ci", environments: ["staging"], values: { a: "value of the account" } }],
+    files: [{ path: "f", environments: ["staging"], content: "content of the file" }],
+  });
+  // Last, so that the environment's set is the newest of what was written.
+  await setVariables(w.desk, project.where, "staging", [{ name: "A", value: "value of the variable" }]);
+  const key = await w.key(organization, everything);
+  let seconds = 0;
+  const { ask } = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => ++seconds * 10_000_000 } }));
+  return { organization, project, key, ask: (path: string) => ask(path, { key }) };
+}
+
+/** The same read, once something else has happened. */
+function after<A extends readonly unknown[], R>(
+  first: () => Promise<unknown>,
+  read: (...values: A) => Promise<R>,
+): (...values: A) => Promise<R> {
+  return async (...values) => {
+    await first();
+    return read(...values);
+  };
+}
+
+function expectUnauthorized(answer: Answer): void {
+  expectRefusal(answer, 401, "unauthorized", "A valid API key is required.");
+  expect(headersOf(answer)).toEqual(usualHeaders({ "www-authenticate": 'Bearer realm="keyhole"' }));
+}
+
+function swapped(key: string): string {
+  for (let i = 10; i < 40; i++) {
+    if (key[i] !== key[i + 1]) return key.slice(0, i) + key[i + 1] + key[i] + key.slice(i + 2);
+  }
+  return key.slice(0, -1);
+}

@@ -1,0 +1,395 @@
+import { describe, expect, test } from "bun:test";
+import { mintKey } from "../../src/access/api-key.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
+import { setPlan } from "../../src/admin/organizations.ts";
+import type { Gatekeeper } from "../../src/http/admit.ts";
+import type { Keyhole } from "../../src/http/keyhole.ts";
+import { type Answer, describeBoth, everything, expectRefusal, headersOf, type Key, type World } from "../world.ts";
+
+const tooMany = "Too many requests; wait as long as Retry-After says.";
+const unauthorized = "A valid API key is required.";
+const variables = "/projects/web/variables?environment=staging";
+
+/** A bucket, a request it is charged with, and how long a token takes, in microseconds. */
+const buckets = [
+  { name: "metadata", path: "/organization", capacity: 120, intervalUs: 500_000, retryAfterS: 1 },
+  { name: "value", path: variables, capacity: 30, intervalUs: 2_000_000, retryAfterS: 2 },
+  {
+    name: "file-content",
+    path: "/files?project=web&environment=staging&path=nowhere",
+    capacity: 1000,
+    intervalUs: 1_000_000,
+    retryAfterS: 1,
+  },
+] as const;
+
+describeBoth("limits", (world) => {
+  describe("of a recognized key", () => {
+    test.each(buckets)("$name: of many requests at once exactly $capacity pass", async (bucket) => {
+      const w = world();
+      const { key, ask } = await stopped(w);
+      await ask(bucket.name === "metadata" ? variables : "/organization", { key }); // now the key is recognized
+      const extra = bucket.capacity === 1000 ? 20 : bucket.capacity;
+      const asked = Array.from({ length: bucket.capacity + extra }, () => ask(bucket.path, { key }));
+      const answers = await Promise.all(asked);
+      const passed = answers.filter(({ status }) => status === 200);
+      expect(passed.length).toBe(bucket.capacity);
+      expect(answers.filter(({ status }) => status === 429).length).toBe(extra);
+      const left = passed.map((answer) => remainingOf(answer).left).sort((a, b) => a - b);
+      expect(left).toEqual(Array.from({ length: bucket.capacity }, (_, i) => i));
+    });
+
+    test("a key never seen before gets its whole bucket too, however many of its requests come at once", async () => {
+      const w = world();
+      const value = await stopped(w);
+      const values = await Promise.all(Array.from({ length: 60 }, () => value.ask(variables, { key: value.key })));
+      expect(values.filter(({ status }) => status === 200).length).toBe(30);
+      expect((await w.audit(value.key)).length).toBe(30);
+      const metadata = await stopped(w);
+      const all = await Promise.all(
+        Array.from({ length: 150 }, () => metadata.ask("/organization", { key: metadata.key })),
+      );
+      expect(all.filter(({ status }) => status === 200).length).toBe(120);
+    });
+
+    test("by the server's own clock, 60 value reads at once come to 30 and what was refilled meanwhile", async () => {
+      const w = world();
+      const { key } = await stopped(w);
+      const { ask } = w.client();
+      const began = performance.now();
+      const answers = await Promise.all(Array.from({ length: 60 }, () => ask(variables, { key })));
+      const refilled = Math.floor((performance.now() - began) / 2000) + 1;
+      const passed = answers.filter(({ status }) => status === 200).length;
+      expect(passed).toBeGreaterThanOrEqual(30);
+      expect(passed).toBeLessThanOrEqual(30 + refilled);
+      expect((await w.audit(key)).length).toBe(passed);
+    });
+
+    test.each(buckets)(
+      "$name: Retry-After is honest to the microsecond, and refused requests cost nothing",
+      async (bucket) => {
+        const w = world();
+        const { key, ask, clock } = await stopped(w);
+        clock.nowUs = 1_000_000_007;
+        for (let i = 0; i < bucket.capacity; i++) await ask(bucket.path, { key });
+        const refused = await ask(bucket.path, { key });
+        expectRefusal(refused, 429, "rate_limited", tooMany);
+        expect(headersOf(refused)).toMatchObject({
+          "retry-after": String(bucket.retryAfterS),
+          "ratelimit-policy": expect.stringContaining(`"${bucket.name}";q=${bucket.capacity};w=`),
+          ratelimit: `"${bucket.name}";r=0;t=${bucket.retryAfterS}`,
+        });
+        clock.nowUs += bucket.intervalUs - 1;
+        for (let i = 0; i < 3; i++) {
+          const early = await ask(bucket.path, { key });
+          expect([early.status, early.headers.get("retry-after")]).toEqual([429, "1"]);
+        }
+        clock.nowUs += 1;
+        expect((await ask(bucket.path, { key })).status).toBe(200);
+        expect((await ask(bucket.path, { key })).status).toBe(429);
+        // As long as the header said, and one passes.
+        clock.nowUs += bucket.retryAfterS * 1_000_000;
+        expect((await ask(bucket.path, { key })).status).toBe(200);
+      },
+    );
+
+    test("a request over the limit asks the database nothing", async () => {
+      const w = world();
+      const { key, ask, counts } = await stopped(w);
+      for (let i = 0; i < 30; i++) await ask(variables, { key });
+      counts.lookUps = 0;
+      counts.reads = 0;
+      for (const path of [variables, `${variables}&format=env`, "/projects/web/accounts", "/secrets?x", variables]) {
+        expect((await ask(path, { key })).status).toBe(429);
+      }
+      expect(counts).toEqual({ lookUps: 0, reads: 0 });
+      expect((await ask("/organization", { key })).status).toBe(200);
+      expect(counts).toEqual({ lookUps: 1, reads: 0 });
+    });
+
+    test("every authenticated request takes one token, whatever becomes of it", async () => {
+      const w = world();
+      const { key, ask, organization, project } = await stopped(w);
+      const narrow = await w.key(organization, { environments: ["staging"] });
+      const surface = await w.key(organization, { surfaces: ["mcp_server"] });
+      const left = async (path: string, status: number, by: Key = key) => {
+        const answer = await ask(path, { key: by });
+        expect([path, answer.status]).toEqual([path, status]);
+        return remainingOf(answer).left;
+      };
+      // Spent one by one, each by another outcome.
+      expect(await left(variables, 200)).toBe(29);
+      expect(await left("/projects/nowhere/variables?environment=staging", 404)).toBe(28);
+      expect(await left("/projects/web/variables?environment=no", 400)).toBe(27);
+      expect(await left("/projects/web/variables?x", 400)).toBe(26);
+      expect(await left("/projects/many/variables?environment=staging", 422)).toBe(25);
+      expect(await left("/projects/odd/variables?environment=staging&format=env", 422)).toBe(24);
+      expect(await left("/projects/web/accounts", 200)).toBe(23);
+      expect(await left("/secrets?project=web&environment=staging", 200)).toBe(22);
+      await w.sql`update variables set version = 9 where project_id = ${project.id}`;
+      expect(await left(variables, 503)).toBe(21);
+      await w.run("alter table audit_entries rename to audit_gone");
+      expect(await left("/projects/odd/variables?environment=staging", 503)).toBe(20);
+      await w.run("alter table audit_gone rename to audit_entries");
+      await setPlan(w.desk, organization.slug, "free");
+      expect(await left(variables, 403)).toBe(19);
+      await setPlan(w.desk, organization.slug, "pro");
+
+      expect(await left("/projects/web/variables?environment=production", 403, narrow)).toBe(29);
+      expect(await left("/projects/web/accounts", 403, narrow)).toBe(28);
+      expect(await left(variables, 403, surface)).toBe(29);
+      expect(await left("/projects/web/accounts", 403, surface)).toBe(28);
+
+      // Those that never come to the key take none, and nor does what another bucket pays.
+      await ask(variables, { key, method: "POST" });
+      await ask("/projects/web/variables/nowhere?environment=staging", { key });
+      await ask(variables, { key, headers: { "content-length": "3" } });
+      expect(await left("/organization", 200)).toBe(119);
+      expect(await left("/projects/web/variables?metadata_only=true", 200)).toBe(118);
+      expect(await left("/files?project=web&environment=staging", 200)).toBe(999);
+      expect(await left("/projects/nowhere/variables?environment=staging", 404)).toBe(18);
+    });
+
+    test.each([
+      ["/organization", "metadata"],
+      ["/organization?x", "metadata"],
+      ["/projects", "metadata"],
+      ["/projects/web", "metadata"],
+      ["/projects/web/variables?metadata_only=true", "metadata"],
+      ["/projects/web/variables?environment=staging&metadata_only=true", "metadata"],
+      ["/projects/web/variables?metadata_only=true&x=1", "metadata"],
+      ["/projects/web/variables?metadata_only=TRUE", "value"],
+      ["/projects/web/variables?metadata_only=1", "value"],
+      ["/projects/web/variables?metadata_only=true&metadata_only=true", "value"],
+      ["/projects/web/variables?metadata_only=tru%65", "value"],
+      ["/projects/web/variables?metadata%5Fonly=true", "value"],
+      ["/projects/web/variables?environment=staging&metadataOnly=true", "value"],
+      ["/projects/web/variables?environment=staging&metadata_only=false", "value"],
+      ["/projects/web/variables?environment=staging", "value"],
+      ["/projects/web/accounts", "value"],
+      ["/projects/web/accounts?metadata_only=false", "value"],
+      ["/projects/web/accounts?metadata_only=true", "metadata"],
+      ["/secrets?project=web&environment=staging", "value"],
+      ["/secrets?project=web&environment=staging&metadata_only=true", "value"],
+      ["/files?project=web&environment=staging", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=0", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=yes", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=1", "metadata"],
+      ["/files?project=web&environment=staging&metadataOnly=true", "metadata"],
+      ["/files?project=web&environment=staging&metadata_only=true", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=1&metadataOnly=1", "file-content"],
+    ])("%s is charged to the bucket of %s", async (path, bucket) => {
+      const { key, ask } = await stopped(world());
+      expect(remainingOf(await ask(path, { key })).bucket).toBe(bucket);
+    });
+
+    test("one key's use leaves another's buckets full, in one organization as well", async () => {
+      const w = world();
+      const { key, ask, organization } = await stopped(w);
+      const other = await w.key(organization, everything);
+      for (let i = 0; i < 35; i++) await ask(variables, { key });
+      expect(remainingOf(await ask(variables, { key: other })).left).toBe(29);
+    });
+  });
+
+  describe("of keys that are none", () => {
+    const kinds: readonly (readonly [string, (w: World) => Promise<string>])[] = [
+      ["unknown", async () => `Bearer ${mintKey()}`],
+      ["expired", async (w) => `Bearer ${(await w.key(await w.organization(), { expiresInMs: -1 })).key}`],
+      [
+        "revoked",
+        async (w) => {
+          const key = await w.key(await w.organization());
+          await revokeKey(w.desk, key.id);
+          return `Bearer ${key.key}`;
+        },
+      ],
+      [
+        "widened by SQL",
+        async (w) => {
+          const key = await w.key(await w.organization());
+          await w.sql`update api_keys set resources = 31 where id = ${key.id}`;
+          return `Bearer ${key.key}`;
+        },
+      ],
+      [
+        "of an organization that is gone",
+        async (w) => {
+          const key = await w.key(await w.organization());
+          await w.sql`delete from api_keys where id = ${key.id}`;
+          return `Bearer ${key.key}`;
+        },
+      ],
+      ["malformed by its checksum", async () => `Bearer ${mintKey().slice(0, -6)}000000`],
+      ["malformed altogether", async () => `Bearer no-key-at-all-${Math.random()}`],
+      ["of another scheme", async () => `Basic ${Math.random()}`],
+    ];
+
+    test("the first ten attempts are answered 401 and the next 429, byte for byte alike for each kind", async () => {
+      const w = world();
+      const seen = new Map<string, unknown>();
+      for (const [kind, make] of kinds) {
+        const { ask } = await stopped(w);
+        const headers = { authorization: await make(w) };
+        const answers: unknown[] = [];
+        for (let i = 0; i < 14; i++) {
+          const path = i % 2 ? variables : "/organization";
+          const answer = await ask(path, { headers });
+          const { "x-request-id": _, ...rest } = headersOf(answer);
+          answers.push([answer.status, answer.text, Object.entries(rest)]);
+        }
+        seen.set(kind, answers);
+      }
+      const [first] = [...seen.values()] as [[number, string, unknown][]];
+      expect(first.map(([status]) => status)).toEqual([...Array(10).fill(401), ...Array(4).fill(429)]);
+      for (const answers of seen.values()) expect(answers).toEqual(first);
+      expect(first[0]?.[1]).toBe(JSON.stringify({ error: unauthorized, code: "unauthorized" }));
+      expect(first[13]?.[1]).toBe(JSON.stringify({ error: tooMany, code: "rate_limited" }));
+      expect(first[13]?.[2]).toEqual([
+        ["cache-control", "no-store"],
+        ["content-type", "application/json; charset=utf-8"],
+        ["retry-after", "6"],
+        ["x-content-type-options", "nosniff"],
+      ]);
+    });
+
+    test("also for a key that was good a moment ago", async () => {
+      const w = world();
+      const { key, ask } = await stopped(w);
+      expect((await ask("/organization", { key })).status).toBe(200);
+      await revokeKey(w.desk, key.id);
+      const statuses: number[] = [];
+      for (let i = 0; i < 12; i++) statuses.push((await ask("/organization", { key })).status);
+      expect(statuses).toEqual([...Array(10).fill(401), 429, 429]);
+    });
+
+    test("Retry-After is honest to the microsecond", async () => {
+      const { ask, clock } = await stopped(world());
+      const key = mintKey();
+      clock.nowUs = 77_000_001;
+      for (let i = 0; i < 10; i++) expect((await ask("/organization", { key })).status).toBe(401);
+      const refused = await ask("/organization", { key });
+      expectRefusal(refused, 429, "rate_limited", tooMany);
+      expect(refused.headers.get("retry-after")).toBe("6");
+      clock.nowUs += 5_999_999;
+      expect((await ask("/organization", { key })).headers.get("retry-after")).toBe("1");
+      clock.nowUs += 1;
+      expect((await ask("/organization", { key })).status).toBe(401);
+      expect((await ask("/organization", { key })).status).toBe(429);
+    });
+
+    test("of many attempts at once with one text ten are answered 401, and those over the limit ask nothing", async () => {
+      const { ask, counts } = await stopped(world());
+      const key = mintKey();
+      const answers = await Promise.all(Array.from({ length: 40 }, () => ask("/organization", { key })));
+      expect(answers.filter(({ status }) => status === 401).length).toBe(10);
+      counts.lookUps = 0;
+      expect((await ask("/organization", { key })).status).toBe(429);
+      expect(counts.lookUps).toBe(0);
+    });
+
+    test("a wrong checksum never reaches the database", async () => {
+      const { ask, counts } = await stopped(world());
+      const wrong = `${mintKey().slice(0, -6)}zzzzzz`;
+      for (let i = 0; i < 12; i++) await ask("/organization", { key: wrong });
+      expect(counts).toEqual({ lookUps: 0, reads: 0 });
+    });
+
+    test("each text has its own count, no key at all has none, and a good key pays for nobody", async () => {
+      const { ask, key } = await stopped(world());
+      for (let i = 0; i < 30; i++) {
+        expect((await ask("/organization", { key: mintKey() })).status).toBe(401);
+        expect((await ask("/organization")).status).toBe(401);
+      }
+      expect(remainingOf(await ask("/organization", { key })).left).toBe(119);
+    });
+
+    test("their look-ups are four at once and 64 in line, the next are refused, and good keys pass beside them", async () => {
+      const w = world();
+      const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+      let under = 0;
+      let most = 0;
+      const { key, ask } = await stopped(w, (gate) => ({
+        lookUp: async (look) => {
+          const row = await gate.lookUp(look);
+          if (row) return row;
+          most = Math.max(most, ++under);
+          await opened;
+          under -= 1;
+          return row;
+        },
+      }));
+      expect((await ask("/organization", { key })).status).toBe(200);
+      const strangers = Array.from({ length: 68 }, () => ask("/organization", { key: mintKey() }));
+      const refused = await ask("/organization", { key: mintKey() });
+      expectRefusal(refused, 429, "rate_limited", tooMany);
+      expect(refused.headers.get("retry-after")).toBe("1");
+      expect((await ask("/organization", { key })).status).toBe(200);
+      expect((await ask(variables, { key })).status).toBe(200);
+      open();
+      const answers = await Promise.all(strangers);
+      expect(answers.map(({ status }) => status)).toEqual(Array(68).fill(401));
+      expect(most).toBe(4);
+    });
+  });
+});
+
+/** A key, and an app whose clock stands still and which counts what it asks of the database. */
+async function stopped(w: World, change: (gate: Gatekeeper) => Partial<Gatekeeper> = () => ({})) {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+  await w.project(organization, "odd", { variables: { staging: { A: "'\n$(id)" } } });
+  const many = await w.project(organization, "many");
+  const key = await w.key(organization, everything);
+  const clock = { nowUs: 1 };
+  const counts = { lookUps: 0, reads: 0 };
+  const { ask } = w.client(({ gate, source }) => {
+    const lookUp: Gatekeeper["lookUp"] = (look) => {
+      counts.lookUps += 1;
+      return gate.lookUp(look);
+    };
+    return {
+      gate: { ...gate, lookUp, nowUs: () => clock.nowUs, ...change({ ...gate, lookUp }) },
+      source: counted(source, () => {
+        counts.reads += 1;
+      }),
+    };
+  });
+  const tooManyToRead = w.dialect === "postgres" ? "generate_series(1, 1001) as n" : "n";
+  const numbers =
+    w.dialect === "postgres" ? "" : "with recursive n(n) as (select 1 union all select n + 1 from n where n < 1001)";
+  await w.run(
+    `${numbers} insert into variables (id, project_id, environment, name, version, generation, sealed, updated_at)
+      select 'x' || n, ?, 'staging', 'N' || n, 1, 1, ?, 1 from ${tooManyToRead}`,
+    [many.id, Buffer.alloc(40)],
+  );
+  return { organization, project, key, clock, counts, ask };
+}
+
+/** The same source; `note` hears of every read. */
+function counted(source: Keyhole["source"], note: () => void): Keyhole["source"] {
+  const noting = <T extends object>(queries: T): T =>
+    new Proxy(queries, {
+      get: (target, name) => {
+        const member = Reflect.get(target, name) as unknown;
+        if (typeof member !== "function") return member;
+        return (...values: unknown[]) => {
+          note();
+          return Reflect.apply(member, target, values) as unknown;
+        };
+      },
+    });
+  return {
+    ...source,
+    projects: noting(source.projects),
+    variables: noting(source.variables),
+    accounts: noting(source.accounts),
+    files: noting(source.files),
+    sets: noting(source.sets),
+  };
+}
+
+function remainingOf(answer: Answer): { readonly bucket: string; readonly left: number } {
+  const [, bucket = "", left = "NaN"] = /^"([a-z-]+)";r=(\d+);t=\d+$/.exec(answer.headers.get("ratelimit") ?? "") ?? [];
+  return { bucket, left: Number(left) };
+}

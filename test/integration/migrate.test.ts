@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { openInstallation } from "../../src/admin/installation.ts";
+import { readConfig } from "../../src/config.ts";
+import { newKey } from "../../src/seal/keyring.ts";
+import { exclusively, migrations } from "../../src/store/migrate.ts";
+import { createDatabase, type TestDatabase } from "../postgres.ts";
+import { postgresUrl } from "../world.ts";
+
+setDefaultTimeout(60_000);
+const root = join(import.meta.dir, "../..");
+
+describe("the list of migrations", () => {
+  test.each(["postgres", "sqlite"] as const)(
+    "of %s is what drizzle/ holds: journal, files and their text",
+    (dialect) => {
+      const folder = join(root, "drizzle", dialect);
+      const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as {
+        entries: { idx: number; tag: string; when: number; breakpoints: boolean }[];
+      };
+      const files = readdirSync(folder).filter((name) => name.endsWith(".sql"));
+      expect(files.sort()).toEqual(entries.map(({ tag }) => `${tag}.sql`).sort());
+      expect(migrations[dialect].map(({ folderMillis, hash, sql, bps }) => ({ folderMillis, hash, sql, bps }))).toEqual(
+        entries.map(({ tag, when, breakpoints }) => {
+          const text = readFileSync(join(folder, `${tag}.sql`), "utf8");
+          return {
+            folderMillis: when,
+            hash: new Bun.CryptoHasher("sha256").update(text).digest("hex"),
+            sql: text.split("--> statement-breakpoint"),
+            bps: breakpoints,
+          };
+        }),
+      );
+      expect(entries.map(({ idx }) => idx)).toEqual(entries.map((_, index) => index));
+      const moments = entries.map(({ when }) => when);
+      expect(moments).toEqual([...new Set(moments)].sort((a, b) => a - b));
+      const snapshots = readdirSync(join(folder, "meta")).filter((name) => name.endsWith("_snapshot.json"));
+      expect(snapshots.sort()).toEqual(entries.map(({ tag }) => `${tag.slice(0, 4)}_snapshot.json`));
+    },
+  );
+
+  test("makes tables of the same names and columns on both databases", () => {
+    const columns = (dialect: "postgres" | "sqlite") => {
+      const folder = join(root, "drizzle", dialect, "meta");
+      const newest = readdirSync(folder)
+        .filter((name) => name.endsWith("_snapshot.json"))
+        .sort()
+        .at(-1) as string;
+      const { tables } = JSON.parse(readFileSync(join(folder, newest), "utf8")) as {
+        tables: Record<string, { name: string; columns: Record<string, { notNull: boolean }> }>;
+      };
+      return Object.fromEntries(
+        Object.values(tables).map(({ name, columns }) => [
+          name,
+          Object.entries(columns).map(([column, { notNull }]) => `${column}${notNull ? "" : "?"}`),
+        ]),
+      );
+    };
+    const [here, there] = [columns("postgres"), columns("sqlite")];
+    const shared = Object.keys(there).filter((table) => table in here);
+    expect(shared.length).toBeGreaterThanOrEqual(10);
+    for (const table of shared) expect([table, here[table]]).toEqual([table, there[table]]);
+  });
+});
+
+describe("on SQLite", () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "keyhole-migrate-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("several processes that open a fresh folder at once all come to the same database, and to one root key", async () => {
+    const data = join(folder, "fresh");
+    const opened = await openAtOnce(4, { KEYHOLE_DATA: data });
+    expect(opened.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
+      Array(4).fill({ exitCode: 0, stderr: "" }),
+    );
+    expect(new Set(opened.map(({ keys }) => keys)).size).toBe(1);
+    expect(
+      opened.flatMap(({ said }) => said).filter((line) => line.startsWith("A NEW ROOT KEY")).length,
+    ).toBeGreaterThan(0);
+    expect(readdirSync(data).filter((name) => name.startsWith("root.key"))).toEqual(["root.key"]);
+    const again = await openAtOnce(2, { KEYHOLE_DATA: data });
+    expect(again.map(({ keys, said }) => ({ keys, said }))).toEqual(Array(2).fill({ keys: opened[0]?.keys, said: [] }));
+    // For nobody else to read, and for no repository.
+    expect(statSync(data).mode & 0o777).toBe(0o700);
+    for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0]);
+    expect(readFileSync(join(data, ".gitignore"), "utf8")).toBe("*\n");
+  });
+
+  test("a database that a newer version migrated is refused, and stays as it is", async () => {
+    const config = readConfig({ KEYHOLE_DATA: join(folder, "newer") });
+    await openInstallation(config, () => {});
+    const path = join(config.dataFolder, "keyhole.db");
+    const { Database } = await import("bun:sqlite");
+    const file = new Database(path);
+    file.run("insert into __drizzle_migrations (hash, created_at) values ('x', 4102444800000)");
+    file.close();
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
+    expect(refused).toBe("The database was migrated by a newer Keyhole: start that version, or a newer one.");
+  });
+
+  test("an older folder that others may read is closed to them, and one that holds other things is refused", async () => {
+    const config = readConfig({ KEYHOLE_DATA: join(folder, "mode") });
+    await openInstallation(config, () => {});
+    chmodSync(config.dataFolder, 0o755);
+    await openInstallation(config, () => {});
+    expect(statSync(config.dataFolder).mode & 0o777).toBe(0o700);
+    const home = join(folder, "home");
+    await Bun.write(join(home, "letter.txt"), "dear");
+    chmodSync(home, 0o755);
+    const refused = await openInstallation(readConfig({ KEYHOLE_DATA: home }), () => {}).catch(
+      (error: Error) => error.message,
+    );
+    expect(refused).toContain("KEYHOLE_DATA");
+    expect(readdirSync(home)).toEqual(["letter.txt"]);
+    expect(statSync(home).mode & 0o777).toBe(0o755);
+  });
+
+  test("a lost root key is not made anew over a database that needs the old one", async () => {
+    const config = readConfig({ KEYHOLE_DATA: join(folder, "lost") });
+    await openInstallation(config, () => {});
+    rmSync(join(config.dataFolder, "root.key"));
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
+    expect(refused).toContain("root.key");
+    expect(existsSync(join(config.dataFolder, "root.key"))).toBe(false);
+  });
+
+  test("the lock between processes is free again once its holder was killed", async () => {
+    const path = join(folder, "lock");
+    const module = JSON.stringify(join(root, "src/store/migrate.ts"));
+    const holder = Bun.spawn(
+      [
+        process.execPath,
+        "--no-env-file",
+        "--no-install",
+        "-e",
+        `const { exclusively } = await import(${module});
+        process.stdout.write(exclusively(${JSON.stringify(path)}, 0) ? "held" : "not held"); setInterval(() => {}, 1000);`,
+      ],
+      { cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+    );
+    const { value } = await holder.stdout.getReader().read();
+    expect(Buffer.from(value ?? []).toString()).toBe("held");
+    expect(exclusively(path, 0)).toBeUndefined();
+    holder.kill("SIGKILL");
+    await holder.exited;
+    const lock = exclusively(path, 0);
+    expect(lock).toBeDefined();
+    expect(exclusively(path, 0)).toBeUndefined();
+    lock?.release();
+    exclusively(path, 0)?.release();
+  });
+});
+
+const describePostgres = postgresUrl === undefined ? describe.skip : describe;
+describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHOLE_TEST_DATABASE_URL"}`, () => {
+  let database: TestDatabase;
+  let sql: postgres.Sql;
+  const key = Buffer.from(newKey()).toString("base64");
+  beforeAll(async () => {
+    database = await createDatabase(postgresUrl as string);
+    sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  });
+  afterAll(async () => {
+    await sql.end({ timeout: 1 });
+    await database.drop();
+  });
+
+  test("several processes that open an empty database at once all come to the same tables and keys", async () => {
+    const opened = await openAtOnce(4, { DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key });
+    expect(opened.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
+      Array(4).fill({ exitCode: 0, stderr: "" }),
+    );
+    expect(new Set(opened.map(({ keys }) => keys)).size).toBe(1);
+    const applied = await sql`select hash from drizzle.__drizzle_migrations order by created_at`;
+    expect(applied.map((row) => row["hash"])).toEqual(migrations.postgres.map(({ hash }) => hash));
+    const locks = await sql`select count(*)::int as count from pg_locks where locktype = 'advisory'
+      and database = (select oid from pg_database where datname = current_database())`;
+    expect(locks[0]?.["count"]).toBe(0);
+  });
+
+  test("a role that may change no table opens a database on which nothing is due", async () => {
+    const config = (url: string) => readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: key });
+    await openInstallation(config(database.url), () => {});
+    const role = `keyhole_test_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+    await sql.unsafe(`create role ${role} login password '${role}'`);
+    try {
+      await sql.unsafe(`grant usage on schema public, drizzle to ${role};
+        grant select on all tables in schema public, drizzle to ${role}`);
+      const url = new URL(database.url);
+      url.username = role;
+      url.password = role;
+      const installation = await openInstallation(config(url.href), () => {});
+      expect(Object.keys(installation.systemKeys).sort()).toEqual(["audit", "grant", "pepper"]);
+    } finally {
+      await sql.unsafe(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
+  test("another root key than the database's is refused with one sentence that holds none of it", async () => {
+    await openInstallation(readConfig({ DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key }), () => {});
+    const other = Buffer.from(newKey()).toString("base64");
+    const config = readConfig({ DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: other });
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
+    expect(refused).toMatch(/root key/i);
+    expect(refused).not.toContain(other);
+  });
+
+  test("a database that a newer version migrated is refused, and stays as it is", async () => {
+    const config = readConfig({ DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key });
+    await openInstallation(config, () => {});
+    await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 4102444800000)`;
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
+    await sql`delete from drizzle.__drizzle_migrations where hash = 'x'`;
+    expect(refused).toBe("The database was migrated by a newer Keyhole: start that version, or a newer one.");
+    await openInstallation(config, () => {});
+  });
+
+  test("a database that is not there is refused with one sentence, without the password", async () => {
+    const url = new URL(database.url);
+    url.password = "the-password";
+    url.pathname = "/keyhole_test_no_such_database";
+    const config = readConfig({ DATABASE_URL: url.href, KEYHOLE_ROOT_KEY: key });
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => `${error.name}: ${error.message}`);
+    expect(refused).toStartWith("Refused: The database at DATABASE_URL cannot be reached");
+    expect(refused).not.toContain("the-password");
+  });
+});
+
+type Opened = { exitCode: number; stderr: string; said: string[]; keys: string };
+
+/** Real processes that wait for each other before they open the installation of these settings. */
+async function openAtOnce(count: number, settings: Record<string, string>): Promise<Opened[]> {
+  const program = `
+    const { openInstallation } = await import(${JSON.stringify(join(root, "src/admin/installation.ts"))});
+    const { readConfig } = await import(${JSON.stringify(join(root, "src/config.ts"))});
+    process.stdout.write("ready\\n");
+    await Bun.stdin.text();
+    const said = [];
+    const { systemKeys } = await openInstallation(readConfig(process.env), (line) => said.push(line));
+    const hash = new Bun.CryptoHasher("sha256");
+    for (const key of Object.values(systemKeys)) hash.update(key);
+    process.stdout.write(JSON.stringify({ said, keys: hash.digest("hex") }));
+    process.exit(0);`;
+  const processes = Array.from({ length: count }, () =>
+    Bun.spawn([process.execPath, "--no-env-file", "--no-install", "-e", program], {
+      cwd: root,
+      env: { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), ...settings },
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "pipe",
+    }),
+  );
+  const outputs = processes.map(({ stdout }) => ({ reader: stdout.getReader(), text: "" }));
+  for (const output of outputs) {
+    while (!output.text.includes("\n")) {
+      const { value, done } = await output.reader.read();
+      if (done) break;
+      output.text += Buffer.from(value).toString();
+    }
+  }
+  for (const { stdin } of processes) await stdin.end();
+  return Promise.all(
+    processes.map(async ({ exited, stderr }, index) => {
+      const output = outputs[index] as (typeof outputs)[number];
+      for (let read = await output.reader.read(); !read.done; read = await output.reader.read()) {
+        output.text += Buffer.from(read.value).toString();
+      }
+      const [exitCode, words] = await Promise.all([exited, stderr.text()]);
+      const { said, keys } = JSON.parse(output.text.slice("ready\n".length) || '{"said":[],"keys":""}') as Opened;
+      return { exitCode, stderr: words, said, keys };
+    }),
+  );
+}

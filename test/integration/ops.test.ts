@@ -1,0 +1,363 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openKeyhole } from "../../src/cli/serve.ts";
+import { ConfigProblem, readConfig } from "../../src/config.ts";
+import { checkReadiness, startOps } from "../../src/ops/listener.ts";
+import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../world.ts";
+
+/** One scrape: each series by its name and labels as they stand in the text. */
+type Series = ReadonlyMap<string, number>;
+
+function parse(text: string): Series {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ")))]),
+  );
+}
+
+describeBoth("metrics and traces", (world) => {
+  let keyhole: Awaited<ReturnType<typeof openKeyhole>>;
+  let client: Client;
+  let collector: ReturnType<typeof startCollector>;
+  let key: Key;
+  const log: Readonly<Record<string, unknown>>[] = [];
+  beforeAll(async () => {
+    const w: World = world();
+    collector = startCollector();
+    keyhole = await openKeyhole(w.installation, (event) => log.push(event), {
+      metered: true,
+      tracesUrl: collector.url,
+    });
+    client = clientOf(keyhole);
+    const acme = await w.organization();
+    await w.project(acme, "web", {
+      variables: { staging: { TOKEN: "canary-of-a-variable", OTHER: "canary-of-another" } },
+      accounts: [{ name: "registry", environments: ["staging"], values: { password: "canary-of-an-account" } }],
+      files: [{ path: "a/b.txt", environments: ["staging"], content: "canary-of-a-file" }],
+    });
+    key = await w.key(acme, { ...everything, name: "canary-key-name" });
+  });
+  let closed = false;
+  const close = async () => {
+    if (!closed) await keyhole.close();
+    closed = true;
+  };
+  afterAll(async () => {
+    await close();
+    await collector.stop();
+  });
+  const scrape = async () => parse((await keyhole.metrics?.text()) ?? "");
+
+  test("every metric moves with what it names", async () => {
+    const before = await scrape();
+    const asked = [
+      ["/projects/web/variables?environment=staging", 200],
+      ["/projects/web/variables?environment=staging&prefix=TOKEN", 200],
+      ["/projects/web/accounts?environment=staging", 200],
+      ["/files?project=web&environment=staging", 200],
+      ["/secrets?project=web&environment=staging", 200],
+      ["/organization", 200],
+      ["/projects", 200],
+      ["/projects/web", 200],
+      ["/projects/absent", 404],
+      ["/projects/web/variables?environment=nowhere", 400],
+    ] as const;
+    for (const [path, status] of asked) expect((await client.ask(path, { key })).status).toBe(status);
+    for (let taken = 0; taken < 31; taken++) await client.ask("/secrets?project=web&environment=staging", { key });
+    for (let taken = 0; taken < 11; taken++) await client.ask("/organization", { key: "kh_made-up" });
+    expect((await client.ask("/nothing-here", { key })).status).toBe(404);
+    const after = await scrape();
+    const moved = (series: string) => (after.get(series) ?? 0) - (before.get(series) ?? 0);
+    const requests = (route: string, status: number, code: string) =>
+      moved(`keyhole_requests_total{route="${route}",status="${status}",code="${code}"}`);
+    expect(requests("/projects/{slug}/variables", 200, "ok")).toBe(2);
+    expect(requests("/projects/{slug}/variables", 400, "invalid_request")).toBe(1);
+    expect(requests("/projects/{slug}", 404, "project_not_found")).toBe(1);
+    expect(requests("/organization", 401, "unauthorized")).toBe(10);
+    expect(requests("/organization", 429, "rate_limited")).toBe(1);
+    expect(requests("none", 404, "not_found")).toBe(1);
+    const stage = (route: string, name: string) =>
+      moved(`keyhole_request_duration_seconds_count{route="${route}",stage="${name}"}`);
+    for (const route of ["/projects/{slug}/variables", "/projects/{slug}/accounts", "/files", "/secrets"]) {
+      for (const name of ["total", "look_up", "read", "open", "audit"]) expect(stage(route, name)).toBeGreaterThan(0);
+    }
+    expect(stage("/projects", "read")).toBe(1);
+    expect(stage("/projects", "open")).toBe(0);
+    expect(stage("/organization", "read")).toBe(0);
+    expect(moved('keyhole_decryptions_total{kind="set"}')).toBeGreaterThanOrEqual(2);
+    expect(moved('keyhole_decryptions_total{kind="variable"}')).toBe(1);
+    expect(moved('keyhole_decryptions_total{kind="account"}')).toBe(1);
+    expect(moved('keyhole_decryptions_total{kind="file"}')).toBe(1);
+    expect(moved('keyhole_audit_batches_total{outcome="durable"}')).toBeGreaterThan(4);
+    expect(moved("keyhole_audit_batch_entries_sum")).toBe(moved("keyhole_audit_batch_entries_count"));
+    expect(moved("keyhole_audit_commit_duration_seconds_sum")).toBeGreaterThan(0);
+    expect(moved('keyhole_limiter_refusals_total{bucket="value"}')).toBeGreaterThan(0);
+    expect(moved('keyhole_limiter_refusals_total{bucket="unrecognized"}')).toBe(1);
+    expect(after.get("keyhole_limiter_buckets")).toBeGreaterThan(0);
+    expect(after.get("keyhole_audit_queue_entries")).toBe(0);
+    expect(after.get("process_resident_memory_bytes")).toBeGreaterThan(1e7);
+    expect(after.get('keyhole_database_connections_max{pool="serve"}')).toBe(world().dialect === "postgres" ? 10 : 1);
+  });
+
+  test("statements and files under way are seen while they are, and entries that wait", async () => {
+    const asking = client.ask("/files?project=web&environment=staging", { key });
+    await Promise.resolve();
+    const during = await scrape();
+    const underWay = [...during].filter(([name]) => name.startsWith("keyhole_database_statements"));
+    expect(underWay.map(([name]) => name)).toEqual([
+      'keyhole_database_statements{pool="serve"}',
+      'keyhole_database_statements{pool="files"}',
+      'keyhole_database_statements{pool="journal"}',
+    ]);
+    expect((await asking).status).toBe(200);
+    for (const [name, value] of await scrape()) {
+      if (name.startsWith("keyhole_database_statements")) expect(value).toBe(0);
+    }
+    expect((await scrape()).get("keyhole_file_bytes")).toBe(0);
+  });
+
+  test("a histogram's buckets count all below them, and its last is its count", async () => {
+    const series = await scrape();
+    const buckets = [...series].filter(([name]) =>
+      name.startsWith('keyhole_request_duration_seconds_bucket{route="/organization",stage="total"'),
+    );
+    const counts = buckets.map(([, count]) => count);
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+    expect(buckets.at(-1)?.[0]).toContain('le="+Inf"');
+    expect(counts.at(-1)).toBe(
+      series.get('keyhole_request_duration_seconds_count{route="/organization",stage="total"}') as number,
+    );
+  });
+
+  test("no metric names a key, a slug, a variable, a value or a caller", async () => {
+    await client.ask("/projects/canary-slug", { key, headers: { "user-agent": "canary-agent" } });
+    const text = (await keyhole.metrics?.text()) ?? "";
+    for (const word of ["canary", "web", "acme", "org-", "TOKEN", key.id, key.key, "staging"]) {
+      expect(text).not.toContain(word);
+    }
+  });
+
+  test("the log names a whole answer's bytes and its trace", async () => {
+    const { bytes } = await client.ask("/projects/web", { key, headers: { "x-request-id": "bytes" } });
+    const line = log.find(({ requestId }) => requestId === "bytes");
+    expect(line).toMatchObject({ bytes: bytes.length, traceId: expect.stringMatching(/^[0-9a-f]{32}$/) });
+    const refusal = await client.ask("/projects/absent", { key, headers: { "x-request-id": "refused" } });
+    expect(log.find(({ requestId }) => requestId === "refused")).toMatchObject({ bytes: refusal.bytes.length });
+    await client.ask("/files?project=web&environment=staging", { key, headers: { "x-request-id": "streamed" } });
+    expect(log.find(({ requestId }) => requestId === "streamed")).not.toHaveProperty("bytes");
+  });
+
+  test("readiness names every check, and draining is not ready", async () => {
+    expect(await keyhole.readiness()).toEqual({
+      ready: true,
+      draining: false,
+      checks: { database: true, migrations: true, root_key: true, audit: true },
+    });
+  });
+
+  test("readiness names what failed: a system key that does not open, an audit table that takes nothing", async () => {
+    const w = world();
+    const [row] = await w.sql`select wrapped from system_keys where purpose = 'audit'`;
+    const wrapped = row?.["wrapped"] as Buffer;
+    const changed = Buffer.from(wrapped);
+    changed[30] = (changed[30] ?? 0) ^ 1;
+    await w.sql`update system_keys set wrapped = ${changed} where purpose = 'audit'`;
+    expect((await keyhole.readiness()).checks).toEqual({
+      database: true,
+      migrations: true,
+      root_key: false,
+      audit: true,
+    });
+    expect(log.findLast(({ event }) => event === "readiness")).toEqual({
+      event: "readiness",
+      ready: false,
+      failed: ["root_key"],
+    });
+    await w.sql`update system_keys set wrapped = ${wrapped} where purpose = 'audit'`;
+    expect((await keyhole.readiness()).ready).toBe(true);
+    expect(log.findLast(({ event }) => event === "readiness")).toMatchObject({ ready: true, failed: [] });
+    if (w.dialect === "sqlite") return;
+    await w.run("alter table audit_entries rename to audit_entries_gone");
+    expect((await keyhole.readiness()).checks).toMatchObject({ database: true, root_key: true, audit: false });
+    await w.run("alter table audit_entries_gone rename to audit_entries");
+    expect((await keyhole.readiness()).ready).toBe(true);
+  });
+
+  test("a migration that this program does not know makes it not ready", async () => {
+    const w = world();
+    const table = w.dialect === "postgres" ? 'drizzle."__drizzle_migrations"' : "__drizzle_migrations";
+    await w.run(`insert into ${table} (hash, created_at) values ('newer', 9999999999999)`);
+    expect((await keyhole.readiness()).checks).toMatchObject({ database: true, migrations: false });
+    await w.run(`delete from ${table} where hash = 'newer'`);
+    expect((await keyhole.readiness()).ready).toBe(true);
+  });
+
+  test("checking readiness writes nothing", async () => {
+    const count = async () => (await world().sql`select count(*) as n from audit_entries`)[0]?.["n"];
+    const before = await count();
+    await Promise.all(Array.from({ length: 5 }, () => keyhole.readiness()));
+    expect(await count()).toBe(before);
+  });
+
+  test("traces hold a span for the request and each stage, and nothing of a caller's", async () => {
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+    const path = "/projects/web/variables?environment=staging";
+    expect((await client.ask("/organization", { key, headers: { traceparent } })).status).toBe(200);
+    const acmeKey = await anotherKey(world(), key);
+    expect((await client.ask(path, { key: acmeKey, headers: { traceparent } })).status).toBe(200);
+    await client.ask("/projects/canary-slug", { key, headers: { traceparent: "00-nonsense" } });
+    await close(); // which sends what is left
+    const spans = collector.spans();
+    const own = spans.filter((span) => span.traceId === traceId);
+    expect(own.filter(({ parentSpanId }) => parentSpanId === "b7ad6b7169203331").map(({ name }) => name)).toEqual([
+      "GET /organization",
+      "GET /projects/{slug}/variables",
+    ]);
+    const root = own.find(({ name }) => name === "GET /projects/{slug}/variables");
+    const children = own.filter(({ parentSpanId }) => parentSpanId === root?.spanId);
+    expect(children.map(({ name }) => name)).toEqual(["look-up", "read", "open", "audit"]);
+    for (const { startTimeUnixNano: start, endTimeUnixNano: end } of children) {
+      expect(BigInt(start)).toBeLessThanOrEqual(BigInt(end));
+      expect(BigInt(start)).toBeGreaterThanOrEqual(BigInt(root?.startTimeUnixNano ?? 0));
+      expect(BigInt(end)).toBeLessThanOrEqual(BigInt(root?.endTimeUnixNano ?? 0));
+    }
+    expect(root?.attributes).toEqual([
+      { key: "http.request.method", value: { stringValue: "GET" } },
+      { key: "http.route", value: { stringValue: "/projects/{slug}/variables" } },
+      { key: "http.response.status_code", value: { intValue: 200 } },
+    ]);
+    for (const word of ["canary", "TOKEN", key.id, key.key, acmeKey.id, acmeKey.key, "staging", 'web"']) {
+      expect(collector.received()).not.toContain(word);
+    }
+  });
+});
+
+describe("settings of the second listener, the store and traces", () => {
+  const base = { KEYHOLE_DATA: "/nowhere" };
+  test("are off where nothing is set", () => {
+    const { ops, limiterUrl, tracesUrl } = readConfig(base);
+    expect({ ops, limiterUrl, tracesUrl }).toEqual({ ops: undefined, limiterUrl: undefined, tracesUrl: undefined });
+  });
+
+  test("are taken as they stand", () => {
+    expect(readConfig({ ...base, KEYHOLE_OPS_PORT: "9100" }).ops).toEqual({ host: "127.0.0.1", port: 9100 });
+    expect(readConfig({ ...base, KEYHOLE_OPS_PORT: "0", KEYHOLE_OPS_HOST: "::1" }).ops).toEqual({
+      host: "::1",
+      port: 0,
+    });
+    expect(readConfig({ ...base, KEYHOLE_LIMITER_URL: "rediss://u:p@h:6380/1" }).limiterUrl).toBe(
+      "rediss://u:p@h:6380/1",
+    );
+    expect(readConfig({ ...base, OTEL_EXPORTER_OTLP_ENDPOINT: "" }).tracesUrl).toBeUndefined();
+  });
+
+  test.each([
+    ["KEYHOLE_OPS_PORT", ""],
+    ["KEYHOLE_OPS_PORT", "99999"],
+    ["KEYHOLE_OPS_HOST", "127.0.0.1"],
+    ["KEYHOLE_LIMITER_URL", ""],
+    ["KEYHOLE_LIMITER_URL", "http://secret@host"],
+    ["KEYHOLE_LIMITER_URL", "secret"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
+  ])("%s=%s is refused with one sentence that names it", (name, value) => {
+    let message = "";
+    try {
+      readConfig({ ...base, [name]: value });
+    } catch (error) {
+      expect(error).toBeInstanceOf(ConfigProblem);
+      message = (error as Error).message;
+    }
+    expect(message).toStartWith(name);
+    expect(message).not.toContain("secret");
+  });
+});
+
+describe("the second listener", () => {
+  test("a check that throws, or says no, has failed, and the others are still named", async () => {
+    const checks = {
+      good: async () => true,
+      bad: async () => false,
+      broken: async () => {
+        throw new Error("canary");
+      },
+    };
+    expect(await checkReadiness(false, checks)).toEqual({
+      ready: false,
+      draining: false,
+      checks: { good: true, bad: false, broken: false },
+    });
+    expect(await checkReadiness(true, { good: async () => true })).toMatchObject({ ready: false, draining: true });
+  });
+
+  test("answers three paths and nothing else, and whoever asks meanwhile shares one answer", async () => {
+    let asked = 0;
+    const { promise: letGo, resolve } = Promise.withResolvers<void>();
+    const ops = startOps(
+      { host: "127.0.0.1", port: 0 },
+      {
+        readiness: async () => {
+          asked += 1;
+          await letGo;
+          return { ready: false, draining: false, checks: { database: false } };
+        },
+        metrics: async () => "x 1\n",
+      },
+    );
+    const asking = Array.from({ length: 20 }, () => fetch(`${ops.origin}/readyz`));
+    expect(await (await fetch(`${ops.origin}/livez`)).json()).toEqual({ status: "alive" });
+    resolve();
+    for (const answer of await Promise.all(asking)) {
+      expect(answer.status).toBe(503);
+      expect(await answer.json()).toEqual({ status: "not_ready", failed: ["database"], checks: { database: false } });
+    }
+    expect(asked).toBeLessThan(20);
+    const metrics = await fetch(`${ops.origin}/metrics`);
+    expect(metrics.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(await metrics.text()).toBe("x 1\n");
+    for (const path of ["/", "/api/v1/organization", "/metrics/", "/constructor", "/livez/x"]) {
+      expect((await fetch(`${ops.origin}${path}`)).status).toBe(404);
+    }
+    expect((await fetch(`${ops.origin}/livez`, { method: "POST" })).status).toBe(405);
+    await ops.stop();
+  });
+});
+
+async function anotherKey(world: World, key: Key): Promise<Key> {
+  const [row] = await world.sql`select o.slug as slug from api_keys k join organizations o on o.id = k.organization_id
+    where k.id = ${key.id}`;
+  return world.key({ slug: row?.["slug"] } as never, everything);
+}
+
+type CollectedSpan = {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: unknown;
+};
+
+/** A collector of OTLP over HTTP, as JSON. */
+function startCollector() {
+  const bodies: string[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => {
+      if (new URL(request.url).pathname === "/v1/traces") bodies.push(await request.text());
+      return Response.json({});
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    received: () => bodies.join("\n"),
+    spans: (): CollectedSpan[] =>
+      bodies.flatMap((body) =>
+        (JSON.parse(body) as { resourceSpans: { scopeSpans: { spans: CollectedSpan[] }[] }[] }).resourceSpans.flatMap(
+          ({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans),
+        ),
+      ),
+    stop: () => server.stop(true),
+  };
+}

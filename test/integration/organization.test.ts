@@ -1,0 +1,135 @@
+import { describe, expect, test } from "bun:test";
+import { setPlan } from "../../src/admin/organizations.ts";
+import { describeBoth, expectRefusal, firstOf, headersOf, leaksIn, usualHeaders } from "../world.ts";
+
+describeBoth("GET /organization", (world) => {
+  describe("200", () => {
+    test("says id, name, slug and plan, in this order and without a space", async () => {
+      const w = world();
+      const organization = await w.organization({ name: 'Ácme "& Söhne" \\ 🦔' });
+      const answer = await w.ask("/organization", { key: await w.key(organization) });
+      expect(answer.status).toBe(200);
+      expect(answer.text).toBe(
+        `{"id":"${organization.id}","name":"Ácme \\"& Söhne\\" \\\\ 🦔","slug":"${organization.slug}","plan":"pro"}`,
+      );
+      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+    });
+
+    test("takes any valid key, whatever its surfaces, resources, projects and environments", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web");
+      const keys = [
+        await w.key(organization, { surfaces: ["rest_api"] }),
+        await w.key(organization, { surfaces: ["mcp_server"] }),
+        await w.key(organization, { surfaces: ["ci_action"] }),
+        await w.key(organization, { resources: ["requests"] }),
+        await w.key(organization, { projects: ["web"], environments: ["staging"] }),
+      ];
+      const without = await w.key(organization);
+      await w.regrant(without, { resources: [] });
+      for (const key of [...keys, without]) {
+        expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
+      }
+    });
+
+    test("belongs to the key's own organization among several", async () => {
+      const w = world();
+      const [one, other] = [await w.organization({ name: "One" }), await w.organization({ name: "Other" })];
+      expect((await w.ask("/organization", { key: await w.key(one) })).json).toMatchObject({ id: one.id });
+      expect((await w.ask("/organization", { key: await w.key(other) })).json).toMatchObject({ id: other.id });
+    });
+
+    test("leaves no audit entry: no value left", async () => {
+      const w = world();
+      const key = await w.key(await w.organization());
+      await w.ask("/organization", { key });
+      expect(await w.audit(key)).toEqual([]);
+    });
+  });
+
+  describe("400", () => {
+    test.each([
+      ["x=1", "The query parameter 'x' is not known here."],
+      ["slug", "The query parameter 'slug' is not known here."],
+      ["metadata_only=true", "The query parameter 'metadata_only' is not known here."],
+      ["access_token=kh_x", "The query parameter 'access_token' is not known here."],
+      ["&", "The query parameter with an unusual name is not known here."],
+    ])("?%s is refused, and the sentence names the parameter", async (query, error) => {
+      const w = world();
+      const answer = await w.ask(`/organization?${query}`, { key: await w.key(await w.organization()) });
+      expectRefusal(answer, 400, "invalid_request", error);
+      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+    });
+
+    test("a question mark with nothing after it is no parameter", async () => {
+      const w = world();
+      expect(await w.ask("/organization?", { key: await w.key(await w.organization()) })).toMatchObject({
+        status: 200,
+      });
+    });
+  });
+
+  describe("401", () => {
+    test("is for a request without a key", async () => {
+      const answer = await world().ask("/organization");
+      expectRefusal(answer, 401, "unauthorized", "A valid API key is required.");
+      expect(headersOf(answer)).toEqual(usualHeaders({ "www-authenticate": 'Bearer realm="keyhole"' }));
+    });
+  });
+
+  describe("403", () => {
+    test("plan_required holds from the request after the downgrade to the one before the upgrade", async () => {
+      const w = world();
+      const organization = await w.organization();
+      const key = await w.key(organization);
+      expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
+      await setPlan(w.desk, organization.slug, "free");
+      const answer = await w.ask("/organization", { key });
+      expectRefusal(answer, 403, "plan_required", "The organization's plan does not include the API.");
+      expect(headersOf(answer)).toEqual(
+        usualHeaders({ "ratelimit-policy": '"metadata";q=120;w=60', ratelimit: '"metadata";r=118;t=1' }),
+      );
+      await setPlan(w.desk, organization.slug, "pro");
+      expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
+    });
+  });
+
+  describe("500", () => {
+    test("is all that a defect says, whatever its own words are", async () => {
+      const w = world();
+      const key = await w.key(await w.organization());
+      const { ask } = w.client(({ gate }) => ({
+        gate: {
+          ...gate,
+          lookUp: async () => {
+            throw new TypeError(`no such property of ${key.key}`);
+          },
+        },
+      }));
+      const answer = await ask("/organization", { key });
+      expectRefusal(answer, 500, "internal_error", "Internal error.");
+      expect(headersOf(answer)).toEqual(usualHeaders());
+      expect(w.log.at(-1)).toMatchObject({ status: 500, code: "internal_error", defect: "TypeError" });
+    });
+  });
+
+  describe("503", () => {
+    test("unavailable, while the database cannot answer, and 200 again once it can", async () => {
+      const w = world();
+      const key = await w.key(await w.organization());
+      expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
+      await w.run("alter table api_keys rename to api_keys_gone");
+      const answer = await w.ask("/organization", { key });
+      await w.run("alter table api_keys_gone rename to api_keys");
+      expectRefusal(answer, 503, "unavailable", "The service cannot answer now; nothing is returned.");
+      expect(await w.ask("/organization", { key })).toMatchObject({ status: 200 });
+    });
+  });
+
+  test("no key was logged", () => {
+    const w = world();
+    expect(w.log.length).toBeGreaterThan(10);
+    expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
+  });
+});

@@ -1,0 +1,255 @@
+import { describe, expect, test } from "bun:test";
+import { setAccount } from "../../src/admin/accounts.ts";
+import { deleteFile, putFile } from "../../src/admin/files.ts";
+import { deleteProject } from "../../src/admin/projects.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import type { PlaceValues } from "../../src/store/place.ts";
+import { describeBoth, expectRefusal, firstOf, headersOf, leaksIn, usualHeaders } from "../world.ts";
+
+describeBoth("GET /projects/{slug}", (world) => {
+  describe("200", () => {
+    test("is the list's entry and environments, fileCount, createdAt and updatedAt, in this order", async () => {
+      const w = world();
+      const organization = await w.organization();
+      w.clock.nowMs = 1_700_000_000_000;
+      const web = await w.project(organization, "web", {
+        name: "Wéb",
+        variables: { development: { A: "1", B: "2" }, production: { B: "3" } },
+        accounts: [{ name: "ci", environments: ["production"], values: { password: "hunter22" } }],
+        files: [
+          { path: "a", environments: ["staging", "production"], content: "x" },
+          { path: "b", environments: ["development"], content: "y" },
+        ],
+      });
+      w.clock.nowMs = 1_700_000_000_123;
+      await setVariables(w.desk, web.where, "staging", [{ name: "Z", value: "9" }]);
+      w.clock.nowMs = undefined;
+      const answer = await w.ask("/projects/web", { key: await w.key(organization) });
+      expect(answer.status).toBe(200);
+      expect(answer.text).toBe(
+        `{"id":"${web.id}","name":"Wéb","slug":"web","variableCount":3,"accountCount":1,` +
+          `"environments":["development","staging","production"],"fileCount":2,` +
+          `"createdAt":1700000000000,"updatedAt":1700000000123}`,
+      );
+      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+    });
+
+    test("counts and updatedAt are those of the environments that the key reaches", async () => {
+      const w = world();
+      const organization = await w.organization();
+      w.clock.nowMs = 1000;
+      const { where } = await w.project(organization, "web");
+      const keys = {
+        staging: await w.key(organization, { environments: ["staging"] }),
+        others: await w.key(organization, { environments: ["production", "development"] }),
+      };
+      const seen = async () => {
+        const { ask } = w.client();
+        const both = [(await ask("/projects/web", { key: keys.staging })).json];
+        both.push((await ask("/projects/web", { key: keys.others })).json);
+        return both.map((body) => body as Record<string, unknown>);
+      };
+      expect(await seen()).toMatchObject([
+        { environments: ["staging"], updatedAt: 1000 },
+        { environments: ["development", "production"], updatedAt: 1000 },
+      ]);
+      w.clock.nowMs = 2000;
+      await setVariables(w.desk, where, "production", [{ name: "A", value: "1" }]);
+      expect(await seen()).toMatchObject([
+        { variableCount: 0, updatedAt: 1000 },
+        { variableCount: 1, updatedAt: 2000 },
+      ]);
+      w.clock.nowMs = 3000;
+      await setAccount(w.desk, where, "ci", ["staging"], { a: "1" });
+      expect(await seen()).toMatchObject([
+        { accountCount: 1, updatedAt: 3000 },
+        { accountCount: 0, updatedAt: 2000 },
+      ]);
+      w.clock.nowMs = 4000;
+      await putFile(w.desk, where, { path: "f", environments: ["staging", "development"], content: Buffer.from("x") });
+      expect(await seen()).toMatchObject([
+        { fileCount: 1, updatedAt: 4000 },
+        { fileCount: 1, updatedAt: 4000 },
+      ]);
+      w.clock.nowMs = 5000;
+      await setAccount(w.desk, where, "ci", ["development"], { a: "1" });
+      expect(await seen()).toMatchObject([
+        { accountCount: 0, updatedAt: 5000 },
+        { accountCount: 1, updatedAt: 5000 },
+      ]);
+      w.clock.nowMs = 6000;
+      await setVariables(w.desk, where, "development", [{ name: "A", value: "1" }]);
+      expect(await seen()).toMatchObject([
+        { variableCount: 0, updatedAt: 5000 },
+        { variableCount: 1, updatedAt: 6000 },
+      ]);
+      w.clock.nowMs = 7000;
+      await deleteFile(w.desk, where, "f", ["development"]);
+      expect((await seen()).map(({ fileCount }) => fileCount)).toEqual([1, 0]);
+      w.clock.nowMs = undefined;
+    });
+
+    test("updatedAt never goes back, even where the clock of a writer does", async () => {
+      const w = world();
+      const organization = await w.organization();
+      w.clock.nowMs = 9000;
+      const { where } = await w.project(organization, "web");
+      w.clock.nowMs = 5000;
+      await setVariables(w.desk, where, "staging", [{ name: "A", value: "1" }]);
+      w.clock.nowMs = undefined;
+      const answer = await w.ask("/projects/web", { key: await w.key(organization) });
+      expect(answer.json).toMatchObject({ createdAt: 9000, updatedAt: 9000 });
+    });
+
+    test("finds slugs of every shape, those that look like an index or a property too", async () => {
+      const w = world();
+      const organization = await w.organization();
+      const slugs = ["0", "42", "constructor", "tostring", "a--b-", "x".repeat(64)];
+      for (const slug of slugs) await w.project(organization, slug);
+      const [every, listed] = [await w.key(organization), await w.key(organization, { projects: slugs })];
+      for (const slug of slugs) {
+        expect((await w.ask(`/projects/${slug}`, { key: every })).json).toMatchObject({ slug });
+        expect((await w.ask(`/projects/${slug}`, { key: listed })).json).toMatchObject({ slug });
+      }
+    });
+
+    test("leaves no audit entry: no value left", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+      const key = await w.key(organization);
+      await w.ask("/projects/web", { key });
+      expect(await w.audit(key)).toEqual([]);
+    });
+  });
+
+  describe("400", () => {
+    test.each(["environment=staging", "fields=id", "=", "metadata_only=true"])("?%s is refused", async (query) => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web");
+      const answer = await w.ask(`/projects/web?${query}`, { key: await w.key(organization) });
+      expect(answer).toMatchObject({ status: 400, json: { code: "invalid_request" } });
+    });
+  });
+
+  describe("401", () => {
+    test("is for a request without a key, whether or not there is such a project", async () => {
+      const w = world();
+      await w.project(await w.organization(), "web");
+      for (const slug of ["web", "nowhere"]) {
+        expectRefusal(await w.ask(`/projects/${slug}`), 401, "unauthorized", "A valid API key is required.");
+      }
+    });
+  });
+
+  describe("403", () => {
+    test("plan, surface and resource are refused before anything of the project is looked at", async () => {
+      const w = world();
+      const [organization, free] = [await w.organization(), await w.organization({ plan: "free" })];
+      await w.project(organization, "web");
+      const keys = [
+        [await w.key(free), "plan_required"],
+        [await w.key(organization, { surfaces: ["ci_action", "mcp_server"] }), "surface_required"],
+        [await w.key(organization, { resources: ["variables", "accounts", "files"] }), "resource_required"],
+      ] as const;
+      for (const [key, code] of keys) {
+        for (const slug of ["web", "nowhere"]) {
+          expect(await w.ask(`/projects/${slug}`, { key })).toMatchObject({ status: 403, json: { code } });
+        }
+      }
+    });
+  });
+
+  describe("404", () => {
+    test("is one answer, byte for byte and header for header, for whatever the key does not reach", async () => {
+      const w = world();
+      const [organization, other] = [await w.organization(), await w.organization()];
+      await w.project(organization, "web");
+      await w.project(organization, "api", { variables: { staging: { A: "1" } } });
+      await w.project(other, "elsewhere");
+      const gone = await w.project(organization, "gone");
+      const slugs = [
+        "api",
+        "nowhere",
+        "elsewhere",
+        "gone",
+        "API",
+        "Web",
+        "-web",
+        "x".repeat(65),
+        "web%00",
+        "%00",
+        "web%20",
+      ];
+      slugs.push(
+        "web%2Fvariables",
+        "..%2Fweb",
+        "%zz",
+        "%ff",
+        "%F0%9F%A6%94",
+        "__proto__",
+        "%E2%80%8Bweb",
+        "a".repeat(5000),
+      );
+      const keys = [await w.key(organization, { projects: ["web", "gone"] })];
+      await deleteProject(w.desk, gone.where);
+      await w.project(organization, "gone");
+      for (const key of keys) {
+        for (const slug of slugs) {
+          const answer = await w.client().ask(`/projects/${slug}`, { key });
+          expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
+          expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+        }
+      }
+      // The same but for what is truly there, for a key of every project.
+      const every = await w.key(organization);
+      for (const slug of slugs.filter((slug) => slug !== "api" && slug !== "gone")) {
+        const answer = await w.client().ask(`/projects/${slug}`, { key: every });
+        expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
+        expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+      }
+    });
+
+    test("takes one statement with the same values, for a project out of scope as for none", async () => {
+      const w = world();
+      const organization = await w.organization();
+      for (const slug of ["web", "api"]) await w.project(organization, slug);
+      const key = await w.key(organization, { projects: ["web"] });
+      const asked: PlaceValues[] = [];
+      const { ask } = w.client(({ source }) => ({
+        source: {
+          ...source,
+          projects: {
+            ...source.projects,
+            one: (place) => {
+              asked.push(place);
+              return source.projects.one(place);
+            },
+          },
+        },
+      }));
+      for (const slug of ["api", "nowhere", "%2F", "x".repeat(65)]) await ask(`/projects/${slug}`, { key });
+      expect(asked).toEqual(Array(4).fill({ keyId: key.id, slug: "", projectId: "" }));
+    });
+
+    test("is logged alike: the log of an absent project is that of one out of scope", async () => {
+      const w = world();
+      const organization = await w.organization();
+      for (const slug of ["web", "api"]) await w.project(organization, slug);
+      const key = await w.key(organization, { projects: ["web"] });
+      const lines: unknown[] = [];
+      for (const slug of ["api", "nowhere"]) {
+        await w.ask(`/projects/${slug}`, { key });
+        const { requestId: _, durationMs: __, ...line } = w.log.at(-1) as Record<string, unknown>;
+        lines.push(line);
+      }
+      expect(lines[0]).toEqual(lines[1]);
+    });
+  });
+
+  test("neither key nor value was logged", () => {
+    const w = world();
+    expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, test } from "bun:test";
+import { setAccount } from "../../src/admin/accounts.ts";
+import { putFile } from "../../src/admin/files.ts";
+import { createProject, deleteProject } from "../../src/admin/projects.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import { environments } from "../../src/names.ts";
+import { type Answer, describeBoth, everything, headersOf, type World } from "../world.ts";
+
+/** A key of one project and one environment, beside all that it must not notice. */
+describeBoth("a key limited to one project and staging", (world) => {
+  describe("sees nothing else, on any path", () => {
+    test("in bodies, headers and counts", async () => {
+      const w = world();
+      const { key, canaries } = await surrounded(w);
+      const { ask } = w.client();
+      for (const path of paths) {
+        const answer = await ask(path, { key });
+        expect(canaries.filter((canary) => tells(answer, canary))).toEqual([]);
+      }
+      const project = (await ask("/projects/mine", { key })).json;
+      expect(project).toMatchObject({
+        variableCount: 2,
+        accountCount: 2,
+        fileCount: 2,
+        environments: ["staging"],
+        updatedAt: 3000,
+      });
+      expect((await ask("/projects", { key })).json).toMatchObject({
+        projects: [{ slug: "mine", variableCount: 2, accountCount: 2 }],
+      });
+      expect((await ask("/projects/mine/variables?metadata_only=true", { key })).json).toEqual({
+        environment: null,
+        variables: [
+          { key: "EVERYWHERE", updatedAt: 3000 },
+          { key: "STAGING", updatedAt: 3000 },
+        ],
+      });
+      expect((await ask("/projects/mine/accounts?metadata_only=true", { key })).json).toEqual({
+        environment: null,
+        accounts: [
+          { name: "everywhere", environments: ["staging"], updatedAt: 3000 },
+          { name: "of staging", environments: ["staging"], updatedAt: 3000 },
+        ],
+      });
+      const files = (await ask("/files?project=mine&environment=staging&metadataOnly=1", { key })).json;
+      expect(files).toMatchObject({
+        files: [
+          { path: "everywhere", environments: ["staging"] },
+          { path: "of-staging", environments: ["staging"] },
+        ],
+      });
+    });
+
+    test("nor does an answer change with what happens elsewhere", async () => {
+      const w = world();
+      const { organization, key } = await surrounded(w);
+      const seen = async () => {
+        const { ask } = w.client();
+        const answers: unknown[] = [];
+        for (const path of paths) {
+          const answer = await ask(path, { key });
+          const { "x-request-id": _, ratelimit: __, ...headers } = headersOf(answer);
+          answers.push([path, answer.status, answer.text, headers]);
+        }
+        return answers;
+      };
+      const before = await seen();
+      w.clock.nowMs = 9000;
+      const mine = `${organization.slug}/mine`;
+      await setVariables(w.desk, mine, "production", [{ name: "LATE", value: "1" }]);
+      await setVariables(w.desk, mine, "development", [{ name: "EVERYWHERE", value: "other" }]);
+      await setAccount(w.desk, mine, "late", ["development", "production"], { a: "1" });
+      await putFile(w.desk, mine, { path: "late", environments: ["production"], content: Buffer.from("x") });
+      await setVariables(w.desk, `${organization.slug}/theirs`, "staging", [{ name: "LATE", value: "1" }]);
+      await deleteProject(w.desk, `${organization.slug}/also-theirs`);
+      await createProject(w.desk, `${organization.slug}/new`, {});
+      w.clock.nowMs = undefined;
+      expect(await seen()).toEqual(before);
+    });
+  });
+
+  test("is refused alike whatever it asks for beyond its scope, there or not", async () => {
+    const w = world();
+    const { key } = await surrounded(w);
+    const shapes = async (ask: (slug: string) => string, slugs: readonly string[]) => {
+      const found = new Set<string>();
+      for (const slug of slugs) {
+        const answer = await w.client().ask(ask(slug), { key });
+        const { "x-request-id": _, ...headers } = headersOf(answer);
+        found.add(JSON.stringify([answer.status, answer.text, headers]));
+      }
+      return found.size;
+    };
+    const slugs = ["theirs", "also-theirs", "foreign", "never-was", "x".repeat(70)];
+    expect(await shapes((slug) => `/projects/${slug}`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/projects/${slug}/variables?environment=staging`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/projects/${slug}/variables?environment=staging&format=env&keys=A`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/projects/${slug}/variables?metadata_only=true`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/projects/${slug}/accounts`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/projects/${slug}/accounts?metadata_only=true`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/files?project=${slug}&environment=staging`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/files?project=${slug}&environment=staging&metadataOnly=1`, slugs)).toBe(1);
+    expect(await shapes((slug) => `/secrets?project=${slug}&environment=staging`, slugs)).toBe(1);
+    // An environment out of scope says the same of every project, its own and one that never was.
+    const all = ["mine", ...slugs];
+    expect(await shapes((slug) => `/projects/${slug}/variables?environment=production`, all)).toBe(1);
+    expect(await shapes((slug) => `/projects/${slug}/accounts?environment=production`, all)).toBe(1);
+    expect(await shapes((slug) => `/files?project=${slug}&environment=development`, all)).toBe(1);
+    expect(await shapes((slug) => `/secrets?project=${slug}&environment=production`, all)).toBe(1);
+    expect(await w.audit(key)).toEqual([]);
+  });
+
+  test("is audited with what it was given, and nobody else", async () => {
+    const w = world();
+    const { organization, key } = await surrounded(w);
+    const { ask } = w.client();
+    for (const path of paths) await ask(path, { key });
+    const entries = await w.audit(key);
+    expect(entries.length).toBeGreaterThan(4);
+    for (const entry of entries) {
+      expect(entry).toMatchObject({ organization: organization.slug, project: "mine" });
+      expect([null, "staging"]).toContain(entry.environment);
+    }
+  });
+});
+
+const paths = [
+  "/organization",
+  "/projects",
+  "/projects/mine",
+  "/projects/mine/variables?metadata_only=true",
+  "/projects/mine/variables?metadata_only=true&environment=staging",
+  "/projects/mine/variables?environment=staging",
+  "/projects/mine/variables?environment=staging&prefix=PROD",
+  "/projects/mine/variables?environment=staging&keys=PRODUCTION,STAGING",
+  "/projects/mine/variables?environment=staging&format=env",
+  "/projects/mine/variables?environment=production",
+  "/projects/mine/accounts",
+  "/projects/mine/accounts?metadata_only=true",
+  "/projects/mine/accounts?environment=staging",
+  "/projects/mine/accounts?environment=development",
+  "/files?project=mine&environment=staging",
+  "/files?project=mine&environment=staging&metadataOnly=1",
+  "/files?project=mine&environment=staging&path=of-production",
+  "/files?project=mine&environment=production",
+  "/secrets?project=mine&environment=staging",
+  "/secrets?project=mine&environment=development",
+  "/projects/theirs",
+  "/projects/theirs/variables?environment=staging",
+  "/projects/foreign/accounts",
+];
+
+/** The key's own project among others, each with something of its own in every environment. */
+async function surrounded(w: World) {
+  const [organization, other] = [await w.organization(), await w.organization({ name: "Foreign Canary" })];
+  w.clock.nowMs = 3000;
+  await w.project(organization, "mine", {
+    variables: Object.fromEntries(
+      environments.map((name) => [name, { EVERYWHERE: `in ${name}`, [name.toUpperCase()]: `canary of ${name}` }]),
+    ),
+    accounts: [
+      { name: "everywhere", environments, values: { a: "shared" } },
+      ...environments.map((name) => ({ name: `of ${name}`, environments: [name], values: { a: `canary of ${name}` } })),
+    ],
+    files: [
+      { path: "everywhere", environments, content: "shared" },
+      ...environments.map((name) => ({ path: `of-${name}`, environments: [name], content: `canary of ${name}` })),
+    ],
+  });
+  const theirs = {
+    variables: { staging: { THEIRS: "canary of theirs" } },
+    accounts: [{ name: "canary account", environments, values: { a: "1" } }],
+    files: [{ path: "canary-file", environments, content: "canary" }],
+  };
+  const others = [
+    await w.project(organization, "theirs", { ...theirs, name: "Canary Name" }),
+    await w.project(organization, "also-theirs", theirs),
+    await w.project(other, "foreign", theirs),
+  ];
+  // Later than anything of staging in the key's project.
+  w.clock.nowMs = 5000;
+  await setVariables(w.desk, `${organization.slug}/mine`, "production", [
+    { name: "EVERYWHERE", value: "canary, later" },
+  ]);
+  await setAccount(w.desk, `${organization.slug}/mine`, "of production", ["production"], { a: "canary, later" });
+  w.clock.nowMs = undefined;
+  const key = await w.key(organization, { ...everything, projects: ["mine"], environments: ["staging"] });
+  const canaries = ["production", "PRODUCTION", "development", "DEVELOPMENT", "theirs", "foreign", "canary of dev"];
+  canaries.push(
+    "canary of prod",
+    "canary account",
+    "canary-file",
+    "Canary",
+    "5000",
+    other.id,
+    ...others.map(({ id }) => id),
+  );
+  return { organization, key, canaries };
+}
+
+/** Whether anything of an answer holds the text, the content of files included. */
+function tells(answer: Answer, canary: string): boolean {
+  const whole = `${answer.text} ${JSON.stringify(headersOf(answer))}`.replace(/"x-request-id":"[^"]*"/, "");
+  const decoded = [...whole.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => Buffer.from(text ?? "", "base64"));
+  return whole.includes(canary) || decoded.some((bytes) => bytes.includes(canary));
+}

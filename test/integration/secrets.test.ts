@@ -1,0 +1,220 @@
+import { describe, expect, test } from "bun:test";
+import { setPlan } from "../../src/admin/organizations.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import { describeBoth, expectRefusal, firstOf, headersOf, leaksIn, usualHeaders } from "../world.ts";
+
+const reader = { surfaces: ["ci_action"], resources: ["requests"] };
+const staging = "/secrets?project=web&environment=staging";
+
+describeBoth("GET /secrets", (world) => {
+  describe("200", () => {
+    test("says project, environment and secrets as one object, in byte order and without a space", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", {
+        variables: {
+          staging: { b: "2", B: 'q"\\', A_: "é🦔\n", A: "", constructor: "c", toString: "t", hasOwnProperty: "h" },
+          production: { A: "production's own" },
+        },
+      });
+      const key = await w.key(organization, reader);
+      const answer = await w.ask(staging, { key });
+      expect(answer.status).toBe(200);
+      expect(answer.text).toBe(
+        '{"project":{"slug":"web"},"environment":"staging","secrets":{' +
+          '"A":"","A_":"é🦔\\n","B":"q\\"\\\\","b":"2","constructor":"c","hasOwnProperty":"h","toString":"t"}}',
+      );
+      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.value));
+    });
+
+    test("is an empty object where there is nothing", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web");
+      const key = await w.key(organization, reader);
+      expect(await w.ask(staging, { key })).toMatchObject({
+        text: '{"project":{"slug":"web"},"environment":"staging","secrets":{}}',
+      });
+      expect(await w.ask(`${staging}&format=env`, { key })).toMatchObject({ status: 200, text: "" });
+    });
+
+    test("with format=env is the text that variables give, header and all", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", {
+        variables: { staging: { A: "two words", B: "p$HOME", C: "C:\\Temp\\" } },
+      });
+      const key = await w.key(organization, { surfaces: ["ci_action", "rest_api"], resources: ["variables"] });
+      const secrets = await w.client().ask(`${staging}&format=env`, { key });
+      const variables = await w.client().ask("/projects/web/variables?environment=staging&format=env", { key });
+      expect(secrets.text).toBe("A='two words'\nB='p$HOME'\nC=C:\\Temp\\\n\n");
+      expect(secrets.text).toBe(variables.text);
+      const expected = usualHeaders({
+        ...firstOf.value,
+        "content-type": "text/plain; charset=utf-8",
+        "keyhole-env-nonportable": "B, C",
+      });
+      expect(headersOf(secrets)).toEqual(expected);
+      expect(headersOf(variables)).toEqual(expected);
+    });
+
+    test("needs the surface and no resource", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+      const key = await w.key(organization, { surfaces: ["ci_action"] });
+      await w.regrant(key, { resources: [] });
+      expect(await w.ask(staging, { key })).toMatchObject({ status: 200 });
+    });
+
+    test("leaves one entry with its own action, whatever the format", async () => {
+      const w = world();
+      const organization = await w.organization();
+      const project = await w.project(organization, "web", {
+        variables: { staging: { B: "the value of B", A: "the value of A" } },
+      });
+      const key = await w.key(organization, reader);
+      await w.ask(staging, { key, headers: { "x-request-id": "one" } });
+      await w.ask(`${staging}&format=env`, { key, headers: { "x-request-id": "two" } });
+      const common = {
+        organization: organization.slug,
+        project: project.slug,
+        environment: "staging",
+        action: "secrets.read",
+        names: ["A", "B"],
+        count: 2,
+      };
+      expect(await w.audit(key)).toMatchObject([
+        { ...common, requestId: "one" },
+        { ...common, requestId: "two" },
+      ]);
+      const rows = await w.sql`select * from audit_entries where key_id = ${key.id}`;
+      expect(leaksIn(w.secrets, JSON.stringify(rows))).toEqual([]);
+    });
+  });
+
+  describe("401", () => {
+    test("is for a request without a key", async () => {
+      expectRefusal(await world().ask(staging), 401, "unauthorized", "A valid API key is required.");
+    });
+  });
+
+  describe("403", () => {
+    test("surface_required for every key without ci_action, plan_required before it", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+      const key = await w.key(organization, { surfaces: ["rest_api", "mcp_server"], resources: ["variables"] });
+      expectRefusal(
+        await w.ask(staging, { key }),
+        403,
+        "surface_required",
+        "This key may not be used for this endpoint.",
+      );
+      await setPlan(w.desk, organization.slug, "free");
+      expect(await w.ask(staging, { key })).toMatchObject({ status: 403, json: { code: "plan_required" } });
+    });
+
+    test("environment_not_in_scope, whether or not there is such a project", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+      const key = await w.key(organization, { ...reader, environments: ["production"] });
+      for (const path of [staging, "/secrets?project=nowhere&environment=development", `${staging}&format=env`]) {
+        const answer = await w.ask(path, { key });
+        expectRefusal(answer, 403, "environment_not_in_scope", "This key may not read this environment.");
+      }
+    });
+  });
+
+  describe("404", () => {
+    test("project_not_found alike for a project that is absent, out of scope and of another organization", async () => {
+      const w = world();
+      const [organization, other] = [await w.organization(), await w.organization()];
+      for (const slug of ["web", "api"]) await w.project(organization, slug, { variables: { staging: { A: "1" } } });
+      await w.project(other, "elsewhere", { variables: { staging: { A: "1" } } });
+      const key = await w.key(organization, { ...reader, projects: ["web"] });
+      for (const slug of ["api", "elsewhere", "nowhere", "web%00", "Web"]) {
+        for (const more of ["", "&format=env"]) {
+          const answer = await w.client().ask(`/secrets?project=${slug}&environment=staging${more}`, { key });
+          expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
+          expect(headersOf(answer)).toEqual(usualHeaders(firstOf.value));
+        }
+      }
+      expect(await w.audit(key)).toEqual([]);
+    });
+  });
+
+  describe("422", () => {
+    test("1000 variables are given and 1001 refused", async () => {
+      const w = world();
+      const organization = await w.organization();
+      const { where } = await w.project(organization, "web");
+      const key = await w.key(organization, reader);
+      const entries = Array.from({ length: 1000 }, (_, i) => ({ name: `N${i + 1000}`, value: String(i) }));
+      await setVariables(w.desk, where, "staging", entries);
+      const { secrets } = (await w.ask(staging, { key })).json as { secrets: object };
+      expect(Object.keys(secrets)).toEqual(entries.map(({ name }) => name));
+      await setVariables(w.desk, where, "staging", [{ name: "ONE_MORE", value: "1" }]);
+      for (const more of ["", "&format=env"]) {
+        const answer = await w.ask(`${staging}${more}`, { key });
+        const error = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
+        expectRefusal(answer, 422, "too_many_items", error);
+      }
+      expect((await w.audit(key)).length).toBe(1);
+    });
+
+    test("env_unrepresentable names the variables, and JSON serves them", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", { variables: { staging: { A: "fine", B: "'$(id)\n" } } });
+      const key = await w.key(organization, reader);
+      const answer = await w.ask(`${staging}&format=env`, { key });
+      expect(answer).toMatchObject({
+        status: 422,
+        json: { code: "env_unrepresentable", error: expect.stringContaining("They are: B.") },
+      });
+      expect(await w.audit(key)).toEqual([]);
+      expect(await w.ask(staging, { key })).toMatchObject({ status: 200 });
+    });
+  });
+
+  describe("503", () => {
+    test("decryption_failed for all, where one of them does not open", async () => {
+      const w = world();
+      const organization = await w.organization();
+      const { id } = await w.project(organization, "web", { variables: { staging: { A: "a good value", B: "b" } } });
+      await w.sql`update variables set version = 3 where project_id = ${id} and name = 'B'`;
+      const key = await w.key(organization, reader);
+      for (const more of ["", "&format=env"]) {
+        const answer = await w.ask(`${staging}${more}`, { key });
+        expectRefusal(
+          answer,
+          503,
+          "decryption_failed",
+          "Decryption failed for one or more items; nothing is returned.",
+        );
+      }
+      expect(await w.audit(key)).toEqual([]);
+    });
+
+    test("unavailable where the entry cannot be written: no value leaves", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", { variables: { staging: { A: "a value that stays" } } });
+      const key = await w.key(organization, reader);
+      await w.run("alter table audit_entries rename to audit_gone");
+      const answers = [await w.ask(staging, { key }), await w.ask(`${staging}&format=env`, { key })];
+      await w.run("alter table audit_gone rename to audit_entries");
+      for (const answer of answers) {
+        expectRefusal(answer, 503, "unavailable", "The service cannot answer now; nothing is returned.");
+      }
+    });
+  });
+
+  test("neither key nor value was logged", () => {
+    const w = world();
+    expect(w.secrets.size).toBeGreaterThan(10);
+    expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
+  });
+});

@@ -1,0 +1,615 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createApp, serveOptions } from "../../src/http/app.ts";
+import type { Keyhole } from "../../src/http/keyhole.ts";
+import {
+  describeBoth,
+  everything,
+  expectRefusal,
+  headersOf,
+  type Key,
+  leaksIn,
+  requestOf,
+  usualHeaders,
+  type World,
+} from "../world.ts";
+
+const paths = [
+  "/organization",
+  "/projects",
+  "/projects/web",
+  "/projects/web/variables",
+  "/projects/web/accounts",
+  "/files",
+  "/secrets",
+];
+
+/** Gate 1, which needs neither a key nor a database. */
+describe("a request that is no GET, or for no path of the API", () => {
+  const { handle } = (() => {
+    const app = createApp(nothing());
+    return { handle: async (request: Request) => app.handle(request) };
+  })();
+  const ask = async (path: string, method: string, headers: Record<string, string> = {}) => {
+    const response = await handle(new Request(`http://localhost${path}`, { method, headers }));
+    return { status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) };
+  };
+
+  describe("405", () => {
+    for (const method of ["HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "QUERY"]) {
+      test(`${method} is not allowed on any path that is known, and touches nothing behind it`, async () => {
+        for (const path of paths) {
+          expect(await ask(`/api/v1${path}?environment=x`, method)).toEqual({
+            status: 405,
+            text: '{"error":"Only GET is allowed.","code":"method_not_allowed"}',
+            headers: usualHeaders({ allow: "GET" }),
+          } as never);
+        }
+      });
+    }
+
+    test("a preflight gets no CORS header, from whatever origin", async () => {
+      const headers = { origin: "https://app.example", "access-control-request-method": "GET" };
+      const answer = await ask("/api/v1/organization", "OPTIONS", headers);
+      expect(answer.status).toBe(405);
+      expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    });
+  });
+
+  describe("404", () => {
+    const unknown = [
+      "/",
+      "/api",
+      "/api/v1",
+      "/api/v1/",
+      "/api/v2/organization",
+      "/api/v1x/organization",
+      "/API/v1/organization",
+      "/organization",
+      "/livez",
+      "/readyz",
+      "/metrics",
+      "/favicon.ico",
+      "/api/v1/Organization",
+      "/api/v1/organization/",
+      "/api/v1/organization/x",
+      "/api/v1/organization%2F",
+      "/api/v1/organization;x=1",
+      "/api/v1/organization%20",
+      "/api/v1/%6Frganization",
+      "/api/v1//organization",
+      "//api/v1/organization",
+      "/api/v1/projects/",
+      "/api/v1/projects//",
+      "/api/v1/projects//variables",
+      "/api/v1/projects/web/",
+      "/api/v1/projects/web/variables/",
+      "/api/v1/projects/web/variables/A",
+      "/api/v1/projects/web/Variables",
+      "/api/v1/projects/web/files",
+      "/api/v1/projects/web/accounts/x",
+      "/api/v1/projects/web%2Fvariables/x/y",
+      "/api/v1/files/",
+      "/api/v1/files/x",
+      "/api/v1/secrets/",
+      "/api/v1/secret",
+      `/api/v1/${"x".repeat(8000)}`,
+    ];
+    for (const method of ["GET", "POST", "HEAD", "OPTIONS"]) {
+      test(`${method} of a path that is not known is one answer, with or without a key`, async () => {
+        for (const path of unknown) {
+          for (const headers of [{}, { authorization: "Bearer x" }]) {
+            const answer = await ask(path, method, headers);
+            expect([path, answer]).toEqual([
+              path,
+              {
+                status: 404,
+                text: '{"error":"No such path.","code":"not_found"}',
+                headers: usualHeaders(),
+              },
+            ] as never);
+          }
+        }
+      });
+    }
+  });
+
+  describe("400", () => {
+    test.each<Record<string, string>>([
+      { "content-length": "1" },
+      { "content-length": "00" },
+      { "content-length": "-1" },
+      { "content-length": "x" },
+      { "transfer-encoding": "chunked" },
+      { "transfer-encoding": "identity", "content-length": "0" },
+    ])("a GET that announces a body is refused and its connection closed: %j", async (headers) => {
+      for (const path of paths) {
+        expect(await ask(`/api/v1${path}`, "GET", headers)).toEqual({
+          status: 400,
+          text: '{"error":"A request takes no body here.","code":"invalid_request"}',
+          headers: usualHeaders({ connection: "close" }),
+        } as never);
+      }
+    });
+  });
+});
+
+describeBoth("every answer", (world) => {
+  let key: Key;
+  beforeAll(async () => {
+    key = await webOf(world());
+  });
+
+  test.each(["x", "A-Za-z0-9._-", "0", "..", "x".repeat(128), "01HX.trace-7_b"])(
+    "keeps a request id that is well formed: %p",
+    async (id) => {
+      const w = world();
+      const { ask } = w.client();
+      const headers = { "x-request-id": id };
+      for (const path of ["/organization", "/nowhere", "/projects/none", "/organization?x"]) {
+        expect((await ask(path, { key, headers })).headers.get("x-request-id")).toBe(id);
+      }
+      expect((await ask("/organization", { headers })).headers.get("x-request-id")).toBe(id);
+      expect((await ask("/organization", { method: "PUT", headers })).headers.get("x-request-id")).toBe(id);
+      expect(w.log.at(-1)).toMatchObject({ requestId: id });
+    },
+  );
+
+  test.each([
+    "",
+    " ",
+    "x".repeat(129),
+    "a b",
+    "a/b",
+    "a,b",
+    "a, b",
+    "é",
+    '"x"',
+    "<script>",
+    "a\tb",
+    "%0a",
+    "a;b",
+    "ä".repeat(3),
+  ])("makes one in the place of one that is not: %p", async (id) => {
+    const answer = await world().ask("/organization", { headers: { "x-request-id": id } });
+    expect(headersOf(answer)).toEqual(usualHeaders({ "www-authenticate": 'Bearer realm="keyhole"' }));
+  });
+
+  test("has an id of its own where none was sent", async () => {
+    const w = world();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => w.ask("/organization")));
+    expect(new Set(answers.map(({ headers }) => headers.get("x-request-id"))).size).toBe(100);
+  });
+
+  test("is whole, new and without a word for browsers and caches, whatever a request hopes for", async () => {
+    const w = world();
+    const { ask } = w.client();
+    const headers = {
+      origin: "https://app.example",
+      "if-none-match": "*",
+      "if-modified-since": "Fri, 20 Nov 2099 00:00:00 GMT",
+      range: "bytes=0-0",
+      "accept-encoding": "gzip, br, zstd",
+      accept: "text/html",
+      "x-http-method-override": "DELETE",
+      "x-forwarded-for": "203.0.113.9",
+      "x-forwarded-host": "evil.example",
+    };
+    const { rateLimit: _, ...plain } = await shape(() => ask("/projects/web/variables?environment=staging", { key }));
+    const { rateLimit: __, ...odd } = await shape(() =>
+      ask("/projects/web/variables?environment=staging", { key, headers }),
+    );
+    expect(odd).toEqual(plain);
+    expect(odd.status).toBe(200);
+  });
+
+  describe("to an odd query string", () => {
+    /** The path, and what becomes of it: a status of 200, or the 400's sentence. */
+    const variables = "/projects/web/variables";
+    const one = "environment=staging";
+    const rows: readonly (readonly [string, 200 | string])[] = [
+      [`${variables}`, "The query parameter 'environment' is required."],
+      [`${variables}?`, "The query parameter 'environment' is required."],
+      [`${variables}?environment`, oneOfEnvironments("environment")],
+      [`${variables}?environment=`, oneOfEnvironments("environment")],
+      [`${variables}?environment=Staging`, oneOfEnvironments("environment")],
+      [`${variables}?environment=staging%00`, oneOfEnvironments("environment")],
+      [`${variables}?environment=%00`, oneOfEnvironments("environment")],
+      [`${variables}?environment=staging+`, oneOfEnvironments("environment")],
+      [`${variables}?environment=staging,production`, oneOfEnvironments("environment")],
+      [`${variables}?environment=%22staging%22`, oneOfEnvironments("environment")],
+      [`${variables}?environment=staging=`, oneOfEnvironments("environment")],
+      [`${variables}?environment=staging;keys=A`, oneOfEnvironments("environment")],
+      [`${variables}?environment=sta%67ing`, 200],
+      [`${variables}?%65nvironment=staging`, 200],
+      [
+        `${variables}?environment=staging&environment=staging`,
+        "The query parameter 'environment' may be given only once.",
+      ],
+      [
+        `${variables}?environment=staging&environment=production`,
+        "The query parameter 'environment' may be given only once.",
+      ],
+      [`${variables}?${one}&%65nvironment=staging`, "The query parameter 'environment' may be given only once."],
+      [`${variables}?Environment=staging`, "The query parameter 'Environment' is not known here."],
+      [`${variables}?environment[]=staging`, odd],
+      [`${variables}?environment.x=staging`, "The query parameter 'environment.x' is not known here."],
+      [`${variables}?+environment=staging`, odd],
+      [`${variables}?environment+=staging`, odd],
+      [`${variables}?environment%00=staging`, odd],
+      [`${variables}?=staging`, odd],
+      [`${variables}?&${one}`, odd],
+      [`${variables}?${one}&`, odd],
+      [`${variables}?${one}&&keys=A`, odd],
+      [`${variables}?${one}&=`, odd],
+      [`${variables}?${one}?keys=A`, oneOfEnvironments("environment")],
+      [`${variables}?${one}&x`, "The query parameter 'x' is not known here."],
+      [`${variables}?${one}&cursor=1`, "The query parameter 'cursor' is not known here."],
+      [`${variables}?${one}&limit=1`, "The query parameter 'limit' is not known here."],
+      [`${variables}?${one}&metdata_only=true`, "The query parameter 'metdata_only' is not known here."],
+      [`${variables}?${one}&metadataOnly=true`, "The query parameter 'metadataOnly' is not known here."],
+      [`${variables}?${one}&Metadata_only=true`, "The query parameter 'Metadata_only' is not known here."],
+      [`${variables}?${one}&project=web`, "The query parameter 'project' is not known here."],
+      [`${variables}?${one}&__proto__=x`, "The query parameter '__proto__' is not known here."],
+      [`${variables}?${one}&constructor=x`, "The query parameter 'constructor' is not known here."],
+      [`${variables}?${one}&toString=x`, "The query parameter 'toString' is not known here."],
+      [`${variables}?${one}&hasOwnProperty`, "The query parameter 'hasOwnProperty' is not known here."],
+      [`${variables}?${one}&%zz=1`, odd],
+      [`${variables}?${one}&%=1`, odd],
+      [`${variables}?${one}&%ff=1`, odd],
+      [`${variables}?${one}&%F0%9F%A6%94=1`, odd],
+      [`${variables}?${one}&${"x".repeat(33)}=1`, odd],
+      [`${variables}?${one}&%3Cscript%3E=1`, odd],
+      [`${variables}?${one}&keys`, "The query parameter 'keys' is empty."],
+      [`${variables}?${one}&keys=`, "The query parameter 'keys' is empty."],
+      [`${variables}?${one}&keys=,`, "The query parameter 'keys' has an empty name."],
+      [`${variables}?${one}&keys=A,`, "The query parameter 'keys' has an empty name."],
+      [`${variables}?${one}&keys=A,,B`, "The query parameter 'keys' has an empty name."],
+      [`${variables}?${one}&keys=A&keys=B`, "The query parameter 'keys' may be given only once."],
+      [`${variables}?${one}&keys=%ff`, "The query parameter 'keys' is not percent-encoded UTF-8."],
+      [`${variables}?${one}&keys=%c0%80`, "The query parameter 'keys' is not percent-encoded UTF-8."],
+      [`${variables}?${one}&keys=%ed%a0%80`, "The query parameter 'keys' is not percent-encoded UTF-8."],
+      [`${variables}?${one}&keys=%`, "The query parameter 'keys' is not percent-encoded UTF-8."],
+      [`${variables}?${one}&keys=%4`, "The query parameter 'keys' is not percent-encoded UTF-8."],
+      [`${variables}?${one}&keys=${"A,".repeat(1000)}A`, "The query parameter 'keys' may hold at most 1000 names."],
+      [`${variables}?${one}&keys=${"A,".repeat(999)}A`, 200],
+      [`${variables}?${one}&keys=A%2CB`, 200],
+      [`${variables}?${one}&keys=A%00`, 200],
+      [`${variables}?${one}&keys=%00`, 200],
+      [`${variables}?${one}&keys=*`, 200],
+      [`${variables}?${one}&keys=__proto__,constructor,_`, 200],
+      [`${variables}?${one}&keys=%F0%9F%A6%94`, 200],
+      [`${variables}?${one}&keys='%20or%201=1--`, 200],
+      [`${variables}?${one}&prefix`, "The query parameter 'prefix' is empty."],
+      [`${variables}?${one}&prefix=`, "The query parameter 'prefix' is empty."],
+      [`${variables}?${one}&prefix=%00`, 200],
+      [`${variables}?${one}&prefix=A%00`, 200],
+      [`${variables}?${one}&prefix=%25`, 200],
+      [`${variables}?${one}&prefix=_`, 200],
+      [`${variables}?${one}&prefix=%F4%8F%BF%BF`, 200],
+      [`${variables}?${one}&prefix=A&prefix=A`, "The query parameter 'prefix' may be given only once."],
+      [`${variables}?${one}&prefix=${"A".repeat(4000)}`, 200],
+      [`${variables}?metadata_only=true`, 200],
+      [`${variables}?metadata_only`, "The query parameter 'metadata_only' must be one of true, false."],
+      [`${variables}?metadata_only=`, "The query parameter 'metadata_only' must be one of true, false."],
+      [`${variables}?metadata_only=1`, "The query parameter 'metadata_only' must be one of true, false."],
+      [`${variables}?metadata_only=TRUE`, "The query parameter 'metadata_only' must be one of true, false."],
+      [`${variables}?metadata_only=true%20`, "The query parameter 'metadata_only' must be one of true, false."],
+      [`${variables}?metadata_only=tr%75e`, 200],
+      [`${variables}?metadata_only=false`, "The query parameter 'environment' is required."],
+      [
+        `${variables}?metadata_only=true&metadata_only=true`,
+        "The query parameter 'metadata_only' may be given only once.",
+      ],
+      [
+        `${variables}?metadata_only=true&metadata%5Fonly=false`,
+        "The query parameter 'metadata_only' may be given only once.",
+      ],
+      [`${variables}?metadata_only=true&environment=`, oneOfEnvironments("environment")],
+      [`${variables}?${one}&format=json`, 200],
+      [`${variables}?${one}&format=env`, 200],
+      [`${variables}?${one}&format=ENV`, "The query parameter 'format' must be one of json, env."],
+      [`${variables}?${one}&format=yaml`, "The query parameter 'format' must be one of json, env."],
+      [`${variables}?${one}&format=`, "The query parameter 'format' must be one of json, env."],
+      [`${variables}?${one}&format=json&format=env`, "The query parameter 'format' may be given only once."],
+      [
+        `${variables}?${one}&format=env&metadata_only=true`,
+        "The query parameter 'format' must not be env with metadata_only=true.",
+      ],
+      [
+        `${variables}?format=env&metadata_only=true`,
+        "The query parameter 'format' must not be env with metadata_only=true.",
+      ],
+      [`${variables}?${one}&format=json&metadata_only=true`, 200],
+      ["/projects/web/accounts", 200],
+      ["/projects/web/accounts?metadata_only=true", 200],
+      ["/projects/web/accounts?metadata_only=0", "The query parameter 'metadata_only' must be one of true, false."],
+      ["/projects/web/accounts?environment=%00", oneOfEnvironments("environment")],
+      ["/projects/web/accounts?environment=", oneOfEnvironments("environment")],
+      ["/projects/web/accounts?keys=A", "The query parameter 'keys' is not known here."],
+      ["/projects/web/accounts?format=json", "The query parameter 'format' is not known here."],
+      ["/files", "The query parameter 'project' is required."],
+      [`/files?${one}`, "The query parameter 'project' is required."],
+      ["/files?project=web", "The query parameter 'environment' is required."],
+      [`/files?project=web&${one}`, 200],
+      [`/files?project=&${one}`, "The query parameter 'project' is empty."],
+      [`/files?project&${one}`, "The query parameter 'project' is empty."],
+      [`/files?project=web&project=web&${one}`, "The query parameter 'project' may be given only once."],
+      [`/files?project=web&${one}&metadata_only=true`, "The query parameter 'metadata_only' is not known here."],
+      [
+        `/files?project=web&${one}&metadataOnly=yes`,
+        "The query parameter 'metadataOnly' must be one of true, 1, false, 0.",
+      ],
+      [
+        `/files?project=web&${one}&metadataOnly`,
+        "The query parameter 'metadataOnly' must be one of true, 1, false, 0.",
+      ],
+      [
+        `/files?project=web&${one}&metadataOnly=true&metadataOnly=1`,
+        "The query parameter 'metadataOnly' may be given only once.",
+      ],
+      [`/files?project=web&${one}&path`, "The query parameter 'path' is empty."],
+      [`/files?project=web&${one}&path=`, "The query parameter 'path' is empty."],
+      [`/files?project=web&${one}&path=a&path=`, "The query parameter 'path' is empty."],
+      [`/files?project=web&${one}&path=%ff`, "The query parameter 'path' is not percent-encoded UTF-8."],
+      [`/files?project=web&${one}&path=%00`, 200],
+      [`/files?project=web&${one}&path=a%00b&path=%F0%9F%A6%94`, 200],
+      [`/files?project=web&${one}&path=../../etc/passwd`, 200],
+      [`/files?project=web&${one}&path[]=a`, odd],
+      [`/files?project=web&${one}&path.0=a`, "The query parameter 'path.0' is not known here."],
+      [`/files?project=web&${one}${"&path=a".repeat(1000)}`, 200],
+      [
+        `/files?project=web&${one}${"&path=a".repeat(1001)}`,
+        "The query parameter 'path' may be given at most 1000 times.",
+      ],
+      ["/secrets", "The query parameter 'project' is required."],
+      [`/secrets?${one}`, "The query parameter 'project' is required."],
+      ["/secrets?project=web", "The query parameter 'environment' is required."],
+      [`/secrets?project=web&${one}&keys=A`, "The query parameter 'keys' is not known here."],
+      [`/secrets?project=web&${one}&metadata_only=true`, "The query parameter 'metadata_only' is not known here."],
+      [`/secrets?project=web&${one}&format=shell`, "The query parameter 'format' must be one of json, env."],
+      [`/secrets?project=web&${one}&format=env`, 200],
+      [`/secrets?project=web&environment=prod`, oneOfEnvironments("environment")],
+    ];
+    test.each(
+      rows.map(([path, outcome]) => [path.length > 100 ? `${path.slice(0, 100)}…` : path, path, outcome] as const),
+    )("%s", async (_, path, outcome) => {
+      const answer = await world().client().ask(path, { key });
+      if (outcome === 200) expect(answer.status).toBe(200);
+      else expectRefusal(answer, 400, "invalid_request", outcome);
+    });
+
+    test.each([
+      "%00",
+      "web%00",
+      "%00web",
+      "%ff",
+      "%zz",
+      "%",
+      "%E2%80%AE",
+      "web%2F",
+      "web%252F",
+      "Web",
+      "web%20",
+      "'--",
+      "%2e%2e%2fweb",
+    ])("a project %p is one that is not there, wherever it is asked for", async (slug) => {
+      const w = world();
+      for (const path of [`/projects/${slug}`, `/projects/${slug}/variables?${one}`, `/projects/${slug}/accounts`]) {
+        expect(await w.client().ask(path, { key })).toMatchObject({ status: 404, json: { code: "project_not_found" } });
+      }
+      for (const path of [`/files?${one}&project=${slug}`, `/secrets?${one}&project=${slug}`]) {
+        const malformed = ["%ff", "%zz", "%"].includes(slug);
+        expect(await w.client().ask(path, { key })).toMatchObject(
+          malformed
+            ? { status: 400, json: { error: "The query parameter 'project' is not percent-encoded UTF-8." } }
+            : { status: 404, json: { code: "project_not_found" } },
+        );
+      }
+    });
+  });
+
+  test("is logged once, without the query, the key or a value", async () => {
+    const w = world();
+    const before = w.log.length;
+    await w.ask("/projects/web/variables?environment=staging&keys=WHATEVER", { key });
+    await w.ask("/projects/web/variables?environment=WHATEVER", { key });
+    await w.ask("/WHATEVER", { key });
+    await w.ask("/projects/WHATEVER", { method: "POST" });
+    expect(w.log.length).toBe(before + 4);
+    expect(JSON.stringify(w.log.slice(before))).not.toContain("WHATEVER");
+    expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
+    expect(w.log.slice(before)).toMatchObject([
+      { event: "request", route: "/projects/{slug}/variables", status: 200, keyId: key.id },
+      { event: "request", route: "/projects/{slug}/variables", status: 400, code: "invalid_request", keyId: key.id },
+      { event: "request", route: "none", status: 404, code: "not_found" },
+      { event: "request", route: "none", status: 405, code: "method_not_allowed" },
+    ]);
+  });
+});
+
+/** What only a socket shows. */
+describeBoth(
+  "on the wire",
+  (world) => {
+    let key: Key;
+    let app: ReturnType<typeof createApp>;
+    beforeAll(async () => {
+      key = await webOf(world());
+      app = createApp(world().keyhole);
+      app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+    });
+    afterAll(async () => {
+      await app.server?.stop(true);
+    });
+    /** Sends bytes as they are and reads until the server closes; every request asks it to, but where it says otherwise. */
+    const exchange = async (head: string, rest = "") => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const chunks: Buffer[] = [];
+      const socket = await Bun.connect({
+        hostname: "127.0.0.1",
+        port: app.server?.port as number,
+        socket: {
+          data: (_, chunk) => void chunks.push(Buffer.from(chunk)),
+          close: () => resolve(),
+          error: () => resolve(),
+        },
+      });
+      socket.write(`${head.replaceAll("\n", "\r\n")}\r\n\r\n${rest}`);
+      await promise;
+      const text = Buffer.concat(chunks).toString("utf8");
+      const end = text.indexOf("\r\n\r\n");
+      const [statusLine = "", ...fields] = text.slice(0, end).split("\r\n");
+      return { status: Number(statusLine.split(" ")[1]), fields, body: text.slice(end + 4) };
+    };
+    const asking = (target: string, more = "Connection: close") =>
+      exchange(`GET ${target} HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\n${more}`);
+
+    test("an answer has these fields and no other", async () => {
+      const { status, fields, body } = await asking("/api/v1/organization");
+      expect(status).toBe(200);
+      expect(fields.map((field) => field.split(":")[0]?.toLowerCase()).sort()).toEqual([
+        "cache-control",
+        "content-length",
+        "content-type",
+        "date",
+        "ratelimit",
+        "ratelimit-policy",
+        "x-content-type-options",
+        "x-request-id",
+      ]);
+      expect(fields).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
+    });
+
+    test("HEAD is refused without a body, and what it tells is the length of the refusal", async () => {
+      const { status, fields, body } = await exchange(
+        `HEAD /api/v1/projects/web/variables?environment=staging HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\nConnection: close`,
+      );
+      expect({ status, body }).toEqual({ status: 405, body: "" });
+      expect(fields.map((field) => field.toLowerCase())).toContain("content-length: 60");
+      expect(fields).toContain("Allow: GET");
+    });
+
+    test("two Authorization fields are no key, though each alone would be", async () => {
+      const good = `Authorization: Bearer ${key.key}`;
+      for (const two of [`${good}\n${good}`, `${good}\nAuthorization: Basic eA==`, `Authorization: x\n${good}`]) {
+        const { status } = await exchange(
+          `GET /api/v1/organization HTTP/1.1\nHost: localhost\n${two}\nConnection: close`,
+        );
+        expect(status).toBe(401);
+      }
+    });
+
+    test("two request ids are none", async () => {
+      const { fields } = await asking("/api/v1/organization", "X-Request-Id: a\nX-Request-Id: b\nConnection: close");
+      const ids = fields.filter((field) => field.toLowerCase().startsWith("x-request-id"));
+      expect(ids).toEqual([expect.stringMatching(/: [0-9a-f-]{36}$/)]);
+    });
+
+    test("a malformed Host moves no path", async () => {
+      for (const host of ["a b", "a/b", "a?b", "a#b", "localhost/api/v1/organization?", "", "[", "a:b:c"]) {
+        const head = `Authorization: Bearer ${key.key}\nConnection: close`;
+        expect(await exchange(`GET /api/v1/nowhere HTTP/1.1\nHost: ${host}\n${head}`)).toMatchObject({
+          status: 404,
+          body: '{"error":"No such path.","code":"not_found"}',
+        });
+      }
+      for (const host of ["a", "a:1", "x.example", "[::1]:80"]) {
+        const head = `Authorization: Bearer ${key.key}\nConnection: close`;
+        expect(await exchange(`GET /api/v1/organization HTTP/1.1\nHost: ${host}\n${head}`)).toMatchObject({
+          status: 200,
+        });
+      }
+    });
+
+    test("a GET with a body is refused, and what follows it on the connection is never a request", async () => {
+      const second = `GET /api/v1/organization HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key.key}\r\n\r\n`;
+      for (const [field, rest] of [
+        ["Content-Length: 5", `hello${second}`],
+        [`Content-Length: ${second.length}`, second],
+        ["Transfer-Encoding: chunked", `5\r\nhello\r\n0\r\n\r\n${second}`],
+      ] as const) {
+        const head = `GET /api/v1/organization HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\n${field}`;
+        const { status, fields, body } = await exchange(head, rest);
+        expect(status).toBe(400);
+        expect(fields).toContain("Connection: close");
+        expect(body).toBe('{"error":"A request takes no body here.","code":"invalid_request"}');
+      }
+    });
+
+    test("an entry holds the peer's address, whatever the request says of it, and a printable user agent", async () => {
+      const w = world();
+      const odd =
+        "X-Forwarded-For: 203.0.113.9\nForwarded: for=203.0.113.9\nUser-Agent: ci/1.0 (é)\tx\nConnection: close";
+      const { status, body } = await asking("/api/v1/projects/web/variables?environment=staging", odd);
+      expect({ status, leaks: leaksIn(["first value of web"], body).length }).toEqual({ status: 200, leaks: 1 });
+      expect((await w.audit(key)).at(-1)).toMatchObject({ clientAddress: "127.0.0.1", userAgent: "ci/1.0 (??)?x" });
+    });
+
+    test("files arrive whole, however large", async () => {
+      const { status, fields, body } = await asking("/api/v1/files?project=web&environment=staging");
+      expect(status).toBe(200);
+      expect(fields.map((field) => field.toLowerCase())).toContain("transfer-encoding: chunked");
+      expect(unchunked(body)).toEqual(expect.stringContaining(Buffer.alloc(700_000, "Keyhole ").toString("base64")));
+    });
+
+    test("the server closes connections once it drains", async () => {
+      const w = world();
+      const draining = createApp({ ...w.keyhole, draining: () => true });
+      const response = await draining.handle(requestOf("/organization", { key }));
+      expect(response.headers.get("connection")).toBe("close");
+      expect((await app.handle(requestOf("/organization", { key }))).headers.get("connection")).toBeNull();
+    });
+  },
+  ["sqlite"],
+);
+
+/** Parts that nothing may touch. */
+function nothing(): Keyhole {
+  const untouchable = new Proxy({}, { get: (_, part) => untouched(String(part)) });
+  return {
+    gate: untouchable as Keyhole["gate"],
+    source: untouchable as Keyhole["source"],
+    journal: untouchable as Keyhole["journal"],
+    budget: untouchable as Keyhole["budget"],
+    log: () => {},
+    draining: () => false,
+  };
+}
+
+function untouched(part: string): never {
+  throw new Error(`${part} was touched`);
+}
+
+async function webOf(w: World): Promise<Key> {
+  const organization = await w.organization();
+  await w.project(organization, "web", {
+    variables: { staging: { A: "first value of web", B: "second value of web" } },
+    accounts: [{ name: "ci", environments: ["staging"], values: { a: "value of an account" } }],
+    files: [{ path: "a", environments: ["staging"], content: Buffer.alloc(700_000, "Keyhole ") }],
+  });
+  return w.key(organization, everything);
+}
+
+const odd = "The query parameter with an unusual name is not known here.";
+
+function oneOfEnvironments(name: string): string {
+  return `The query parameter '${name}' must be one of development, staging, production.`;
+}
+
+/** An answer without what differs from one to the next. */
+async function shape(ask: () => ReturnType<World["ask"]>) {
+  const answer = await ask();
+  const { ratelimit: rateLimit, "x-request-id": _, ...headers } = headersOf(answer);
+  return { status: answer.status, text: answer.text, headers, rateLimit };
+}
+
+function unchunked(body: string): string {
+  let text = "";
+  for (let at = 0; ; ) {
+    const end = body.indexOf("\r\n", at);
+    const length = Number.parseInt(body.slice(at, end), 16);
+    if (!(length > 0)) return text;
+    text += body.slice(end + 2, end + 2 + length);
+    at = end + 2 + length + 2;
+  }
+}

@@ -1,0 +1,680 @@
+/**
+ * Who is given what: ten thousand random worlds against a model of the contract, and changes of authority under load.
+ */
+import { beforeAll, describe, expect, test } from "bun:test";
+import { digestKey, mintKey } from "../../src/access/api-key.ts";
+import { bitsOf, type Grant, resources, sealGrant, surfaces } from "../../src/access/grant.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
+import { setPlan } from "../../src/admin/organizations.ts";
+import { deleteProject } from "../../src/admin/projects.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import type { LookUp } from "../../src/http/admit.ts";
+import type { Limiter } from "../../src/limit/limiter.ts";
+import { type Environment, environmentMask, environments } from "../../src/names.ts";
+import { type Answer, answerOf, type Client, describeBoth, everything, type Key, type World } from "../world.ts";
+import { type Dice, diceOf, seed, unlimited, verdictOf } from "./attack.ts";
+import {
+  bucketOf,
+  judge,
+  type ModelKey,
+  type ModelProject,
+  type ModelRequest,
+  type Parameter,
+  type Verdict,
+} from "./model.ts";
+
+describeBoth("every request is judged as the contract says", (world, dialect) => {
+  const worlds = dialect === "sqlite" ? 10_000 : 1_500;
+  test(`in ${worlds} random worlds, to the status, the code, the body and the audit`, async () => {
+    const stage = await setUp(world());
+    const dice = diceOf(seed);
+    const seen = new Map<string, number>();
+    const owed = new Map<string, string[]>();
+    for (let round = 0; round < worlds; round++) {
+      const { request, text, header, repeats } = await nextWorld(stage, dice);
+      for (let turn = 0; turn < repeats; turn++) {
+        const id = `w${round}-${turn}`;
+        const verdict = judge(request, stage.organizations, stage.projects, {
+          empty: stage.emptied,
+          remembered: stage.remembered.has(text),
+          refused: header === undefined ? 0 : turn,
+        });
+        const answer = await answerOf(await stage.client.handle(spelled(request, header, id, dice)));
+        const problem = mismatch(verdict, answer);
+        if (problem) {
+          const shown = JSON.stringify({ request, verdict }, null, 1).slice(0, 3000);
+          throw new Error(`seed ${seed}, world ${round}, request ${turn}: ${problem}\n${shown}`);
+        }
+        if (request.key && verdict.code === "unauthorized") stage.remembered.delete(text);
+        else if (request.key?.state === "live" && !["not_found", "method_not_allowed"].includes(verdict.code)) {
+          stage.remembered.add(text);
+        }
+        seen.set(verdict.code, (seen.get(verdict.code) ?? 0) + 1);
+        const entries = verdict.audit?.map(({ action, names }) => `${action} ${JSON.stringify(names)}`) ?? [];
+        if (entries.length > 0) owed.set(id, entries.sort());
+      }
+    }
+    // Else this has shown nothing.
+    for (const code of dialect === "sqlite" ? codesToBeSeen : [])
+      expect([code, seen.get(code)]).not.toEqual([code, undefined]);
+    const written = new Map<string, string[]>();
+    for (const row of await world().run("select request_id, action, names from audit_entries")) {
+      const id = String(row["request_id"]);
+      written.set(id, [...(written.get(id) ?? []), `${row["action"]} ${row["names"]}`].sort());
+    }
+    expect(written).toEqual(owed);
+  }, 120_000);
+});
+
+const codesToBeSeen = [
+  ...["200", "invalid_request", "unauthorized", "plan_required", "surface_required", "resource_required"],
+  ...["environment_not_in_scope", "project_not_found", "not_found", "method_not_allowed", "too_many_items"],
+  ...["env_unrepresentable", "content_too_large", "rate_limited", "decryption_failed"],
+];
+
+describeBoth("what ends a key's authority", (world) => {
+  let stage: Changing;
+  beforeAll(async () => {
+    stage = await setUpChanging(world());
+  }, 60_000);
+
+  test("200 changes under 50 clients: no 200 that began after one was acknowledged goes beyond it", async () => {
+    const { client, keys, organizations } = stage;
+    const dice = diceOf(seed + 2);
+    let changing = true;
+    const wrong: string[] = [];
+    const counts = { before: 0, after: 0 };
+    const reader = async (own: Dice) => {
+      while (changing) {
+        const key = own.pick(keys);
+        const path = own.pick(stage.paths);
+        // What holds by now holds for this request; what is acknowledged later may or may not.
+        const limits = [...key.limits, ...(organizations[key.owner]?.downgraded ? ["downgraded" as const] : [])];
+        const epoch = organizations[key.owner]?.epoch;
+        const answer = await client.ask(path, { key });
+        const verdict = verdictOf(answer);
+        if (verdict !== "200") {
+          counts.after += 1;
+          if (verdict.startsWith("BROKEN")) wrong.push(verdict);
+          continue;
+        }
+        counts.before += 1;
+        // An upgrade that came meanwhile makes a 200 right again.
+        const stillDown = organizations[key.owner]?.epoch === epoch;
+        for (const limit of limits) {
+          if (limit === "downgraded" ? stillDown : breaks(limit, path, answer)) wrong.push(`${limit}: ${path}`);
+        }
+      }
+    };
+    const readers = Array.from({ length: 50 }, (_, n) => reader(diceOf(seed + 100 + n)));
+    for (let change = 0; change < 200; change++) {
+      await changeOne(world(), stage, dice);
+      await Bun.sleep(0); // lets readers have their turn; nothing waits for time to pass
+    }
+    changing = false;
+    await Promise.all(readers);
+    expect(wrong).toEqual([]);
+    expect(counts.before).toBeGreaterThan(200);
+    expect(counts.after).toBeGreaterThan(200);
+  }, 60_000);
+
+  const meanwhile: [what: string, end: (world: World, key: Key) => Promise<unknown>, code: string][] = [
+    ["revoked", (world, key) => revokeKey(world.desk, key.id), "unauthorized"],
+    ["expired", (world, key) => world.regrant(key, { expiresAt: Date.now() - 1 }), "unauthorized"],
+    ["deleted", (world, key) => world.sql`delete from api_keys where id = ${key.id}`, "unauthorized"],
+    ["downgraded", (world, key) => setPlan(world.desk, key.organization, "free"), "plan_required"],
+    [
+      "left without its project",
+      (world, key) => deleteProject(world.desk, `${key.organization}/web`),
+      "project_not_found",
+    ],
+  ];
+  const reads = [
+    "/projects/web",
+    "/projects/web/variables?environment=production&keys=NAME",
+    "/projects/web/variables?environment=production&metadata_only=true&prefix=N",
+    "/projects/web/accounts",
+    "/projects/web/accounts?metadata_only=true",
+    "/files?project=web&environment=production",
+    "/files?project=web&environment=production&metadataOnly=true",
+  ];
+  test.each(meanwhile)("a key that is %s between its look-up and its read is given nothing", async (_, end, code) => {
+    const plain = await stage.client.ask("/organization", { key: mintKey() });
+    for (const path of reads) {
+      const organization = await world().organization();
+      await world().project(organization, "web", contentOf("web"));
+      const key = await world().key(organization, everything);
+      const client = unlimited(world(), (keyhole) => {
+        const lookUp = async (ask: LookUp) => {
+          const row = await keyhole.gate.lookUp(ask);
+          await end(world(), key);
+          return row;
+        };
+        return { gate: { ...keyhole.gate, lookUp } };
+      });
+      const answer = await client.ask(path, { key });
+      expect([path, verdictOf(answer)]).toEqual([path, code]);
+      if (code !== "unauthorized") continue;
+      // The same answer as to a key that never was, to the last header.
+      expect([path, answer.text, [...answer.headers.keys()]]).toEqual([path, plain.text, [...plain.headers.keys()]]);
+    }
+  });
+
+  test("a whole environment is judged by the very look-up that found its set: a change before it counts", async () => {
+    for (const [, end, code] of meanwhile) {
+      const organization = await world().organization();
+      await world().project(organization, "web", contentOf("web"));
+      const key = await world().key(organization, everything);
+      const path = "/projects/web/variables?environment=production";
+      expect((await stage.client.ask(path, { key })).status).toBe(200);
+      await end(world(), key);
+      expect(verdictOf(await stage.client.ask(path, { key }))).toBe(code);
+    }
+  });
+});
+
+describe("a key over its limit", () => {
+  describeBoth("asks nothing of the database", (world) => {
+    test("and one refused too often for what it is not, neither", async () => {
+      const organization = await world().organization();
+      await world().project(organization, "web", contentOf("web"));
+      const key = await world().key(organization, everything);
+      let lookUps = 0;
+      const client = world().client((keyhole) => {
+        const lookUp = (ask: LookUp) => {
+          lookUps += 1;
+          return keyhole.gate.lookUp(ask);
+        };
+        return { gate: { ...keyhole.gate, nowUs: () => 1_000_000, lookUp } };
+      });
+      const unknown = mintKey();
+      const odd = `${unknown.slice(0, -1)}${unknown.endsWith("0") ? "1" : "0"}`;
+      for (const [presented, allowed, path] of [
+        [key.key, 30, "/projects/web/variables?environment=production"],
+        [key.key, 120, "/organization"],
+        [unknown, 10, "/organization"],
+        [odd, 10, "/organization"],
+      ] as const) {
+        lookUps = 0;
+        for (let n = 0; n < allowed; n++) {
+          expect((await client.ask(path, { key: presented })).status).toBe(presented === key.key ? 200 : 401);
+        }
+        expect(lookUps).toBe(presented === odd ? 0 : allowed);
+        for (let n = 0; n < 5; n++) expect((await client.ask(path, { key: presented })).status).toBe(429);
+        expect(lookUps).toBe(presented === odd ? 0 : allowed);
+      }
+    });
+
+    test("the eleventh attempt is a 429 for a revoked and an expired key as for one that never was", async () => {
+      const organization = await world().organization();
+      const expired = await world().key(organization);
+      await world().regrant(expired, { expiresAt: 1 });
+      const revoked = await world().key(organization);
+      const used = await world().key(organization);
+      const client = world().client((keyhole) => ({ gate: { ...keyhole.gate, nowUs: () => 1_000_000 } }));
+      expect((await client.ask("/organization", { key: used })).status).toBe(200);
+      for (const key of [revoked, used]) await revokeKey(world().desk, key.id);
+      const told = new Set<string>();
+      for (const key of [mintKey(), expired, revoked, used, "kh_malformed"]) {
+        const answers: string[] = [];
+        for (let n = 0; n < 12; n++) {
+          const { status, text, headers } = await client.ask("/organization", { key });
+          headers.delete("x-request-id");
+          answers.push(JSON.stringify([status, text, [...headers]]));
+        }
+        told.add(answers.join("\n"));
+      }
+      expect([...told]).toHaveLength(1);
+    });
+  });
+});
+
+// The random worlds.
+
+type ModelOrganization = { readonly name: string; readonly slug: string; plan: "free" | "pro" };
+
+type Stage = {
+  readonly world: World;
+  readonly client: Client;
+  readonly limiter: Limiter;
+  readonly clock: { nowUs: number };
+  readonly organizations: ModelOrganization[];
+  readonly organizationIds: readonly string[];
+  readonly projects: readonly ModelProject[];
+  readonly keys: { readonly id: string; readonly text: string }[];
+  /** Texts of keys that were recognized and not refused since. */
+  readonly remembered: Set<string>;
+  /** The buckets that are empty in this world. */
+  emptied: readonly string[];
+};
+
+const nothing = { development: {}, staging: {}, production: {} };
+const plainProject = {
+  owner: 0,
+  variables: nothing as ModelProject["variables"],
+  accounts: [] as ModelProject["accounts"],
+  files: [] as ModelProject["files"],
+  broken: [] as readonly Environment[],
+  unrepresentable: {},
+  fileTotal: 0,
+  gone: false,
+};
+
+async function setUp(world: World): Promise<Stage> {
+  if (world.dialect === "sqlite") await world.run("PRAGMA synchronous = OFF");
+  const [alpha, beta] = [
+    await world.organization({ name: "Alpha" }),
+    await world.organization({ name: "Beta & \u{1F511}" }),
+  ];
+  const projects: ModelProject[] = [];
+  const add = async (slug: string, change: Partial<ModelProject> = {}) => {
+    const draft = { ...plainProject, slug, name: `The ${slug}`, ...change };
+    const { variables, accounts, files } = draft;
+    const made = await world.project(draft.owner === 0 ? alpha : beta, slug, {
+      name: draft.name,
+      variables,
+      accounts: accounts.filter(({ broken }) => !broken),
+      files: files.map(({ path, environments, content }) => ({ path, environments, content })),
+    });
+    projects.push({ id: made.id, ...draft });
+    return made;
+  };
+  await add("web", {
+    variables: {
+      development: { LOG_LEVEL: "debug", PORT: "1" },
+      staging: { PORT: "2", _TOKEN: "it's \u20ac" },
+      production: { PORT: "3", DATABASE_URL: "postgres://u:p@h/d", Z: "" },
+    },
+    accounts: [
+      account("registry", ["development", "production"]),
+      account("Mail \u{1F4E7}", ["staging"]),
+      account("aws", ["development", "staging", "production"]),
+      account("\uff21", ["production"]),
+    ],
+    files: [
+      secretFile("tls/key.pem", ["production"]),
+      secretFile("tls/\u00e9.pem", ["production", "staging"]),
+      secretFile(".npmrc", ["development"]),
+      secretFile("a b.txt", ["development", "staging", "production"]),
+    ],
+  });
+  await add("api", { variables: { ...nothing, production: { PORT: "4" } }, accounts: [account("db", ["production"])] });
+  await add("empty");
+  await add("0");
+  const many = Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`V${n}`, `${n}`]));
+  const crowd = await add("crowd", {
+    variables: { development: many, staging: {}, production: { V1: "one", W: "w" } },
+    accounts: Array.from({ length: 1001 }, (_, n) => ({ ...account(`a${n}`, ["development"]), broken: true })),
+  });
+  for (let n = 0; n < 1001; n++) {
+    await world.sql`insert into accounts (id, project_id, name, environments, version, generation, sealed, updated_at)
+      values (${`a${n}`}, ${crowd.id}, ${`a${n}`}, 1, 1, 1, ${Buffer.alloc(40)}, 1)`;
+  }
+  await world.sql`update projects set account_counts = '[1001,0,0,0,0,0,0]' where id = ${crowd.id}`;
+  const heavy = await add("heavy", {
+    files: ["one", "two"].map((path) => ({ ...secretFile(path, ["production"]), size: 8_388_608, broken: true })),
+  });
+  await world.sql`update files set size = 8388608 where project_id = ${heavy.id}`;
+  const piled = await add("piled", { files: [secretFile("f", ["production"])], fileTotal: 1001 });
+  await world.sql`update projects set file_counts = '[0,0,0,0,0,0,1001]' where id = ${piled.id}`;
+  const broken = await add("broken", {
+    variables: { development: { FINE: "1" }, staging: { A: "1", ODD: "it's\n$(b)" }, production: { A: "1", B: "2" } },
+    broken: ["staging", "production"],
+    unrepresentable: { staging: ["ODD"] },
+    accounts: [account("fine", ["development"]), account("hurt", ["staging", "production"])],
+    files: [secretFile("fine", ["development"]), secretFile("hurt", ["staging", "production"])],
+  });
+  for (const [table, where] of [
+    ["variables", "environment <> 'development'"],
+    ["accounts", "name = 'hurt'"],
+    ["files", "path = 'hurt'"],
+  ]) {
+    const rows = await world.run(`select * from ${table} where project_id = ? and ${where}`, [broken.id]);
+    for (const row of rows) {
+      const sealed = Buffer.from(row["sealed"] as Buffer);
+      sealed[20] = (sealed[20] as number) ^ 1;
+      await world.run(`update ${table} set sealed = ? where id = ?`, [sealed, row["id"]]);
+    }
+  }
+  const at = projects.length - 1;
+  const whole = projects[at] as ModelProject;
+  const hurt = <T extends { broken: boolean; environments: readonly Environment[] }>(items: readonly T[]) =>
+    items.map((item) => ({ ...item, broken: !item.environments.includes("development") }));
+  projects[at] = { ...whole, accounts: hurt(whole.accounts), files: hurt(whole.files) };
+  await add("odd", {
+    variables: { ...nothing, production: { FINE: "1", ODD: "it's\n$(b)" }, staging: { FINE: "2" } },
+    unrepresentable: { production: ["ODD"] },
+  });
+  // A project that is gone, and another that took its slug.
+  const old = await add("phoenix", { gone: true });
+  await deleteProject(world.desk, old.where);
+  await add("phoenix", { variables: { ...nothing, production: { RISEN: "yes" } } });
+  await add("web", { owner: 1, variables: { ...nothing, production: { FOREIGN: "yes" } } });
+  await add("solo", { owner: 1, accounts: [account("foreign", ["production"])] });
+
+  const clock = { nowUs: 0 };
+  let limiter: Limiter | undefined;
+  const client = world.client(({ gate }) => {
+    limiter = gate.limiter;
+    return { gate: { ...gate, nowUs: () => clock.nowUs } };
+  });
+  return {
+    world,
+    client,
+    limiter: limiter as Limiter,
+    clock,
+    organizations: [alpha, beta].map(({ name, slug }) => ({ name, slug, plan: "pro" })),
+    organizationIds: [alpha.id, beta.id],
+    projects,
+    keys: [],
+    remembered: new Set(),
+    emptied: [],
+  };
+}
+
+function account(name: string, environments: readonly Environment[]) {
+  return { name, environments, values: { user: name, secret: `of ${name}` }, broken: false };
+}
+
+function secretFile(path: string, environments: readonly Environment[]) {
+  const content = `content of ${path}`;
+  return { path, environments, content, size: Buffer.byteLength(content), broken: false };
+}
+
+/** Changes plans, makes or changes a key, empties buckets, and chooses what to ask. */
+async function nextWorld(stage: Stage, dice: Dice) {
+  const { world, organizations, organizationIds } = stage;
+  stage.clock.nowUs += 3_600_000_000; // every bucket is full again
+  for (const [index, organization] of organizations.entries()) {
+    const plan = dice.chance(0.07) ? "free" : "pro";
+    if (plan === organization.plan) continue;
+    await world.run("update organizations set plan = ? where id = ?", [plan, organizationIds[index]]);
+    organization.plan = plan;
+  }
+  const { key, text, id } = await nextKey(stage, dice);
+  const request = nextRequest(stage, dice, key);
+  const presented = dice.chance(0.9) ? text : undefined;
+  const header = presented === undefined ? oddHeader(dice, text) : dice.pick(spellingsOf(text));
+  const emptied = dice.chance(0.04);
+  stage.emptied = emptied && presented !== undefined ? [bucketOf(request)] : [];
+  for (const bucket of stage.emptied) {
+    while (stage.limiter.take(id, bucket as "value", stage.clock.nowUs).allowed);
+  }
+  const own = { ...request, key: presented === undefined ? null : key };
+  const refusable = own.key === null || own.key.state !== "live";
+  return { request: own, text, header, repeats: refusable && dice.chance(0.03) ? 12 : 1 };
+}
+
+async function nextKey(stage: Stage, dice: Dice) {
+  const { world, projects, organizationIds, keys } = stage;
+  const owner = dice.chance(0.8) ? 0 : 1;
+  const own = projects.filter((project) => project.owner === owner);
+  const listed = dice.chance(0.5);
+  // Of two projects with one slug a list can name one.
+  const list = listed ? dice.some(dice.chance(0.5) ? own : own.toReversed(), 0.7) : [];
+  const map = Object.fromEntries(list.map(({ slug, id }) => [slug, id]));
+  const key: ModelKey = {
+    owner,
+    surfaces: atLeastOne(dice, surfaces, 0.85),
+    resources: dice.some(resources, 0.9),
+    environments: atLeastOne(dice, environments, 0.85),
+    projects: listed ? Object.values(map) : null,
+    state: dice.chance(0.92) ? "live" : dice.pick(["expired", "revoked"]),
+  };
+  const now = Date.now();
+  const before = keys.length > 0 && dice.chance(0.3) ? dice.pick(keys) : undefined;
+  const text = before?.text ?? mintKey();
+  const id = before?.id ?? Bun.randomUUIDv7();
+  if (!before && keys.length < 200) keys.push({ id, text });
+  const grant: Grant = {
+    keyId: id,
+    organizationId: organizationIds[owner] as string,
+    surfaces: bitsOf(surfaces, key.surfaces),
+    resources: bitsOf(resources, key.resources),
+    environments: environmentMask(...key.environments),
+    projects: listed ? JSON.stringify(map) : null,
+    expiresAt: key.state === "expired" ? now - dice.below(1000) - 1 : dice.chance(0.5) ? null : now + 3_600_000,
+  };
+  const digest = digestKey(world.installation.systemKeys.pepper, text);
+  const revokedAt = key.state === "revoked" ? now : null;
+  const values = [
+    ...[grant.organizationId, grant.surfaces, grant.resources, grant.environments, grant.projects, grant.expiresAt],
+    ...[revokedAt, sealGrant(world.installation.systemKeys.grant, digest, grant), id],
+  ];
+  await world.run(
+    before
+      ? `update api_keys set organization_id = ?, surfaces = ?, resources = ?, environments = ?, projects = ?,
+          expires_at = ?, revoked_at = ?, grant_seal = ? where id = ?`
+      : `insert into api_keys (organization_id, surfaces, resources, environments, projects, expires_at, revoked_at,
+          grant_seal, id, name, digest, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 'random', ?, 1)`,
+    before ? values : [...values, digest],
+  );
+  return { key, text, id };
+}
+
+function atLeastOne<T>(dice: Dice, list: readonly T[], probability: number): T[] {
+  const some = dice.some(list, probability);
+  return some.length > 0 ? some : [dice.pick(list)];
+}
+
+function nextRequest(stage: Stage, dice: Dice, key: ModelKey): ModelRequest {
+  const endpoint = dice.pick([
+    ...(["organization", "projects", "project", "none"] as const),
+    ...(["variables", "variables", "variables", "accounts", "accounts", "files", "files", "secrets"] as const),
+  ]);
+  const reachable = stage.projects.filter(
+    ({ id, owner }) => owner === key.owner && (key.projects === null || key.projects.includes(id)),
+  );
+  const any = [...stage.projects.map((project) => project.slug), "absent", "WEB", "-", "web ", "we\u00df", "a/b"];
+  const usual = reachable.length > 0 && dice.chance(0.8) ? dice.pick(reachable).slug : dice.pick(any);
+  // Two projects whose refusals else hardly ever show.
+  const slug = dice.chance(0.2) ? dice.pick(["odd", "heavy"]) : usual;
+  const method = dice.chance(0.95) ? "GET" : dice.pick(["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]);
+  return { method, endpoint, slug, query: nextQuery(stage, dice, key, endpoint, slug), key };
+}
+
+function nextQuery(stage: Stage, dice: Dice, key: ModelKey, endpoint: string, slug: string): Parameter[] {
+  const query: Parameter[] = [];
+  const put = (probability: number, name: string, value: () => string) => {
+    if (dice.chance(probability)) query.push([name, value()]);
+  };
+  const environment = () => (dice.chance(0.85) ? dice.pick(key.environments) : dice.pick(environments));
+  const flag = () => dice.pick(["true", "true", "false", "1", "0"]);
+  const project = stage.projects.find((one) => one.slug === slug && one.owner === key.owner);
+  const names = [
+    ...environments.flatMap((one) => Object.keys(project?.variables[one] ?? {}).slice(0, 9)),
+    "ABSENT",
+    "-",
+  ];
+  if (endpoint === "files" || endpoint === "secrets") {
+    put(0.95, "project", () => slug);
+    put(0.95, "environment", environment);
+  }
+  if (endpoint === "variables") put(0.85, "environment", environment);
+  if (endpoint === "accounts") put(0.5, "environment", environment);
+  if (endpoint === "variables") {
+    put(0.12, "keys", () => atLeastOne(dice, names, 0.4).join(","));
+    put(0.12, "prefix", () => dice.pick(["P", "DATABASE", "V1", "_", "p", "none"]));
+  }
+  if (endpoint === "variables" || endpoint === "accounts") {
+    put(0.3, "metadata_only", () => (dice.chance(0.9) ? dice.pick(["true", "true", "false"]) : flag()));
+  }
+  if (endpoint === "variables" || endpoint === "secrets")
+    put(slug === "odd" ? 0.8 : 0.3, "format", () => dice.pick(["env", "env", "json"]));
+  if (endpoint === "files") {
+    put(0.4, "metadataOnly", flag);
+    const paths = [...(project?.files.map(({ path }) => path) ?? []), "absent", "../up", "a\0b"];
+    for (const path of dice.chance(0.2) ? dice.some(paths) : []) query.push(["path", path]);
+  }
+  // What no endpoint, or not this one, takes.
+  put(0.02, dice.pick(["metdata_only", "metadata_only", "metadataOnly", "page", "Environment"]), () => "true");
+  put(0.02, dice.pick(["environment", "format", "prefix", "keys"]), () =>
+    dice.pick(["", "prod", "production", "json"]),
+  );
+  return query;
+}
+
+function spellingsOf(text: string): string[] {
+  return [`Bearer ${text}`, `Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`];
+}
+
+/** A header that holds no key, or undefined for none at all. */
+function oddHeader(dice: Dice, text: string): string | undefined {
+  return dice.pick([
+    undefined,
+    `Bearer ${mintKey()}`,
+    `Bearer ${text.slice(0, -1)}`,
+    `Bearer ${text.slice(0, -1)}${text.endsWith("0") ? "1" : "0"}`,
+    `Bearer ${text}, Bearer ${text}`,
+    `Basic ${btoa(`x:${text}`)}`,
+    `Bearer${text}`,
+    `Bearer\t${text}`,
+    text,
+    "Bearer ",
+    "Bearer kh_",
+  ]);
+}
+
+const pathOf: Readonly<Record<ModelRequest["endpoint"], (slug: string) => string>> = {
+  organization: () => "/organization",
+  projects: () => "/projects",
+  project: (slug) => `/projects/${encodeURIComponent(slug)}`,
+  variables: (slug) => `/projects/${encodeURIComponent(slug)}/variables`,
+  accounts: (slug) => `/projects/${encodeURIComponent(slug)}/accounts`,
+  files: () => "/files",
+  secrets: () => "/secrets",
+  none: (slug) => `/projects/${encodeURIComponent(slug)}/nothing`,
+};
+
+function spelled(request: ModelRequest, header: string | undefined, id: string, dice: Dice): Request {
+  const { endpoint, slug, query, method } = request;
+  const encoded = (text: string) =>
+    dice.chance(0.1)
+      ? text.replace(/[^%]/gu, percent)
+      : encodeURIComponent(text).replaceAll("%20", dice.pick(["+", "%20"]));
+  const pairs = query.map(([name, value]) =>
+    name.startsWith("metadata") ? `${name}=${value}` : `${encoded(name)}=${encoded(value)}`,
+  );
+  const url = `http://localhost/api/v1${pathOf[endpoint](slug)}${pairs.length > 0 ? "?" : ""}${pairs.join("&")}`;
+  return new Request(url, {
+    method,
+    headers: { "x-request-id": id, ...(header !== undefined && { authorization: header }) },
+  });
+}
+
+function percent(character: string): string {
+  return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
+}
+
+const unsaid = new Set(["id", "updatedAt", "createdAt", "sha256", "mode", "contentType"]);
+
+/** What is wrong with an answer, or undefined. */
+function mismatch(verdict: Verdict, answer: Answer): string | undefined {
+  const code = verdictOf(answer);
+  if (code !== verdict.code) return `answered ${code}, owed ${verdict.code}`;
+  if (verdict.body === undefined) return undefined;
+  const owed = JSON.stringify(verdict.body);
+  // In text, so that the order of members counts. A file's name is the last part of its path.
+  const said = JSON.stringify(JSON.parse(answer.text), function (this: object, name, value) {
+    return unsaid.has(name) || (name === "name" && "path" in this) ? undefined : value;
+  });
+  return said === owed ? undefined : `answered ${said.slice(0, 1000)}\nowed ${owed.slice(0, 1000)}`;
+}
+
+// Authority that changes.
+
+type Limit = "revoked" | "downgraded" | "no production" | "no web" | "no accounts";
+type ChangingKey = Key & { readonly owner: number; readonly limits: Limit[] };
+type Changing = {
+  readonly client: Client;
+  readonly keys: ChangingKey[];
+  readonly organizations: {
+    readonly slug: string;
+    readonly ids: Record<string, string>;
+    downgraded: boolean;
+    epoch: number;
+  }[];
+  readonly paths: readonly string[];
+};
+
+function contentOf(slug: string) {
+  const values = (at: Environment) => ({ NAME: `value of ${slug} in ${at}` });
+  return {
+    variables: Object.fromEntries(environments.map((at) => [at, values(at)])),
+    accounts: [{ name: `of ${slug}`, environments, values: { secret: `account of ${slug}` } }],
+    files: [{ path: "f.txt", environments, content: `file of ${slug}` }],
+  };
+}
+
+async function setUpChanging(world: World): Promise<Changing> {
+  const organizations: Changing["organizations"] = [];
+  const keys: ChangingKey[] = [];
+  for (let owner = 0; owner < 5; owner++) {
+    const organization = await world.organization();
+    const ids: Record<string, string> = {};
+    for (const slug of ["web", "api"]) ids[slug] = (await world.project(organization, slug, contentOf(slug))).id;
+    organizations.push({ slug: organization.slug, ids, downgraded: false, epoch: 0 });
+    for (let n = 0; n < 30; n++) {
+      const projects = n % 2 === 0 ? { projects: ["web", "api"] } : {};
+      keys.push({ ...(await world.key(organization, { ...everything, ...projects })), owner, limits: [] });
+    }
+  }
+  const paths = ["web", "api"].flatMap((slug) => [
+    ...["staging", "production"].flatMap((at) => [
+      `/projects/${slug}/variables?environment=${at}`,
+      `/projects/${slug}/variables?environment=${at}&keys=NAME`,
+      `/projects/${slug}/accounts?environment=${at}`,
+      `/files?project=${slug}&environment=${at}`,
+      `/secrets?project=${slug}&environment=${at}`,
+    ]),
+    `/projects/${slug}/accounts`,
+    `/projects/${slug}`,
+  ]);
+  return { client: unlimited(world), keys, organizations, paths: ["/organization", "/projects", ...paths] };
+}
+
+/** One change as people make them, counted from the moment it is acknowledged. */
+async function changeOne(world: World, { keys, organizations }: Changing, dice: Dice): Promise<void> {
+  const key = dice.pick(keys.filter(({ limits }) => !limits.includes("revoked")));
+  const organization = organizations[key.owner] as Changing["organizations"][number];
+  const kind = dice.below(10);
+  if (kind < 4) {
+    await revokeKey(world.desk, key.id);
+    key.limits.push("revoked");
+  } else if (kind < 6) {
+    organization.epoch += 1; // before it may be noticed
+    if (organization.downgraded) organization.downgraded = false;
+    const plan = dice.chance(0.5) ? "free" : "pro";
+    await setPlan(world.desk, organization.slug, plan);
+    organization.downgraded = plan === "free";
+  } else if (kind < 7) {
+    await world.regrant(key, { environments: ["development", "staging"] });
+    key.limits.push("no production");
+  } else if (kind < 8) {
+    await world.regrant(key, { projects: { api: organization.ids["api"] as string } });
+    key.limits.push("no web");
+  } else if (kind < 9) {
+    await world.regrant(key, { resources: ["projects", "variables", "files"] });
+    key.limits.push("no accounts");
+  } else {
+    // A write to what is read, so that sets change under the readers as well.
+    const where = `${organization.slug}/${dice.pick(["web", "api"])}`;
+    await setVariables(world.desk, where, "staging", [{ name: "EXTRA", value: `${dice.fraction()}` }]);
+  }
+}
+
+/** Whether a 200 goes beyond the limit. */
+function breaks(limit: Limit, path: string, { text }: Answer): boolean {
+  switch (limit) {
+    case "revoked":
+      return true;
+    case "no production":
+      return text.includes("production");
+    case "no web":
+      return text.includes('"web"') || text.includes("of web");
+    case "no accounts":
+      return path.includes("/accounts");
+    case "downgraded":
+      return false;
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * A project outside the key's scope and one that does not exist are the same to whoever asks, in all that can be seen.
+ */
+import { beforeAll, expect, test } from "bun:test";
+import type { LookUp } from "../../src/http/admit.ts";
+import type { Keyhole } from "../../src/http/keyhole.ts";
+import { environments } from "../../src/names.ts";
+import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../world.ts";
+import { diceOf, impatient, seed } from "./attack.ts";
+
+/** Three slugs of one length, so that nothing differs but what they lead to. */
+const absent = "project-absent";
+const unlisted = "project-inside";
+const foreign = "project-abroad";
+const own = "project-listed";
+
+const paths = (slug: string) => [
+  `/projects/${slug}`,
+  `/projects/${slug}/variables?environment=production`,
+  `/projects/${slug}/variables?environment=production&format=env`,
+  `/projects/${slug}/variables?environment=production&keys=NAME`,
+  `/projects/${slug}/variables?environment=production&prefix=N`,
+  `/projects/${slug}/variables?environment=production&metadata_only=true`,
+  `/projects/${slug}/variables?metadata_only=true`,
+  `/projects/${slug}/accounts`,
+  `/projects/${slug}/accounts?environment=production`,
+  `/projects/${slug}/accounts?metadata_only=true`,
+  `/files?project=${slug}&environment=production`,
+  `/files?project=${slug}&environment=production&path=f.txt`,
+  `/files?project=${slug}&environment=production&metadataOnly=1`,
+  `/secrets?project=${slug}&environment=production`,
+  `/secrets?project=${slug}&environment=production&format=env`,
+];
+
+describeBoth("a project out of scope is one that does not exist", (world, dialect) => {
+  const onSqlite = dialect === "sqlite";
+  let keys: { what: string; key: Key; hidden: readonly string[] }[];
+  beforeAll(async () => {
+    keys = await setUp(world());
+  }, 60_000);
+
+  test("in status, body, every header, tokens taken and the words of the log", async () => {
+    for (const { what, key, hidden } of keys) {
+      // Their clock stands still, so that RateLimit tells every token that was ever taken.
+      const rows = hidden.map((slug) => ({ slug, ...fresh(world(), () => 1_000_000) }));
+      const plain = fresh(world(), () => 1_000_000);
+      for (const at of paths(absent).keys()) {
+        const expected = await seenOf(plain.client, key, paths(absent)[at] as string, world().log);
+        expect(expected.status).toBe(404);
+        for (const { slug, client } of rows) {
+          const path = paths(slug)[at] as string;
+          const seen = await seenOf(client, key, path, world().log);
+          expect([what, path, seen]).toEqual([what, path, expected]);
+        }
+      }
+    }
+  });
+
+  test("in the statements that run, and in their values but for the slug that was asked for", async () => {
+    for (const { what, key, hidden } of keys) {
+      const plain = fresh(world());
+      const rows = hidden.map((slug) => ({ slug, ...fresh(world()) }));
+      for (const at of paths(absent).keys()) {
+        const expected = await statementsOf(plain, key, paths(absent)[at] as string);
+        expect(expected.length).toBeGreaterThanOrEqual(2);
+        for (const { slug, ...app } of rows) {
+          const path = paths(slug)[at] as string;
+          const run = await statementsOf(app, key, path);
+          expect([what, path, run.map((one) => one.replaceAll(slug, absent))]).toEqual([what, path, expected]);
+        }
+      }
+    }
+  });
+
+  test("in the list of projects, which counts what the key reaches and nothing else", async () => {
+    const { client } = fresh(world());
+    const [listed, every] = keys.map(({ key }) => key) as [Key, Key];
+    const slugs = async (key: Key) => {
+      const { json } = await client.ask("/projects", { key });
+      return (json as { projects: { slug: string }[] }).projects.map(({ slug }) => slug);
+    };
+    expect(await slugs(listed)).toEqual([own]);
+    expect(await slugs(every)).toEqual([unlisted, own]);
+  });
+
+  const samples = 3000;
+  test(`in time: ${samples} of each, interleaved, |t| < 5 and |AUC - 0.5| < 0.02`, async () => {
+    for (const { what, key, hidden } of keys) {
+      for (const slug of hidden.slice(0, onSqlite ? 2 : 1)) {
+        const { client } = fresh(world());
+        // A busy machine may tell two equal things apart once; hardly three times in a row.
+        let told = await timed(client, key, slug, samples);
+        for (let turn = 1; turn < 3 && !equal(told); turn++) told = await timed(client, key, slug, samples);
+        expect([what, slug, told, equal(told)]).toEqual([what, slug, told, true]);
+      }
+    }
+  }, 120_000);
+});
+
+type Told = { readonly t: number; readonly auc: number };
+
+function equal({ t, auc }: Told): boolean {
+  return Math.abs(t) < 5 && Math.abs(auc - 0.5) < 0.02;
+}
+
+async function setUp(world: World) {
+  const alpha = await world.organization();
+  const beta = await world.organization();
+  const content = {
+    variables: Object.fromEntries(environments.map((at) => [at, { NAME: `value in ${at}` }])),
+    accounts: [{ name: "account", environments, values: { user: "u" } }],
+    files: [{ path: "f.txt", environments, content: "file" }],
+  };
+  for (const slug of [own, unlisted]) await world.project(alpha, slug, content);
+  await world.project(beta, foreign, content);
+  return [
+    {
+      what: "a key with a list",
+      key: await world.key(alpha, { ...everything, projects: [own] }),
+      hidden: [unlisted, foreign],
+    },
+    { what: "a key without one", key: await world.key(alpha, everything), hidden: [foreign] },
+  ];
+}
+
+type App = { readonly client: Client; readonly statements: string[] };
+
+/** An app of its own which notes each statement with its values. */
+function fresh(world: World, nowUs: () => number = impatient()): App {
+  const statements: string[] = [];
+  const client = world.client((keyhole) => noting({ ...keyhole, gate: { ...keyhole.gate, nowUs } }, statements));
+  return { client, statements };
+}
+
+/** The same app, with each query of its sources noted before it runs. */
+function noting(keyhole: Keyhole, statements: string[]): Partial<Keyhole> {
+  const { gate, source } = keyhole;
+  const noted = <Queries extends object>(name: string, queries: Queries): Queries =>
+    new Proxy(queries, {
+      get(target, member) {
+        const value: unknown = Reflect.get(target, member, target);
+        if (typeof value !== "function") return value;
+        return (...values: unknown[]) => {
+          statements.push(`${name}.${String(member)} ${JSON.stringify(values)}`);
+          return Reflect.apply(value, target, values);
+        };
+      },
+    });
+  const lookUp = (ask: LookUp) => {
+    statements.push(`lookUp ${JSON.stringify(ask)}`);
+    return gate.lookUp(ask);
+  };
+  return {
+    gate: { ...gate, lookUp },
+    source: {
+      ...source,
+      projects: noted("projects", source.projects),
+      variables: noted("variables", source.variables),
+      sets: noted("sets", source.sets),
+      accounts: noted("accounts", source.accounts),
+      files: noted("files", source.files),
+    },
+  };
+}
+
+/** All that a caller and the operator see of an answer, without what is new each time. */
+async function seenOf(client: Client, key: Key, path: string, log: readonly LogEvent[]) {
+  const before = log.length;
+  const { status, text, headers } = await client.ask(path, { key, headers: { "x-request-id": "same" } });
+  const words = log.slice(before).map(({ durationMs: _, ...event }) => JSON.stringify(event, stable));
+  return { status, text, headers: [...headers], words };
+}
+
+/** Times and durations differ however equal two requests are. */
+function stable(name: string, value: unknown): unknown {
+  return /Ms$|At$|^time$|^stages$/.test(name) ? undefined : value;
+}
+
+async function statementsOf({ client, statements }: App, key: Key, path: string): Promise<string[]> {
+  statements.length = 0;
+  await client.ask(path, { key });
+  return statements.slice();
+}
+
+async function timed(client: Client, key: Key, slug: string, samples: number): Promise<Told> {
+  const dice = diceOf(seed);
+  const spent = { absent: new Float64Array(samples), hidden: new Float64Array(samples) };
+  const ask = async (which: keyof typeof spent, at: number) => {
+    const path = `/projects/${which === "absent" ? absent : slug}/variables?environment=production&keys=NAME`;
+    const from = performance.now();
+    const { status } = await client.ask(path, { key });
+    if (at >= 0) spent[which][at] = performance.now() - from;
+    expect(status).toBe(404);
+  };
+  for (let at = -300; at < samples; at++) {
+    const order = dice.chance(0.5) ? (["absent", "hidden"] as const) : (["hidden", "absent"] as const);
+    for (const which of order) await ask(which, at);
+  }
+  return { t: welch(cropped(spent.absent), cropped(spent.hidden)), auc: aucOf(spent.absent, spent.hidden) };
+}
+
+/** Without the slowest twentieth: pauses of the machine, which say nothing and outweigh everything. */
+function cropped(values: Float64Array): Float64Array {
+  return values.toSorted().subarray(0, Math.floor(values.length * 0.95));
+}
+
+function welch(a: Float64Array, b: Float64Array): number {
+  const moments = (values: Float64Array) => {
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    const square = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+    return { mean, error: square / values.length };
+  };
+  const [one, two] = [moments(a), moments(b)];
+  return (one.mean - two.mean) / Math.sqrt(one.error + two.error);
+}
+
+/** The chance that a random one of `a` took longer than a random one of `b`: rank sums, ties for half. */
+function aucOf(a: Float64Array, b: Float64Array): number {
+  const sorted = b.toSorted();
+  const below = (value: number, orEqual: boolean) => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const at = sorted[middle] as number;
+      if (at < value || (orEqual && at === value)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  const wins = a.reduce((sum, value) => sum + (below(value, false) + below(value, true)) / 2, 0);
+  return wins / (a.length * b.length);
+}

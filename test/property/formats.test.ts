@@ -1,0 +1,485 @@
+/**
+ * What foreign readers make of the formats that `keyhole pull` writes: every value comes back byte for byte, or is refused
+ * by name. Shells, YAML parsers and docker are run where they are; docker's and the GitHub runner's own rules are written
+ * out here a second time from what they publish, not from our code.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { parse as parseYaml } from "yaml";
+import { renderEnv } from "../../src/cli/pull.ts";
+import { Fault } from "../../src/fault.ts";
+import { renderDocker } from "../../src/render/docker.ts";
+import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
+import { renderGithub, renderMasks } from "../../src/render/github.ts";
+import { renderPowershell } from "../../src/render/powershell.ts";
+import { renderShell } from "../../src/render/shell.ts";
+import { renderYaml } from "../../src/render/yaml.ts";
+import nasty from "./readers/nasty.json" with { type: "json" };
+
+/** KEYHOLE_TEST_LONG=1 tries as many values of each format as the security design asks for. */
+const count = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100_000 : 4000;
+/** KEYHOLE_TEST_SEED gives other random values; a failure names the seed that it was found with. */
+const seed = Number(process.env["KEYHOLE_TEST_SEED"] ?? 1);
+const timeoutMs = 300_000;
+const scratch = mkdtempSync(join(tmpdir(), "keyhole-formats-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+const token = fc.constantFrom(
+  ...[
+    "'",
+    '"',
+    "`",
+    "\\",
+    "$",
+    "$(",
+    ")",
+    "${",
+    "}",
+    "{",
+    "[",
+    "]",
+    "\n",
+    "\r",
+    "\r\n",
+    "#",
+    " # ",
+    " ",
+    "\t",
+    "=",
+    ":",
+  ],
+  ...[
+    "''",
+    "'''",
+    "'\\''",
+    '""',
+    "$'",
+    "\\'",
+    "\\n",
+    "\\\n",
+    "\\\\",
+    "!",
+    "!!str ",
+    "&a ",
+    "*a",
+    "- ",
+    "? ",
+    "| ",
+    "> ",
+    "%",
+  ],
+  ...[
+    "\nB=c\n",
+    "\nexport B=c\n",
+    "'\nexport B=c\n'",
+    "<<EOF",
+    "\nEOF\n",
+    "<<",
+    "::add-mask::",
+    "\n::set-env name=B::c\n",
+  ],
+  ...[
+    "$(touch KHCANARY)",
+    "`touch KHCANARY`",
+    "a",
+    "b",
+    "Z",
+    "0",
+    "_",
+    "-",
+    "/",
+    "~",
+    "*",
+    "null",
+    "yes",
+    "---\n",
+    "...\n",
+  ],
+  ...[
+    "\u2018",
+    "\u2019",
+    "\u201a",
+    "\u201b",
+    "\u0085",
+    "\u00a0",
+    "\u2028",
+    "\u2029",
+    "\ufeff",
+    "\u0001",
+    "\u001b",
+    "\u007f",
+  ],
+  ...[
+    "\ud7ff",
+    "\ue000",
+    "\uffff",
+    "\ufffe",
+    "\ufffd",
+    "é",
+    "e\u0301",
+    "🔑",
+    "\u{10ffff}",
+    "\u{1fffe}",
+    "\u200b",
+    "\u202e",
+  ],
+);
+const value = fc.oneof(
+  { weight: 4, arbitrary: fc.array(token, { maxLength: 12, size: "max" }).map((parts) => parts.join("")) },
+  {
+    weight: 1,
+    arbitrary: fc.string({ unit: "binary", maxLength: 20, size: "max" }).map((text) => text.replaceAll("\0", "")),
+  },
+);
+const corpus = Object.values(nasty).flat();
+const random = fc.sample(value, { seed, numRuns: count });
+const sets = chunks(
+  [...corpus, ...random].map((text) => (text.isWellFormed() ? text.replaceAll("\0", "") : "")),
+  80,
+).map((texts) => texts.map((text, at) => ({ name: `V${String(at).padStart(3, "0")}`, value: text })));
+
+describe("shell", () => {
+  const texts = sets.map(renderShell);
+  for (const shell of ["dash", "bash", "zsh", "busybox"]) {
+    const program = Bun.which(shell);
+    if (program === null) {
+      skipped(shell);
+      continue;
+    }
+    test(
+      `${shell} gives every value back`,
+      () => {
+        const folder = mkdtempSync(join(scratch, `${shell}-`));
+        const script = texts.map((text, at) => {
+          writeFileSync(join(folder, `${at}.sh`), text);
+          const names = sets[at]?.map(({ name }) => `"$${name}"`).join(" ");
+          return `( . ./${at}.sh && printf '%s\\0' ${names} ) >> out || exit 1\n`;
+        });
+        writeFileSync(join(folder, "read.sh"), script.join(""));
+        const ran = Bun.spawnSync([program, ...(shell === "busybox" ? ["sh"] : []), "read.sh"], {
+          cwd: folder,
+          env: { PATH: process.env["PATH"] ?? "" },
+        });
+        expect(ran.stderr.toString()).toBe("");
+        const found = readFileSync(join(folder, "out"), "utf8").split("\0").slice(0, -1);
+        expectSame(
+          found,
+          sets.flat().map(({ value }) => value),
+        );
+        expect(ran.exitCode).toBe(0);
+      },
+      timeoutMs,
+    );
+  }
+});
+
+test("env refuses nothing that its own rules can carry, alone or among others", async () => {
+  for (const set of sets) {
+    const { text, carried } = carry(set, (variables) => renderDotenv(variables).text);
+    expect(await renderEnv(carried, () => {})).toBe(text);
+    for (const variable of carried.slice(0, 10)) await renderEnv([variable], () => {});
+  }
+});
+
+describe("docker", () => {
+  test("the rules of docker's reader give every value back that was not refused", () => {
+    for (const set of sets) {
+      const { text, carried } = carry(set, renderDocker);
+      expectSame(readAsDocker(Buffer.from(text)).sort(), carried.map(({ name, value }) => `${name}=${value}`).sort());
+      const refused = set.filter((variable) => !carried.includes(variable));
+      expect(refused.filter(({ value }) => !/\n|\r$/.test(value))).toEqual([]);
+    }
+  });
+
+  const docker = Bun.which("docker");
+  if (docker === null) skipped("docker");
+  else {
+    test(
+      "docker itself hands every value to its daemon",
+      async () => {
+        // Not the daemon: something that notes what the client asks of one.
+        const { promise, resolve } = Promise.withResolvers<string[]>();
+        const daemon = Bun.serve({
+          hostname: "127.0.0.1",
+          port: 0,
+          async fetch(request) {
+            if (!request.url.includes("/containers/create")) {
+              return new Response("OK", { headers: { "Api-Version": "1.45", "Content-Type": "text/plain" } });
+            }
+            const { Env: env } = (await request.json()) as { Env: string[] };
+            resolve(env);
+            return Response.json({ Id: "0".repeat(64), Warnings: [] }, { status: 201 });
+          },
+        });
+        try {
+          const { text, carried } = carry(
+            sets.flat().map(({ value }, at) => ({ name: `V${at}`, value })),
+            renderDocker,
+          );
+          const file = join(scratch, "docker.env");
+          writeFileSync(file, text);
+          const child = Bun.spawn([docker, "create", "--pull", "never", "--env-file", file, "image"], {
+            env: { DOCKER_HOST: `tcp://127.0.0.1:${daemon.port}`, HOME: scratch, PATH: process.env["PATH"] ?? "" },
+            stdout: "pipe",
+            stderr: "pipe",
+          });
+          const failed = child.exited.then(async (code) => {
+            throw new Error(`docker ended with ${code}: ${await child.stderr.text()}`);
+          });
+          const env = await Promise.race([promise, failed]);
+          await failed.catch(() => {});
+          expectSame(env.sort(), carried.map(({ name, value }) => `${name}=${value}`).sort());
+        } finally {
+          await daemon.stop(true);
+        }
+      },
+      timeoutMs,
+    );
+  }
+});
+
+describe("github", () => {
+  const digits = () => crypto.randomUUID().replaceAll("-", "");
+
+  test.each([false, true])("the runner's rules give every value back (on Windows: %p)", (windows) => {
+    for (const set of sets) {
+      const { text, carried } = carry(set, (variables) => renderGithub(variables, digits, windows));
+      expectSame(
+        [...readAsRunner(text, windows)].flat(),
+        carried.flatMap(({ name, value }) => [name, value]),
+      );
+      expect(set.length - carried.length).toBe(windows ? set.filter(({ value }) => value.endsWith("\r")).length : 0);
+    }
+  });
+
+  test("the runner is told to hide every value and every line of it that has four characters", () => {
+    for (const set of sets) {
+      const masks = new Set(maskedByRunner(renderMasks(set).text));
+      for (const { value } of set) {
+        const lines = value.split(/[\r\n]/);
+        const shown = [value, ...lines].filter((text) => text.trim() !== "" && text.length >= 4 && !masks.has(text));
+        expect(shown).toEqual([]);
+      }
+    }
+  });
+});
+
+describe("yaml", () => {
+  const texts = sets.map(renderYaml);
+
+  test.each(["1.2", "1.1"] as const)("the package yaml gives every value back, as YAML %s", (version) => {
+    for (const [at, text] of texts.entries()) {
+      const found = parseYaml(text, { version }) as Record<string, string>;
+      expectSame(Object.entries(found).flat(), sets[at]?.flatMap(({ name, value }) => [name, value]) ?? []);
+    }
+  });
+
+  const python = pythonWith("yaml");
+  if (python === undefined) skipped("PyYAML");
+  else {
+    test(
+      "PyYAML gives every value back",
+      () => {
+        writeFileSync(join(scratch, "sets.json"), JSON.stringify(texts));
+        const script = [
+          "import json, sys, yaml",
+          "print(json.dumps([yaml.safe_load(text) for text in json.load(open(sys.argv[1], encoding='utf8'))]))",
+        ].join("\n");
+        const ran = Bun.spawnSync([python, "-X", "utf8", "-c", script, join(scratch, "sets.json")]);
+        expect(ran.stderr.toString()).toBe("");
+        const found = JSON.parse(ran.stdout.toString()) as Record<string, string>[];
+        expectSame(
+          found.flatMap((set) => Object.values(set)),
+          sets.flat().map(({ value }) => value),
+        );
+      },
+      timeoutMs,
+    );
+  }
+});
+
+describe("powershell", () => {
+  test("its rules of quoting give every value back that was not refused", () => {
+    for (const set of sets) {
+      const { text, carried } = carry(set, renderPowershell);
+      const found = text.split("\n").slice(0, -1).map(readAsPowershell);
+      expectSame(
+        found.flat(),
+        carried.flatMap(({ name, value }) => [name, value]),
+      );
+      expect(set.filter((variable) => !carried.includes(variable) && variable.value !== "")).toEqual([]);
+    }
+  });
+
+  const pwsh = Bun.which("pwsh");
+  if (pwsh === null) skipped("pwsh");
+  else {
+    test(
+      "PowerShell itself gives every value back",
+      () => {
+        const { text, carried } = carry(sets[0] ?? [], renderPowershell);
+        const print = carried.map(
+          ({ name }) => `[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($env:${name}))`,
+        );
+        const ran = Bun.spawnSync([pwsh, "-NoProfile", "-Command", `${text}${print.join("\n")}`]);
+        const found = ran.stdout
+          .toString()
+          .trim()
+          .split(/\r?\n/)
+          .map((line) => Buffer.from(line, "base64").toString());
+        expectSame(
+          found,
+          carried.map(({ value }) => value),
+        );
+      },
+      timeoutMs,
+    );
+  }
+});
+
+/** The text of those variables that the format carries; the others were refused by their names, and by no other. */
+function carry(
+  set: readonly NamedValue[],
+  render: (variables: readonly NamedValue[]) => string,
+): { text: string; carried: readonly NamedValue[] } {
+  try {
+    return { text: render(set), carried: set };
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== "env_unrepresentable") throw error;
+    const names = error.detail.names ?? [];
+    expect(names.length).toBeGreaterThan(0);
+    const carried = set.filter(({ name }) => !names.includes(name));
+    return { text: render(carried), carried };
+  }
+}
+
+/** @see https://github.com/docker/cli/blob/28f756087eea5fa301f3fbf12b01ae62f91521c2/pkg/kvfile/kvfile.go */
+function readAsDocker(bytes: Buffer): string[] {
+  const lines: string[] = [];
+  for (let at = 0, first = true; at < bytes.length; first = false) {
+    const end = bytes.indexOf(0x0a, at);
+    let scanned = bytes.subarray(at, end === -1 ? bytes.length : end);
+    if (scanned.length >= 64 * 1024) throw new Error("bufio.Scanner: token too long");
+    at = end === -1 ? bytes.length : end + 1;
+    if (scanned.at(-1) === 0x0d) scanned = scanned.subarray(0, -1); // bufio.ScanLines
+    let line = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(scanned);
+    if (first) line = line.replace(/^\ufeff/, "");
+    line = line.replace(/^[\t\n\v\f\r \u0085\p{Z}]+/u, ""); // unicode.IsSpace
+    if (line === "" || line.startsWith("#")) continue;
+    const [key = ""] = line.split("=", 1);
+    if (key === "") throw new Error("no variable name on line");
+    if (/[ \t]/.test(key)) throw new Error("variable contains whitespaces");
+    if (line.includes("=")) lines.push(line);
+    else throw new Error("a value would be looked up");
+  }
+  return lines;
+}
+
+/** @see https://github.com/actions/runner/blob/258d6c857db3519913f7deb6004b60172f8043ae/src/Runner.Worker/FileCommandManager.cs */
+function readAsRunner(text: string, windows: boolean): Map<string, string> {
+  let index = 0;
+  const readLine = (): { line: string; newline: string | undefined } | undefined => {
+    if (index >= text.length) return undefined;
+    const from = index;
+    const lf = text.indexOf("\n", from);
+    if (lf < 0) {
+      index = text.length;
+      return { line: text.slice(from), newline: undefined };
+    }
+    const crlf = windows ? text.indexOf("\r\n", from) : -1;
+    const end = crlf >= 0 && crlf < lf ? crlf : lf;
+    index = lf + 1;
+    return { line: text.slice(from, end), newline: text.slice(end, lf + 1) };
+  };
+  const found = new Map<string, string>();
+  for (let head = readLine(); head !== undefined; head = readLine()) {
+    if (head.line === "") continue;
+    const equals = head.line.indexOf("=");
+    const heredoc = head.line.indexOf("<<");
+    if (equals >= 0 && (heredoc < 0 || equals < heredoc)) {
+      found.set(head.line.slice(0, equals), head.line.slice(equals + 1));
+      continue;
+    }
+    if (heredoc < 0) throw new Error("Invalid format");
+    const name = head.line.slice(0, heredoc);
+    const delimiter = head.line.slice(heredoc + 2);
+    if (name === "" || delimiter === "") throw new Error("Name and delimiter must not be empty");
+    const start = index;
+    let end = index;
+    for (let next = readLine(); next?.line !== delimiter; next = readLine()) {
+      if (next === undefined) throw new Error("Matching delimiter not found");
+      if (next.newline === undefined) throw new Error("EOF marker missing new line");
+      end = index - next.newline.length;
+    }
+    found.set(name, text.slice(start, Math.max(end, start)));
+  }
+  return found;
+}
+
+/** @see https://github.com/actions/runner/blob/258d6c857db3519913f7deb6004b60172f8043ae/src/Runner.Common/ActionCommand.cs */
+function maskedByRunner(output: string): string[] {
+  return output
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => {
+      expect(line.startsWith("::add-mask::")).toBe(true);
+      const data = line.slice("::add-mask::".length);
+      return data.replaceAll("%0D", "\r").replaceAll("%0A", "\n").replaceAll("%25", "%");
+    });
+}
+
+/** One command, by the language's specification: verbatim strings, in which any single quote is doubled to stand for itself. */
+function readAsPowershell(line: string): [name: string, value: string] {
+  const [, name = "", expression = ""] = /^\$\{env:([^}]+)\} = (.*)$/s.exec(line) ?? [];
+  const call = "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String(";
+  const encoded = expression.startsWith(call);
+  const rest = encoded ? expression.slice(call.length) : expression;
+  const quotes = "'\u2018\u2019\u201a\u201b";
+  if (!quotes.includes(rest.charAt(0))) throw new Error("no verbatim string");
+  let text = "";
+  let at = 1;
+  for (; at < rest.length; at++) {
+    if (!quotes.includes(rest.charAt(at))) text += rest.charAt(at);
+    else if (at + 1 < rest.length && quotes.includes(rest.charAt(at + 1))) text += rest.charAt(at++);
+    else break;
+  }
+  expect(rest.slice(at + 1)).toBe(encoded ? "))" : "");
+  return [name, encoded ? Buffer.from(text, "base64").toString("utf8") : text];
+}
+
+function pythonWith(module: string): string | undefined {
+  for (const name of [Bun.which("python3"), "/usr/bin/python3"]) {
+    if (name === null) continue;
+    try {
+      const ran = Bun.spawnSync([name, "-c", `import sys, ${module}; print(sys.executable)`], { stderr: "ignore" });
+      if (ran.exitCode === 0) return ran.stdout.toString().trim();
+    } catch {
+      // Not there at all.
+    }
+  }
+  return undefined;
+}
+
+/** Says it; and of those that every machine for this project has, a skipped test says it too. */
+function skipped(reader: string): void {
+  console.error(`${reader} is not on this machine: what it makes of our output is not tested`);
+  if (["dash", "bash"].includes(reader)) test.skip(`${reader} gives every value back`, () => {});
+}
+
+/** Like `toEqual`, but says which value it was: the lists are long. */
+function expectSame(found: readonly string[], wanted: readonly string[]): void {
+  const at = wanted.findIndex((text, index) => found[index] !== text);
+  expect({ seed, length: found.length, at, found: found[at] }).toEqual({
+    seed,
+    length: wanted.length,
+    at: -1,
+    found: undefined,
+  });
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
+}

@@ -1,0 +1,470 @@
+/**
+ * Odd requests: in process, 50,000 of them, and byte by byte over a socket. Nothing is a 5xx, nothing comes back that was
+ * sent, and every answer keeps to the contract.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { mintKey } from "../../src/access/api-key.ts";
+import { createApp, serveOptions } from "../../src/http/app.ts";
+import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../world.ts";
+import { contractProblem, type Dice, diceOf, impatient, seed, unlimited } from "./attack.ts";
+
+/** In whatever a caller makes up; it must come back nowhere. */
+const mark = "kHmArK";
+/** In every stored value. */
+const canary = "KHCANARY";
+
+describeBoth("an odd request", (world, dialect) => {
+  const requests = dialect === "sqlite" ? 50_000 : 5_000;
+  test(`is answered by the contract and never by a 5xx: ${requests} of them`, async () => {
+    const keys = await setUp(world());
+    const { handle } = unlimited(world());
+    const dice = diceOf(seed);
+    const seen = new Map<number, number>();
+    for (let round = 0; round < requests; round++) {
+      const { request, honest } = oddRequest(dice, keys);
+      const shown = `seed ${seed}, round ${round}: ${request.method} ${request.url} ${JSON.stringify([...request.headers])}`;
+      const sent = request.headers.get("x-request-id");
+      const answer = await answerOf(await handle(request)).catch((error: unknown) => {
+        throw new Error(`${shown} was answered by a throw: ${error}`);
+      });
+      const { status, headers, text } = answer;
+      let problem = contractProblem(answer);
+      if (status >= 500) problem ??= `status ${status}`;
+      if (status === 200 && !honest) problem ??= "a 200 without a key";
+      if (status !== 200 && text.includes(canary)) problem ??= "a value in a refusal";
+      if (echoes(text)) problem ??= "what was sent, in the body";
+      for (const [name, value] of headers) {
+        if (value.includes(mark) && !(name === "x-request-id" && value === sent))
+          problem ??= `what was sent, in ${name}`;
+      }
+      if (problem) throw new Error(`${shown} was answered with ${problem}: ${status} ${text.slice(0, 500)}`);
+      seen.set(status, (seen.get(status) ?? 0) + 1);
+    }
+    for (const status of [200, 400, 401, 403, 404, 405]) {
+      expect([status, (seen.get(status) ?? 0) > requests / 200]).toEqual([status, true]);
+    }
+    expect(JSON.stringify(world().log)).not.toContain(canary);
+    expect(JSON.stringify(world().log)).not.toContain(keys.wide.key);
+  }, 120_000);
+});
+
+describe("a server that is sent odd bytes", () => {
+  let world: World;
+  let keys: Keys;
+  let app: ReturnType<typeof createApp>;
+  let port: number;
+  beforeAll(async () => {
+    world = await openWorld("sqlite");
+    keys = await setUp(world);
+    app = createApp({ ...world.keyhole, gate: { ...world.keyhole.gate, nowUs: impatient() } });
+    app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
+    port = app.server?.port as number;
+  }, 60_000);
+  afterAll(async () => {
+    await app.server?.stop(true);
+    await world.close();
+  }, 60_000);
+
+  const root = "/api/v1";
+  const values = `${root}/projects/web/variables?environment=production`;
+  const authorization = () => `Authorization: Bearer ${keys.wide.key}\r\n`;
+
+  test("answers what it can, refuses the rest, and serves the next", async () => {
+    for (const [what, bytes] of handmade(root, values, keys.wide.key)) {
+      const answers = await exchange(port, bytes);
+      for (const answer of answers) {
+        expect([what, rawProblem(answer)]).toEqual([what, undefined]);
+        // None of these carries exactly one good Authorization field.
+        expect([what, answer.text.includes(canary)]).toEqual([what, false]);
+      }
+    }
+    expect((await fetch(`http://127.0.0.1:${port}${root}/organization`, { headers: good(keys.wide) })).status).toBe(
+      200,
+    );
+  });
+
+  test("keeps to the contract whatever 300 requests are turned into", async () => {
+    const dice = diceOf(seed + 3);
+    for (let round = 0; round < 300; round += 20) {
+      const batch = Array.from({ length: 20 }, () => mutated(dice, values, keys.wide.key));
+      const answers = await Promise.all(batch.map((bytes) => exchange(port, bytes)));
+      for (const [at, list] of answers.entries()) {
+        for (const answer of list) {
+          const problem = rawProblem(answer);
+          if (problem) {
+            const shown = JSON.stringify(batch[at]?.toString("latin1"));
+            throw new Error(`seed ${seed}, round ${round + at}: ${shown} was answered with ${problem}: ${answer.text}`);
+          }
+        }
+      }
+    }
+    expect((await fetch(`http://127.0.0.1:${port}${root}/organization`, { headers: good(keys.wide) })).status).toBe(
+      200,
+    );
+  }, 60_000);
+
+  // The runtime closes a connection on which a request arrives while another is answered: that is none of ours, and safe.
+  test("answers requests that come at once in one connection in their order, each its own, or not at all", async () => {
+    const nothing = `${root}/nothing`;
+    const others = `${root}/projects/api/variables?environment=production`;
+    for (const asks of [
+      [nothing, values],
+      [nothing, nothing, others],
+      [values, others],
+      [others, nothing, values],
+    ]) {
+      const bytes = asks.map(
+        (path, n) => `GET ${path} HTTP/1.1\r\nHost: x\r\nx-request-id: ask-${n}\r\n${authorization()}\r\n`,
+      );
+      const answers = await exchange(port, Buffer.from(bytes.join("")), asks.length);
+      for (const [n, { headers, status, text }] of answers.entries()) {
+        expect([headers.get("x-request-id"), status]).toEqual([`ask-${n}`, asks[n] === nothing ? 404 : 200]);
+        expect(text.includes(`${canary}-web`)).toBe(asks[n] === values);
+        expect(text.includes(`${canary}-api`)).toBe(asks[n] === others);
+      }
+      if (asks[0] === nothing) expect(answers.length).toBe(asks.length);
+    }
+  });
+
+  test("does not take a body for the next request, nor tell the length of a value to HEAD", async () => {
+    const inner = `GET ${values} HTTP/1.1\r\nHost: x\r\n${authorization()}\r\n`;
+    const smuggled = `GET ${root}/organization HTTP/1.1\r\nHost: x\r\n${authorization()}Content-Length: ${inner.length}\r\n\r\n${inner}`;
+    const chunked = `GET ${root}/organization HTTP/1.1\r\nHost: x\r\n${authorization()}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
+    for (const bytes of [smuggled, chunked, `${smuggled}${smuggled}`]) {
+      const answers = await exchange(port, Buffer.from(bytes));
+      expect(answers[0]?.status).toBe(400);
+      for (const { text } of answers) expect(text).not.toContain(canary);
+    }
+    const head = `HEAD ${values} HTTP/1.1\r\nHost: x\r\n${authorization()}\r\n`;
+    const [answer] = await exchange(port, Buffer.from(head), 1, "HEAD");
+    const [other] = await exchange(port, Buffer.from(head.replace("web", "api")), 1, "HEAD");
+    expect(answer?.status).toBe(405);
+    expect(answer?.headers.get("content-length")).toBe(other?.headers.get("content-length") ?? "");
+  });
+});
+
+type Keys = { readonly wide: Key; readonly narrow: Key; readonly free: Key };
+
+async function setUp(world: World): Promise<Keys> {
+  const organization = await world.organization();
+  const content = (slug: string) => ({
+    variables: { production: { NAME: `${canary}-${slug}`, OTHER: canary }, staging: { NAME: canary } },
+    accounts: [{ name: "account", environments: ["production"] as const, values: { secret: `${canary}-${slug}` } }],
+    files: [{ path: "f.txt", environments: ["production"], content: canary }],
+  });
+  for (const slug of ["web", "api"]) await world.project(organization, slug, content(slug));
+  const free = await world.organization({ plan: "free" });
+  return {
+    wide: await world.key(organization, everything),
+    narrow: await world.key(organization, { projects: ["web"], environments: ["staging"] }),
+    free: await world.key(free, everything),
+  };
+}
+
+function good({ key }: Key) {
+  return { authorization: `Bearer ${key}` };
+}
+
+// In process.
+
+const oddParts = [
+  ...[
+    mark,
+    `${mark}/..`,
+    "..",
+    ".",
+    "",
+    "%",
+    "%zz",
+    "%00",
+    "%2e%2e",
+    "%2F",
+    "%ff%fe",
+    "%F0%9F%94%91",
+    "\\",
+    ";",
+    ":",
+    "*",
+  ],
+  ...[
+    "$where",
+    "'--",
+    '"',
+    "<b>",
+    "{}",
+    "[]",
+    "null",
+    "__proto__",
+    "constructor",
+    "toString",
+    "\u{1F511}",
+    "a".repeat(300),
+  ],
+  ...[
+    "web",
+    "api",
+    "WEB",
+    "web%20",
+    "web%0a",
+    "w%65b",
+    "-",
+    "0",
+    "production",
+    "true",
+    "1",
+    "NAME",
+    `NAME,${mark}`,
+    ",",
+  ],
+  ...["metadata_only=true", "access_token", `kh_${"0".repeat(49)}`, "+", "#", "?", "&", "=", "..%2f..%2fetc%2fpasswd"],
+];
+const parameters = [
+  ...["environment", "keys", "prefix", "metadata_only", "metadataOnly", "format", "project", "path"],
+  ...["access_token", "page", "limit", "Environment", "environment[]", "keys[0]", mark, ""],
+];
+const routes = [
+  ...["/organization", "/projects", "/projects/web", "/projects/web/variables", "/projects/web/accounts", "/files"],
+  ...["/secrets", "/projects/api/variables", "/projects/web/accounts"],
+];
+const whole = [
+  ...["environment=production", "environment=production&format=env", "metadata_only=true", "environment=staging"],
+  ...["project=web&environment=production", "project=api&environment=production&metadataOnly=1"],
+];
+const oddMethods = ["HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "get", "Get", mark.toUpperCase()];
+
+function oddRequest(dice: Dice, keys: Keys): { readonly request: Request; readonly honest: boolean } {
+  const method = dice.chance(0.85) ? "GET" : dice.pick(oddMethods);
+  const headers = new Headers();
+  const honest = dice.chance(0.6);
+  if (honest) headers.set("authorization", `Bearer ${dice.pick([keys.wide, keys.wide, keys.narrow, keys.free]).key}`);
+  else if (dice.chance(0.8)) headers.set("authorization", oddAuthorization(dice, keys.wide.key));
+  for (const name of dice.some(oddHeaders, 0.1)) headers.set(name, oddHeaderValue(dice));
+  if (dice.chance(0.1))
+    headers.set("x-request-id", dice.pick([mark, `${mark} x`, "a".repeat(129), "a".repeat(128), "é", "{}"]));
+  const url = `http://localhost${oddPath(dice)}${oddQuery(dice)}`;
+  const body = method === "POST" || method === "PUT" ? { body: dice.pick(["", mark, `{"${mark}":1}`]) } : {};
+  return { request: new Request(url, { method, headers, ...body }), honest };
+}
+
+function oddPath(dice: Dice): string {
+  const known = `/api/v1${dice.pick(routes)}`;
+  if (dice.chance(0.55)) return known;
+  const parts = known.split("/");
+  const at = 1 + dice.below(parts.length - 1);
+  switch (dice.below(4)) {
+    case 0:
+      parts[at] = dice.pick(oddParts);
+      break;
+    case 1:
+      parts.splice(at, 0, dice.pick(oddParts));
+      break;
+    case 2:
+      parts.splice(at, 1);
+      break;
+    default:
+      return `${known}${dice.pick(["/", "//", "/.", ".json", "%00", "%20", ";x", `/${mark}`])}`;
+  }
+  return `/${parts.slice(1).join("/")}`;
+}
+
+function oddQuery(dice: Dice): string {
+  if (dice.chance(0.1))
+    return dice.pick(["", "?", "?&", "?=", `?${mark}`, "??", "?%", "?+=+", `?${"a=b&".repeat(500)}`]);
+  const pairs = dice.chance(0.6) ? dice.pick(whole).split("&") : [];
+  for (let left = dice.below(3); left > 0; left--) {
+    const name = dice.pick(parameters);
+    const pair = dice.chance(0.1) ? name : `${name}=${dice.pick(oddParts)}`;
+    pairs.splice(dice.below(pairs.length + 1), 0, pair);
+  }
+  return pairs.length > 0 ? `?${pairs.join("&")}` : "";
+}
+
+function oddAuthorization(dice: Dice, key: string): string {
+  return dice.pick([
+    ...["", "Bearer", "Bearer ", `Bearer ${mark}`, mark, `Basic ${btoa(`${mark}:${key}`)}`, `Token ${key}`, key],
+    ...[`Bearer ${key} ${key}`, `Bearer ${key},Bearer ${key}`, `Bearer ${key};`, `Bearer "${key}"`, `Bearer\t${key}`],
+    ...[`Bearer ${key.slice(0, -1)}`, `Bearer ${key}0`, `Bearer ${key.toLowerCase()}`, `bearer=${key}`, `Bearer${key}`],
+    ...[`Bearer ${mintKey()}`, `Bearer kh_${"0".repeat(49)}`, `Bearer ${"k".repeat(5000)}`, `BearerBearer ${key}`],
+  ]);
+}
+
+const oddHeaders = [
+  ...[
+    "content-length",
+    "transfer-encoding",
+    "content-type",
+    "accept",
+    "accept-encoding",
+    "range",
+    "if-none-match",
+    "origin",
+  ],
+  ...["cookie", "x-forwarded-for", "x-forwarded-host", "x-http-method-override", "x-api-key", "user-agent", "expect"],
+  ...["access-control-request-method", "host", "forwarded", "traceparent", mark],
+];
+
+function oddHeaderValue(dice: Dice): string {
+  return dice.pick([
+    ...[
+      "0",
+      "1",
+      "-1",
+      "00",
+      "chunked",
+      "gzip",
+      "*/*",
+      "bytes=0-1",
+      "*",
+      `https://${mark}.example`,
+      "GET",
+      "POST",
+      mark,
+    ],
+    ...["1.2.3.4", "a".repeat(2000), "caf\u00e9", "text/html", "application/json", `session=${mark}`],
+  ]);
+}
+
+/** Whether the body says something that only the caller said; a parameter's name it may say. */
+function echoes(text: string): boolean {
+  return text.replace(/^\{"error":"The query parameter '[A-Za-z_][A-Za-z0-9_.-]{0,31}' /, "").includes(mark);
+}
+
+// Over a socket.
+
+type RawAnswer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly complete: boolean;
+};
+
+/** Sends bytes, and reads answers until the server closes, or `wanted` have come, or none follows for a while. */
+function exchange(
+  port: number,
+  bytes: Buffer,
+  wanted = Number.POSITIVE_INFINITY,
+  method = "GET",
+): Promise<RawAnswer[]> {
+  return new Promise((resolve) => {
+    let received = Buffer.alloc(0);
+    let quiet: ReturnType<typeof setTimeout> | undefined;
+    const socket = connect(port, "127.0.0.1");
+    const end = () => {
+      clearTimeout(quiet);
+      socket.destroy();
+      resolve(parsed(received, method));
+    };
+    const wait = () => {
+      clearTimeout(quiet);
+      quiet = setTimeout(end, received.length > 0 ? 30 : 250); // it may as well be waiting for the rest
+    };
+    socket.on("connect", () => socket.write(bytes));
+    socket.on("data", (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      if (parsed(received, method).filter(({ complete }) => complete).length >= wanted) end();
+      else wait();
+    });
+    socket.on("error", end);
+    socket.on("close", end);
+    wait();
+  });
+}
+
+function parsed(bytes: Buffer, method: string): RawAnswer[] {
+  const answers: RawAnswer[] = [];
+  let rest = bytes.toString("latin1");
+  while (rest !== "") {
+    const match = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n/.exec(rest);
+    if (!match) return [...answers, { status: 0, headers: new Headers(), text: rest, complete: false }];
+    const headers = new Headers();
+    for (const line of (match[2] as string).split("\r\n").filter(Boolean)) {
+      headers.append(line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim());
+    }
+    const length = method === "HEAD" ? 0 : Number(headers.get("content-length") ?? 0);
+    const from = match[0].length;
+    const text = Buffer.from(rest.slice(from, from + length), "latin1").toString("utf8");
+    answers.push({ status: Number(match[1]), headers, text, complete: rest.length >= from + length });
+    rest = rest.slice(from + length);
+  }
+  return answers;
+}
+
+/** What is wrong with an answer: the runtime's own refusals have no body, everything else is by the contract. */
+function rawProblem({ status, headers, text }: RawAnswer): string | undefined {
+  if ([400, 413, 431, 505].includes(status) && text === "" && !headers.has("content-type")) return undefined;
+  if (status === 100) return undefined;
+  const problem = contractProblem({ status, headers, text });
+  if (problem) return problem;
+  if (status >= 500) return `status ${status}`;
+  if (echoes(text)) return "what was sent, in the body";
+  for (const [name, value] of headers) {
+    if (value.includes(mark) && name !== "x-request-id") return `what was sent, in ${name}`;
+  }
+  return undefined;
+}
+
+function handmade(root: string, values: string, key: string): [what: string, bytes: Buffer][] {
+  const bearer = `Authorization: Bearer ${key}\r\n`;
+  const plain = `GET ${values} HTTP/1.1\r\nHost: x\r\n`;
+  const rows: [string, string][] = [
+    ["no key", `${plain}\r\n`],
+    ["two keys", `${plain}${bearer}${bearer}\r\n`],
+    ["two fields, one of them empty", `${plain}Authorization: \r\n${bearer}\r\n`],
+    ["a folded key", `${plain}Authorization: Bearer\r\n ${key}\r\n\r\n`],
+    ["a tab", `${plain}Authorization: Bearer\t${key}\r\n\r\n`],
+    ["a space before the colon", `${plain}Authorization : Bearer ${key}\r\n\r\n`],
+    ["a NUL in the key", `${plain}Authorization: Bearer ${key}\0\r\n\r\n`],
+    ["a key in the query", `GET ${values}&access_token=${key} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ["a key in a cookie", `${plain}Cookie: access_token=${key}\r\nProxy-Authorization: Bearer ${key}\r\n\r\n`],
+    ["a key in the host", `GET ${values} HTTP/1.1\r\nHost: Bearer:${key}@x\r\n\r\n`],
+    ["a path in the host", `GET /x HTTP/1.1\r\nHost: x${values}&\r\n${bearer}\r\n`],
+    ["a space in the host", `GET ${values} HTTP/1.1\r\nHost: a b\r\n${bearer}\r\n`],
+    ["no host", `GET ${values} HTTP/1.1\r\n${bearer}\r\n`],
+    ["two hosts", `GET ${root}/nothing HTTP/1.1\r\nHost: a\r\nHost: b\r\n${bearer}\r\n`],
+    ["HTTP/1.0 without a host", `GET ${values} HTTP/1.0\r\n${bearer}\r\n`],
+    ["HTTP/0.9", `GET ${values}\r\n`],
+    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    ["TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
+    ["nothing but line ends", "\r\n\r\n\r\n"],
+    ["bare LF", `GET ${values} HTTP/1.1\nHost: x\n${bearer.trim()}\n\n`],
+    ["a fragment", `GET ${values}#${mark} HTTP/1.1\r\nHost: x\r\n${bearer}\r\n`],
+    ["length and chunks", `${plain}${bearer}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ["two lengths", `${plain}${bearer}Content-Length: 0\r\nContent-Length: 5\r\n\r\nabcde`],
+    ["a signed length", `${plain}${bearer}Content-Length: +0\r\n\r\n`],
+    ["a long field", `${plain}X: ${"a".repeat(20_000)}\r\n${bearer}\r\n`],
+    ["a long path", `GET ${root}/projects/${"a".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n${bearer}\r\n`],
+    ["many fields", `${plain}${"X: y\r\n".repeat(500)}${bearer}\r\n`],
+    ["a body", `POST ${values} HTTP/1.1\r\nHost: x\r\n${bearer}Content-Length: 3\r\n\r\nabc`],
+    ["a body too large", `POST ${values} HTTP/1.1\r\nHost: x\r\n${bearer}Content-Length: 999999\r\n\r\n`],
+    ["asterisk form", `OPTIONS * HTTP/1.1\r\nHost: x\r\n${bearer}\r\n`],
+    ["authority form", `CONNECT x:443 HTTP/1.1\r\nHost: x\r\n${bearer}\r\n`],
+    ["a trace", `TRACE ${values} HTTP/1.1\r\nHost: x\r\n${bearer}X: ${mark}\r\n\r\n`],
+  ];
+  return rows.map(([what, text]) => [what, Buffer.from(text, "latin1")]);
+}
+
+/** A good request with some of its bytes changed, doubled, dropped or moved. */
+function mutated(dice: Dice, values: string, key: string): Buffer {
+  const lines = [
+    `GET ${values} HTTP/1.1`,
+    "Host: localhost",
+    `Authorization: Bearer ${key}`,
+    `User-Agent: ${mark}`,
+    "",
+    "",
+  ];
+  for (let left = dice.below(3); left > 0; left--) {
+    const at = dice.below(lines.length - 1);
+    if (dice.chance(0.3)) lines.splice(at, 0, lines[dice.below(lines.length - 1)] as string);
+    else if (dice.chance(0.5)) lines.splice(at, 1);
+    else lines[at] = `${lines[at]}${dice.pick([" ", "\t", ",", ";", "\0", "\x7f", "\xff", "%", `?${mark}`, "\r"])}`;
+  }
+  const bytes = Buffer.from(lines.join("\r\n"), "latin1");
+  for (let left = dice.below(4); left > 0 && bytes.length > 0; left--) {
+    bytes[dice.below(bytes.length)] = dice.chance(0.5)
+      ? dice.below(256)
+      : dice.pick([0, 9, 10, 13, 32, 37, 47, 58, 63]);
+  }
+  return bytes;
+}

@@ -1,0 +1,242 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Problem, type Surroundings } from "../../src/cli/command.ts";
+import { atMachine, fetchVariables, type MachineOptions, parseApiRoot, refuseSteering } from "../../src/cli/machine.ts";
+import { isSteering } from "../../src/cli/steering.ts";
+import { honestly, startLiar, type Truth } from "../liar.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "keyhole-settings-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const key = `kh_${"0aZ".repeat(16)}9`;
+
+describe("the server's address", () => {
+  const taken: [given: string, root: string][] = [
+    ["https://keyhole.example.com", "https://keyhole.example.com/api/v1"],
+    ["https://keyhole.example.com/", "https://keyhole.example.com/api/v1"],
+    ["https://keyhole.example.com/api/v1", "https://keyhole.example.com/api/v1"],
+    ["https://keyhole.example.com/api/v1/", "https://keyhole.example.com/api/v1"],
+    ["https://example.com:8443/secrets/api/v1", "https://example.com:8443/secrets/api/v1"],
+    ["HTTPS://Keyhole.Example.COM", "https://keyhole.example.com/api/v1"],
+    ["http://127.0.0.1:4100", "http://127.0.0.1:4100/api/v1"],
+    ["http://127.8.9.1", "http://127.8.9.1/api/v1"],
+    ["http://[::1]:4100", "http://[::1]:4100/api/v1"],
+    ["http://localhost:4100/api/v1", "http://localhost:4100/api/v1"],
+  ];
+  test.each(taken)("%s is taken as %s", (given, root) => {
+    expect(parseApiRoot("KEYHOLE_URL", given)).toBe(root);
+  });
+
+  const refused: [given: string, says: RegExp][] = [
+    ["http://keyhole.example.com", /plain http/],
+    ["http://127.0.0.1.example.com", /plain http/],
+    ["http://127.example.com", /plain http/],
+    ["http://localhost.example.com", /plain http/],
+    ["http://localhost.", /plain http/],
+    ["http://0.0.0.0:4100", /plain http/],
+    ["http://[::ffff:10.0.0.1]", /plain http/],
+    ["http://[::]:4100", /plain http/],
+    ["http://10.0.0.1", /plain http/],
+    ["http://128.0.0.1", /plain http/],
+    ["ftp://127.0.0.1", /must be a URL/],
+    ["file:///etc/passwd", /must be a URL/],
+    ["keyhole.example.com", /must be a URL/],
+    ["127.0.0.1:4100", /must be a URL/],
+    ["https://", /must be a URL/],
+    ["https://user:word@example.com", /without a user/],
+    ["http://localhost@evil.example.com", /without a user/],
+    ["https://example.com/?project=web", /without a user/],
+    ["https://example.com/#x", /without a user/],
+    ["https://example.com/keyhole", /API root/],
+    ["https://example.com/api/v1/projects", /API root/],
+    ["https://example.com/api/v2", /API root/],
+  ];
+  test.each(refused)("%s is refused", (given, says) => {
+    const problem = failingNow(() => parseApiRoot("KEYHOLE_URL", given));
+    expect(problem).toMatchObject({ exitCode: 2, code: "invalid_usage" });
+    expect(problem.message).toMatch(says);
+    expect(problem.message).toContain("KEYHOLE_URL");
+    expect(problem.message).not.toContain("word");
+  });
+});
+
+describe("settings", () => {
+  const whole = {
+    KEYHOLE_URL: "http://127.0.0.1:1",
+    KEYHOLE_API_KEY: key,
+    KEYHOLE_PROJECT: "web",
+    KEYHOLE_ENVIRONMENT: "staging",
+  };
+  const file = join(folder, "key");
+  writeFileSync(file, `${key}\n`);
+
+  test("come from the environment, and a flag beats its variable", async () => {
+    expect(await settle(whole)).toEqual({ project: "web", environment: "staging", key });
+    const flags = { project: "api", env: "production", url: "http://127.0.0.1:2", apiKeyFile: file } as const;
+    const other = { ...whole, KEYHOLE_API_KEY: "not looked at" };
+    expect(await settle(other, flags)).toEqual({ project: "api", environment: "production", key });
+  });
+
+  test("may name a file for the key, with or without a line end", async () => {
+    for (const end of ["", "\n", "\r\n"]) {
+      writeFileSync(file, `${key}${end}`);
+      const { KEYHOLE_API_KEY: _, ...env } = whole;
+      expect((await settle({ ...env, KEYHOLE_API_KEY_FILE: file })).key).toBe(key);
+    }
+  });
+
+  const wrong: { what: string; env: Record<string, string | undefined>; says: RegExp; exitCode?: number }[] = [
+    { what: "no address", env: { KEYHOLE_URL: undefined }, says: /--url or KEYHOLE_URL is required/ },
+    { what: "an empty address", env: { KEYHOLE_URL: "" }, says: /KEYHOLE_URL is empty/ },
+    { what: "no key", env: { KEYHOLE_API_KEY: undefined }, says: /KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE or/ },
+    { what: "an empty key", env: { KEYHOLE_API_KEY: "" }, says: /KEYHOLE_API_KEY is empty/ },
+    { what: "two keys", env: { KEYHOLE_API_KEY_FILE: file }, says: /both set/ },
+    { what: "something else for a key", env: { KEYHOLE_API_KEY: "hunter2" }, says: /no API key/, exitCode: 3 },
+    { what: "a key and a line more", env: { KEYHOLE_API_KEY: `${key}\nX: y` }, says: /no API key/, exitCode: 3 },
+    { what: "no project", env: { KEYHOLE_PROJECT: undefined }, says: /--project or KEYHOLE_PROJECT is required/ },
+    { what: "a project that is a path", env: { KEYHOLE_PROJECT: "web/../x" }, says: /KEYHOLE_PROJECT must be/ },
+    { what: "an organization's project", env: { KEYHOLE_PROJECT: "acme/web" }, says: /KEYHOLE_PROJECT must be/ },
+    { what: "no environment", env: { KEYHOLE_ENVIRONMENT: undefined }, says: /--env or KEYHOLE_ENVIRONMENT/ },
+    {
+      what: "another environment",
+      env: { KEYHOLE_ENVIRONMENT: "prod" },
+      says: /one of development, staging, production/,
+    },
+    {
+      what: "a file for the key that is not there",
+      env: { KEYHOLE_API_KEY: undefined, KEYHOLE_API_KEY_FILE: join(folder, "none") },
+      says: /cannot be read/,
+      exitCode: 1,
+    },
+  ];
+  test.each(wrong)("$what is said before anything is sent", async ({ env, says, exitCode = 2 }) => {
+    const problem = await failing(settle({ ...whole, ...env }));
+    expect(problem.message).toMatch(says);
+    expect(problem.exitCode).toBe(exitCode);
+    expect(problem.message).not.toContain("hunter2");
+  });
+});
+
+describe("a set", () => {
+  const truth: Truth = { project: "web", environment: "staging", variables: { A: "1", B: "2" }, files: [] };
+  const fetchSet = async (options: Parameters<typeof fetchVariables>[1], variables = truth.variables) => {
+    const liar = await startLiar((question) => honestly({ ...truth, variables }, question));
+    try {
+      const env = { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: key };
+      const common = { project: "web", env: "staging" } as const;
+      return await atMachine(here(env), common, (machine) => fetchVariables(machine, options));
+    } finally {
+      await liar.stop();
+    }
+  };
+
+  test("without a name that is needed is not found, by name", async () => {
+    for (const options of [
+      { keys: ["A", "C", "D"] },
+      { require: ["A", "C", "D"] },
+      { keys: ["A", "C"], require: ["D"] },
+    ]) {
+      const problem = await failing(fetchSet(options));
+      expect(problem).toMatchObject({ exitCode: 4, code: "missing_variables" });
+      expect(problem.message).toContain("C, D");
+    }
+    expect(await fetchSet({ keys: ["A"] })).toEqual([{ name: "A", value: "1" }]);
+    expect(await fetchSet({ require: ["B"] })).toHaveLength(2);
+  });
+
+  test("that is empty is not found unless that is allowed", async () => {
+    expect(await failing(fetchSet({}, {}))).toMatchObject({ exitCode: 4, code: "empty_set" });
+    expect(await failing(fetchSet({ prefix: "X_" }))).toMatchObject({ exitCode: 4, code: "empty_set" });
+    expect(await fetchSet({ allowEmpty: true }, {})).toEqual([]);
+  });
+
+  test("is asked for in names that variables have", async () => {
+    for (const options of [{ keys: ["a.b"] }, { require: ["1A"] }, { keys: ["_"] }, { prefix: "" }]) {
+      expect(await failing(fetchSet(options))).toMatchObject({ exitCode: 2 });
+    }
+    const many = Array.from({ length: 1000 }, (_, at) => `LONG_NAME_${at}`);
+    expect(await failing(fetchSet({ keys: many }))).toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe("names that steer", () => {
+  const steering = [
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "DYLD_INSERT_LIBRARIES",
+    "NODE_OPTIONS",
+    "BUN_OPTIONS",
+    "BASH_ENV",
+  ].concat(
+    ["ENV", "PATH", "GIT_SSH_COMMAND", "GITHUB_TOKEN", "GITHUB_ENV", "RUNNER_TEMP", "KEYHOLE_URL", "KEYHOLE_API_KEY"],
+    [
+      "PYTHONSTARTUP",
+      "PERL5OPT",
+      "RUBYOPT",
+      "JAVA_TOOL_OPTIONS",
+      "PROMPT_COMMAND",
+      "IFS",
+      "PS4",
+      "npm_config_script_shell",
+    ],
+  );
+  test.each(steering)("%s does", (name) => {
+    expect(isSteering(name, "linux")).toBe(true);
+  });
+
+  const plain = [
+    "DATABASE_URL",
+    "PATHS",
+    "MY_PATH",
+    "LDAP_URL",
+    "GITLAB_TOKEN",
+    "GITEA_TOKEN",
+    "NODE_ENV",
+    "PORT",
+    "HOST",
+  ].concat(["ENVIRONMENT", "AWS_SECRET_ACCESS_KEY", "HTTP_PROXY", "path", "SHELLY", "DYLAN", "PYTHON_KEY"]);
+  test.each(plain)("%s does not", (name) => {
+    expect(isSteering(name, "linux")).toBe(false);
+  });
+
+  test("do so on Windows however they are spelled", () => {
+    expect(isSteering("Path", "win32")).toBe(true);
+    expect(isSteering("ld_preload", "win32")).toBe(true);
+  });
+
+  test("are refused by name, unless each of them is allowed", () => {
+    const variables = ["A", "PATH", "LD_PRELOAD"].map((name) => ({ name, value: "" }));
+    expect(failingNow(() => refuseSteering(variables)).message).toContain("PATH, LD_PRELOAD");
+    expect(failingNow(() => refuseSteering(variables, ["PATH"])).message).toContain(": LD_PRELOAD.");
+    expect(() => refuseSteering(variables, ["PATH", "LD_PRELOAD"])).not.toThrow();
+  });
+});
+
+async function settle(env: Readonly<Record<string, string | undefined>>, options: MachineOptions = {}) {
+  return atMachine(here(env), options, async ({ asked, client }) => ({ ...asked, key: client.key }));
+}
+
+function here(env: Readonly<Record<string, string | undefined>>): Surroundings {
+  const { stdin, stdout, stderr } = process;
+  return { env, terminal: { stdin, stdout, stderr }, json: false, say: () => {} };
+}
+
+async function failing(promise: Promise<unknown>): Promise<Problem> {
+  const error = await promise.then(
+    () => new Error("it did not fail"),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof Problem) return error;
+  throw error;
+}
+
+function failingNow(step: () => unknown): Problem {
+  try {
+    step();
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  throw new Error("it did not fail");
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import type { Fault } from "../../src/fault.ts";
+import { renderGithub, renderMasks } from "../../src/render/github.ts";
+
+const numbered = () => {
+  let next = 0;
+  return () => String(next++).padStart(32, "0");
+};
+
+test("each value stands between two lines of a delimiter of its own", () => {
+  const variables = [
+    { name: "B", value: "two\nlines\n" },
+    { name: "A", value: "" },
+  ];
+  expect(renderGithub(variables, numbered())).toBe(
+    [
+      `A<<KEYHOLE_${"0".repeat(32)}\n\nKEYHOLE_${"0".repeat(32)}\n`,
+      `B<<KEYHOLE_${"0".repeat(31)}1\ntwo\nlines\n\nKEYHOLE_${"0".repeat(31)}1\n`,
+    ].join(""),
+  );
+});
+
+test("a delimiter that is in the value is not used for it", () => {
+  const value = `x\nKEYHOLE_${"0".repeat(32)}\nPATH=/tmp`;
+  expect(renderGithub([{ name: "A", value }], numbered())).toContain(`A<<KEYHOLE_${"0".repeat(31)}1\n`);
+});
+
+test("names that the runner keeps to itself are refused", () => {
+  for (const name of ["NODE_OPTIONS", "node_options", "GITHUB_TOKEN", "RUNNER_TEMP"]) {
+    const variables = [
+      { name, value: "x" },
+      { name: "A", value: "y" },
+    ];
+    expect(failing(() => renderGithub(variables, numbered())).detail.names).toEqual([name]);
+  }
+});
+
+test("a carriage return at the end is refused for a runner on Windows, and there alone", () => {
+  const variables = [{ name: "A", value: "x\r" }];
+  expect(failing(() => renderGithub(variables, numbered(), true)).detail.names).toEqual(["A"]);
+  expect(renderGithub(variables, numbered())).toContain("x\r\n");
+});
+
+describe("masks", () => {
+  const masksOf = (value: string) =>
+    renderMasks([{ name: "A", value }])
+      .text.split("\n")
+      .slice(0, -1);
+
+  test("hide the value, and its base64, URL and JSON forms", () => {
+    expect(masksOf('pass "word"')).toEqual([
+      '::add-mask::pass "word"',
+      "::add-mask::cGFzcyAid29yZCI=",
+      "::add-mask::pass%2520%2522word%2522",
+      '::add-mask::pass \\"word\\"',
+    ]);
+  });
+
+  test("hide every line of four characters or more, and none that is shorter or blank", () => {
+    const masks = masksOf("-----BEGIN-----\nabcd\nabc\n\n    \n  indented\r\nlast\n");
+    expect(masks).toContain("::add-mask::-----BEGIN-----");
+    expect(masks).toContain("::add-mask::abcd");
+    expect(masks).toContain("::add-mask::  indented");
+    expect(masks).toContain("::add-mask::indented");
+    expect(masks).toContain("::add-mask::last");
+    expect(masks).not.toContain("::add-mask::abc");
+    expect(masks.every((mask) => mask.slice("::add-mask::".length).trim().length >= 4)).toBe(true);
+  });
+
+  test("are one line each, whatever is in the value", () => {
+    expect(masksOf("50%\n::stop-commands::x\r")[0]).toBe("::add-mask::50%25%0A::stop-commands::x%0D");
+  });
+
+  test("do not cover fewer than four characters, and say so", () => {
+    const variables = [
+      { name: "SHORT", value: "abc" },
+      { name: "EMPTY", value: "" },
+      { name: "LINES", value: "a\nb\nc" },
+    ];
+    const { text, unmasked } = renderMasks(variables);
+    expect(unmasked).toEqual(["SHORT"]);
+    expect(text).toContain("::add-mask::a%0Ab%0Ac\n");
+  });
+});
+
+function failing(step: () => unknown): Fault {
+  try {
+    step();
+  } catch (error) {
+    return error as Fault;
+  }
+  throw new Error("it did not fail");
+}

@@ -1,0 +1,487 @@
+import { Database as SqliteFile } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import {
+  bitsOf,
+  type Grant,
+  type Resource,
+  resources,
+  type Surface,
+  sealGrant,
+  surfaces,
+} from "../src/access/grant.ts";
+import { setAccount } from "../src/admin/accounts.ts";
+import { type AuditRecord, listAudit } from "../src/admin/audit.ts";
+import { type Desk, deskOf } from "../src/admin/desk.ts";
+import { type NewFile, putFile } from "../src/admin/files.ts";
+import { type Installation, openInstallation } from "../src/admin/installation.ts";
+import { createKey, type KeyRecord, type NewKey } from "../src/admin/keys.ts";
+import { createOrganization, type Organization } from "../src/admin/organizations.ts";
+import { createProject, type Project } from "../src/admin/projects.ts";
+import { setVariables } from "../src/admin/variables.ts";
+import { type OpenKeyhole, openKeyhole } from "../src/cli/serve.ts";
+import { type Config, readConfig } from "../src/config.ts";
+import { apiRoot, createApp } from "../src/http/app.ts";
+import type { Keyhole } from "../src/http/keyhole.ts";
+import { Lane } from "../src/limit/lane.ts";
+import { Limiter } from "../src/limit/limiter.ts";
+import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
+import { type Environment, environmentMask } from "../src/names.ts";
+import { seal } from "../src/seal/envelope.ts";
+import { type DataKey, newKey } from "../src/seal/keyring.ts";
+import { accountPlace, filePlace } from "../src/seal/place.ts";
+import { createDatabase } from "./postgres.ts";
+
+/** The server that `test/run.ts` found, or undefined. */
+export const postgresUrl: string | undefined = process.env["KEYHOLE_TEST_DATABASE_URL"];
+
+export type LogEvent = Readonly<Record<string, unknown>>;
+
+/** An answer, read to its end. */
+export type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Buffer;
+  readonly text: string;
+  /** The body parsed; throws where it is not JSON. */
+  readonly json: unknown;
+};
+
+export type Ask = {
+  /** Sent as `Authorization: Bearer KEY`. */
+  readonly key?: string | { readonly key: string } | undefined;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** An app with buckets of its own, and ways to ask it. */
+export type Client = {
+  /** The API itself: no socket, no server. */
+  readonly handle: (request: Request) => Promise<Response>;
+  /** Asks for a path below the API's root, with its query, as in `/projects?x=1`. */
+  readonly ask: (path: string, ask?: Ask) => Promise<Answer>;
+};
+
+export type Key = KeyRecord & { readonly key: string };
+
+/** A row as both databases give it: bytes as Buffer, numbers as number. */
+export type Row = Record<string, unknown>;
+
+/** What a project starts with. Omitted parts stay empty. */
+export type Content = {
+  readonly name?: string;
+  readonly variables?: Partial<Readonly<Record<Environment, Readonly<Record<string, string>>>>>;
+  readonly accounts?: readonly {
+    readonly name: string;
+    readonly environments: readonly Environment[];
+    readonly values: Readonly<Record<string, string>>;
+  }[];
+  readonly files?: readonly (Omit<NewFile, "content"> & { readonly content: string | Uint8Array })[];
+};
+
+/** A project and the `ORG/PROJECT` by which the functions of `src/admin` find it. */
+export type Placed = Project & { readonly where: string };
+
+/** Everything a key may be used through and read. */
+export const everything = { surfaces: [...surfaces], resources: [...resources] } as const;
+
+/** A real installation on a database of its own, with the API on top and a desk beside it. */
+export type World = Client & {
+  readonly dialect: "postgres" | "sqlite";
+  readonly config: Config;
+  readonly installation: Installation;
+  readonly keyhole: OpenKeyhole;
+  /** For the functions of `src/admin`; its clock is `clock`. */
+  readonly desk: Desk;
+  /** The desk's clock: epoch milliseconds, or undefined for the real one. The database and the server keep their own. */
+  readonly clock: { nowMs: number | undefined };
+  /** Every event that the apps of this world logged, oldest first. */
+  readonly log: LogEvent[];
+  /** The text of every key made here, and every value of 8 characters or more that `project` wrote. */
+  readonly secrets: Set<string>;
+  /** SQL past everything, with values in place: `sql\`update files set size = ${1} where id = ${id}\``. */
+  readonly sql: (text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>;
+  /** The same with text and values apart; `?` stands for a value on both databases. */
+  readonly run: (text: string, values?: readonly unknown[]) => Promise<Row[]>;
+  /** Another app on the same installation, with fresh buckets; `change` may put other parts in. */
+  readonly client: (change?: (keyhole: Keyhole) => Partial<Keyhole>) => Client;
+  /** A new organization, on the pro plan unless said otherwise, with a slug nobody else has. */
+  readonly organization: (asked?: { name?: string; plan?: "free" | "pro" }) => Promise<Organization>;
+  readonly project: (organization: Organization, slug: string, content?: Content) => Promise<Placed>;
+  /** A new key; what is left out is as `createKey` has it: `rest_api`, `projects` and `variables`, everywhere. */
+  readonly key: (organization: Organization, asked?: Omit<NewKey, "organization">) => Promise<Key>;
+  /** Changes what a key may do and seals it anew, as whoever holds the root key can. */
+  readonly regrant: (key: { readonly id: string }, change: Regrant) => Promise<void>;
+  /** What was audited of a key, oldest first. */
+  readonly audit: (key: { readonly id: string }) => Promise<AuditRecord[]>;
+  readonly close: () => Promise<void>;
+};
+
+export type Regrant = {
+  readonly surfaces?: readonly Surface[];
+  readonly resources?: readonly Resource[];
+  readonly environments?: readonly Environment[];
+  /** Slug to project id; null: every project. */
+  readonly projects?: Readonly<Record<string, string>> | null;
+  readonly expiresAt?: number | null;
+};
+
+/**
+ * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test; where there is
+ * no PostgreSQL its half is skipped, by a name that says so.
+ *
+ * @param suite - declares tests; calls `world()` within them, not while declaring
+ */
+export function describeBoth(
+  name: string,
+  suite: (world: () => World, dialect: "postgres" | "sqlite") => void,
+  dialects: readonly ("postgres" | "sqlite")[] = ["sqlite", "postgres"],
+): void {
+  // For slow shared machines, as test/run.ts has it: what hangs still ends.
+  setDefaultTimeout(60_000);
+  for (const dialect of dialects) {
+    if (dialect === "postgres" && postgresUrl === undefined) {
+      describe.skip(`${name}, on PostgreSQL, SKIPPED for want of KEYHOLE_TEST_DATABASE_URL`, () =>
+        suite(() => {
+          throw new Error("there is no PostgreSQL");
+        }, dialect));
+      continue;
+    }
+    describe(`${name}, on ${dialect === "sqlite" ? "SQLite" : "PostgreSQL"}`, () => {
+      let world: World | undefined;
+      beforeAll(async () => {
+        world = await openWorld(dialect);
+      }, 60_000);
+      afterAll(async () => {
+        await world?.close();
+      }, 60_000);
+      suite(() => {
+        if (!world) throw new Error("the world is not open: ask for it inside a test");
+        return world;
+      }, dialect);
+    });
+  }
+}
+
+/** Opens a world on a fresh database; PostgreSQL needs {@link postgresUrl}. Whoever opens it closes it. */
+export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-world-"));
+  const database = dialect === "postgres" ? await createDatabase(postgresUrl as string) : undefined;
+  const config = readConfig({
+    DATABASE_URL: database?.url,
+    KEYHOLE_DATA: join(folder, "data"),
+    KEYHOLE_ROOT_KEY: Buffer.from(newKey()).toString("base64"),
+    PORT: "0",
+  });
+  const log: LogEvent[] = [];
+  const secrets = new Set<string>();
+  const clock: { nowMs: number | undefined } = { nowMs: undefined };
+  const installation = await openInstallation(config, () => {});
+  const keyhole = await openKeyhole(installation, (event) => log.push(event));
+  const desk = deskOf(installation, () => clock.nowMs ?? Date.now());
+  const raw = database ? rawPostgres(database.url) : rawSqlite(join(config.dataFolder, "keyhole.db"));
+  let organizations = 0;
+  const client: World["client"] = (change = () => ({})) => {
+    // A stranger's app would share nothing with the world's but the database, the journal and the memory budget.
+    const fresh = { limiter: new Limiter(), unrecognized: new UnrecognizedLimiter(), lane: new Lane() };
+    const own = { ...keyhole, gate: { ...keyhole.gate, ...fresh } };
+    return clientOf({ ...own, ...change(own) });
+  };
+  return {
+    ...client(),
+    dialect,
+    config,
+    installation,
+    keyhole,
+    desk,
+    clock,
+    log,
+    secrets,
+    run: raw.run,
+    sql: (text, ...values) => raw.run(text.join("?"), values),
+    client,
+    organization: ({ name, plan = "pro" } = {}) => {
+      organizations += 1;
+      return createOrganization(desk, { slug: `org-${organizations}`, name, plan });
+    },
+    project: async (organization, slug, content = {}) => {
+      const where = `${organization.slug}/${slug}`;
+      const project = await createProject(desk, where, { name: content.name });
+      for (const value of valuesOf(content)) if (value.length >= 8) secrets.add(value);
+      for (const [environment, values] of Object.entries(content.variables ?? {})) {
+        const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
+        await setVariables(desk, where, environment, entries);
+      }
+      for (const { name, environments, values } of content.accounts ?? []) {
+        await setAccount(desk, where, name, environments, values);
+      }
+      for (const file of content.files ?? []) {
+        const bytes = typeof file.content === "string" ? Buffer.from(file.content) : file.content;
+        await putFile(desk, where, { ...file, content: bytes });
+      }
+      return { ...project, where };
+    },
+    key: async (organization, asked = {}) => {
+      const made = await createKey(desk, { ...asked, organization: organization.slug });
+      secrets.add(made.key);
+      return made;
+    },
+    regrant: async ({ id }, change) => {
+      const [row] = await raw.run(
+        `select id as "keyId", organization_id as "organizationId", surfaces, resources, environments, projects,
+          expires_at as "expiresAt", digest from api_keys where id = ?`,
+        [id],
+      );
+      const { digest, ...before } = row as Grant & { digest: Buffer };
+      const grant: Grant = {
+        ...before,
+        ...(change.surfaces && { surfaces: bitsOf(surfaces, change.surfaces) }),
+        ...(change.resources && { resources: bitsOf(resources, change.resources) }),
+        ...(change.environments && { environments: environmentMask(...change.environments) }),
+        ...(change.projects !== undefined && { projects: change.projects && JSON.stringify(change.projects) }),
+        ...(change.expiresAt !== undefined && { expiresAt: change.expiresAt }),
+      };
+      await raw.run(
+        `update api_keys set surfaces = ?, resources = ?, environments = ?, projects = ?, expires_at = ?, grant_seal = ?
+          where id = ?`,
+        [
+          grant.surfaces,
+          grant.resources,
+          grant.environments,
+          grant.projects,
+          grant.expiresAt,
+          sealGrant(desk.systemKeys.grant, digest, grant),
+          id,
+        ],
+      );
+    },
+    audit: ({ id }) => listAudit(desk, { keyId: id, limit: 100_000 }),
+    close: async () => {
+      await keyhole.close();
+      await (desk as ReturnType<typeof deskOf>).close();
+      await raw.close();
+      await database?.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An app and the ways to ask it, of whatever parts. */
+export function clientOf(keyhole: Keyhole): Client {
+  const app = createApp(keyhole);
+  const handle = async (request: Request) => app.handle(request);
+  return { handle, ask: async (path, ask) => answerOf(await handle(requestOf(path, ask))) };
+}
+
+/** A request for a path below the API's root. */
+export function requestOf(path: string, { key, method = "GET", headers = {} }: Ask = {}): Request {
+  const text = typeof key === "object" ? key.key : key;
+  return new Request(`http://localhost${apiRoot}${path}`, {
+    method,
+    headers: { ...(text !== undefined && { authorization: `Bearer ${text}` }), ...headers },
+  });
+}
+
+/** Reads an answer to its end. */
+export async function answerOf(response: Response): Promise<Answer> {
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const text = bytes.toString("utf8");
+  return {
+    status: response.status,
+    headers: response.headers,
+    bytes,
+    text,
+    get json() {
+      return JSON.parse(text) as unknown;
+    },
+  };
+}
+
+/** Every header of an answer by its name, to compare whole sets: nothing comes along unnoticed. */
+export function headersOf(answer: Answer): Record<string, unknown> {
+  return Object.fromEntries(answer.headers);
+}
+
+/** What every answer carries, beside what `more` says. The request id is one that was made, unless `more` has another. */
+export function usualHeaders(more: Readonly<Record<string, string>> = {}): Record<string, unknown> {
+  return {
+    "cache-control": "no-store",
+    "content-type": "application/json; charset=utf-8",
+    "x-content-type-options": "nosniff",
+    "x-request-id": expect.stringMatching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+    ...more,
+  };
+}
+
+/** The RateLimit fields of a bucket's first request. */
+export const firstOf = {
+  metadata: { "ratelimit-policy": '"metadata";q=120;w=60', ratelimit: '"metadata";r=119;t=1' },
+  value: { "ratelimit-policy": '"value";q=30;w=60', ratelimit: '"value";r=29;t=2' },
+  content: { "ratelimit-policy": '"file-content";q=1000;w=1000', ratelimit: '"file-content";r=999;t=1' },
+} as const;
+
+/** Fails unless the answer is exactly this refusal. */
+export function expectRefusal(answer: Answer, status: number, code: string, error: string): void {
+  expect({ status: answer.status, text: answer.text }).toEqual({ status, text: JSON.stringify({ error, code }) });
+}
+
+/** Which of the secrets stand in a text, as they are or in base64. */
+export function leaksIn(secrets: Iterable<string>, text: string): string[] {
+  return [...secrets].filter((secret) => {
+    const inJson = JSON.stringify(secret).slice(1, -1);
+    return [secret, inJson, Buffer.from(secret).toString("base64")].some((spelling) => text.includes(spelling));
+  });
+}
+
+/** Names that sort as they are numbered, such as `f/0007`. */
+export function numbered(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(4, "0")}`);
+}
+
+export function sha256(content: string | Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(content).digest("hex");
+}
+
+export function randomContent(size: number): Buffer {
+  const bytes = Buffer.alloc(size);
+  for (let at = 0; at < size; at += 65_536) crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  return bytes;
+}
+
+/** Many good accounts in one statement, where setting each by itself would take a commit each. */
+export async function insertAccounts(
+  w: World,
+  organization: Organization,
+  project: Placed,
+  names: readonly string[],
+  environments: readonly Environment[],
+): Promise<void> {
+  const key = (await dataKeyOf(w, organization, project)).subkey("account");
+  const mask = environmentMask(...environments);
+  const rows = names.map((name) => {
+    const id = Bun.randomUUIDv7();
+    const place = accountPlace({ projectId: project.id, accountId: id, version: 1, environments: mask, name });
+    const sealed = seal(key, 1, place, Buffer.from(JSON.stringify({ a: name })));
+    return { id, projectId: project.id, name, environments: mask, version: 1, generation: 1, sealed, updatedAt: 1 };
+  });
+  await w.desk.database.db.insert(w.desk.database.tables.accounts).values(rows);
+  await count(w, project, "account_counts", mask, rows.length);
+}
+
+/**
+ * Many good files in few statements, where putting each by itself would look at all the others each time.
+ * @param size - of random content; left out: `content of PATH`
+ */
+export async function insertFiles(
+  w: World,
+  organization: Organization,
+  project: Placed,
+  paths: readonly string[],
+  environments: readonly Environment[],
+  size?: number,
+): Promise<void> {
+  const key = (await dataKeyOf(w, organization, project)).subkey("file");
+  const mask = environmentMask(...environments);
+  const rows = paths.map((path) => {
+    const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
+    const record = {
+      version: 1,
+      environments: mask,
+      path,
+      mode: "0600" as const,
+      size: content.length,
+      sha256: sha256(content),
+      name: "a file",
+      contentType: "text/plain",
+    };
+    const id = Bun.randomUUIDv7();
+    const sealed = seal(key, 1, filePlace({ ...record, projectId: project.id, fileId: id }), content);
+    return { ...record, id, projectId: project.id, generation: 1, sealed, updatedAt: 1 };
+  });
+  for (let from = 0; from < rows.length; from += 500) {
+    await w.desk.database.db.insert(w.desk.database.tables.files).values(rows.slice(from, from + 500));
+  }
+  await count(w, project, "file_counts", mask, rows.length);
+}
+
+/** Many projects at once, with nothing in them that could be read. */
+export async function insertProjects(w: World, organization: Organization, slugs: readonly string[]): Promise<void> {
+  const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
+  const rows = slugs.map((slug) => ({
+    id: Bun.randomUUIDv7(),
+    organizationId: organization.id,
+    slug,
+    name: slug,
+    variableCounts: none,
+    accountCounts: none,
+    fileCounts: none,
+    createdAt: 1,
+  }));
+  await w.desk.database.db.insert(w.desk.database.tables.projects).values(rows);
+}
+
+async function dataKeyOf(w: World, organization: Organization, project: Placed): Promise<DataKey> {
+  const [row] = await w.sql`select root_id, wrapped from data_keys where project_id = ${project.id}`;
+  const owner = { id: project.id, organizationId: organization.id, slug: project.slug };
+  return w.desk.keyring.dataKey(owner, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);
+}
+
+async function count(
+  w: World,
+  project: Placed,
+  column: "account_counts" | "file_counts",
+  mask: number,
+  more: number,
+): Promise<void> {
+  const [row] = await w.run(`select ${column} as counts from projects where id = ?`, [project.id]);
+  const counts = JSON.parse(row?.["counts"] as string) as number[];
+  counts[mask - 1] = (counts[mask - 1] as number) + more;
+  await w.run(`update projects set ${column} = ? where id = ?`, [JSON.stringify(counts), project.id]);
+}
+
+function valuesOf({ variables = {}, accounts = [], files = [] }: Content): string[] {
+  return [
+    ...Object.values(variables).flatMap((values) => Object.values(values)),
+    ...accounts.flatMap(({ values }) => Object.values(values)),
+    ...files.flatMap(({ content }) => (typeof content === "string" ? [content] : [])),
+  ];
+}
+
+type Raw = { readonly run: World["run"]; readonly close: () => Promise<void> };
+
+function rawPostgres(url: string): Raw {
+  const client = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+  });
+  return {
+    run: async (text, values = []) => {
+      let place = 0;
+      const numbered = text.replaceAll("?", () => `$${++place}`);
+      return [...((await client.unsafe(numbered, values as never[])) as Row[])];
+    },
+    close: () => client.end({ timeout: 1 }),
+  };
+}
+
+function rawSqlite(path: string): Raw {
+  const file = new SqliteFile(path, { readwrite: true, create: false });
+  file.run("PRAGMA busy_timeout = 5000");
+  // As a writer of the file may: a test that leaves orphans behind does so on purpose.
+  file.run("PRAGMA foreign_keys = OFF");
+  return {
+    run: async (text, values = []) => {
+      const rows = file.query(text).all(...(values as never[])) as Row[];
+      for (const row of rows) {
+        for (const [name, value] of Object.entries(row))
+          if (value instanceof Uint8Array) row[name] = Buffer.from(value);
+      }
+      return rows;
+    },
+    close: async () => file.close(false),
+  };
+}
