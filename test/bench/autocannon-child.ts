@@ -1,0 +1,52 @@
+/**
+ * One run of autocannon in a process of its own, where its work does not mix with the benchmark's: takes a
+ * {@link Load} as JSON on standard input and prints what came of it, as {@link Loaded}.
+ */
+import { readFileSync } from "node:fs";
+import autocannon from "autocannon";
+import { type Load, type Loaded, percentile, userAgent } from "./load.ts";
+
+// Each request is made into bytes before the start, so a long list is cut to what one run can send.
+const requestsMax = 60_000;
+
+const load = (await Bun.stdin.json()) as Load;
+const { connections, from } = load;
+const lines = readFileSync(load.list, "utf8").trimEnd().split("\n");
+const requestsEach = Math.ceil(Math.min(lines.length, requestsMax) / connections);
+let clients = 0;
+let refused = 0;
+let bytes = 0;
+const durationsMs: number[] = [];
+
+const { duration, errors, timeouts } = await autocannon({
+  url: load.origin,
+  connections,
+  duration: load.seconds,
+  timeout: load.timeoutS,
+  setupClient: (client) => {
+    const first = from + clients++;
+    client.setRequests(
+      Array.from({ length: requestsEach }, (_, turn) => {
+        const [path = "", key = ""] = (lines[(first + turn * connections) % lines.length] as string).split(" ");
+        return { method: "GET", path, headers: { authorization: `Bearer ${key}`, "user-agent": userAgent } };
+      }),
+    );
+    client.on("response", (status, length, durationMs) => {
+      if (status !== 200) refused += 1;
+      bytes += length;
+      durationsMs.push(durationMs);
+    });
+  },
+});
+
+durationsMs.sort((a, b) => a - b);
+const loaded: Loaded = {
+  requests: durationsMs.length,
+  seconds: duration,
+  p50Ms: percentile(durationsMs, 0.5),
+  p99Ms: percentile(durationsMs, 0.99),
+  bytes,
+  refused,
+  failed: errors + timeouts,
+};
+process.stdout.write(JSON.stringify(loaded));

@@ -1,0 +1,228 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+
+/** A server that was started and has said where it listens. */
+export type Server = {
+  readonly pid: number;
+  /** As in `http://127.0.0.1:4100`. */
+  readonly origin: string;
+  /** Asks it to stop, and after a few seconds ends it. Safe to call again. */
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * The processes of one benchmark run and its folder. Each is ended by its id when the run ends, and by a reaper when
+ * the run itself is killed: its standard input is a pipe from here, which closes however this process ends.
+ */
+export class Processes {
+  readonly #folder: string;
+  readonly #living = new Map<number, Bun.Subprocess>();
+  readonly #reaper: Bun.Subprocess<"pipe", "ignore", "ignore">;
+  #closed = false;
+
+  /** @param folder - removed at the end, with everything in it */
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#reaper = Bun.spawn(["/bin/sh", "-c", reaper, "reaper", folder], {
+      stdin: "pipe",
+      stdout: "ignore",
+      stderr: "ignore",
+      detached: true, // Ctrl-C in a terminal is for the benchmark
+    });
+  }
+
+  /**
+   * Starts a server and waits until it says `listens on URL` on its standard error; standard output goes nowhere.
+   * @param env - all of its environment
+   * @throws Error with its last words where it ends or stays silent
+   */
+  async serve(command: readonly string[], env: Readonly<Record<string, string>>): Promise<Server> {
+    const server = this.#track(
+      Bun.spawn([...command], { env, cwd: this.#folder, stdin: "ignore", stdout: "ignore", stderr: "pipe" }),
+    );
+    const origin = await originSaid(server.stderr, startDeadlineMs);
+    if (!origin.found) {
+      await this.#end(server, "SIGKILL");
+      throw new Error(`A server did not start: ${origin.words}`);
+    }
+    return { pid: server.pid, origin: origin.found, stop: () => this.#end(server, "SIGTERM") };
+  }
+
+  /**
+   * Runs a program to its end.
+   * @returns its standard output
+   * @throws Error with its last words where it fails or takes longer than `deadlineMs`
+   */
+  async run(
+    command: readonly string[],
+    options: { readonly input?: string; readonly cwd?: string; readonly deadlineMs: number },
+  ): Promise<string> {
+    const child = this.#track(
+      Bun.spawn([...command], {
+        cwd: options.cwd ?? this.#folder,
+        stdin: Buffer.from(options.input ?? ""),
+        stdout: "pipe",
+        stderr: "pipe",
+      }),
+    );
+    const slow = setTimeout(() => child.kill("SIGKILL"), options.deadlineMs);
+    const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+    clearTimeout(slow);
+    if (exitCode === 0) return stdout;
+    const words = `${stdout}${stderr}`.trim().slice(-2000);
+    throw new Error(`${command[0]} ended with ${child.signalCode ?? `exit code ${exitCode}`}: ${words}`);
+  }
+
+  /** Ends everything and removes the folder; nothing can be started any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#living.values()].map((process) => this.#end(process, "SIGTERM")));
+    await rm(this.#folder, { recursive: true, force: true });
+    await this.#reaper.stdin.end();
+    await this.#reaper.exited;
+  }
+
+  #track<P extends Bun.Subprocess>(process: P): P {
+    if (this.#closed) {
+      process.kill("SIGKILL");
+      throw new Error("the benchmark has ended");
+    }
+    this.#living.set(process.pid, process);
+    this.#tell();
+    process.exited.then(() => {
+      this.#living.delete(process.pid);
+      this.#tell();
+    });
+    return process;
+  }
+
+  #tell(): void {
+    this.#reaper.stdin.write(`${[...this.#living.keys()].join(" ")}\n`);
+    void this.#reaper.stdin.flush();
+  }
+
+  async #end(process: Bun.Subprocess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    process.kill(signal);
+    const slow = setTimeout(() => process.kill("SIGKILL"), stopDeadlineMs);
+    await process.exited;
+    clearTimeout(slow);
+  }
+}
+
+const startDeadlineMs = 20_000;
+const stopDeadlineMs = 3000;
+
+/** The last line that it was told holds the ids of those who live. */
+const reaper = `
+trap '' HUP INT TERM
+folder=$1
+living=
+while read -r line; do living=$line; done
+for pid in $living; do kill -KILL "$pid"; done
+rm -rf "$folder"
+`;
+
+const said = /listens on (http:\/\/127\.0\.0\.1:\d+)[/\s]/;
+
+/** Reads on to the end, for a pipe that nobody empties would stop the server once it is full. */
+function originSaid(
+  stderr: ReadableStream<Uint8Array<ArrayBuffer>>,
+  deadlineMs: number,
+): Promise<{ found: string | undefined; words: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ found: string | undefined; words: string }>();
+  let words = "";
+  const settle = () => {
+    const found = said.exec(words)?.[1];
+    resolve({ found, words: words.trim() || "it said nothing" });
+  };
+  const late = setTimeout(settle, deadlineMs);
+  promise.finally(() => clearTimeout(late));
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stderr) {
+      words = `${words}${decoder.decode(chunk)}`.slice(-4000);
+      if (said.test(words)) settle();
+    }
+    settle();
+  };
+  read().catch(settle);
+  return promise;
+}
+
+/** Whether this system tells a process's CPU time and memory in `/proc`: elsewhere those columns stay empty. */
+export const hasProc = process.platform === "linux";
+
+/** CPU time of a process, all its threads, in milliseconds; whole hundredths of a second. */
+export function cpuMsOf(pid: number): number {
+  const times = statOf(pid);
+  return times ? times.own * msPerTick : 0;
+}
+
+/** CPU time of a process and all its children, those that have ended included. */
+export function familyCpuMs(pid: number): number {
+  const parent = statOf(pid);
+  if (!parent) return 0;
+  const children = processIds()
+    .map(statOf)
+    .filter((times) => times?.parent === pid);
+  return (parent.own + parent.ended + children.reduce((sum, times) => sum + (times?.own ?? 0), 0)) * msPerTick;
+}
+
+/** CPU time that the whole machine has spent at work, time taken from it by its host included, in milliseconds. */
+export function machineCpuMs(): number {
+  if (!hasProc) return 0;
+  const fields = readFileSync("/proc/stat", "utf8").split("\n", 1).join("").split(/\s+/).map(Number);
+  const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields;
+  return (user + nice + system + irq + softirq + steal) * msPerTick;
+}
+
+/** CPU time of this process and of its children that have ended, such as load generators. */
+export function ownCpuMs(): number {
+  const times = statOf(process.pid);
+  return times ? (times.own + times.ended) * msPerTick : 0;
+}
+
+/** Resident memory of a process in MiB, pages shared with others and of the program's file included. */
+export function rssMibOf(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, "status") ?? "")?.[1];
+  return Number(kib ?? 0) / 1024;
+}
+
+/** The process that a PostgreSQL backend on this machine belongs to, or undefined where it runs elsewhere. */
+export function postmasterOf(backendPid: number): number | undefined {
+  if (!hasProc || !readProc(backendPid, "comm")?.startsWith("postgres")) return undefined;
+  return statOf(backendPid)?.parent;
+}
+
+// USER_HZ, which is 100 wherever Bun runs on Linux.
+const msPerTick = 10;
+
+/** Ticks of CPU time: its own, and those of children that have ended. */
+type Times = { readonly parent: number; readonly own: number; readonly ended: number };
+
+/** @see proc_pid_stat(5); the second field is a name in brackets that may hold anything */
+function statOf(pid: number): Times | undefined {
+  const stat = readProc(pid, "stat");
+  if (stat === undefined) return undefined;
+  const fields = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .map(Number);
+  const field = (number: number) => fields[number - 3] ?? 0;
+  return { parent: field(4), own: field(14) + field(15), ended: field(16) + field(17) };
+}
+
+function readProc(pid: number, name: "stat" | "status" | "comm"): string | undefined {
+  if (!hasProc) return undefined;
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    return undefined; // it ended
+  }
+}
+
+function processIds(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}

@@ -1,0 +1,269 @@
+import { cpus, release, totalmem } from "node:os";
+import type { Extras } from "./extras.ts";
+import type { Spread } from "./measure.ts";
+import type { Row } from "./rows.ts";
+import type { DatabaseName } from "./stand.ts";
+
+/** Where it was measured. No names of hosts, users or folders. */
+export type Machine = {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGib: number;
+  readonly kernel: string;
+};
+
+/** A row at one number of connections: what its repeats came to. */
+export type Point = {
+  readonly connections: number;
+  readonly perSecond: Spread;
+  readonly p50Ms: Spread;
+  readonly p99Ms: Spread;
+  readonly serverCpuMs: Spread | null;
+  readonly databaseCpuMs: Spread | null;
+  readonly rssMib: Spread | null;
+  /** Requests per second as a share of the floor's in the same repeat. */
+  readonly share: Spread | null;
+  /** The share of the machine's CPU time that other programs took. */
+  readonly others: Spread | null;
+  /** What went wrong in any of the repeats: then the figures mean nothing. */
+  readonly faults: readonly string[];
+};
+export type RowReport = Pick<Row, "id" | "title" | "floor"> & {
+  readonly database: DatabaseName | null;
+  readonly points: readonly Point[];
+};
+
+/** A line of a scale: the same read at one size of one thing. */
+export type ScaleReport = {
+  readonly database: DatabaseName;
+  /** What grows, as in `variables in the database`. */
+  readonly what: string;
+  /** What is asked for meanwhile. */
+  readonly read: string;
+  readonly points: readonly (Point & { readonly size: number })[];
+};
+
+export type Conditions = {
+  readonly machine: Machine;
+  readonly software: Readonly<Record<string, string>>;
+  /** Seconds of each run, and how many there were of each. */
+  readonly seconds: number;
+  readonly repeats: number;
+};
+
+/** What a run came to. */
+export type RunReport = Conditions & {
+  readonly rows: readonly RowReport[];
+  readonly extras: Readonly<Partial<Record<DatabaseName, Extras>>>;
+};
+export type ScaleRunReport = Conditions & { readonly scales: readonly ScaleReport[] };
+
+/** `docs/performance.json`. */
+export type Results = { readonly format: 1; readonly run?: RunReport; readonly scale?: ScaleRunReport };
+
+export function machine(): Machine {
+  const [first] = cpus();
+  return {
+    cpu: first?.model.trim() ?? process.arch,
+    cores: cpus().length,
+    memoryGib: Math.round(totalmem() / 2 ** 30),
+    kernel: `${process.platform === "linux" ? "Linux" : process.platform} ${release().split("-")[0]}`,
+  };
+}
+
+/** The machine and the software in one sentence. */
+export function conditionsOf({ machine, software, seconds, repeats }: Conditions): string {
+  const { cpu, cores, memoryGib, kernel } = machine;
+  const programs = Object.entries(software).map(([name, version]) => `${name} ${version}`);
+  return `${cpu}, ${cores} cores, ${memoryGib} GiB, ${kernel}; ${programs.join(", ")}; medians of ${repeats} runs of ${seconds} s each.`;
+}
+
+/** Cells of a table, the first line its heads. */
+export type Table = readonly (readonly string[])[];
+
+/** One line for each row and number of connections. */
+export function rowsTable(rows: readonly RowReport[]): Table {
+  const heads = [
+    "",
+    "conn.",
+    "req/s",
+    "spread",
+    "of floor",
+    "p50 ms",
+    "p99 ms",
+    "server CPU ms",
+    "db CPU ms",
+    "RSS MiB",
+  ];
+  const lines = rows.flatMap((row) =>
+    row.points.map((point) => [`${row.database ?? "floor"}: ${row.title}`, ...pointCells(point)]),
+  );
+  return [heads, ...lines];
+}
+
+function pointCells(point: Point): string[] {
+  const { perSecond, share, faults } = point;
+  const connections = String(point.connections);
+  if (faults.length > 0) return [connections, `INVALID: ${faults.join("; ")}`, "", "", "", "", "", "", "", ""];
+  return [
+    connections,
+    number(perSecond.median),
+    `${number(perSecond.least)}–${number(perSecond.most)}`,
+    share ? share.median.toFixed(2) : "",
+    number(point.p50Ms.median),
+    number(point.p99Ms.median),
+    point.serverCpuMs ? number(point.serverCpuMs.median) : "",
+    point.databaseCpuMs ? number(point.databaseCpuMs.median) : "",
+    point.rssMib ? number(point.rssMib.most) : "",
+    point.others ? `${Math.round(point.others.median * 100)} %` : "",
+  ];
+}
+
+/** Start, memory, commit, and what large files do to others, for each database. */
+export function extrasTable(extras: RunReport["extras"]): Table {
+  const measured = Object.entries(extras);
+  const line = (what: string, cell: (extras: Extras) => string) => [what, ...measured.map(([, found]) => cell(found))];
+  const mib = (value: number | null | undefined) => (value == null ? "" : `${number(value)} MiB`);
+  return [
+    ["", ...measured.map(([name]) => name)],
+    line("start to first 200", ({ startMs }) => `${number(startMs.median)} ms`),
+    line("memory at rest", ({ restMib }) => mib(restMib)),
+    line("one durable commit, alone", ({ commitMs }) => `${number(commitMs.median)} ms`),
+    line("64 callers of an 8 MiB file: memory", ({ meanwhile }) => mib(meanwhile?.rssMib)),
+    line("… files per second", ({ meanwhile }) => (meanwhile ? number(meanwhile.filesPerSecond) : "")),
+    line("… p50, p99 of a metadata read beside them", ({ meanwhile }) =>
+      meanwhile ? `${number(meanwhile.metadataP50Ms)}, ${number(meanwhile.metadataP99Ms)} ms` : "",
+    ),
+    line("10⁵ mixed reads: memory after half, after all", ({ soak }) =>
+      soak ? `${mib(soak.halfMib)}, ${mib(soak.wholeMib)}` : "",
+    ),
+    line("faults", ({ meanwhile, soak }) => [...(meanwhile?.faults ?? []), ...(soak?.faults ?? [])].join("; ")),
+  ];
+}
+
+export function scaleTable(scales: readonly ScaleReport[]): Table {
+  const heads = [
+    "what grows",
+    "size",
+    "conn.",
+    "req/s",
+    "spread",
+    "of the first",
+    "p50 ms",
+    "p99 ms",
+    "server CPU ms",
+    "db CPU ms",
+    "others",
+  ];
+  const lines = scales.flatMap(({ database, what, read, points }) =>
+    points.map((point) => {
+      const [
+        connections = "",
+        perSecond = "",
+        spread = "",
+        ,
+        p50 = "",
+        p99 = "",
+        server = "",
+        base = "",
+        ,
+        others = "",
+      ] = pointCells(point);
+      const first = points[0]?.perSecond.median ?? Number.NaN;
+      const share = (point.perSecond.median / first).toFixed(2);
+      const size = point.size.toLocaleString("en-US");
+      return [
+        `${database}: ${what} (${read})`,
+        size,
+        connections,
+        perSecond,
+        spread,
+        share,
+        p50,
+        p99,
+        server,
+        base,
+        others,
+      ];
+    }),
+  );
+  return [heads, ...lines];
+}
+
+/** Rows that both runs have, before and after. Shares of the floor forgive a machine that was slower in one of them. */
+export function comparisonTable(before: RunReport, after: RunReport): Table {
+  const heads = [
+    "",
+    "conn.",
+    "req/s before",
+    "after",
+    "ratio",
+    "of floor before",
+    "after",
+    "p99 ms before",
+    "after",
+    "",
+  ];
+  const lines = after.rows.flatMap((row) =>
+    row.points.flatMap((point) => {
+      const old = before.rows
+        .find(({ id }) => id === row.id)
+        ?.points.find(({ connections }) => connections === point.connections);
+      if (!old) return [];
+      return [
+        [
+          `${row.database ?? "floor"}: ${row.title}`,
+          String(point.connections),
+          number(old.perSecond.median),
+          number(point.perSecond.median),
+          (point.perSecond.median / old.perSecond.median).toFixed(2),
+          old.share ? old.share.median.toFixed(2) : "",
+          point.share ? point.share.median.toFixed(2) : "",
+          number(old.p99Ms.median),
+          number(point.p99Ms.median),
+          [...old.faults, ...point.faults].length > 0 ? "INVALID" : verdict(old.perSecond, point.perSecond),
+        ],
+      ];
+    }),
+  );
+  return [heads, ...lines];
+}
+
+/** Only what lies outside the other's spread is called a difference. */
+function verdict(before: Spread, after: Spread): string {
+  if (after.least > before.most) return "faster";
+  if (after.most < before.least) return "slower";
+  return "";
+}
+
+/** Three figures, and no more zeros than they need. */
+export function number(value: number): string {
+  const magnitude = Math.abs(value);
+  if (magnitude >= 100) return Math.round(value).toLocaleString("en-US");
+  if (Number.isInteger(value)) return String(value);
+  if (magnitude >= 10) return value.toFixed(1);
+  return magnitude >= 1 ? value.toFixed(2) : value.toFixed(3);
+}
+
+/** A table in columns for a terminal. */
+export function textOf(table: Table): string {
+  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((line) => line[column]?.length ?? 0)));
+  return table
+    .map((line) =>
+      line
+        .map((cell, column) => {
+          const width = widths[column] ?? 0;
+          return column === 0 ? cell.padEnd(width) : cell.padStart(Math.min(width, 24));
+        })
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+export function markdownOf(table: Table): string {
+  const [heads = [], ...lines] = table;
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  const rule = heads.map((_, column) => (column === 0 ? "---" : "---:"));
+  return [row(heads), row(rule), ...lines.map(row)].join("\n");
+}

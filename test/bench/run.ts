@@ -1,0 +1,278 @@
+/**
+ * `bun run bench`: what a request costs, measured on the compiled program beside the least that it could cost. See
+ * `docs/performance.md` for the method, and `--help`.
+ */
+import { randomBytes } from "node:crypto";
+import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import postgres from "postgres";
+import { version } from "../../package.json";
+import { createDatabase, type Postgres, startPostgres } from "../postgres.ts";
+import { readResults, writeResults } from "./docs.ts";
+import { type Extras, measureCommit, measureMeanwhile, measureSoak, measureStart } from "./extras.ts";
+import { openLoadGenerator } from "./load.ts";
+import { Meter, type Sample } from "./measure.ts";
+import { measureRows, pointOf } from "./points.ts";
+import { Processes, postmasterOf } from "./processes.ts";
+import {
+  type Conditions,
+  comparisonTable,
+  conditionsOf,
+  extrasTable,
+  machine,
+  type Point,
+  type Results,
+  type RunReport,
+  rowsTable,
+  type ScaleReport,
+  type ScaleRunReport,
+  scaleTable,
+  textOf,
+} from "./report.ts";
+import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, strangersCount } from "./rows.ts";
+import { climb, rungsOf, scaleStocks } from "./scale.ts";
+import type { DatabaseName, Place } from "./stand.ts";
+import { Stand } from "./stand.ts";
+import { targetsTable } from "./targets.ts";
+
+const help = `Usage: bun run bench [options]
+
+Measures the compiled server on PostgreSQL and SQLite beside bare servers, on loopback, and prints tables.
+Without options it takes about ten minutes and writes docs/performance.json, .svg and the tables of .md.
+
+  --quick               a couple of minutes: 1 and 64 connections, fewer repeats, nothing written
+  --scale               how cost grows with variables, keys, connections and variables per environment
+  --compare FILE        sets the run against an earlier one's JSON
+  --json FILE           writes the results there as JSON
+  --no-docs             leaves docs/ as it is
+  --only REGEX          only rows whose id fits, such as 'postgres/value-20', with their floors; writes no docs
+  --connections N,N     --seconds N     --repeats N
+  --generator NAME      wrk or autocannon; without it wrk where it is installed
+`;
+
+const root = join(import.meta.dir, "../..");
+const { values: flags } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    scale: { type: "boolean", default: false },
+    compare: { type: "string" },
+    json: { type: "string" },
+    "no-docs": { type: "boolean", default: false },
+    only: { type: "string" },
+    connections: { type: "string" },
+    seconds: { type: "string" },
+    repeats: { type: "string" },
+    generator: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+if (flags.help) {
+  process.stdout.write(help);
+  process.exit(0);
+}
+
+const only = flags.only === undefined ? undefined : new RegExp(flags.only);
+const options = {
+  connections: flags.connections?.split(",").map(Number) ?? (flags.quick ? [1, 64] : [1, 16, 64, 256]),
+  seconds: Number(flags.seconds ?? 1),
+  repeats: Number(flags.repeats ?? (flags.quick ? 2 : flags.scale ? 3 : 5)),
+};
+if (
+  ![...options.connections, options.seconds, options.repeats].every((number) => Number.isInteger(number) && number > 0)
+) {
+  say("--connections, --seconds and --repeats take whole numbers above 0.");
+  process.exit(2);
+}
+const earlier = flags.compare === undefined ? undefined : readResults(flags.compare).run;
+if (flags.compare !== undefined && !earlier) {
+  say(`${flags.compare} holds no run to compare with.`);
+  process.exit(2);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "keyhole-bench-"));
+const processes = new Processes(folder);
+const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
+stopped.catch(() => {});
+for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => stop(new Error(`Interrupted by ${signal}.`)));
+}
+const deadlineMin = flags.quick ? 10 : 30;
+const deadline = setTimeout(() => stop(new Error(`Not done after ${deadlineMin} minutes.`)), deadlineMin * 60_000);
+
+let cluster: Postgres | undefined;
+const databases: { drop: () => Promise<void> }[] = [];
+let exitCode = 1;
+try {
+  exitCode = await Promise.race([bench(), stopped]);
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error));
+} finally {
+  clearTimeout(deadline);
+  await processes.close();
+  for (const database of databases) await database.drop().catch(() => {});
+  await cluster?.stop();
+}
+process.exit(exitCode);
+
+async function bench(): Promise<number> {
+  const startedAtMs = performance.now();
+  const binary = await buildBinary();
+  cluster = await startPostgres(say);
+  if (!cluster) say("THERE IS NO POSTGRESQL: its rows are left out. Set DATABASE_URL, or install PostgreSQL 15.");
+  const generator = openLoadGenerator(processes, folder, flags.generator);
+  const conditions: Conditions = {
+    machine: machine(),
+    software: {
+      Keyhole: version,
+      Bun: Bun.version,
+      ...(cluster && { PostgreSQL: cluster.version }),
+      "load by": generator.name,
+    },
+    seconds: options.seconds,
+    repeats: options.repeats,
+  };
+  say(conditionsOf(conditions));
+  const meter = new Meter(generator);
+  const results: Results = flags.scale
+    ? { format: 1, scale: await runScale(meter, conditions, binary) }
+    : { format: 1, run: await runRows(meter, conditions, binary) };
+  const { run, scale } = results;
+  const tables = [
+    run && rowsTable(run.rows),
+    run && Object.keys(run.extras).length > 0 && extrasTable(run.extras),
+    scale && scaleTable(scale.scales),
+    targetsTable(results),
+    run && earlier && comparisonTable(earlier, run),
+  ];
+  for (const table of tables) if (table) process.stdout.write(`${textOf(table)}\n\n`);
+  if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(results, undefined, 1)}\n`);
+  if (!flags["no-docs"] && !flags.quick && !only)
+    writeResults(join(root, "docs"), run ? { run } : { scale: scale as ScaleRunReport });
+  say(`Done in ${Math.round((performance.now() - startedAtMs) / 1000)} s.`);
+  const faults = [...(run?.rows ?? []), ...(scale?.scales ?? [])].flatMap(({ points }) =>
+    points.flatMap((point) => point.faults),
+  );
+  for (const extras of Object.values(run?.extras ?? {})) {
+    faults.push(...(extras.meanwhile?.faults ?? []), ...(extras.soak?.faults ?? []));
+  }
+  if (faults.length === 0) return 0;
+  say(`${faults.length} INVALID: their figures mean nothing.`);
+  return 1;
+}
+
+/** The measured program is a copy: whoever builds meanwhile does not change it. */
+async function buildBinary(): Promise<string> {
+  await processes.run([process.execPath, "run", "build"], { cwd: root, deadlineMs: 180_000 });
+  const copy = join(folder, "keyhole");
+  copyFileSync(join(root, "dist/keyhole"), copy);
+  return copy;
+}
+
+/** A fresh database of each kind that there is. */
+async function makePlaces(): Promise<Place[]> {
+  const places: Place[] = [];
+  const rootKey = { KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") };
+  if (cluster) {
+    const database = await createDatabase(cluster.url);
+    databases.push(database);
+    const postmaster = cluster.pid ?? (await findPostmaster(database.url));
+    places.push({ name: "PostgreSQL", settings: { DATABASE_URL: database.url, ...rootKey }, postmaster });
+  }
+  const data = mkdtempSync(join(folder, "data-"));
+  places.push({ name: "SQLite", settings: { KEYHOLE_DATA: data, ...rootKey }, postmaster: undefined });
+  return places;
+}
+
+async function findPostmaster(url: string): Promise<number | undefined> {
+  if (!["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname)) return undefined;
+  const sql = postgres(url, { max: 1 });
+  try {
+    const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    return row && postmasterOf(row.pid);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function runRows(meter: Meter, conditions: Conditions, binary: string): Promise<RunReport> {
+  const stands: Stand[] = [];
+  for (const place of await makePlaces()) {
+    const startedAtMs = performance.now();
+    const stand = await Stand.seed({ place, processes, binary, folder, strangers: strangersCount }, rowsStock);
+    say(`Seeded ${place.name} in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
+    await stand.start();
+    stands.push(stand);
+  }
+  const [first] = stands as [Stand];
+  const offered: Row[] = [];
+  for (const stand of stands) offered.push(...(await rowsOf(stand)));
+  const chosen = offered.filter((row) => !only || only.test(row.id));
+  const bodies = join(folder, "bodies");
+  mkdirSync(bodies);
+  const environment = first.place.settings["DATABASE_URL"];
+  const floors = await floorsOf(first, offered, bodies, (path) =>
+    processes.serve(
+      [process.execPath, "--no-env-file", join(import.meta.dir, "floor.ts"), path],
+      environment === undefined ? {} : { DATABASE_URL: environment },
+    ),
+  );
+  const wanted = new Set(chosen.map((row) => row.floor));
+  const rows = [...floors.filter((row) => wanted.has(row.id) || (only?.test(row.id) ?? true)), ...chosen].filter(
+    (row) => cluster || !row.id.endsWith("select-1"),
+  );
+  const pace = { ...options, say };
+  const measured = await measureRows(
+    meter,
+    rows.filter(({ large }) => !large),
+    pace,
+  );
+  const large = rows.filter((row) => row.large);
+  if (large.length > 0) {
+    for (const stand of stands) await stand.start();
+    measured.push(...(await measureRows(meter, large, { ...pace, repeats: Math.min(pace.repeats, 3) })));
+  }
+  const extras: Partial<Record<DatabaseName, Extras>> = {};
+  if (!only) {
+    for (const stand of stands) {
+      const row = (name: string) => offered.find(({ id, stand: of }) => of === stand && id.endsWith(`/${name}`)) as Row;
+      say(`${stand.place.name}: files for many, start, commit${flags.quick ? "" : ", long run"} …`);
+      const meanwhile = await measureMeanwhile(meter, stand, row("file-8m"), row("metadata"));
+      const soak = flags.quick ? null : await measureSoak(meter, stand, mixedRow(stand, offered));
+      const start = await measureStart(stand, 7);
+      extras[stand.place.name] = { ...start, commitMs: await measureCommit(stand.place, folder), meanwhile, soak };
+    }
+  }
+  return { ...conditions, rows: measured, extras };
+}
+
+async function runScale(meter: Meter, conditions: Conditions, binary: string): Promise<ScaleRunReport> {
+  const rungs = [];
+  const stands: Partial<Record<DatabaseName, Record<string, Stand>>> = {};
+  for (const [name, stock] of Object.entries(scaleStocks)) {
+    for (const place of await makePlaces()) {
+      const startedAtMs = performance.now();
+      const stand = await Stand.seed({ place, processes, binary, folder }, stock);
+      await stand.start();
+      stands[place.name] = { ...stands[place.name], [name]: stand };
+      say(`Seeded ${place.name}, ${name}, in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
+    }
+  }
+  for (const named of Object.values(stands)) rungs.push(...rungsOf(named));
+  const samples = await climb(meter, rungs, { ...options, say });
+  const scales: (ScaleReport & { points: (Point & { size: number })[] })[] = [];
+  for (const [index, { database, what, read, size, connections }] of rungs.entries()) {
+    let scale = scales.find((line) => line.database === database && line.what === what);
+    if (!scale) {
+      scale = { database, what, read, points: [] };
+      scales.push(scale);
+    }
+    scale.points.push({ size, ...pointOf(connections, samples[index] as Sample[], undefined) });
+  }
+  return { ...conditions, scales };
+}
+
+function say(sentence: string): void {
+  process.stderr.write(`${sentence}\n`);
+}

@@ -1,0 +1,101 @@
+import { createHash, randomBytes } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { type Desk, deskOf } from "../../src/admin/desk.ts";
+import { putFile } from "../../src/admin/files.ts";
+import { openInstallation } from "../../src/admin/installation.ts";
+import { createKey } from "../../src/admin/keys.ts";
+import { createOrganization } from "../../src/admin/organizations.ts";
+import { createProject } from "../../src/admin/projects.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import { readConfig } from "../../src/config.ts";
+
+/** What a database is to hold; every item is in production, and every value has 50 bytes. */
+export type Stock = {
+  /** Keys of one organization, each good for all its projects. */
+  readonly keys: number;
+  /** Projects of 20 variables: `p0`, `p1`, … */
+  readonly projects: number;
+  /** Projects of 1000 variables: `large-0`, `large-1`, … */
+  readonly large: number;
+  /** Projects of so many variables: `size-1`, `size-10`, … */
+  readonly sizes: readonly number[];
+  /** Projects that hold files of random bytes. */
+  readonly files: readonly { readonly project: string; readonly count: number; readonly bytes: number }[];
+};
+
+export const variablesPerProject = 20;
+export const variablesPerLarge = 1000;
+
+/**
+ * Fills an empty database as people do, by the functions behind their commands: whatever these keep beside the rows is
+ * there as well. Only the seeding's own commits do not wait for the disk.
+ *
+ * @param settings - the environment of the server that will serve it
+ * @returns the keys as text
+ */
+export async function seed(settings: Readonly<Record<string, string>>, stock: Stock): Promise<string[]> {
+  const config = readConfig(settings);
+  const installation = await openInstallation(config, () => {});
+  const embedded = config.databaseUrl === undefined;
+  const desks = Array.from({ length: embedded ? 1 : writersAtOnce }, () => deskOf(installation));
+  try {
+    for (const { database } of desks) {
+      await database.query(embedded ? sql`pragma synchronous = off` : sql`set synchronous_commit = off`)({});
+    }
+    const each = (count: number, work: (desk: Desk, index: number) => Promise<void>) => {
+      let next = 0;
+      return Promise.all(
+        desks.map(async (desk) => {
+          while (next < count) await work(desk, next++);
+        }),
+      );
+    };
+    await createOrganization(desks[0] as Desk, { slug: organization });
+    const project = async (desk: Desk, slug: string, variables: number) => {
+      await createProject(desk, `${organization}/${slug}`, {});
+      await setVariables(desk, `${organization}/${slug}`, "production", variablesOf(slug, variables));
+    };
+    await each(stock.projects, (desk, index) => project(desk, `p${index}`, variablesPerProject));
+    await each(stock.large, (desk, index) => project(desk, `large-${index}`, variablesPerLarge));
+    for (const size of stock.sizes) await project(desks[0] as Desk, `size-${size}`, size);
+    for (const { project, count, bytes } of stock.files) {
+      const where = `${organization}/${project}`;
+      await createProject(desks[0] as Desk, where, {});
+      for (let index = 0; index < count; index++) {
+        await putFile(desks[0] as Desk, where, {
+          content: randomBytes(bytes),
+          path: `file-${String(index).padStart(3, "0")}.bin`,
+          environments: ["production"],
+        });
+      }
+    }
+    const keys: string[] = [];
+    await each(stock.keys, async (desk, index) => {
+      const made = await createKey(desk, { organization, resources: ["projects", "variables", "files"] });
+      keys[index] = made.key;
+    });
+    if (!embedded) await (desks[0] as Desk).database.query(sql`analyze`)({});
+    return keys;
+  } finally {
+    for (const desk of desks) await desk.close();
+  }
+}
+
+export const organization = "bench";
+const writersAtOnce = 4;
+
+/** The name of a variable, as every project has them. */
+export function variableName(index: number): string {
+  return `SETTING_${String(index).padStart(3, "0")}`;
+}
+
+/** Values that differ everywhere, so that nothing is the faster for being the same twice. */
+function variablesOf(slug: string, count: number): { name: string; value: string }[] {
+  return Array.from({ length: count }, (_, index) => {
+    const name = variableName(index);
+    const digest = createHash("sha512").update(`${slug} ${name}`).digest("base64");
+    return { name, value: digest.slice(0, valueBytes) };
+  });
+}
+
+const valueBytes = 50;

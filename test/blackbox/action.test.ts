@@ -1,0 +1,353 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse as parseYaml } from "yaml";
+import { honestly, type Question, type Reply, refusal } from "../liar.ts";
+import { binary } from "./keyhole.ts";
+import { type Machine, makeMachine, truth } from "./machine.ts";
+
+const root = join(import.meta.dir, "../..");
+const bash = Bun.which("bash") ?? "";
+
+type Step = { name: string; id?: string; shell: string; env?: Record<string, string>; run: string };
+type Action = {
+  inputs: Record<string, { description: string; required?: boolean; default?: string }>;
+  outputs: Record<string, { value: string }>;
+  runs: { using: string; steps: Step[] };
+};
+const action = parseYaml(readFileSync(join(root, "action.yml"), "utf8")) as Action;
+
+const cleanUps: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+});
+const machine = async (reply?: (question: Question) => Reply) => {
+  const made = await makeMachine(reply);
+  cleanUps.push(made.remove);
+  return made;
+};
+
+describe("the action's file", () => {
+  test("is a composite action with the inputs that it promises", () => {
+    expect(action.runs.using).toBe("composite");
+    expect(Object.keys(action.inputs)).toEqual([
+      "url",
+      "api-key",
+      "project",
+      "environment",
+      "keys",
+      "prefix",
+      "files",
+      "export",
+    ]);
+    for (const [name, input] of Object.entries(action.inputs)) {
+      expect({ name, fine: input.required === true || typeof input.default === "string" }).toEqual({
+        name,
+        fine: true,
+      });
+    }
+  });
+
+  test("puts no expression into a script, names a shell for each, and uses nobody else's action", () => {
+    for (const step of action.runs.steps) {
+      expect(step.run).not.toContain("${{");
+      expect(step.shell).toBe("bash");
+      expect(step).not.toHaveProperty("uses");
+    }
+  });
+
+  test("hands the key to the steps that fetch, and not to the one that builds", () => {
+    const withKey = action.runs.steps.filter(({ env }) => env?.["KEYHOLE_API_KEY"] !== undefined);
+    expect(withKey.map(({ name }) => name)).not.toContain("Build keyhole");
+    expect(withKey).toHaveLength(action.runs.steps.length - 1);
+  });
+
+  test("builds with the Bun that the project is tested with", () => {
+    expect(readFileSync(join(root, "action.yml"), "utf8")).toContain(`bun@${Bun.version} run build`);
+  });
+});
+
+describe("the action's steps, run as the runner runs them", () => {
+  const inputs = (asked: Machine, more: Record<string, string> = {}) => ({
+    url: asked.liar.origin,
+    "api-key": asked.key,
+    project: "web",
+    environment: "production",
+    ...more,
+  });
+
+  test("set every variable for the steps that follow, and the log shows none", async () => {
+    const asked = await machine();
+    const job = await runAction(asked, inputs(asked));
+    expect(job.failed).toBeUndefined();
+    expect(job.env).toEqual(truth.variables);
+    expect(job.path).toEqual([join(job.actionPath, "dist")]);
+    expect(job.outputs["json"]).toBe("");
+    for (const secret of [asked.key, "tok-123456", "postgres://u:p@h/db", "it's", "here"]) {
+      expect(job.log).not.toContain(secret);
+    }
+    expect(job.raw.indexOf(`::add-mask::${asked.key}`)).toBe(0); // before anything else
+    expect(readdirSync(job.workspace)).toEqual([]);
+  });
+
+  test("take only what keys and prefix name, and fail for one that is missing", async () => {
+    const asked = await machine();
+    expect((await runAction(asked, inputs(asked, { keys: "MOTD" }))).env).toEqual({
+      MOTD: truth.variables["MOTD"] ?? "",
+    });
+    expect((await runAction(asked, inputs(asked, { prefix: "API_" }))).env).toEqual({ API_TOKEN: "tok-123456" });
+    const job = await runAction(asked, inputs(asked, { keys: "MOTD,NONE" }));
+    expect(job).toMatchObject({ failed: "Fetch the variables", env: {} });
+    expect(job.raw).toContain("NONE");
+  });
+
+  test("put files below the workspace where that is asked for", async () => {
+    const asked = await machine();
+    const job = await runAction(asked, inputs(asked, { files: "true" }));
+    expect(job.failed).toBeUndefined();
+    expect(statSync(join(job.workspace, "config/tls.key")).mode & 0o777).toBe(0o400);
+    expect(job.env).toEqual(truth.variables);
+  });
+
+  test("set nothing and give one output where export is false", async () => {
+    const asked = await machine();
+    const job = await runAction(asked, inputs(asked, { export: "false" }));
+    expect(job).toMatchObject({ failed: undefined, env: {} });
+    expect(JSON.parse(job.outputs["json"] ?? "")).toEqual(truth.variables);
+    expect(job.log).not.toContain("tok-123456");
+  });
+
+  test("leave nothing behind where anything fails", async () => {
+    const failures: ((question: Question) => Reply)[] = [
+      () => refusal(401, "unauthorized", "A valid API key is required."),
+      () => refusal(503, "decryption_failed", "Nothing is returned."),
+      (question) => (question.path === "/files" ? { body: "{" } : honestly(truth, question)),
+      (question) => honestly({ ...truth, variables: { ...truth.variables, NODE_OPTIONS: "-r x" } }, question),
+    ];
+    for (const reply of failures) {
+      const asked = await machine(reply);
+      const job = await runAction(asked, inputs(asked, { files: "true" }));
+      expect(job.failed).toBeDefined();
+      expect(job.env).toEqual({});
+      expect(job.log).not.toContain("tok-123456");
+    }
+  });
+
+  test("refuse inputs that are none, and run nothing that is in them", async () => {
+    const asked = await machine();
+    const wrong: Record<string, string>[] = [
+      { "api-key": "" },
+      { "api-key": `${asked.key}\n::add-mask::x` },
+      { files: "yes" },
+      { export: "$(touch ran)" },
+      { project: "web; touch ran" },
+      { project: "$(touch ran)" },
+      { environment: "prod" },
+      { keys: "A;touch ran" },
+      { keys: '"; touch ran; "' },
+      { url: "http://192.0.2.1" },
+    ];
+    for (const one of wrong) {
+      const job = await runAction(asked, inputs(asked, one));
+      expect({ one, failed: typeof job.failed }).toEqual({ one, failed: "string" });
+      expect(job.env).toEqual({});
+      expect(existsSync(join(job.workspace, "ran"))).toBe(false);
+    }
+    expect(asked.liar.questions).toHaveLength(0);
+  });
+
+  test("build the program where it is not there yet, with the pinned Bun", async () => {
+    const asked = await machine();
+    const actionPath = mkdtempSync(join(tmpdir(), "keyhole-action-"));
+    cleanUps.push(() => rmSync(actionPath, { recursive: true }));
+    const tools = join(actionPath, "tools");
+    mkdirSync(tools);
+    // Not npx: something that notes what it was asked for.
+    writeFileSync(
+      join(tools, "npx"),
+      `#!/bin/sh\necho "$PWD $*" > "${tools}/asked"\nmkdir dist && cp "${binary}" dist/keyhole\n`,
+    );
+    chmodSync(join(tools, "npx"), 0o755);
+    const job = await runAction(asked, inputs(asked), actionPath, tools);
+    expect(job).toMatchObject({ failed: undefined, env: truth.variables });
+    expect(readFileSync(join(tools, "asked"), "utf8")).toBe(
+      `${actionPath} --yes --allow-scripts=bun bun@${Bun.version} run build\n`,
+    );
+  });
+});
+
+describe("the recipes", () => {
+  test("the plain shell's runs as it stands, and stops where nothing can be fetched", async () => {
+    const recipe = /```sh\n(set -eu\n[\s\S]*?)```/.exec(readFileSync(join(root, "docs/ci.md"), "utf8"))?.[1] ?? "";
+    expect(recipe).toContain("keyhole pull");
+    for (const shell of ["dash", "bash"]) {
+      for (const honest of [true, false]) {
+        const asked = await machine(honest ? undefined : () => refusal(401, "unauthorized", "No."));
+        writeFileSync(join(asked.folder, "deploy.sh"), '#!/bin/sh\nprintf "%s\\n" "$API_TOKEN"\n', { mode: 0o755 });
+        const ran = await runRecipe(asked, [shell, "-c", recipe], {});
+        expect(ran).toEqual(honest ? [0, "tok-123456\ntok-123456\n"] : [125, ""]);
+      }
+    }
+  });
+
+  test("GitLab's is YAML whose script names what the program has", async () => {
+    const recipe = /## GitLab[\s\S]*?```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/ci.md"), "utf8"))?.[1];
+    const { deploy } = parseYaml(recipe ?? "") as { deploy: { variables: Record<string, string>; script: string[] } };
+    const asked = await machine();
+    writeFileSync(join(asked.folder, "deploy.sh"), '#!/bin/sh\nprintf "%s\\n" "$API_TOKEN"\n', { mode: 0o755 });
+    const command = [bash, "-e", "-c", deploy.script.join("\n")];
+    const ran = await runRecipe(asked, command, { ...deploy.variables, CI_PROJECT_DIR: asked.folder });
+    // The recipe asks for a variable that this server has, and puts the files where it says.
+    expect(ran).toEqual([0, "tok-123456\n"]);
+    expect(readdirSync(join(asked.folder, "config"))).toEqual(["tls.key"]);
+  });
+});
+
+/** With the program on the PATH, under its own name. */
+async function runRecipe(
+  { folder, env }: Machine,
+  command: string[],
+  more: Record<string, string>,
+): Promise<[exitCode: number, stdout: string]> {
+  const bin = join(folder, "bin");
+  mkdirSync(bin);
+  symlinkSync(binary, join(bin, "keyhole"));
+  const child = Bun.spawn(command, {
+    cwd: folder,
+    env: { ...more, ...env, PATH: `${bin}:${process.env["PATH"]}` },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  return [await child.exited, await child.stdout.text()];
+}
+
+type Job = {
+  readonly actionPath: string;
+  readonly workspace: string;
+  /** The step that failed. */
+  readonly failed: string | undefined;
+  readonly env: Record<string, string>;
+  readonly path: string[];
+  readonly outputs: Record<string, string>;
+  /** What the steps printed, both streams, and the same as the runner would show it. */
+  readonly raw: string;
+  readonly log: string;
+};
+
+/** A job of this action alone: its files are made, read and applied between steps as the runner does. */
+async function runAction(
+  { folder }: Machine,
+  given: Record<string, string>,
+  actionPath = root,
+  tools = "",
+): Promise<Job> {
+  const home = mkdtempSync(join(folder, "job-"));
+  const workspace = join(home, "workspace");
+  mkdirSync(workspace);
+  const inputs = Object.fromEntries(
+    Object.entries(action.inputs).map(([name, input]) => [name, given[name] ?? input.default ?? ""]),
+  );
+  const env: Record<string, string> = {};
+  const path: string[] = [];
+  const stepOutputs: Record<string, Record<string, string>> = {};
+  const masks: string[] = [];
+  let raw = "";
+  let failed: string | undefined;
+  for (const [at, step] of action.runs.steps.entries()) {
+    const file = (name: string) => join(home, `${name}-${at}`);
+    for (const name of ["env", "path", "output"]) writeFileSync(file(name), "");
+    writeFileSync(file("script"), step.run);
+    const child = Bun.spawn([bash, "--noprofile", "--norc", "-e", "-o", "pipefail", file("script")], {
+      cwd: workspace,
+      env: {
+        ...env,
+        ...Object.fromEntries(Object.entries(step.env ?? {}).map(([name, text]) => [name, evaluate(text, inputs, {})])),
+        PATH: [...path.toReversed(), tools, process.env["PATH"] ?? ""].filter(Boolean).join(":"),
+        HOME: home,
+        CI: "true",
+        GITHUB_ACTIONS: "true",
+        GITHUB_ACTION_PATH: actionPath,
+        GITHUB_WORKSPACE: workspace,
+        GITHUB_ENV: file("env"),
+        GITHUB_PATH: file("path"),
+        GITHUB_OUTPUT: file("output"),
+        RUNNER_OS: "Linux",
+        RUNNER_TEMP: home,
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    raw += stdout + stderr;
+    for (const line of stdout.split("\n")) if (line.startsWith("::add-mask::")) masks.push(...maskedBy(line));
+    if ((await child.exited) !== 0) {
+      failed = step.name;
+      break;
+    }
+    Object.assign(env, pairsOf(readFileSync(file("env"), "utf8")));
+    path.push(...readFileSync(file("path"), "utf8").split("\n").filter(Boolean));
+    if (step.id !== undefined) stepOutputs[step.id] = pairsOf(readFileSync(file("output"), "utf8"));
+  }
+  const outputs = Object.fromEntries(
+    Object.entries(action.outputs).map(([name, { value }]) => [name, evaluate(value, inputs, stepOutputs)]),
+  );
+  const shown = raw
+    .split("\n")
+    .filter((line) => !line.startsWith("::add-mask::")) // the runner shows none of these
+    .join("\n");
+  const log = masks.toSorted((a, b) => b.length - a.length).reduce((text, mask) => text.replaceAll(mask, "***"), shown);
+  return { actionPath, workspace, failed, env, path, outputs, raw, log };
+}
+
+/** The two kinds of expression that the file has. */
+function evaluate(text: string, inputs: Record<string, string>, steps: Record<string, Record<string, string>>): string {
+  return text.replace(/\$\{\{ (?:inputs\.([\w-]+)|steps\.(\w+)\.outputs\.(\w+)) \}\}/g, (_, input, step, output) => {
+    if (input === undefined) return steps[step]?.[output] ?? "";
+    const value = inputs[input];
+    if (value === undefined) throw new Error(`there is no input ${input}`);
+    return value;
+  });
+}
+
+/** What a mask hides: the text and each of its lines. @see the sources named in test/property/formats.test.ts */
+function maskedBy(line: string): string[] {
+  const data = line.slice("::add-mask::".length).replaceAll("%0D", "\r").replaceAll("%0A", "\n").replaceAll("%25", "%");
+  return [data, ...data.split(/[\r\n]/)].map((text) => text.trim()).filter(Boolean);
+}
+
+/** `NAME<<DELIMITER` and `NAME=value`, as the runner on Linux reads them. */
+function pairsOf(text: string): Record<string, string> {
+  const pairs: Record<string, string> = {};
+  const lines = text.split("\n");
+  if (lines.pop() !== "") throw new Error("the file does not end with a line end");
+  while (lines.length > 0) {
+    const line = lines.shift() ?? "";
+    if (line === "") continue;
+    const [, name = "", delimiter] = /^([^=]+?)<<(.+)$/.exec(line) ?? [];
+    if (delimiter === undefined) {
+      pairs[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
+      continue;
+    }
+    const end = lines.indexOf(delimiter);
+    if (end < 0) throw new Error("a delimiter is missing");
+    pairs[name] = lines
+      .splice(0, end + 1)
+      .slice(0, -1)
+      .join("\n");
+  }
+  return pairs;
+}

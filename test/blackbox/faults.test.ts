@@ -1,0 +1,630 @@
+/** The world breaks around a running server: rows altered, the audit shut, processes killed, the database gone. */
+import { Database as SqliteFile } from "bun:sqlite";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect as connectSocket, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import postgres from "postgres";
+import { createDatabase, type Postgres, startPostgres, type TestDatabase } from "../postgres.ts";
+import { binary } from "./keyhole.ts";
+import {
+  type Answer,
+  eventually,
+  type Key,
+  long,
+  makeSite,
+  type Outcome,
+  onBoth,
+  onPostgres,
+  postgresUrl,
+  type Server,
+  type Site,
+  startReaders,
+} from "./server.ts";
+
+setDefaultTimeout(long ? 600_000 : 60_000);
+
+/** How every secret value of these tests begins, and nothing else does. */
+const canary = `canary-${randomBytes(12).toString("hex")}`;
+/** The canary as it stands in an answer: as it is, or in a file's base64. */
+const secret = /canary|Y2FuYXJ5/;
+const variables = "/projects/web/variables?environment=staging";
+const files = "/files?project=web&environment=staging";
+
+/** A server over two variables, an account and a file in staging, and one variable in production; and keys to them. */
+type Filled = { readonly site: Site; server: Server; readonly keys: readonly [Key, ...Key[]] };
+
+async function fill(site: Site, keys = 1, start = site.serve): Promise<Filled> {
+  await site.json(["org", "create", "acme"]);
+  await site.json(["project", "create", "acme/web"]);
+  await site.json(["var", "set", "acme/web", "staging", "FIRST"], `${canary} first`);
+  await site.json(["var", "set", "acme/web", "staging", "SECOND"], `${canary} second`);
+  await site.json(["var", "set", "acme/web", "production", "THIRD"], `${canary} third`);
+  await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"password":"${canary}"}`);
+  const file = join(site.folder, "file");
+  writeFileSync(file, `${canary} file`);
+  await site.json(["file", "put", "acme/web", file, "--path", "a.txt", "--env", "staging"]);
+  return { site, keys: await makeKeys(site, keys), server: await start() };
+}
+
+async function makeKeys(site: Site, count: number): Promise<readonly [Key, ...Key[]]> {
+  const keys: Key[] = [];
+  const resources = "projects,variables,accounts,files";
+  while (keys.length < count) keys.push(await site.key("--org", "acme", "--resource", resources));
+  return keys as [Key, ...Key[]];
+}
+
+/** Reads of values, some four fifths of them of files, whose bucket is the large one. */
+function valueReads({ keys }: Filled) {
+  return (client: number, request: number) => ({
+    path: request % 50 === 7 ? variables : files,
+    key: (keys[client % keys.length] as Key).key,
+  });
+}
+
+/** A 503 with nothing in it but its own few words. */
+function expectRefusal(answer: Answer, code: string): void {
+  expect([answer.status, answer.json<{ code: string }>().code]).toEqual([503, code]);
+  expect(answer.body.length).toBeLessThanOrEqual(200);
+  expect(answer.body.toString("latin1")).not.toMatch(secret);
+}
+
+/** Every whole answer is right: a 200 exact, anything else without a byte of a value. */
+function expectRight(
+  outcomes: readonly Outcome[],
+  right: ReadonlyMap<string, Buffer>,
+  allowed: Outcome["status"][],
+): void {
+  for (const { status, answer, path } of outcomes) {
+    expect(allowed).toContain(status);
+    if (status === 200) expect(answer?.body.equals(right.get(path) as Buffer)).toBe(true);
+    else if (answer !== undefined) expect(answer.body.toString("latin1")).not.toMatch(secret);
+  }
+}
+
+/** The right answer to each read. */
+async function rightAnswers(filled: Filled): Promise<Map<string, Buffer>> {
+  const right = new Map<string, Buffer>();
+  for (const path of [variables, files]) {
+    const answer = await filled.server.get(path, filled.keys[0].key);
+    expect(answer.status).toBe(200);
+    expect(answer.body.toString("latin1")).toMatch(secret);
+    right.set(path, answer.body);
+  }
+  return right;
+}
+
+/**
+ * Every complete 200, and every value of which a part left, stands in the audit with what it gave out; and no lane of
+ * the audit has a gap or a fork.
+ */
+async function expectAudited(site: Site, outcomes: readonly Outcome[]): Promise<void> {
+  const rows = await site.audit();
+  const lanes = Map.groupBy(rows, ({ lane }) => lane);
+  for (const lane of lanes.values()) expect(lane.map(({ seq }) => Number(seq))).toEqual(lane.map((_, n) => n + 1));
+  const entries = new Map(rows.map((entry) => [entry["request_id"], entry]));
+  const released = outcomes.filter(({ status, received }) => status === 200 || secret.test(received));
+  expect(released.filter(({ requestId }) => !entries.has(requestId))).toEqual([]);
+  for (const { requestId, path } of released) {
+    const names = path === files ? ["a.txt"] : ["FIRST", "SECOND"];
+    expect(entries.get(requestId)?.["names"]).toBe(JSON.stringify(names));
+  }
+}
+
+onBoth("rows altered by SQL", (dialect) => {
+  let filled: Filled;
+  beforeAll(async () => {
+    filled = await fill(await makeSite(dialect), 6);
+  });
+  afterAll(() => filled.site.remove());
+
+  let reads = 0;
+  const read = (path: string) => filled.server.get(path, (filled.keys[reads++ % 6] as Key).key);
+  const intact = async (paths: readonly string[]) => {
+    for (const path of paths) expect([path, (await read(path)).status]).toEqual([path, 200]);
+  };
+  const second = "/projects/web/variables?environment=staging&keys=SECOND";
+  const production = "/projects/web/variables?environment=production";
+  const accounts = "/projects/web/accounts?environment=staging";
+  const names = "/projects/web/variables?environment=staging&metadata_only=true";
+
+  test.each([
+    ["variables", "name = 'FIRST'", variables, [second, production, accounts, files, names]],
+    ["accounts", "name = 'registry'", accounts, [variables, production, files, names]],
+    ["files", "path = 'a.txt'", files, [variables, production, accounts, names]],
+  ])(
+    "one flipped byte of %s is a 503 for what includes it, and the rest is served",
+    async (table, where, path, rest) => {
+      const { sql } = filled.site;
+      const [row] = await sql(`select sealed from ${table} where ${where}`);
+      const sealed = Buffer.from(row?.["sealed"] as Uint8Array);
+      for (const at of [0, 7, 20, sealed.length - 1]) {
+        const flipped = Buffer.from(sealed);
+        flipped[at] = (flipped[at] as number) ^ 0x10;
+        await sql(`update ${table} set sealed = ? where ${where}`, [flipped]);
+        expectRefusal(await read(path), "decryption_failed");
+      }
+      await intact(rest);
+      await sql(`update ${table} set sealed = ? where ${where}`, [sealed]);
+      await intact([path]);
+    },
+  );
+
+  test.each([
+    ["moved to another environment", "environment = 'production'", production],
+    ["given another name", "name = 'OTHER'", "/projects/web/variables?environment=staging&keys=OTHER"],
+    ["rolled to another version", "version = version + 1", variables],
+  ])("a variable %s is a 503 for what includes it, and the rest is served", async (_, change, path) => {
+    const { sql } = filled.site;
+    const [row] = await sql("select id, environment, name, version from variables where name = 'FIRST'");
+    await sql(`update variables set ${change} where id = ?`, [row?.["id"]]);
+    expectRefusal(await read(path), "decryption_failed");
+    await intact([second, accounts, files, names]);
+    await sql("update variables set environment = ?, name = ?, version = ? where id = ?", [
+      row?.["environment"],
+      row?.["name"],
+      row?.["version"],
+      row?.["id"],
+    ]);
+    await intact([variables, production]);
+  });
+
+  test("an API key's row that was widened is no key any more", async () => {
+    const { sql } = filled.site;
+    const narrow = await filled.site.key("--org", "acme", "--resource", "projects");
+    expect((await filled.server.get("/projects", narrow.key)).status).toBe(200);
+    await sql("update api_keys set resources = 31 where id = ?", [narrow.id]);
+    expect((await filled.server.get(variables, narrow.key)).status).toBe(401);
+    expect((await filled.server.get("/projects", narrow.key)).status).toBe(401);
+  });
+});
+
+/** Keeps everyone else from writing audit entries, until called. */
+async function lockAudit(site: Site): Promise<() => Promise<void>> {
+  if (site.dialect === "sqlite") {
+    const file = new SqliteFile(join(site.data, "keyhole.db"));
+    file.run("PRAGMA busy_timeout = 5000");
+    file.run("BEGIN IMMEDIATE");
+    return async () => {
+      file.run("ROLLBACK");
+      file.close();
+    };
+  }
+  const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+  const session = await client.reserve();
+  await session`begin`;
+  await session`lock table audit_entries in access exclusive mode`;
+  return async () => {
+    await session`rollback`;
+    session.release();
+    await client.end({ timeout: 5 });
+  };
+}
+
+/** What holds while no entry can be written, and afterwards. */
+async function expectFailClosed(filled: Filled, shut: () => Promise<() => Promise<void>>): Promise<void> {
+  const { server, site } = filled;
+  const { key } = filled.keys[0];
+  const right = await rightAnswers(filled);
+  const open = await shut();
+  let opened = false;
+  const watcher = await server.connect();
+  const metadata: number[] = [];
+  const watching = (async () => {
+    while (!opened) {
+      const askedAt = performance.now();
+      const answer = await watcher.get("/api/v1/projects", { Authorization: `Bearer ${key}` });
+      expect(answer.status).toBe(200);
+      metadata.push(performance.now() - askedAt);
+      await Bun.sleep(50);
+    }
+  })();
+  const asked = [variables, files, "/projects/web/accounts", `${variables}&format=env`, variables, files, files, files];
+  const beganAt = performance.now();
+  const answers = await Promise.all(asked.map((path) => server.get(path, key)));
+  expect(performance.now() - beganAt).toBeLessThan(3000);
+  for (const answer of answers) expectRefusal(answer, "unavailable");
+  opened = true;
+  await watching;
+  watcher.close();
+  // Had the event loop waited for the lock, these would have waited with it.
+  expect(metadata.length).toBeGreaterThan(0);
+  expect(Math.max(...metadata)).toBeLessThan(1000);
+  await open();
+  const openedAt = performance.now();
+  const outcomes: Outcome[] = [];
+  await eventually(async () => {
+    const requestId = crypto.randomUUID();
+    const answer = await server.get(files, key, { "x-request-id": requestId });
+    if (answer.status !== 200) return undefined;
+    expect(answer.body.equals(right.get(files) as Buffer)).toBe(true);
+    outcomes.push({ requestId, path: files, beganAt: 0, endedAt: 0, status: 200, answer, received: "" });
+    return true;
+  });
+  expect(performance.now() - openedAt).toBeLessThan(3000);
+  await expectAudited(site, outcomes);
+}
+
+onBoth("an audit that cannot be written", (dialect) => {
+  let filled: Filled;
+  beforeAll(async () => {
+    filled = await fill(await makeSite(dialect));
+  });
+  afterAll(() => filled.site.remove());
+
+  test("because it is locked: 503 within 3 s and not a byte of a value, metadata goes on, then it recovers", () =>
+    expectFailClosed(filled, () => lockAudit(filled.site)));
+});
+
+onPostgres("a server under a role of its own", () => {
+  let filled: Filled;
+  let role: string;
+  let sql: postgres.Sql;
+  beforeAll(async () => {
+    const site = await makeSite("postgres");
+    const password = randomBytes(12).toString("hex");
+    role = `keyhole_test_${randomBytes(6).toString("hex")}`;
+    await site.json(["org", "list"]); // makes the tables
+    sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+    await sql.unsafe(`create role ${role} login password '${password}'`);
+    await sql.unsafe(`grant usage on schema public, drizzle to ${role}`);
+    await sql.unsafe(`grant select on all tables in schema public, drizzle to ${role}`);
+    await sql.unsafe(`grant insert on audit_entries to ${role}`);
+    await sql.unsafe(`grant insert, update on key_uses to ${role}`);
+    const own = new URL(site.env["DATABASE_URL"] ?? "");
+    own.username = role;
+    own.password = password;
+    filled = await fill(site, 1, () => site.serve({ env: { DATABASE_URL: own.href } }));
+  });
+  afterAll(async () => {
+    await filled.server.kill();
+    await sql.unsafe(`drop owned by ${role}`);
+    await sql.unsafe(`drop role ${role}`);
+    await sql.end({ timeout: 5 });
+    await filled.site.remove();
+  });
+
+  test("whose INSERT on the audit is revoked refuses values until it is granted again", () =>
+    expectFailClosed(filled, async () => {
+      await sql.unsafe(`revoke insert on audit_entries from ${role}`);
+      return async () => {
+        await sql.unsafe(`grant insert on audit_entries to ${role}`);
+      };
+    }));
+
+  test("needs no right to write anything but the audit and the last use of keys", async () => {
+    expect((await filled.server.get(files, filled.keys[0].key)).status).toBe(200);
+    await eventually(async () => ((await sql`select 1 from key_uses`).length > 0 ? true : undefined));
+    expect(filled.server.said().stdout).not.toContain('"internal_error"');
+  });
+});
+
+onBoth("kill -9 of the server", (dialect) => {
+  const rounds = long ? 20 : 10;
+  test(`${rounds} times, during reads and writes: nothing acknowledged is lost, every complete 200 is on record`, async () => {
+    const filled = await fill(await makeSite(dialect), 4);
+    const { site } = filled;
+    try {
+      await site.json(["project", "create", "acme/live"]);
+      const right = await rightAnswers(filled);
+      const written = new Map<string, string>();
+      const outcomes: Outcome[] = [];
+      const batch = join(site.folder, "batch.env");
+      let writes = 0;
+      let reading = 0;
+      for (let round = 0; round < rounds; round++) {
+        const { server } = filled;
+        let killed = false;
+        const readers = startReaders(8, () => server.origin, valueReads(filled));
+        const writing = (async () => {
+          while (!killed) {
+            const [name, value] = [`NAME_${writes % 40}`, `value ${writes++}`];
+            const { exitCode, stderr } = await site.keyhole(["var", "set", "acme/live", "staging", name], value);
+            expect([exitCode, stderr.includes("keyhole: ")]).toEqual([0, false]);
+            written.set(name, value);
+          }
+        })();
+        // A writer that is killed as well: what it had not acknowledged is there whole or not at all.
+        writeFileSync(batch, Array.from({ length: 100 }, (_, n) => `BATCH_${n}=${round}\n`).join(""));
+        await readers.more(20 + round * 3, ({ status }) => status === 200);
+        const importing = Bun.spawn([binary, "var", "import", "acme/live", "production", batch], {
+          env: site.env,
+          stdout: "ignore",
+          stderr: "ignore",
+        });
+        await readers.more(5 + round);
+        importing.kill("SIGKILL");
+        await server.kill();
+        killed = true;
+        await Promise.all([writing, importing.exited]);
+        const all = await readers.stop();
+        outcomes.push(...all);
+        reading += all.filter(({ status }) => status === 200).length;
+        filled.server = await site.serve();
+      }
+      expectRight(outcomes, right, [200, 429, "cut", "refused"]);
+      // Otherwise nothing was tried: reads were cut short, and writes went on beside them.
+      expect(reading).toBeGreaterThan(rounds * 20);
+      expect(outcomes.some(({ status }) => status === "cut")).toBe(true);
+      expect(writes).toBeGreaterThan(rounds);
+
+      const { key } = filled.keys[0];
+      const valuesOf = async (environment: string) => {
+        const answer = await filled.server.get(`/projects/live/variables?environment=${environment}`, key);
+        expect(answer.status).toBe(200);
+        const found = answer.json<{ variables: { key: string; value: string }[] }>().variables;
+        return new Map(found.map((one) => [one.key, one.value]));
+      };
+      expect(await valuesOf("staging")).toEqual(written);
+      const imported = await valuesOf("production");
+      expect([0, 100]).toContain(imported.size);
+      expect(new Set(imported.values()).size).toBeLessThanOrEqual(1);
+      await expectAudited(site, outcomes);
+    } finally {
+      await site.remove();
+    }
+  });
+});
+
+// These kill PostgreSQL, so it is one of their own.
+const ownPostgres = postgresUrl === undefined ? undefined : await startPostgres();
+afterAll(async () => {
+  await ownPostgres?.stop();
+});
+
+onPostgres("a PostgreSQL that fails", () => {
+  const cluster = killable(ownPostgres);
+  let database: TestDatabase;
+  let filled: Filled;
+  let right: Map<string, Buffer>;
+  beforeAll(async () => {
+    database = await createDatabase(cluster.url);
+    filled = await fill(await makeSite("postgres", database.url), 8);
+    right = await rightAnswers(filled);
+  });
+  afterAll(async () => {
+    await filled.site.remove();
+    await cluster.stop();
+  });
+
+  /** Load of some 200 requests a second, and what must hold of it whatever was broken meanwhile. */
+  const underLoad = async (breakIt: (readers: ReturnType<typeof startReaders>) => Promise<void>) => {
+    const readers = startReaders(16, () => filled.server.origin, valueReads(filled), 60);
+    await readers.more(30, ({ status }) => status === 200);
+    await breakIt(readers);
+    await readers.more(30, ({ status }) => status === 200);
+    const outcomes = await readers.stop();
+    expectRight(outcomes, right, [200, 429, 503]);
+    expect(Math.max(...outcomes.map(({ beganAt, endedAt }) => endedAt - beganAt))).toBeLessThan(3000);
+    await expectAudited(filled.site, outcomes);
+    return outcomes;
+  };
+  /** Every connection of the server, those it seldom needs too, works again, and at once. */
+  const expectAllConnectionsWork = async () => {
+    const asked = filled.keys.flatMap(({ key }) => Array.from({ length: 8 }, () => key));
+    const beganAt = performance.now();
+    const answers = await Promise.all(asked.map((key) => filled.server.get("/projects/web", key)));
+    expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 200));
+    expect(performance.now() - beganAt).toBeLessThan(1500);
+  };
+  const firstSuccessAfter = (outcomes: readonly Outcome[], moment: number) =>
+    Math.min(
+      ...outcomes
+        .filter(({ status, endedAt }) => status === 200 && endedAt >= moment)
+        .map(({ endedAt }) => endedAt - moment),
+    );
+
+  test("that refuses the password is said in one sentence that names the setting and not the password", async () => {
+    const url = new URL(database.url);
+    url.password = "hunter2secret";
+    const { DATABASE_URL: _, ...env } = filled.site.env;
+    const child = Bun.spawn([binary, "serve", "--port", "0"], {
+      env: { ...env, DATABASE_URL: url.href },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const [exitCode, stderr] = await Promise.all([child.exited, child.stderr.text()]);
+    expect([exitCode, stderr.split("\n").length, stderr.includes("hunter2secret")]).toEqual([6, 2, false]);
+    expect(stderr).toContain("DATABASE_URL");
+  });
+
+  test("whose backends are terminated now and then is not noticed for long", async () => {
+    const outcomes = await underLoad(async (readers) => {
+      for (let times = 0; times < (long ? 20 : 5); times++) {
+        const ended = await filled.site.sql(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'keyhole %'",
+        );
+        expect(ended.length).toBeGreaterThan(1);
+        await readers.more(40);
+      }
+    });
+    expect(outcomes.filter(({ status }) => status === 200).length).toBeGreaterThan(outcomes.length / 2);
+    await expectAllConnectionsWork();
+  });
+
+  test("whose backends are killed with -9 starts anew, and gives no answer that is wrong or unaudited", async () => {
+    await underLoad(async (readers) => {
+      for (let times = 0; times < (long ? 10 : 3); times++) {
+        const rows = await filled.site.sql("select pid from pg_stat_activity where application_name like 'keyhole %'");
+        for (const { pid } of rows) signalIfThere(pid as number, "SIGKILL");
+        const killedAt = performance.now();
+        await readers.more(3, ({ beganAt, status }) => beganAt > killedAt && status === 200);
+      }
+    });
+    await expectAllConnectionsWork();
+  });
+
+  test("whose postmaster is killed with -9 answers 503 within 3 s, and serves within 2 s of its return", async () => {
+    for (let times = 0; times < (long ? 5 : 2); times++) {
+      let backAt = 0;
+      const outcomes = await underLoad(async (readers) => {
+        cluster.kill();
+        await readers.more(40, ({ status }) => status === 503);
+        backAt = await cluster.restart();
+      });
+      expect(firstSuccessAfter(outcomes, backAt)).toBeLessThan(2000);
+      await expectAllConnectionsWork();
+    }
+  });
+
+  test("that stands still for 5 s is a 503 within 3 s, and serves within 2 s of going on", async () => {
+    let backAt = 0;
+    const outcomes = await underLoad(async (readers) => {
+      const goOn = cluster.freeze();
+      const frozenAt = performance.now();
+      await readers.more(16, ({ beganAt, status }) => beganAt > frozenAt && status === 503);
+      await Bun.sleep(5000 - (performance.now() - frozenAt));
+      goOn();
+      backAt = performance.now();
+    });
+    expect(firstSuccessAfter(outcomes, backAt)).toBeLessThan(2000);
+    await expectAllConnectionsWork();
+  });
+
+  test("whose connections die without a word is asked on new ones", async () => {
+    const proxy = await startProxy(new URL(database.url));
+    const url = new URL(database.url);
+    url.host = `127.0.0.1:${proxy.port}`;
+    const direct = filled.server;
+    filled.server = await filled.site.serve({ env: { DATABASE_URL: url.href } });
+    try {
+      let mutedAt = 0;
+      const outcomes = await underLoad(async (readers) => {
+        proxy.mute();
+        mutedAt = performance.now();
+        await readers.more(16, ({ beganAt, status }) => beganAt > mutedAt && status === 200);
+      });
+      // Look-ups, files and the audit have connections of their own, and each finds out at its own deadline of 2 s.
+      expect(firstSuccessAfter(outcomes, mutedAt + 50)).toBeLessThan(8000);
+      await expectAllConnectionsWork();
+    } finally {
+      await filled.server.kill();
+      filled.server = direct;
+      await proxy.stop();
+    }
+  });
+});
+
+/** A cluster of our own, to break and to mend. */
+type Killable = {
+  readonly url: string;
+  /** Stops it and every process of it where they stand; what it returns lets them go on. */
+  readonly freeze: () => () => void;
+  /** SIGKILL to the postmaster. */
+  readonly kill: () => void;
+  /** Starts it again on its folder and port. Returns the moment from which it takes connections. */
+  readonly restart: () => Promise<number>;
+  readonly stop: () => Promise<void>;
+};
+
+function killable(cluster: Postgres | undefined): Killable {
+  const { url, pid, pgdata } = cluster ?? {};
+  if (!url || !pid || !pgdata) {
+    const absent = () => {
+      throw new Error("there is no PostgreSQL of our own to kill");
+    };
+    return { url: url ?? "", freeze: absent, kill: absent, restart: absent, stop: async () => {} };
+  }
+  const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
+  const owner = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1]);
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const ids = { uid: owner("Uid"), gid: owner("Gid") };
+  let current = pid;
+  let again: Bun.Subprocess | undefined;
+  return {
+    url,
+    freeze: () => {
+      // The postmaster first, so that there is no child that it started after they were counted.
+      process.kill(current, "SIGSTOP");
+      const pids = childrenOf(current);
+      for (const child of pids) signalIfThere(child, "SIGSTOP");
+      return () => {
+        for (const one of [...pids, current]) signalIfThere(one, "SIGCONT");
+      };
+    },
+    kill: () => process.kill(current, "SIGKILL"),
+    restart: async () => {
+      // As long as a backend of the killed one has not noticed, the shared memory is in use.
+      for (;;) {
+        const started = Bun.spawn(command, {
+          ...ids,
+          cwd: pgdata,
+          env: { LC_ALL: "C" },
+          stdio: ["ignore", "ignore", "ignore"],
+        });
+        again = started;
+        current = started.pid;
+        const ready = await eventually(() => (started.exitCode !== null ? "no" : isReady(pgdata, started.pid)), 60_000);
+        if (ready === "yes") return performance.now();
+      }
+    },
+    stop: async () => {
+      again?.kill("SIGQUIT");
+      await again?.exited;
+    },
+  };
+}
+
+function isReady(pgdata: string, pid: number): "yes" | undefined {
+  try {
+    const lines = readFileSync(join(pgdata, "postmaster.pid"), "utf8").split("\n");
+    return Number(lines[0]) === pid && lines[7]?.trim() === "ready" ? "yes" : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const parentOf = (one: string) => {
+    try {
+      return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/status`, "utf8"))?.[1]);
+    } catch {
+      return undefined; // it has ended meanwhile
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
+    .map(Number);
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ESRCH") throw error;
+  }
+}
+
+/** Stands between a server and its database, like the network. */
+async function startProxy(target: URL) {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const listener = createServer((near) => {
+    const far = connectSocket(Number(target.port), target.hostname);
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    near.pipe(far);
+    far.pipe(near);
+    const close = () => {
+      for (const socket of pair) socket.destroy();
+    };
+    for (const socket of pair) socket.on("error", () => {}).on("close", close);
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const address = listener.address();
+  return {
+    port: typeof address === "object" ? (address?.port ?? 0) : 0,
+    /** From now on nothing passes over the connections that there are; neither end is told. */
+    mute: () => {
+      for (const [near, far] of pairs) {
+        near.unpipe(far).pause();
+        far.unpipe(near).pause();
+      }
+    },
+    stop: async () => {
+      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      await new Promise((resolve) => listener.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,354 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { deskOf } from "../../src/admin/desk.ts";
+import { putFile } from "../../src/admin/files.ts";
+import { openInstallation } from "../../src/admin/installation.ts";
+import { readConfig } from "../../src/config.ts";
+import { honestly, type Question, type Reply, type Truth } from "../liar.ts";
+import { makePlace, type Ran } from "./keyhole.ts";
+import { type Machine, makeMachine, runProgram, truth } from "./machine.ts";
+import { type Key, makeSite, type Server, type Site } from "./server.ts";
+
+/** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */
+const swapMs = process.env["KEYHOLE_TEST_LONG"] === "1" ? 60_000 : 5000;
+
+const machines: Machine[] = [];
+afterEach(async () => {
+  for (const machine of machines.splice(0)) await machine.remove();
+});
+const machine = async (reply?: (question: Question) => Reply) => {
+  const made = await makeMachine(reply);
+  machines.push(made);
+  return made;
+};
+
+describe("from a real server", () => {
+  let site: Site;
+  let server: Server;
+  let key: Key;
+  const small = Array.from({ length: 1000 }, (_, at) => ({
+    path: `small/${at % 20}/file-${at}.bin`,
+    mode: at % 2 === 0 ? ("0600" as const) : ("0400" as const),
+    content: Buffer.alloc(8192, `small ${at} `),
+  }));
+  const large = Array.from({ length: 40 }, (_, at) => ({
+    path: `large/file-${at}.bin`,
+    mode: "0600" as const,
+    content: Buffer.alloc(1024 * 1024, `large ${at} `),
+  }));
+  const pull = (project: string, args: readonly string[], cwd = site.folder): Promise<Ran> =>
+    runProgram(["files", "pull", "-p", project, "-e", "production", ...args], {
+      cwd,
+      env: { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key },
+    });
+
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+    await site.keyhole(["org", "create", "acme"]);
+    // Not by the command: a thousand processes would take minutes.
+    const desk = deskOf(await openInstallation(readConfig(site.env), () => {}));
+    try {
+      for (const [project, files] of Object.entries({ small, large })) {
+        await site.keyhole(["project", "create", `acme/${project}`]);
+        for (const file of files) await putFile(desk, `acme/${project}`, { ...file, environments: ["production"] });
+      }
+    } finally {
+      await desk.close();
+    }
+    server = await site.serve();
+    key = await site.key("--resource", "files");
+  }, 60_000);
+  afterAll(() => site.remove());
+
+  test.each([
+    { project: "small", files: small, requests: 1 },
+    { project: "large", files: large, requests: 5 },
+  ])(
+    "$files.length files come down complete with the right modes, and a second time no content at all",
+    async ({ project, files }) => {
+      const root = mkdtempSync(join(site.folder, `${project}-`));
+      const before = (await site.audit()).length;
+      const ran = await pull(project, ["--root", root]);
+      expect(ran).toEqual({
+        exitCode: 0,
+        stdout: "",
+        stderr: `${project}, production: ${files.length} files below ${root}, ${files.length} written, 0 already in place.\n`,
+      });
+      for (const { path, mode, content } of files) {
+        const stat = statSync(join(root, path));
+        if ((stat.mode & 0o7777).toString(8).padStart(4, "0") !== mode) throw new Error(`${path} has a wrong mode`);
+        if (!readFileSync(join(root, path)).equals(content)) throw new Error(`${path} has wrong content`);
+      }
+      expect(filesBelow(root)).toHaveLength(files.length);
+      expect(statSync(join(root, project)).mode & 0o7777).toBe(0o700);
+      const reads = (await site.audit()).slice(before);
+      expect(reads.filter(({ action }) => action === "file.read")).toHaveLength(files.length);
+
+      const again = await pull(project, ["--root", root, "--json"]);
+      expect(again.exitCode).toBe(0);
+      expect(JSON.parse(again.stdout)).toMatchObject({ written: [], unchanged: files.length });
+      expect(await site.audit()).toHaveLength(before + reads.length);
+      expect(await pull(project, ["--root", root, "--check"])).toMatchObject({ exitCode: 0, stdout: "" });
+    },
+    60_000,
+  );
+
+  test("only what is stale is fetched, each of it on record", async () => {
+    const root = mkdtempSync(join(site.folder, "stale-"));
+    await pull("small", ["--root", root]);
+    const [first, second, third] = small.map(({ path }) => path) as [string, string, string];
+    writeFileSync(join(root, first), "changed");
+    rmSync(join(root, second));
+    chmodSync(join(root, third), 0o644); // its content is right, so it need not be fetched
+    expect(await pull("small", ["--root", root, "--check"])).toMatchObject({
+      exitCode: 1,
+      stdout: [first, second, third]
+        .sort()
+        .map((path) => `${path}\n`)
+        .join(""),
+      stderr: "keyhole: Out of step: 3 of 1000 files.\n",
+    });
+    const before = (await site.audit()).length;
+    const ran = await pull("small", ["--root", root, "--json"]);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ written: [first, second, third].sort(), unchanged: 997 });
+    expect((await site.audit()).length - before).toBe(2);
+    expect(statSync(join(root, third)).mode & 0o777).toBe(0o600);
+  }, 60_000);
+
+  test("on a terminal a line says how far it has come, and is gone at the end", async () => {
+    const place = makePlace({ KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key });
+    try {
+      const { exitCode, screen } = await place.onTerminal(["files", "pull", "-p", "small", "-e", "production"]).ended;
+      expect(exitCode).toBe(0);
+      expect(screen).toMatch(/\rFetching \d+ of 1000 files/);
+      expect(screen).toMatch(/\rWriting \d+ of 1000 files/);
+      expect(screen.split("\r").at(-2)).toEndWith("1000 written, 0 already in place.");
+    } finally {
+      place.remove();
+    }
+  }, 60_000);
+
+  test("a key without the resource files is not authorized, and told what it lacks", async () => {
+    const other = await site.key();
+    const ran = await runProgram(["files", "pull", "-p", "small", "-e", "production"], {
+      cwd: mkdtempSync(join(site.folder, "refused-")),
+      env: { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: other.key },
+    });
+    expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
+    expect(ran.stderr).toContain("resource_required");
+  });
+});
+
+describe("a server that lies makes the program write nothing at all and say why", () => {
+  type Files = Record<string, unknown>[];
+  const listing = (twist: (files: Files) => unknown) => lying(twist, "listing");
+  const content = (twist: (files: Files) => unknown) => lying(twist, "content");
+  const path = (text: string) => listing(([first, ...rest]) => [first, ...rest, { ...first, path: text }]);
+  const lies: [lie: string, reply: (question: Question) => Reply, says: RegExp][] = [
+    ["an absolute path", path("/etc/cron.d/x"), /is absolute/],
+    ["a path that climbs", path("../x"), /'\.\.' part/],
+    ["a path that climbs the Windows way", path("..\\x"), /has the character/],
+    ["a device's name", path("aux.txt"), /Windows device/],
+    ["a repository's hooks", path(".git/hooks/pre-commit"), /\.git/],
+    ["a path that is a folder elsewhere", path("config/tls.key/x"), /both a file and a folder/],
+    ["paths that differ in case", path("CONFIG/TLS.KEY"), /case does not matter/],
+    [
+      "a mode that others can read",
+      listing(([first, ...rest]) => [{ ...first, mode: "0666" }, ...rest]),
+      /a mode other/,
+    ],
+    ["another project's files", (question) => replace(question, { project: { slug: "api" } }), /another project/],
+    ["another environment's files", (question) => replace(question, { environment: "staging" }), /another environment/],
+    ["half a set", content((files) => files.slice(1)), /listed and is missing/],
+    ["a file more", content((files) => [...files, { ...files[0], path: "more" }]), /not asked for/],
+    [
+      "content with another checksum",
+      content(([first, ...rest]) => [
+        { ...first, content: Buffer.alloc(Number(first?.["size"])).toString("base64") },
+        ...rest,
+      ]),
+      /another checksum/,
+    ],
+    ["content cut short", content(([first, ...rest]) => [{ ...first, content: "" }, ...rest]), /another size/],
+    [
+      "a listing cut short",
+      () => ({ raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"pro' }),
+      /connection broke/,
+    ],
+    ["a giant listing", () => ({ endless: Buffer.alloc(65536, 0x20) }), /longer than/],
+    [
+      "giant content",
+      (question) =>
+        question.query.has("metadataOnly") ? honestly(truth, question) : { endless: Buffer.alloc(65536, 0x20) },
+      /longer than/,
+    ],
+    [
+      "a redirect to the content",
+      (question) =>
+        question.query.has("metadataOnly")
+          ? honestly(truth, question)
+          : { status: 302, headers: { Location: "/api/v1/other" } },
+      /redirect/,
+    ],
+  ];
+  test.each(lies)("%s", async (_, reply, says) => {
+    const { keyhole, folder, key } = await machine(reply);
+    writeFileSync(join(folder, "service.json"), "as it was", { mode: 0o640 });
+    const ran = await keyhole(["files", "pull"]);
+    expect(ran.exitCode).toBeGreaterThan(0);
+    expect(ran.stdout).toBe("");
+    expect(ran.stderr).toMatch(says);
+    expect(ran.stderr).not.toContain(key);
+    expect(readdirSync(folder)).toEqual(["service.json"]);
+    expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
+    expect(statSync(join(folder, "service.json")).mode & 0o777).toBe(0o640);
+  });
+
+  test("links that somebody put in the way, at whatever place", async () => {
+    for (const name of ["config", "config/tls.key", "service.json", "root"]) {
+      const { keyhole, folder } = await machine();
+      const outside = mkdtempSync(join(folder, "outside-"));
+      const root = join(folder, "root");
+      if (name === "root") symlinkSync(outside, root);
+      else {
+        mkdirSync(join(root, name, ".."), { recursive: true });
+        symlinkSync(name === "config" ? outside : join(outside, "new"), join(root, name));
+      }
+      const before = filesBelow(folder);
+      const ran = await keyhole(["files", "pull", "--root", root]);
+      expect(ran).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringContaining("symbolic link") });
+      expect(filesBelow(folder)).toEqual(before);
+      expect(readdirSync(outside)).toEqual([]);
+    }
+  });
+});
+
+describe("what is asked for", () => {
+  test("may be some of the files, by path", async () => {
+    const { keyhole, folder } = await machine();
+    const ran = await keyhole(["files", "pull", "--path", "config/tls.key", "--json"]);
+    expect(JSON.parse(ran.stdout)).toEqual({
+      project: "web",
+      environment: "production",
+      root: ".",
+      written: ["config/tls.key"],
+      unchanged: 0,
+    });
+    expect(filesBelow(folder)).toEqual(["config/tls.key"]);
+  });
+
+  test("and is not there is not found, by name, and nothing else is written", async () => {
+    const { keyhole, folder } = await machine();
+    const ran = await keyhole(["files", "pull", "--path", "service.json", "--path", "none.txt"]);
+    expect(ran).toMatchObject({ exitCode: 4, stdout: "", stderr: expect.stringContaining("none.txt") });
+    const empty = await machine((question) => honestly({ ...truth, files: [] }, question));
+    expect(await empty.keyhole(["files", "pull"])).toMatchObject({ exitCode: 4 });
+    expect(await empty.keyhole(["files", "pull", "--allow-empty"])).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("with --check is only looked at", async () => {
+    const { keyhole, folder, liar } = await machine();
+    const all = { exitCode: 1, stdout: "config/tls.key\nservice.json\n" };
+    expect(await keyhole(["files", "pull", "--check"])).toMatchObject(all);
+    symlinkSync("/etc", join(folder, "config"));
+    mkdirSync(join(folder, "service.json"));
+    expect(await keyhole(["files", "pull", "--check"])).toMatchObject(all);
+    const told = await keyhole(["files", "pull", "--check", "--json"]);
+    expect(JSON.parse(told.stdout)).toMatchObject({
+      files: 2,
+      drift: [
+        { path: "config/tls.key", state: "obstructed" },
+        { path: "service.json", state: "obstructed" },
+      ],
+    });
+    expect(JSON.parse(told.stderr)).toMatchObject({ code: "drift" });
+    expect(lstatSync(join(folder, "config")).isSymbolicLink()).toBe(true);
+    expect(liar.questions.every(({ query }) => query.get("metadataOnly") === "true")).toBe(true);
+  });
+});
+
+test("a disk that takes no more leaves everything as it was", async () => {
+  const big: Truth = { ...truth, files: [...truth.files, { path: "z/big.bin", content: Buffer.alloc(100_000, 1) }] };
+  const { keyhole, folder } = await machine((question) => honestly(big, question));
+  writeFileSync(join(folder, "service.json"), "as it was");
+  const ran = await keyhole(["files", "pull"], { as: ["bash", "-c", 'ulimit -f 10; exec "$0" "$@"'] });
+  expect(ran).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: expect.stringContaining("'z/big.bin' cannot be put in place"),
+  });
+  expect(filesBelow(folder)).toEqual(["service.json"]);
+  expect(readdirSync(folder)).toEqual(["service.json"]);
+  expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
+});
+
+test.skipIf(process.platform !== "linux")(
+  "somebody who swaps a folder for a link all the time never gets a file outside the root",
+  async () => {
+    const { keyhole, folder } = await machine();
+    const root = join(folder, "root");
+    const outside = join(folder, "outside");
+    mkdirSync(join(root, "config"), { recursive: true });
+    mkdirSync(outside);
+    const swapper = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "../swapper.ts"), join(root, "config"), outside],
+      {
+        stdout: "pipe",
+        stderr: "inherit",
+      },
+    );
+    const codes = new Map<number, number>();
+    try {
+      await swapper.stdout.getReader().read();
+      const giveUpAt = performance.now() + swapMs;
+      while (performance.now() < giveUpAt) {
+        const { exitCode } = await keyhole(["files", "pull", "--root", root, "--path", "config/tls.key"]);
+        codes.set(exitCode, (codes.get(exitCode) ?? 0) + 1);
+        rmSync(join(root, "config.aside/tls.key"), { force: true });
+        rmSync(join(root, "config/tls.key"), { force: true });
+        expect(readdirSync(outside)).toEqual([]);
+      }
+    } finally {
+      swapper.kill("SIGKILL");
+      await swapper.exited;
+    }
+    expect(readdirSync(outside)).toEqual([]);
+    expect([...codes.keys()].every((code) => code === 0 || code === 1)).toBe(true);
+    expect(codes.get(1)).toBeGreaterThan(0); // it did come in between
+  },
+  swapMs + 30_000,
+);
+
+function lying(twist: (files: Record<string, unknown>[]) => unknown, where: "listing" | "content") {
+  return (question: Question): Reply => {
+    const isListing = question.query.has("metadataOnly");
+    const honest = honestly(truth, question);
+    if (isListing !== (where === "listing")) return honest;
+    const body = honest.body as { files: Record<string, unknown>[] };
+    return { body: { ...body, files: twist(body.files) } };
+  };
+}
+
+function replace(question: Question, more: object): Reply {
+  return { body: { ...(honestly(truth, question).body as object), ...more } };
+}
+
+/** Every file and link below a folder. */
+function filesBelow(folder: string): string[] {
+  return (readdirSync(folder, { recursive: true }) as string[])
+    .filter((path) => !lstatSync(join(folder, path)).isDirectory())
+    .sort();
+}

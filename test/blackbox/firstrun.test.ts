@@ -1,0 +1,431 @@
+/** What happens to whoever starts it for the first time, or starts it wrongly. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Server as NetServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { binary, type Ran } from "./keyhole.ts";
+import { ask, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+/** The end of a program that stopped with one sentence for a person: nothing on stdout, no stack, no secret. */
+function expectSentence(ran: Ran, exitCode: number, names: string | RegExp): void {
+  expect(ran.stdout).toBe("");
+  expect(ran.stderr).toMatch(/^keyhole: [^\n]+[.)`]\n$/);
+  expect(ran.stderr).toMatch(names);
+  expect(ran.exitCode).toBe(exitCode);
+}
+
+/** Runs the program in the site's folder with these settings in place of the site's. */
+async function run(site: Pick<Site, "folder">, args: readonly string[], env: Record<string, string>): Promise<Ran> {
+  const child = Bun.spawn([binary, ...args], {
+    cwd: site.folder,
+    env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { exitCode, stdout, stderr };
+}
+
+/** What a program writes up to and with this text. */
+async function readUntil(stream: ReadableStream<Uint8Array>, text: string): Promise<string> {
+  let all = "";
+  for await (const bytes of stream) {
+    all += Buffer.from(bytes).toString("utf8");
+    if (all.includes(text)) return all;
+  }
+  throw new Error(`it ended, and what it wrote does not hold ${text}: ${all}`);
+}
+
+/** A port that something listens on. */
+async function takePort(): Promise<{ port: number; free: () => Promise<void> }> {
+  const server: NetServer = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    port: typeof address === "object" ? (address?.port ?? 0) : 0,
+    free: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+describe("demo", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+  });
+  afterAll(() => site.remove());
+  const demo = (...args: string[]) => run(site, ["demo", ...args], { ...site.env, PORT: "0" });
+
+  test("--once makes its data, shows a key, curl lines and a first read, and ends with 0", async () => {
+    const ran = await demo("--once");
+    expect(ran.exitCode).toBe(0);
+    expect(ran.stdout).toMatch(/\n {2}KEY=kh_[0-9A-Za-z]{49}\n/);
+    expect(ran.stdout).toMatch(
+      /\n {2}curl -s -H "Authorization: Bearer \$KEY" 'http:\/\/127\.0\.0\.1:\d+\/api\/v1\/organization'\n/,
+    );
+    expect(ran.stdout).toContain("GET /api/v1/projects/web/variables?environment=staging answered 200:");
+    expect(ran.stdout).toContain('"value": "It\'s \\"demo\\" time, für alle: $HOME stays as it is"');
+    expect(ran.stderr).toContain("A NEW ROOT KEY was made");
+    expect(ran.stderr).not.toContain("keyhole: ");
+  });
+
+  test("again makes a new key, ends the old one, and finds the data as it was", async () => {
+    const first = JSON.parse((await demo("--once", "--json")).stdout) as { key: string; status: number; body: unknown };
+    const second = JSON.parse((await demo("--once", "--json")).stdout) as typeof first;
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.key).not.toBe(first.key);
+    expect(second.body).toMatchObject({ environment: "staging" });
+    const keys = (await site.json(["key", "list"])) as { status: string }[];
+    expect(keys.filter(({ status }) => status === "active")).toHaveLength(1);
+    expect(await site.json(["org", "list"])).toMatchObject([{ slug: "demo" }]);
+  });
+
+  test("serves until it is stopped, every line that it shows works, and a second one beside it is refused", async () => {
+    const child = Bun.spawn([binary, "demo"], {
+      cwd: site.folder,
+      env: { ...site.env, PORT: "0" },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    try {
+      const shown = await readUntil(child.stdout, "answered 200:");
+      const key = /KEY=(kh_\w+)/.exec(shown)?.[1] ?? "";
+      const lines = [...shown.matchAll(/Bearer \$KEY" '([^']+)'/g)].map(([, url = ""]) => url);
+      const answers = await Promise.all(lines.map((url) => ask(url, { Authorization: `Bearer ${key}` })));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 403, 200, 200]);
+      expectSentence(await demo("--once"), 6, /another Keyhole serves/i);
+      // The refused one changed nothing: the key of the one that runs is still good.
+      expect((await ask(lines[0] ?? "", { Authorization: `Bearer ${key}` })).status).toBe(200);
+    } finally {
+      child.kill("SIGINT");
+      expect(await child.exited).toBe(0);
+    }
+  });
+
+  test("takes another port where its own is taken", async () => {
+    const { port, free } = await takePort();
+    const ran = await run(site, ["demo", "--once"], { ...site.env, PORT: String(port) });
+    await free();
+    expect(ran.exitCode).toBe(0);
+    expect(ran.stdout).toContain("answered 200:");
+    expect(ran.stdout).not.toContain(`127.0.0.1:${port}/`);
+  });
+
+  test("leaves a folder with data of another kind alone", async () => {
+    const other = await makeSite("sqlite");
+    await other.json(["org", "create", "acme"]);
+    expectSentence(await run(other, ["demo", "--once"], { ...other.env, PORT: "0" }), 1, "KEYHOLE_DATA");
+    expect(await other.json(["org", "list"])).toMatchObject([{ slug: "acme" }]);
+    await other.remove();
+  });
+
+  test("stays out of the database that DATABASE_URL names", async () => {
+    const env = { ...site.env, PORT: "0", DATABASE_URL: "postgres://127.0.0.1:1/production" };
+    const ran = await run(site, ["demo", "--once"], env);
+    expect([ran.exitCode, ran.stdout.includes("answered 200:")]).toEqual([0, true]);
+  });
+});
+
+describe("the data folder", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+  });
+  afterAll(() => site.remove());
+  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+  test("is made 0700, every file in it 0600, and keeps out of repositories", async () => {
+    const server = await site.serve();
+    expect(server.said().stderr).toContain(`A NEW ROOT KEY was made: ${join(site.data, "root.key")}`);
+    await server.says("(from a checkout");
+    expect(server.said().stderr).toContain("In another terminal, type first:");
+    for (const command of ["org create acme", "project create acme/web", "key create --org acme --name ci"]) {
+      expect(server.said().stderr).toContain(`\n  keyhole ${command}\n`);
+      expect(await site.keyhole(command.split(" "))).toMatchObject({ exitCode: 0 });
+    }
+    expect(modeOf(site.data)).toBe("700");
+    const files = readdirSync(site.data);
+    expect(files).toContain("root.key");
+    expect(files).toContain("keyhole.db-wal");
+    for (const file of files) expect([file, modeOf(join(site.data, file))]).toEqual([file, "600"]);
+    expect(readFileSync(join(site.data, ".gitignore"), "utf8")).toBe("*\n");
+
+    const second = await site.keyhole(["serve", "--port", "0"]);
+    expectSentence(second, 6, /another Keyhole serves/i);
+    expect(await server.stop()).toBe(0);
+    const third = await site.serve();
+    expect(third.said().stderr).not.toContain("A NEW ROOT KEY");
+    await third.kill();
+    // A killed server's lock is gone with it.
+    const fourth = await site.serve();
+    expect(await fourth.stop()).toBe(0);
+  });
+
+  test("that others may read is closed where it is Keyhole's, and refused where it is not", async () => {
+    chmodSync(site.data, 0o755);
+    await site.json(["org", "list"]);
+    expect(modeOf(site.data)).toBe("700");
+    const theirs = join(site.folder, "theirs");
+    mkdirSync(theirs);
+    chmodSync(theirs, 0o755);
+    writeFileSync(join(theirs, "thesis.txt"), "");
+    expectSentence(await run(site, ["org", "list"], { KEYHOLE_DATA: theirs }), 2, "KEYHOLE_DATA");
+    expect([modeOf(theirs), readdirSync(theirs)]).toEqual(["755", ["thesis.txt"]]);
+  });
+
+  test("without its root key is noticed, and no new key is made over it", async () => {
+    const path = join(site.data, "root.key");
+    const key = readFileSync(path);
+    rmSync(path);
+    for (const args of [
+      ["serve", "--port", "0"],
+      ["org", "list"],
+      ["demo", "--once"],
+    ]) {
+      expectSentence(await site.keyhole(args), 2, path);
+      expect(existsSync(path)).toBe(false);
+    }
+    writeFileSync(path, "");
+    expectSentence(await site.keyhole(["serve", "--port", "0"]), 2, path);
+    writeFileSync(path, key);
+    await site.json(["org", "list"]);
+  });
+
+  test("with the root key of another one is noticed, and the key is named", async () => {
+    const path = join(site.data, "root.key");
+    const key = readFileSync(path);
+    writeFileSync(path, `${randomBytes(32).toString("base64")}\n`);
+    const ran = await site.keyhole(["serve", "--port", "0"]);
+    writeFileSync(path, key);
+    expectSentence(ran, 2, path);
+  });
+
+  test("whose database is something else is said so, and left as it is", async () => {
+    const broken = await makeSite("sqlite");
+    mkdirSync(broken.data, { mode: 0o700 });
+    writeFileSync(join(broken.data, "keyhole.db"), "This is no database at all. ".repeat(100));
+    const ran = await broken.keyhole(["serve", "--port", "0"]);
+    expect([ran.exitCode, ran.stdout]).toEqual([1, ""]);
+    expect(ran.stderr).toMatch(/^keyhole: [^\n]*keyhole\.db[^\n]*\n$/);
+    expect(readFileSync(join(broken.data, "keyhole.db"), "utf8")).toStartWith("This is no database at all.");
+    await broken.remove();
+  });
+});
+
+describe("a setting that is wrong stops the program with one sentence that names it", () => {
+  const rootKey = randomBytes(32).toString("base64");
+  let site: Site;
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+    writeFileSync(join(site.folder, "short.key"), randomBytes(16).toString("base64"));
+    writeFileSync(join(site.folder, "plain-file"), "");
+  });
+  afterAll(() => site.remove());
+  const serve = (env: Record<string, string>) => run(site, ["serve"], env);
+
+  test.each([
+    ["PORT", "x"],
+    ["PORT", "65536"],
+    ["PORT", "-1"],
+    ["PORT", "80 "],
+    ["DATABASE_URL", "mysql://db/keyhole"],
+    ["DATABASE_URL", "keyhole"],
+    ["DATABASE_URL", "postgres//db"],
+    ["KEYHOLE_ROOT_KEY", "too-short"],
+    ["KEYHOLE_ROOT_KEY", randomBytes(16).toString("base64")],
+    ["KEYHOLE_ROOT_KEY", randomBytes(33).toString("base64")],
+    ["KEYHOLE_ROOT_KEY", randomBytes(32).toString("hex")],
+    ["KEYHOLE_ROOT_KEY", `${rootKey},`],
+    ["KEYHOLE_ROOT_KEY_FILE", "/nonexistent/root.key"],
+    ["KEYHOLE_ROOT_KEY_FILE", "."],
+    ["KEYHOLE_ROOT_KEY_FILE", "short.key"],
+    ["KEYHOLE_DATA", "plain-file"],
+    ["KEYHOLE_DATA", "plain-file/data"],
+    ["KEYHOLE_DATA", "/proc/keyhole"],
+    ["KEYHOLE_OPS_PORT", "x"],
+    ["KEYHOLE_LIMITER_URL", "http://redis"],
+  ])("%s=%s", async (name, value) => {
+    const ran = await serve({ KEYHOLE_DATA: "data", PORT: "0", [name]: value });
+    expectSentence(ran, 2, new RegExp(`\\b${name}\\b`));
+    if (name === "KEYHOLE_ROOT_KEY") expect(ran.stderr).not.toContain(value);
+  });
+
+  test.each(["DATABASE_URL", "KEYHOLE_DATA", "KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "HOST", "PORT"])(
+    "%s=",
+    async (name) => {
+      expectSentence(await serve({ KEYHOLE_DATA: "data", [name]: "" }), 2, new RegExp(`\\b${name}\\b`));
+    },
+  );
+
+  test("both KEYHOLE_ROOT_KEY and KEYHOLE_ROOT_KEY_FILE", async () => {
+    const ran = await serve({ KEYHOLE_DATA: "data", KEYHOLE_ROOT_KEY: rootKey, KEYHOLE_ROOT_KEY_FILE: "short.key" });
+    expectSentence(ran, 2, /KEYHOLE_ROOT_KEY and KEYHOLE_ROOT_KEY_FILE/);
+  });
+
+  test("DATABASE_URL without a root key", async () => {
+    expectSentence(await serve({ DATABASE_URL: "postgres://127.0.0.1:1/keyhole" }), 2, /KEYHOLE_ROOT_KEY/);
+  });
+
+  test.each([
+    ["where nobody listens", "postgres://someone:hunter2secret@127.0.0.1:1/keyhole"],
+    ["of a host that is not", "postgres://someone:hunter2secret@no-such-host.invalid/keyhole"],
+  ])("DATABASE_URL %s, within 10 s", async (_, url) => {
+    const beganAt = performance.now();
+    const ran = await serve({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: rootKey });
+    expectSentence(ran, 6, /DATABASE_URL/);
+    expect(ran.stderr).not.toContain("hunter2secret");
+    expect(performance.now() - beganAt).toBeLessThan(10_000);
+  });
+
+  test("HOST that is no address of this machine, and a port that is taken", async () => {
+    await run(site, ["org", "list"], { KEYHOLE_DATA: "data" }); // a new root key is said aloud once
+    expectSentence(await serve({ KEYHOLE_DATA: "data", PORT: "0", HOST: "192.0.2.1" }), 6, /192\.0\.2\.1/);
+    const { port, free } = await takePort();
+    expectSentence(
+      await serve({ KEYHOLE_DATA: "data", PORT: String(port) }),
+      6,
+      new RegExp(`127\\.0\\.0\\.1:${port} is in use`),
+    );
+    await free();
+  });
+
+  test("--port x", async () => {
+    expectSentence(await run(site, ["serve", "--port", "x"], { KEYHOLE_DATA: "data" }), 2, /--port/);
+  });
+
+  test("nothing of all that made a folder for its data, but for those who got as far as that", () => {
+    expect(existsSync(join(site.folder, ".keyhole"))).toBe(false);
+  });
+});
+
+onPostgres("a database that is not this root key's, or not to be had", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await makeSite("postgres");
+    await site.json(["org", "create", "acme"]);
+  });
+  afterAll(() => site.remove());
+
+  test("is said in one sentence that names the setting", async () => {
+    const other = { ...site.env, KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") };
+    expectSentence(await run(site, ["serve", "--port", "0"], other), 2, /KEYHOLE_ROOT_KEY/);
+    expectSentence(await run(site, ["org", "list"], other), 2, /KEYHOLE_ROOT_KEY/);
+    const absent = new URL(site.env["DATABASE_URL"] ?? "");
+    absent.pathname = "/no_such_database";
+    const env = { ...site.env, DATABASE_URL: absent.href };
+    expectSentence(await run(site, ["serve", "--port", "0"], env), 6, /DATABASE_URL/);
+  });
+});
+
+onBoth("a first start of many at once", (dialect) => {
+  test("makes one database, in which everything works", async () => {
+    const site = await makeSite(dialect);
+    try {
+      // On the embedded database a second server is refused, which is another test's matter.
+      const servers = Array.from({ length: dialect === "sqlite" ? 1 : 2 }, () => site.serve());
+      const slugs = ["one", "two", "three", "four", "five", "six"];
+      const made = await Promise.all(slugs.map((slug) => site.keyhole(["org", "create", slug])));
+      expect(made.map(({ exitCode, stderr }) => (exitCode === 0 ? 0 : stderr))).toEqual(slugs.map(() => 0));
+      const listed = (await site.json(["org", "list"])) as { slug: string }[];
+      expect(listed.map(({ slug }) => slug).sort()).toEqual([...slugs].sort());
+      const { key } = await site.key("--org", "three");
+      for (const server of await Promise.all(servers)) {
+        expect((await server.get("/organization", key)).json()).toMatchObject({ slug: "three" });
+        expect(await server.stop()).toBe(0);
+      }
+    } finally {
+      await site.remove();
+    }
+  });
+});
+
+describe("the folder that it is started in", () => {
+  /** What a hostile repository could hold. */
+  const plant = (folder: string) => {
+    writeFileSync(
+      join(folder, ".env"),
+      "KEYHOLE_DATA=stolen\nPORT=x\nDATABASE_URL=mysql://stolen\nKEYHOLE_ROOT_KEY=stolen\n",
+    );
+    writeFileSync(join(folder, ".env.local"), "PORT=x\n");
+    writeFileSync(join(folder, ".env.production"), "PORT=x\n");
+    writeFileSync(
+      join(folder, "preload.ts"),
+      `require("node:fs").writeFileSync(${JSON.stringify(join(folder, "RAN"))}, "");\n`,
+    );
+    writeFileSync(join(folder, "bunfig.toml"), 'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n');
+  };
+
+  test("has no say in the binary: its .env and bunfig.toml are not read", async () => {
+    const site = await makeSite("sqlite");
+    plant(site.folder);
+    writeFileSync(join(site.folder, "tsconfig.json"), '{"compilerOptions":{"paths":{"*":["./preload.ts"]}}}\n');
+    writeFileSync(join(site.folder, "package.json"), '{"name":"hostile"}\n');
+    const server = await site.serve();
+    expect(await server.stop()).toBe(0);
+    expect(await site.json(["org", "list"])).toEqual([]);
+    expect(existsSync(join(site.folder, "RAN"))).toBe(false);
+    expect(existsSync(join(site.folder, "stolen"))).toBe(false);
+    await site.remove();
+  });
+
+  test("has no say in a checkout: `bun run start` and `bun run keyhole` read neither as well", async () => {
+    const checkout = mkdtempSync(join(tmpdir(), "keyhole-checkout-"));
+    const root = join(import.meta.dir, "../..");
+    try {
+      for (const name of ["src", "drizzle", "package.json", "bun.lock", "bunfig.toml", "tsconfig.json"]) {
+        cpSync(join(root, name), join(checkout, name), { recursive: true });
+      }
+      // The checkout's own bunfig.toml is Keyhole's; one of a folder in it is whoever's.
+      const within = join(checkout, "within");
+      mkdirSync(within);
+      plant(within);
+      writeFileSync(join(checkout, ".env"), readFileSync(join(within, ".env")));
+      writeFileSync(join(checkout, ".env.local"), "PORT=x\n");
+      // Of the caller's environment only what bun needs to find its packages.
+      const kept = ["PATH", "HOME", "BUN_INSTALL", "BUN_INSTALL_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"];
+      const env = Object.fromEntries(kept.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+      for (const cwd of [checkout, within]) {
+        const command = [process.execPath, "run", "--silent", "keyhole", "org", "list", "--json"];
+        const listed = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+        const [exitCode, out, err] = await Promise.all([listed.exited, listed.stdout.text(), listed.stderr.text()]);
+        expect([exitCode, exitCode === 0 ? out : err]).toEqual([0, "[]\n"]);
+      }
+      expect(existsSync(join(within, "RAN"))).toBe(false);
+      const started = Bun.spawn([process.execPath, "run", "start", "--port", "0"], {
+        cwd: checkout,
+        env,
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      try {
+        const said = await readUntil(started.stderr, "/api/v1\n");
+        const origin = /Keyhole listens on (http:\/\/127\.0\.0\.1:\d+)\/api\/v1\n/.exec(said)?.[1] ?? "";
+        expect((await ask(`${origin}/api/v1/organization`)).status).toBe(401);
+      } finally {
+        started.kill("SIGTERM");
+        await started.exited;
+      }
+      expect(existsSync(join(checkout, ".keyhole", "keyhole.db"))).toBe(true);
+      expect(existsSync(join(checkout, "stolen"))).toBe(false);
+    } finally {
+      rmSync(checkout, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,167 @@
+/**
+ * The manifests of docs/kubernetes against a running server, by the rules that External Secrets Operator publishes for its
+ * webhook provider and follows in its source.
+ *
+ * @see https://external-secrets.io/latest/provider/webhook/
+ * @see https://github.com/external-secrets/external-secrets/blob/cc5bfbc2234ace9cb0caff4ea89c435cf517b27b/providers/v1/webhook/pkg/webhook/webhook.go
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { type Key, makeSite, type Server, type Site } from "./server.ts";
+
+type Manifest = {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace: string; labels?: Record<string, string> };
+  stringData?: Record<string, string>;
+  spec?: unknown;
+};
+type Webhook = {
+  url: string;
+  method?: string;
+  timeout?: string;
+  headers: Record<string, string>;
+  body?: string;
+  result: { jsonPath: string };
+  secrets: { name: string; secretRef: { name: string } }[];
+};
+type ExternalSecret = {
+  refreshInterval: string;
+  secretStoreRef: { kind: string; name: string };
+  target: { creationPolicy: string; deletionPolicy: string };
+  dataFrom: { extract: { key: string } }[];
+};
+
+const folder = join(import.meta.dir, "../../docs/kubernetes");
+const manifests = ["keyhole-store.yaml", "external-secret.yaml"].flatMap((file) =>
+  parseAllDocuments(readFileSync(join(folder, file), "utf8")).map((document) => {
+    expect(document.errors).toEqual([]);
+    return document.toJS() as Manifest;
+  }),
+);
+const find = (kind: string) => {
+  const found = manifests.find((manifest) => manifest.kind === kind);
+  if (found === undefined) throw new Error(`there is no ${kind}`);
+  return found;
+};
+const secret = find("Secret");
+const store = find("SecretStore");
+const webhook = (store.spec as { provider: { webhook: Webhook } }).provider.webhook;
+const external = find("ExternalSecret").spec as ExternalSecret;
+
+describe("the manifests", () => {
+  test("are of the versions that the operator serves, in one namespace, and name each other", () => {
+    expect(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
+      "v1 Secret",
+      "external-secrets.io/v1 SecretStore",
+      "external-secrets.io/v1 ExternalSecret",
+    ]);
+    expect(new Set(manifests.map(({ metadata }) => metadata.namespace)).size).toBe(1);
+    expect(external.secretStoreRef).toEqual({ kind: "SecretStore", name: store.metadata.name });
+    expect(webhook.secrets[0]?.secretRef.name).toBe(secret.metadata.name);
+  });
+
+  test("label the key's Secret, without which the provider does not read it", () => {
+    expect(secret.metadata.labels).toEqual({ "external-secrets.io/type": "webhook" });
+  });
+
+  test("have a literal host over https, a timeout, no body, and a policy that never deletes", () => {
+    const host = new URL(webhook.url.replace(/\?.*$/, ""));
+    expect(host.protocol).toBe("https:");
+    expect(webhook.url.slice(0, webhook.url.indexOf("?"))).not.toContain("{{");
+    expect(webhook.timeout).toMatch(/^\d+s$/);
+    expect(webhook.method ?? "GET").toBe("GET");
+    expect(webhook.body).toBeUndefined(); // Keyhole refuses a GET that brings one
+    expect(external.target).toMatchObject({ creationPolicy: "Owner", deletionPolicy: "Retain" });
+    expect(external.refreshInterval).toMatch(/^\d+[hm]$/);
+  });
+});
+
+describe("against a server", () => {
+  let site: Site;
+  let server: Server;
+  let key: Key;
+  const variables = { A: "plain", B: 'it\'s "two"\nlines\n', EMPTY: "", NUMBER: "1.50", NULL: "null" };
+
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+    await site.keyhole(["org", "create", "acme"]);
+    await site.keyhole(["project", "create", "acme/web"]);
+    for (const [name, value] of Object.entries(variables)) {
+      await site.keyhole(["var", "set", "web", "production", name], value);
+    }
+    server = await site.serve();
+    key = await site.key("--surface", "ci_action", "--project", "web", "--env", "production");
+  });
+  afterAll(() => site.remove());
+
+  test("the operator gets every variable, byte for byte", async () => {
+    expect(await refresh({ key: external.dataFrom[0]?.extract.key ?? "" })).toEqual(variables);
+    expect((await site.audit()).at(-1)).toMatchObject({ action: "secrets.read" });
+  });
+
+  test("a key that it puts into the address is escaped there", async () => {
+    expect(urlOf({ key: "a&environment=staging#" })).toContain(
+      "project=a%26environment%3Dstaging%23&environment=production",
+    );
+  });
+
+  test("a project that is absent, or out of the key's scope, is the 404 that the documentation warns of", async () => {
+    await site.keyhole(["project", "create", "acme/api"]);
+    for (const project of ["none", "api"]) await expect(refresh({ key: project })).rejects.toThrow("NoSecretErr");
+  });
+
+  test("a key that is revoked, or without the surface, is an error and no deletion", async () => {
+    const other = await site.key("--project", "web");
+    await expect(refresh({ key: "web" }, other.key)).rejects.toThrow("endpoint gave error 403");
+    await site.keyhole(["key", "revoke", other.id]);
+    await expect(refresh({ key: "web" }, other.key)).rejects.toThrow("endpoint gave error 401");
+  });
+
+  /** What the operator does at each refresh of `dataFrom.extract`; `apiKey` stands in the Secret. */
+  async function refresh(remoteRef: { key: string }, apiKey = key.key): Promise<Record<string, string>> {
+    const data = { auth: { ...secret.stringData, key: apiKey }, remoteRef };
+    const headers = Object.fromEntries(
+      Object.entries(webhook.headers).map(([name, template]) => [name, render(template, data)]),
+    );
+    const url = urlOf(remoteRef);
+    const answer = await fetch(`${server.origin}${url.slice(url.indexOf("/api/"))}`, { headers });
+    if (answer.status === 404) throw new Error("NoSecretErr");
+    if (!answer.ok) throw new Error(`endpoint gave error ${answer.status}`);
+    const found = atPath(await answer.json(), webhook.result.jsonPath);
+    if (typeof found !== "object" || found === null || Array.isArray(found)) throw new Error("wrong type");
+    return Object.fromEntries(
+      Object.entries(found).map(([name, value]) => {
+        // Others are turned into text by rules of their own: only text comes through as it is.
+        if (typeof value !== "string") throw new Error(`${name} is no text`);
+        if (!/^[-._a-zA-Z0-9]+$/.test(name)) throw new Error(`${name} cannot be in a Secret`);
+        return [name, value];
+      }),
+    );
+  }
+
+  /** Of the address's data everything of `remoteRef` is escaped as Go's url.QueryEscape does. */
+  function urlOf(remoteRef: { key: string }): string {
+    const escaped = encodeURIComponent(remoteRef.key).replaceAll("%20", "+");
+    return render(webhook.url, { remoteRef: { key: escaped } });
+  }
+});
+
+/** `{{ .a.b }}` of Go's templates; anything more is not in the manifests. */
+function render(template: string, data: Record<string, Record<string, string>>): string {
+  return template.replace(/\{\{(.*?)\}\}/g, (_, expression: string) => {
+    const [, object = "", member = ""] = /^ \.(\w+)\.(\w+) $/.exec(expression) ?? [];
+    const value = data[object]?.[member];
+    if (value === undefined) throw new Error(`no value for ${expression}`);
+    return value;
+  });
+}
+
+/** `$.a.b` of JSONPath. */
+function atPath(document: unknown, path: string): unknown {
+  const [start, ...names] = path.split(".");
+  expect(start).toBe("$");
+  return names.reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document);
+}

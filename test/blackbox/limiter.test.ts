@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { policies } from "../../src/limit/bucket.ts";
+import { Limiter } from "../../src/limit/limiter.ts";
+import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/limit/shared.ts";
+import { eventually, type Key, makeSite, onPostgres, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
+
+/** A store of the test's own on a free port, with nothing in it and nothing kept. */
+type Store = {
+  readonly url: string;
+  readonly signal: (signal: NodeJS.Signals) => void;
+  readonly end: () => Promise<void>;
+};
+
+async function startStore(port = freePort()): Promise<Store> {
+  const child = Bun.spawn(
+    [program ?? "", "--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"],
+    { stdin: "ignore", stdout: "ignore", stderr: "ignore" },
+  );
+  const url = `redis://127.0.0.1:${port}`;
+  const probe = redisBuckets(url);
+  await eventually(() =>
+    probe.connect().then(
+      () => true,
+      () => undefined,
+    ),
+  );
+  probe.close();
+  return {
+    url,
+    signal: (signal) => child.kill(signal),
+    end: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+function withStore(name: string, suite: () => void): void {
+  if (program !== undefined) describe(name, suite);
+  else describe.skip(`${name}, SKIPPED for want of valkey-server or redis-server`, suite);
+}
+
+withStore("buckets in a store", () => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await startStore();
+  });
+  afterAll(() => store.end());
+
+  test("the store decides as a bucket of this process does, to the microsecond", async () => {
+    const buckets = redisBuckets(store.url);
+    await buckets.connect();
+    for (const name of ["value", "metadata", "content"] as const) {
+      const { capacity, intervalUs } = policies[name];
+      const keyId = crypto.randomUUID();
+      const decisions = [];
+      for (let taken = 0; taken < Math.min(capacity, 40); taken++) decisions.push(await buckets.take(keyId, name));
+      decisions.forEach((decision, taken) => {
+        if (!decision.allowed) throw new Error(`refused after ${taken}`);
+        expect(Number.isInteger(decision.fullAfterUs)).toBe(true);
+        // Time goes on meanwhile: what refilled since the first call is the difference.
+        expect(decision.fullAfterUs).toBeLessThanOrEqual((taken + 1) * intervalUs);
+        expect(decision.fullAfterUs).toBeGreaterThan(taken * intervalUs);
+        expect(capacity - 1 - taken - decision.remaining).toBeOneOf([0, -1]);
+      });
+    }
+    buckets.close();
+  });
+
+  test("of a bucket's tokens asked for at once exactly its capacity is given, and Retry-After is honest", async () => {
+    const [one, two] = [redisBuckets(store.url), redisBuckets(store.url)];
+    await Promise.all([one.connect(), two.connect()]);
+    const keyId = crypto.randomUUID();
+    const decisions = await Promise.all(
+      Array.from({ length: 60 }, (_, at) => (at % 2 ? one : two).take(keyId, "value")),
+    );
+    const refused = decisions.filter((decision) => !decision.allowed);
+    expect(refused.length).toBe(30);
+    for (const decision of refused) {
+      if (decision.allowed) continue;
+      expect(decision.retryAfterUs).toBeGreaterThan(1_000_000);
+      expect(decision.retryAfterUs).toBeLessThanOrEqual(2_000_000);
+    }
+    one.close();
+    two.close();
+  });
+
+  test("a bucket's key expires with the bucket full, and none is kept of a key that never asked", async () => {
+    const { hostname, port } = new URL(store.url);
+    const client = new Bun.RedisClient(`redis://${hostname}:${port}`);
+    await client.send("FLUSHALL", []);
+    const buckets = redisBuckets(store.url);
+    await buckets.connect();
+    await buckets.take("one", "value");
+    const keys = (await client.send("KEYS", ["*"])) as string[];
+    expect(keys).toEqual(["keyhole:bucket:value:one"]);
+    const leftMs = Number(await client.send("PTTL", [keys[0] as string]));
+    expect(leftMs).toBeGreaterThan(1000);
+    expect(leftMs).toBeLessThanOrEqual(2001);
+    buckets.close();
+    client.close();
+  });
+
+  test("a script that the store forgot is sent again", async () => {
+    const client = new Bun.RedisClient(store.url);
+    const buckets = redisBuckets(store.url);
+    await buckets.connect();
+    await client.send("SCRIPT", ["FLUSH"]);
+    expect(await buckets.take("forgotten", "value")).toMatchObject({ allowed: true, remaining: 29 });
+    buckets.close();
+    client.close();
+  });
+
+  test("a store that hangs costs one request its deadline and the next ones nothing; it is taken up again by itself", async () => {
+    const own = await startStore();
+    const news: SharedNews[] = [];
+    const limiter = new SharedLimiter(redisBuckets(own.url), new Limiter(), (said) => news.push(said));
+    await limiter.open();
+    const nowUs = () => Math.floor(performance.now() * 1000);
+    expect(limiter.away).toBe(false);
+    for (let taken = 0; taken < 20; taken++) await limiter.take("key", "value", nowUs());
+    own.signal("SIGSTOP");
+    const beganAt = performance.now();
+    const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take("key", "value", nowUs())));
+    expect(performance.now() - beganAt).toBeLessThan(sharedDeadlineMs + 25);
+    // What the store had allowed here counts on.
+    expect(atOnce.filter(({ allowed }) => allowed).length).toBe(10);
+    expect(limiter.take("key", "value", nowUs())).not.toBeInstanceOf(Promise);
+    expect(news).toEqual([{ event: "limiter", shared: false, reason: "no answer within 75 ms" }]);
+    own.signal("SIGCONT");
+    await eventually(() => (limiter.away ? undefined : true));
+    expect(news.slice(1)).toEqual([{ event: "limiter", shared: true }]);
+    expect(limiter.losses).toBe(1);
+    limiter.close();
+    await own.end();
+  });
+
+  test("a store that ends and comes back empty is taken up again by itself", async () => {
+    const port = freePort();
+    const first = await startStore(port);
+    const news: boolean[] = [];
+    const limiter = new SharedLimiter(redisBuckets(first.url), new Limiter(), ({ shared }) => news.push(shared));
+    await limiter.open();
+    await first.end();
+    expect((await limiter.take("key", "value", 0)).allowed).toBe(true);
+    expect(news).toEqual([false]);
+    const second = await startStore(port);
+    await eventually(() => (limiter.away ? undefined : true));
+    expect(news).toEqual([false, true]);
+    expect(await limiter.take("key", "value", 0)).toMatchObject({ allowed: true, remaining: 29 });
+    limiter.close();
+    await second.end();
+  });
+});
+
+withStore("several servers, one store", () =>
+  onPostgres("limits", () => {
+    let site: Site;
+    let store: Store;
+    let key: Key;
+    beforeAll(async () => {
+      [site, store] = await Promise.all([makeSite("postgres"), startStore()]);
+      await site.json(["org", "create", "acme"]);
+      await site.json(["project", "create", "web"]);
+      await site.json(["var", "set", "web", "staging", "TOKEN", "--value", "not-a-secret"]);
+    });
+    afterAll(async () => {
+      await site.remove();
+      await store.end();
+    });
+
+    const path = "/projects/web/variables?environment=staging";
+    const statuses = async (servers: readonly Server[], count: number) => {
+      const answers = await Promise.all(
+        Array.from({ length: count }, (_, at) => (servers[at % servers.length] as Server).get(path, key.key)),
+      );
+      return answers.map(({ status }) => status);
+    };
+
+    /** How many of 60 requests at once pass; asked again where the machine was too slow for the store's deadline. */
+    const passed = async (servers: readonly Server[]): Promise<number> => {
+      for (let attempt = 0; attempt < 5; attempt++) {
+        key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+        const before = servers.map((server) => server.said().stdout.length);
+        const all = await statuses(servers, 60);
+        expect(all.filter((status) => status !== 200 && status !== 429)).toEqual([]);
+        await Bun.sleep(100); // for the log, which is written a little later
+        const news = servers.filter((server, at) =>
+          server.said().stdout.slice(before[at]).includes('"event":"limiter"'),
+        );
+        if (news.length === 0) return all.filter((status) => status === 200).length;
+      }
+      throw new Error("the store never answered all of 60 requests in time");
+    };
+
+    test("four processes give one key 30 of 60 value requests, 31 with a refill", async () => {
+      const env = { KEYHOLE_LIMITER_URL: store.url };
+      const servers = await Promise.all(Array.from({ length: 4 }, () => site.serve({ env })));
+      expect(await passed(servers)).toBeOneOf([30, 31]);
+      const [first] = servers as [Server];
+      const { headers } = await first.get(path, key.key);
+      expect(headers.get("ratelimit-policy")).toBe('"value";q=30;w=60');
+      expect(headers.get("retry-after")).toBeOneOf(["1", "2"]);
+      for (const server of servers) expect(await server.stop()).toBe(0);
+    });
+
+    test("four workers and a store: the same", async () => {
+      const server = await site.serve({ args: ["--workers", "4"], env: { KEYHOLE_LIMITER_URL: store.url } });
+      expect(await passed([server])).toBeOneOf([30, 31]);
+      expect(await server.stop()).toBe(0);
+    });
+
+    test("with the store away a server answers by its own buckets, says so once, and returns", async () => {
+      key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+      const own = await startStore();
+      const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: own.url, KEYHOLE_OPS_PORT: "0" } });
+      const metrics = /metrics are on (\S+)/.exec(server.said().stderr)?.[1];
+      const gauge = async () =>
+        /^keyhole_limiter_fallback (\d)$/m.exec(await (await fetch(`${metrics}/metrics`)).text());
+      expect((await server.get(path, key.key)).status).toBe(200);
+      expect((await gauge())?.[1]).toBe("0");
+      own.signal("SIGSTOP");
+      const beganAt = performance.now();
+      const all = await statuses([server], 10);
+      expect(performance.now() - beganAt).toBeLessThan(1000);
+      expect(all).toEqual(Array(10).fill(200));
+      expect((await gauge())?.[1]).toBe("1");
+      own.signal("SIGCONT");
+      await eventually(async () => ((await gauge())?.[1] === "0" ? true : undefined));
+      const said = () => server.said().stdout.match(/(?<="event":"limiter","shared":)\w+/g);
+      await eventually(() => (said()?.length === 2 ? true : undefined));
+      expect(said()).toEqual(["false", "true"]);
+      await server.stop();
+      await own.end();
+    });
+
+    test("a server starts without its store, loudly, and never shows the store's password", async () => {
+      key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+      const port = freePort();
+      const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: `redis://:not-a-secret@127.0.0.1:${port}` } });
+      expect(server.said().stderr).toContain("WARNING: the store at KEYHOLE_LIMITER_URL cannot be reached");
+      expect((await server.get(path, key.key)).status).toBe(200);
+      await server.stop();
+      const { stdout, stderr } = server.said();
+      expect(`${stdout}${stderr}`).not.toContain("not-a-secret");
+    });
+  }),
+);

@@ -1,0 +1,341 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makePlace } from "./keyhole.ts";
+import { eventually, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+const canary = `canary-${randomBytes(8).toString("hex")}`;
+const userAgent = '=HYPERLINK("http://127.0.0.1/","x"),"quoted"';
+const variables = "/projects/web/variables?environment=production";
+
+onBoth("the record of what left", (dialect) => {
+  let site: Site;
+  let key: Key;
+  let log: string;
+
+  beforeAll(async () => {
+    site = await makeSite(dialect);
+    await site.json(["org", "create", "acme"]);
+    await site.json(["project", "create", "web"]);
+    await site.json(["var", "set", "web", "production", "TOKEN"], canary);
+    key = await site.key("--org", "acme");
+    const server = await site.serve();
+    for (let at = 0; at < 7; at++) await server.get(variables, key.key, { "User-Agent": userAgent });
+    await server.get("/projects/none/variables?environment=production", key.key, { "x-request-id": "absent-1" });
+    await server.get("/organization", `${key.key.slice(0, -1)}x`, { "x-request-id": "malformed-1" });
+    await site.json(["key", "revoke", (await site.key("--org", "acme", "--name", "gone")).id]);
+    expect(await server.stop()).toBe(0);
+    log = join(site.folder, "keyhole.log");
+    writeFileSync(log, `a line of another program\n${server.said().stdout}{"time":"cut off`);
+  });
+  afterAll(() => site?.remove());
+
+  test("audit verify says how much it found in order, and what it could not see", async () => {
+    const ran = await site.keyhole(["audit", "verify"]);
+    expect(ran).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr:
+        "Every entry is as it was written: 7 entries in 1 lane.\nWhether the newest ones are missing shows only with --checkpoint and the server's log.\n",
+    });
+    expect(await site.json(["audit", "verify", "--checkpoint", log])).toEqual({
+      verified: true,
+      entries: 7,
+      lanes: 1,
+      checkpoints: 1,
+    });
+    const piped = await site.keyhole(["audit", "verify", "--checkpoint", "-"], readFileSync(log));
+    expect(piped.stderr).toBe(
+      "Every entry is as it was written: 7 entries in 1 lane, held against 1 checkpoint of the log.\n",
+    );
+  });
+
+  test("a log without checkpoints, or none at all, is no proof", async () => {
+    const none = await site.keyhole(["audit", "verify", "--checkpoint", "-"], "nothing\n");
+    expect(none).toMatchObject({ exitCode: 1, stderr: "keyhole: Stdin holds no checkpoint line.\n" });
+    const missing = await site.keyhole(["audit", "verify", "--checkpoint", "/nowhere/at.log"]);
+    expect(missing).toMatchObject({ exitCode: 1 });
+    expect(missing.stderr).toBe("keyhole: /nowhere/at.log cannot be read: there is no such file.\n");
+  });
+
+  test("audit export writes every entry as JSON lines or CSV, and no spreadsheet runs what a client said", async () => {
+    const jsonl = await site.keyhole(["audit", "export"]);
+    expect(jsonl.exitCode).toBe(0);
+    const entries = jsonl.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(entries).toEqual((await site.json(["audit", "list"])) as unknown[]);
+    expect(entries[0]).toMatchObject({ names: ["TOKEN"], userAgent, keyId: key.id });
+    const csv = await site.keyhole(["audit", "export", "--format", "csv", "--key", key.id, "--since", "1h"]);
+    const lines = csv.stdout.split("\r\n");
+    expect(lines).toHaveLength(9);
+    expect(lines[0]).toBe(
+      "time,organization,project,environment,action,count,names,keyId,clientAddress,requestId,userAgent,lane,seq",
+    );
+    expect(lines[1]).toMatch(
+      /^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,web,production,variables\.read,1,"\[""TOKEN""\]",[0-9a-f-]{36},127\.0\.0\.1,[0-9a-f-]{36},"'=HYPERLINK\(""http:\/\/127\.0\.0\.1\/"",""x""\),""quoted""",[0-9a-f-]{36},1$/,
+    );
+    expect((await site.keyhole(["audit", "export", "--since", "2099-01-01"])).stdout).toBe("");
+    expect((await site.keyhole(["audit", "export", "--org", "nobody"])).exitCode).toBe(4);
+  });
+
+  test("audit export --out makes the whole file or none, closed to others, and replaces nothing unasked", async () => {
+    const out = join(site.folder, "audit.csv");
+    const document = await site.json(["audit", "export", "--format", "csv", "--out", out]);
+    expect(document).toEqual({ file: out, format: "csv", entries: 7 });
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    const before = readFileSync(out, "utf8");
+    expect(before.split("\r\n")).toHaveLength(9);
+    const again = await site.keyhole(["audit", "export", "--out", out]);
+    expect(again).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `keyhole: ${out} is there already: name another file, or add --force.\n`,
+    });
+    expect(readFileSync(out, "utf8")).toBe(before);
+    expect((await site.keyhole(["audit", "export", "--out", out, "--force"])).stderr).toBe(
+      `Wrote 7 entries to ${out}.\n`,
+    );
+    expect(readFileSync(out, "utf8")).toStartWith('{"time":');
+    expect((await site.keyhole(["audit", "export", "--out", "/nowhere/at/all"])).exitCode).toBe(1);
+    expect((await site.keyhole(["audit", "export", "--json"])).exitCode).toBe(2);
+    expect(readdirSync(site.folder).filter((name) => name.endsWith(".part"))).toEqual([]);
+  });
+
+  test("audit list --follow prints what is new as it comes, and Ctrl-C ends it well", async () => {
+    const server = await site.serve();
+    const child = site.onTerminal(["audit", "list", "--follow", "--limit", "1"], 200);
+    await child.shows("variables.read");
+    await server.get(variables, key.key, { "x-request-id": "while-followed", "User-Agent": "\u00e9vil" });
+    await child.shows("while-followed");
+    child.kill("SIGINT");
+    const { exitCode, screen } = await child.ended;
+    expect(exitCode).toBe(0);
+    expect(screen.trimEnd().split("\n")).toHaveLength(2);
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("explain tells the true reason behind a uniform refusal", async () => {
+    const [malformed] = (await site.json(["explain", "malformed-1", log])) as Record<string, unknown>[];
+    expect(malformed).toMatchObject({
+      requestId: "malformed-1",
+      route: "/organization",
+      status: 401,
+      code: "unauthorized",
+      reason: "malformed key",
+      keyId: null,
+      hint: null,
+    });
+    const absent = await site.keyhole(["explain", "absent-1"], readFileSync(log));
+    expect(absent).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(absent.stdout).toMatch(/^TIME +\d{4}-.*\nREQUEST +absent-1\nROUTE +\/projects\/\{slug\}\/variables\n/);
+    expect(absent.stdout).toContain(`\nKEY           ${key.id}\n`);
+    expect(absent.stdout).toMatch(/\nCODE +project_not_found\nREASON +no such project in the key's scope\n/);
+    expect(absent.stdout).toMatch(new RegExp(`\nSEE +keyhole key show ${key.id} says`));
+  });
+
+  test("explain reads what a terminal showed, and lines with something before them", async () => {
+    const shown =
+      "web-1  | 12:34:56.789 request requestId=seen-1 route=/projects status=401 code=unauthorized reason=key 0199a3c4-0000-7000-8000-000000000000 is expired or revoked durationMs=1.5\r\n";
+    const [found] = (await site.json(["explain", "seen-1"], shown)) as Record<string, unknown>[];
+    expect(found).toMatchObject({
+      time: "12:34:56.789",
+      status: 401,
+      reason: "key 0199a3c4-0000-7000-8000-000000000000 is expired or revoked",
+      keyId: "0199a3c4-0000-7000-8000-000000000000",
+      durationMs: 1.5,
+    });
+    const line = readFileSync(log, "utf8")
+      .split("\n")
+      .find((one) => one.includes("absent-1"));
+    const prefixed = `Nov 20 12:00:00 host keyhole[1]: ${line}\n`;
+    expect(await site.json(["explain", "absent-1"], prefixed)).toHaveLength(1);
+  });
+
+  test("explain says where a request is not in the log", async () => {
+    const ran = await site.keyhole(["explain", "nobody-1", log]);
+    expect(ran).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(ran.stderr).toStartWith("keyhole: The log has no request nobody-1:");
+    expect((await site.keyhole(["explain", "not an id", log])).exitCode).toBe(2);
+    expect((await site.keyhole(["explain", "nobody-1", "/nowhere/at.log"])).exitCode).toBe(1);
+  });
+
+  test("audit prune drops nothing that is young, and says since when it keeps", async () => {
+    const ran = await site.keyhole(["audit", "prune"]);
+    expect(ran).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(ran.stderr).toMatch(/^Dropped 0 entries from before \d{4}-\d\d-01\.\n$/);
+    expect((await site.keyhole(["audit", "prune", "--keep", "a while"])).exitCode).toBe(2);
+  });
+
+  test("audit verify names the first entry that somebody changed, and an end that somebody cut off", async () => {
+    await site.sql("delete from audit_entries where seq > 5");
+    const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
+    expect(cut.exitCode).toBe(1);
+    expect(JSON.parse(cut.stdout)).toMatchObject({ verified: false, seq: 6, lastSeq: 7, what: "removed" });
+    expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_removed" });
+    await site.sql("update audit_entries set key_id = 'another' where seq = 3");
+    const changed = await site.keyhole(["audit", "verify"]);
+    expect(changed).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(changed.stderr).toMatch(
+      /^keyhole: Lane [0-9a-f-]{36}: entry 3 is not as it was written: it was changed\.\n$/,
+    );
+  });
+});
+
+describe("backup and restore of the embedded database", () => {
+  let site: Site;
+  let key: Key;
+  const others: { remove(): void }[] = [];
+
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+    await site.json(["org", "create", "acme"]);
+    await site.json(["project", "create", "web"]);
+    await site.json(["var", "set", "web", "production", "TOKEN"], canary);
+    await site.keyhole(["file", "put", "web", "-", "--path", "a.pem", "--env", "production"], canary);
+    key = await site.key("--org", "acme");
+  });
+  afterAll(async () => {
+    for (const other of others) other.remove();
+    await site?.remove();
+  });
+
+  test("a backup is made beside a running server, verified, restored elsewhere and served", async () => {
+    const server = await site.serve();
+    await server.get(variables, key.key);
+    const backup = join(site.folder, "backup.db");
+    const made = await site.keyhole(["backup", backup]);
+    expect(made).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(made.stderr).toMatch(/^Wrote \d+ bytes to .*\nThe root key is not in it: keep a copy of .*root\.key/);
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    expect(await site.json(["backup", "verify", backup])).toEqual({
+      file: backup,
+      projects: 1,
+      variables: 1,
+      accounts: 0,
+      files: 1,
+      sets: 3,
+      keys: 1,
+      auditEntries: 1,
+    });
+    const again = await site.keyhole(["backup", backup]);
+    expect(again.exitCode).toBe(1);
+    expect(again.stderr).toEndWith("is there already: name another file, or add --force.\n");
+    expect((await site.keyhole(["backup", backup, "--force"])).exitCode).toBe(0);
+    expect(readdirSync(site.folder).filter((name) => name.endsWith(".part"))).toEqual([]);
+
+    const served = await site.keyhole(["restore", backup, "--force"]);
+    expect(served).toMatchObject({ exitCode: 6, stdout: "" });
+    expect(served.stderr).toEndWith("stop it, and restore again.\n");
+
+    const elsewhere = makePlace();
+    others.push(elsewhere);
+    const restored = await elsewhere.keyhole(["restore", backup]);
+    expect(restored.stderr).toContain("The root key is not in a backup: put it at ");
+    const data = elsewhere.env["KEYHOLE_DATA"] as string;
+    const early = await elsewhere.keyhole(["org", "list"]);
+    expect(early).toMatchObject({ exitCode: 2 });
+    expect(existsSync(join(data, "root.key"))).toBe(false);
+    copyFileSync(join(site.data, "root.key"), join(data, "root.key"));
+    expect(await elsewhere.json(["var", "list", "web", "production"])).toMatchObject([{ key: "TOKEN" }]);
+
+    // Back in its place once the server has stopped, over what was written since.
+    await site.json(["var", "set", "web", "production", "TOKEN"], "written-after-the-backup");
+    expect(await server.stop()).toBe(0);
+    expect((await site.keyhole(["restore", backup])).exitCode).toBe(1);
+    expect((await site.keyhole(["restore", backup, "--force"])).exitCode).toBe(0);
+    const after = await site.serve();
+    const answer = await after.get(variables, key.key);
+    expect(answer.json()).toMatchObject({ variables: [{ key: "TOKEN", value: canary }] });
+    expect(await after.stop()).toBe(0);
+  });
+
+  test("a backup that does not open is refused by the name of the item", async () => {
+    await site.sql("update files set mode = '0400'");
+    const backup = join(site.folder, "altered.db");
+    await site.json(["backup", backup]);
+    const ran = await site.keyhole(["backup", "verify", backup]);
+    expect(ran).toEqual({ exitCode: 1, stdout: "", stderr: 'keyhole: The file "a.pem" of acme/web does not open.\n' });
+    expect((await site.keyhole(["backup", "verify", "/nowhere/at/all.db"])).stderr).toBe(
+      "keyhole: /nowhere/at/all.db cannot be read: there is no such file.\n",
+    );
+  });
+
+  test("there is nothing to back up where nothing is, and nothing is made", async () => {
+    const empty = makePlace();
+    others.push(empty);
+    const ran = await empty.keyhole(["backup", join(empty.folder, "b.db")]);
+    expect(ran).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(readdirSync(empty.folder)).toEqual([]);
+  });
+
+  test("with PostgreSQL it names the tools of PostgreSQL's own", async () => {
+    const place = makePlace({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", KEYHOLE_ROOT_KEY_FILE: "/none" });
+    others.push(place);
+    for (const args of [
+      ["backup", "b.db"],
+      ["restore", "b.db"],
+    ]) {
+      const ran = await place.keyhole(args);
+      expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(ran.stderr).toContain("use pg_dump and pg_restore");
+    }
+  });
+});
+
+onPostgres("serve under a role of its own", () => {
+  const role = `keyhole_serve_${randomBytes(6).toString("hex")}`;
+  let site: Site;
+
+  beforeAll(async () => {
+    site = await makeSite("postgres");
+    await site.json(["org", "create", "acme"]);
+    await site.json(["project", "create", "web"]);
+    await site.json(["var", "set", "web", "production", "TOKEN"], canary);
+  });
+  afterAll(async () => {
+    await site?.sql(`drop owned by ${role}`);
+    await site?.sql(`drop role ${role}`);
+    await site?.remove();
+  });
+
+  test("is told what it may, reads and records, and has nothing to say of it", async () => {
+    const missing = await site.keyhole(["db", "grants", "--role", role, "--apply"]);
+    expect(missing).toMatchObject({ exitCode: 4, stdout: "" });
+    await site.sql(`create role ${role} login password 'of-a-test'`);
+    const printed = await site.keyhole(["db", "grants", "--role", role]);
+    expect(printed).toMatchObject({ exitCode: 0, stderr: "" });
+    const applied = await site.keyhole(["db", "grants", "--role", role, "--apply"]);
+    expect(applied).toMatchObject({ exitCode: 0, stdout: printed.stdout });
+
+    const url = new URL(site.env["DATABASE_URL"] as string);
+    url.username = role;
+    url.password = "of-a-test";
+    const key = await site.key("--org", "acme");
+    const server = await site.serve({ env: { DATABASE_URL: url.href } });
+    expect(server.said().stderr).not.toContain("WARNING");
+    expect((await server.get(variables, key.key)).json()).toMatchObject({ variables: [{ value: canary }] });
+    expect(await site.audit()).toMatchObject([{ key_id: key.id, action: "variables.read" }]);
+    await eventually(async () => (await site.sql("select 1 from key_uses"))[0]);
+    expect(await server.stop()).toBe(0);
+
+    const owner = await site.serve();
+    await owner.says("WARNING: the database role ");
+    expect(owner.said().stderr).toMatch(
+      /WARNING: the database role \S+ can do more than serving needs: it .*\. `keyhole db grants` prints what is enough\.\n/,
+    );
+    expect(await owner.stop()).toBe(0);
+  });
+
+  test("the embedded database has no roles", async () => {
+    const place = makePlace();
+    const ran = await place.keyhole(["db", "grants"]);
+    place.remove();
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ran.stderr).toContain("The embedded database has no roles");
+  });
+});

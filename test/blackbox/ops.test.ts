@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createConnection, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually, type Key, makeSite, onBoth, onPostgres, postgresUrl, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+const docs = join(import.meta.dir, "../../docs");
+const path = "/projects/web/variables?environment=staging";
+
+async function stocked(site: Site): Promise<Key> {
+  await site.json(["org", "create", "acme"]);
+  await site.json(["project", "create", "web"]);
+  await site.json(["var", "set", "web", "staging", "TOKEN", "--value", "not-a-secret"]);
+  return site.key("--org", "acme", "--project", "web", "--env", "staging");
+}
+
+function opsOf(server: Server): string {
+  return /metrics are on (\S+)/.exec(server.said().stderr)?.[1] ?? "";
+}
+
+onBoth("the second listener of the program", (dialect) => {
+  let site: Site;
+  let key: Key;
+  beforeAll(async () => {
+    site = await makeSite(dialect);
+    key = await stocked(site);
+  });
+  afterAll(() => site.remove());
+
+  test("is off unless it is asked for, and then on a port of its own", async () => {
+    const plain = await site.serve();
+    expect(plain.said().stderr).not.toContain("metrics");
+    expect((await fetch(`${plain.origin}/metrics`)).status).toBe(404);
+    expect(await plain.stop()).toBe(0);
+    const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+    const ops = opsOf(server);
+    expect((await fetch(`${server.origin}/readyz`)).status).toBe(404);
+    expect((await fetch(`${ops}/api/v1/organization`)).status).toBe(404);
+    expect((await fetch(`${ops}/livez`)).status).toBe(200);
+    expect((await fetch(`${ops}/readyz`)).status).toBe(200);
+    expect((await server.get(path, key.key)).status).toBe(200);
+    const text = await (await fetch(`${ops}/metrics`)).text();
+    expect(text).toContain('route="/projects/{slug}/variables",status="200",code="ok"} 1\n');
+    expect(text).toMatch(/^keyhole_build_info\{version="[\d.]+",bun="[\d.]+",database="\w+"\} 1$/m);
+    for (const name of namesIn(readFileSync(join(docs, "prometheus/alerts.yml"), "utf8"))) expect(text).toContain(name);
+    for (const name of namesIn(readFileSync(join(docs, "grafana/keyhole.json"), "utf8"))) expect(text).toContain(name);
+    const promtool = found("promtool", "the scrape is not checked by it");
+    if (promtool !== undefined) {
+      const ran = Bun.spawnSync([promtool, "check", "metrics"], { stdin: Buffer.from(text) });
+      expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
+    }
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("says 503 while the server drains, until it is gone", async () => {
+    const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+    const ops = opsOf(server);
+    server.signal("SIGTERM");
+    const answer = await eventually(async () => {
+      const response = await fetch(`${ops}/readyz`);
+      return response.status === 200 ? undefined : response;
+    });
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ status: "draining", failed: [] });
+    expect(await server.ended).toBe(0);
+  });
+
+  test("an address that is taken is refused with a sentence that names the setting", async () => {
+    const holder = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    const ran = Bun.spawnSync([...program(), "serve", "--port", "0"], {
+      cwd: site.folder,
+      env: { ...site.env, KEYHOLE_OPS_PORT: String(holder.port) },
+    });
+    expect(ran.exitCode).toBe(6);
+    expect(ran.stderr.toString()).toContain("choose another with KEYHOLE_OPS_PORT");
+    await holder.stop(true);
+  });
+
+  test("traces leave the program where an endpoint is set, and nothing is sent anywhere else", async () => {
+    const bodies: string[] = [];
+    const collector = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: async (request) => {
+        bodies.push(`${new URL(request.url).pathname} ${await request.text()}`);
+        return Response.json({});
+      },
+    });
+    const server = await site.serve({
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`, OTEL_SERVICE_NAME: "kh-test" },
+    });
+    expect((await server.get(path, key.key)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+    const all = bodies.join("\n");
+    expect(all).toStartWith("/v1/traces ");
+    for (const name of ["GET /projects/{slug}/variables", "look-up", "read", "open", "audit", "kh-test"]) {
+      expect(all).toContain(`"${name}"`);
+    }
+    for (const secret of ["TOKEN", "not-a-secret", key.key, key.id, "acme", "staging"])
+      expect(all).not.toContain(secret);
+    const id = /"traceId":"([0-9a-f]{32})"/.exec(server.said().stdout)?.[1] ?? "none";
+    expect(all).toContain(id);
+    await collector.stop(true);
+  });
+
+  test("a collector that is away costs requests nothing", async () => {
+    const server = await site.serve({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" } });
+    for (let asked = 0; asked < 5; asked++) expect((await server.get(path, key.key)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+  });
+});
+
+onPostgres("readiness", () => {
+  test("a database that is away makes the server not ready, alive all the same, and ready when it is back", async () => {
+    const way = await breakableWay(new URL(postgresUrl ?? ""));
+    const direct = await makeSite("postgres");
+    const databaseUrl = new URL(direct.env["DATABASE_URL"] ?? "");
+    databaseUrl.host = `127.0.0.1:${way.port}`;
+    const server = await direct.serve({ env: { DATABASE_URL: databaseUrl.href, KEYHOLE_OPS_PORT: "0" } });
+    const ops = opsOf(server);
+    expect((await fetch(`${ops}/readyz`)).status).toBe(200);
+    way.cut();
+    const away = await eventually(async () => {
+      const response = await fetch(`${ops}/readyz`);
+      return response.status === 200 ? undefined : response;
+    });
+    expect(await away.json()).toMatchObject({
+      status: "not_ready",
+      failed: ["database", "migrations", "root_key", "audit"],
+    });
+    expect((await fetch(`${ops}/livez`)).status).toBe(200);
+    way.mend();
+    await eventually(async () => ((await fetch(`${ops}/readyz`)).status === 200 ? true : undefined));
+    expect(await server.stop()).toBe(0);
+    way.cut();
+    await direct.remove();
+    await way.close();
+  });
+});
+
+describe("what docs/ gives operators", () => {
+  test("the alert rules are what Prometheus takes", () => {
+    const promtool = found("promtool", "docs/prometheus/alerts.yml is not checked");
+    if (promtool === undefined) return;
+    const ran = Bun.spawnSync([promtool, "check", "rules", join(docs, "prometheus/alerts.yml")]);
+    expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
+  });
+
+  test("every query of the dashboard is what Prometheus takes", () => {
+    const { panels } = JSON.parse(readFileSync(join(docs, "grafana/keyhole.json"), "utf8")) as {
+      panels: { targets: { expr: string }[] }[];
+    };
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    expect(queries.length).toBeGreaterThan(15);
+    const promtool = found("promtool", "the dashboard's queries are not checked");
+    if (promtool === undefined) return;
+    const rules = queries.map((expr, at) => ({
+      record: `keyhole:panel:${at}`,
+      expr: expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*"),
+    }));
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-rules-"));
+    const file = join(folder, "rules.yml");
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
+    const ran = Bun.spawnSync([promtool, "check", "rules", file]);
+    rmSync(folder, { recursive: true });
+    expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
+  });
+
+  test("nginx and HAProxy take the configurations of docs/scale-out", () => {
+    const nginx = found("nginx", "docs/scale-out/nginx.conf is not checked");
+    const haproxy = found("haproxy", "docs/scale-out/haproxy.cfg is not checked");
+    const openssl = found("openssl", "the proxies' configurations are not checked");
+    if (openssl === undefined) return;
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-proxy-"));
+    const at = (name: string) => join(folder, name);
+    Bun.spawnSync(
+      [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=keyhole.example.com"].concat([
+        "-keyout",
+        at("keyhole.key"),
+        "-out",
+        at("keyhole.crt"),
+      ]),
+      { stderr: "ignore" },
+    );
+    writeFileSync(at("keyhole.pem"), readFileSync(at("keyhole.crt"), "utf8") + readFileSync(at("keyhole.key"), "utf8"));
+    // The certificate and the log are the only things that the machine must have.
+    const local = (name: string) => {
+      const text = readFileSync(join(docs, "scale-out", name), "utf8");
+      writeFileSync(at(name), text.replaceAll("/etc/ssl/", `${folder}/`).replaceAll("/var/log/nginx/", `${folder}/`));
+      return at(name);
+    };
+    const checks = [
+      nginx && [nginx, "-t", "-c", local("nginx.conf"), "-g", `pid ${at("pid")}; error_log stderr;`],
+      haproxy && [haproxy, "-c", "-f", local("haproxy.cfg")],
+    ];
+    for (const command of checks) {
+      if (!command) continue;
+      const ran = Bun.spawnSync(command, { stdout: "pipe", stderr: "pipe" });
+      expect({ code: ran.exitCode, said: ran.exitCode === 0 ? "" : `${ran.stdout}${ran.stderr}` }).toEqual({
+        code: 0,
+        said: "",
+      });
+    }
+    rmSync(folder, { recursive: true });
+  });
+});
+
+/** The names of series that a process without workers and without shared buckets has. */
+function namesIn(text: string): Set<string> {
+  const names = text.match(/\b(?:keyhole|process)_[a-z_]+/g) ?? [];
+  return new Set(names.filter((name) => !/_worker|_fallback/.test(name)));
+}
+
+/** A program of this machine; where there is none it is said aloud, since what it would check goes unchecked. */
+function found(name: string, loss: string): string | undefined {
+  const at = Bun.which(name, { PATH: `${process.env["PATH"]}:/usr/sbin` });
+  if (at === null) process.stderr.write(`${name} IS NOT INSTALLED: ${loss}.\n`);
+  return at ?? undefined;
+}
+
+function program(): string[] {
+  return [join(import.meta.dir, "../../dist/keyhole")];
+}
+
+/** A way to the database that can be cut and mended. */
+async function breakableWay(to: URL) {
+  const open = new Set<Socket>();
+  let whole = true;
+  const server = createServer((near) => {
+    if (!whole) return near.destroy();
+    const far = createConnection(Number(to.port || 5432), to.hostname);
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        near.destroy();
+        far.destroy();
+        open.delete(socket);
+      });
+    }
+    near.pipe(far).pipe(near);
+    return undefined;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    port,
+    cut: () => {
+      whole = false;
+      for (const socket of open) socket.destroy();
+    },
+    mend: () => {
+      whole = true;
+    },
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}

@@ -1,0 +1,415 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse as parseYaml } from "yaml";
+import { mintKey } from "../../src/access/api-key.ts";
+import { honestly, type Question, type Reply, refusal } from "../liar.ts";
+import nasty from "../property/readers/nasty.json" with { type: "json" };
+import { binary, makePlace } from "./keyhole.ts";
+import { type Machine, makeMachine, runProgram, truth } from "./machine.ts";
+import { type Key, makeSite, type Server, type Site } from "./server.ts";
+
+const machines: Machine[] = [];
+afterEach(async () => {
+  for (const machine of machines.splice(0)) await machine.remove();
+});
+const machine = async (reply?: (question: Question) => Reply) => {
+  const made = await makeMachine(reply);
+  machines.push(made);
+  return made;
+};
+
+describe("from a real server", () => {
+  let site: Site;
+  let server: Server;
+  let key: Key;
+  const pull = (args: readonly string[], apiKey = key.key) =>
+    runProgram(["pull", "-p", "web", "-e", "staging", ...args], {
+      cwd: site.folder,
+      env: { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: apiKey },
+    });
+
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+    await site.keyhole(["org", "create", "acme"]);
+    await site.keyhole(["project", "create", "acme/web"]);
+    await site.keyhole(["var", "set", "web", "staging", "A"], "plain");
+    await site.keyhole(["var", "set", "web", "staging", "B"], 'it\'s "two"\nlines');
+    server = await site.serve();
+    key = await site.key("--env", "staging");
+  });
+  afterAll(() => site.remove());
+
+  test("the set comes as it was stored, and is on record", async () => {
+    expect(await pull(["--format", "json"])).toEqual({
+      exitCode: 0,
+      stdout: '{\n  "A": "plain",\n  "B": "it\'s \\"two\\"\\nlines"\n}\n',
+      stderr: "",
+    });
+    expect((await site.audit()).at(-1)).toMatchObject({ action: "variables.read" });
+  });
+
+  test("a flag that is given twice is refused", async () => {
+    expect(await pull(["-p", "api"])).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+
+  test("the default is dotenv text, with a word on values that not every reader gives back", async () => {
+    const ran = await pull([]);
+    expect(ran).toMatchObject({ exitCode: 0, stdout: 'A=plain\nB="it\'s \\"two\\"\\nlines"\n' });
+    expect(ran.stderr).toContain("exactly: B.");
+  });
+
+  test("a key that is out of scope, revoked or unknown prints nothing a script could take for a value", async () => {
+    const revoked = await site.key("--name", "old");
+    await site.keyhole(["key", "revoke", revoked.id]);
+    for (const apiKey of [revoked.key, mintKey()]) {
+      const ran = await pull([], apiKey);
+      expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
+      expect(ran.stderr).toMatch(/^keyhole: The server answered unauthorized: .+ \(request [\w-]+\)\n$/);
+      expect(ran.stderr).not.toContain(apiKey);
+    }
+    const production = await runProgram(["pull", "-p", "web", "-e", "production", "--json"], {
+      env: { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key },
+    });
+    expect(production).toMatchObject({ exitCode: 3, stdout: "" });
+    expect(JSON.parse(production.stderr)).toEqual({
+      error: expect.stringContaining("environment_not_in_scope"),
+      code: "environment_not_in_scope",
+      requestId: expect.stringMatching(/^[\w-]+$/),
+    });
+    const absent = await runProgram(["pull", "-p", "none", "-e", "staging"], {
+      env: { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key },
+    });
+    expect(absent).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(absent.stderr).toContain("project_not_found");
+  });
+
+  test("a bucket that is empty is waited for as long as --wait says", async () => {
+    const busy = await site.key("--name", "busy");
+    const path = "/projects/web/variables?environment=staging";
+    while ((await server.get(path, busy.key)).status === 200);
+    expect(await pull(["--format", "json"], busy.key)).toMatchObject({ exitCode: 5, stdout: "" });
+    const waited = await pull(["--format", "json", "--wait", "20s"], busy.key);
+    expect(waited).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("plain") });
+    expect(waited.stderr).toMatch(/rate_limited.+\(request [\w-]+\) Trying again in \d+\.\d s\.\n/);
+  });
+});
+
+describe("formats", () => {
+  const variables = Object.fromEntries(
+    Object.values(nasty)
+      .flat()
+      .filter((value) => value.isWellFormed() && !value.includes("\0"))
+      .map((value, at) => [`V${String(at).padStart(3, "0")}`, value]),
+  );
+  const hostile = (question: Question) => honestly({ ...truth, variables }, question);
+
+  test("json, yaml and shell give every value of the nasty corpus back", async () => {
+    const { keyhole, folder } = await machine(hostile);
+    expect(JSON.parse((await keyhole(["pull", "--format", "json"])).stdout)).toEqual(variables);
+    expect(parseYaml((await keyhole(["pull", "--format", "yaml"])).stdout)).toEqual(variables);
+    await keyhole(["pull", "--format", "shell", "--out", "set.sh"]);
+    const names = Object.keys(variables);
+    for (const shell of ["dash", "bash"]) {
+      const script = `. ./set.sh; printf '%s\\0' ${names.map((name) => `"$${name}"`).join(" ")}`;
+      const ran = Bun.spawnSync([shell, "-c", script], { cwd: folder, env: { PATH: process.env["PATH"] ?? "" } });
+      expect(ran.stdout.toString().split("\0").slice(0, -1)).toEqual(Object.values(variables));
+    }
+  });
+
+  test("json on stdout is JSON with --json too, and any other format stands in one document", async () => {
+    const { keyhole } = await machine();
+    expect(JSON.parse((await keyhole(["pull", "--json"])).stdout)).toEqual(truth.variables);
+    expect(JSON.parse((await keyhole(["pull", "--json", "--format", "shell"])).stdout)).toEqual({
+      project: "web",
+      environment: "production",
+      format: "shell",
+      text: expect.stringContaining("export API_TOKEN='tok-123456'\n"),
+    });
+    const written = await keyhole(["pull", "--json", "--format", "yaml", "--out", "set.yaml"]);
+    expect(JSON.parse(written.stdout)).toEqual({
+      project: "web",
+      environment: "production",
+      format: "yaml",
+      out: "set.yaml",
+      names: ["API_TOKEN", "DATABASE_URL", "MOTD"],
+    });
+    expect(await keyhole(["pull", "--json", "--format", "github"])).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+
+  test("what a format cannot carry is refused by name, and nothing is written", async () => {
+    const { keyhole, folder } = await machine();
+    const ran = await keyhole(["pull", "--format", "docker", "--out", "web.env"]);
+    expect(ran).toMatchObject({ exitCode: 5, stdout: "" });
+    expect(ran.stderr).toContain("The format docker cannot carry MOTD (");
+    expect(readdirSync(folder)).toEqual([]);
+    expect(await keyhole(["pull", "--format", "docker", "--keys", "API_TOKEN"])).toEqual({
+      exitCode: 0,
+      stdout: "API_TOKEN=tok-123456\n",
+      stderr: "",
+    });
+  });
+
+  test("names that steer are refused where the set becomes an environment, and are data elsewhere", async () => {
+    const { keyhole } = await machine((question) =>
+      honestly({ ...truth, variables: { A: "x", LD_PRELOAD: "/tmp/x.so", PATH: "/tmp" } }, question),
+    );
+    for (const format of ["env", "shell", "docker", "powershell"]) {
+      const ran = await keyhole(["pull", "--format", format]);
+      expect(ran).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(ran.stderr).toContain("LD_PRELOAD, PATH");
+      expect((await keyhole(["pull", "--format", format, "--allow-name", "LD_PRELOAD,PATH"])).exitCode).toBe(0);
+    }
+    for (const format of ["json", "yaml"]) expect((await keyhole(["pull", "--format", format])).exitCode).toBe(0);
+  });
+
+  test("--out is of mode 0600 whatever stood there, and is no link", async () => {
+    const { keyhole, folder } = await machine();
+    writeFileSync(join(folder, ".env"), "old", { mode: 0o644 });
+    const ran = await keyhole(["pull", "--out", ".env"]);
+    expect(ran).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(ran.stderr).toContain("Wrote 3 variables to .env.");
+    expect(statSync(join(folder, ".env")).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(folder, ".env"), "utf8")).toContain("API_TOKEN=tok-123456\n");
+    symlinkSync(".env", join(folder, "link"));
+    expect(await keyhole(["pull", "--out", "link"])).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(readdirSync(folder).sort()).toEqual([".env", "link"]);
+  });
+});
+
+describe("github", () => {
+  test("masks come first, then the values, after what other steps have set", async () => {
+    const { keyhole, folder } = await machine();
+    const file = join(folder, "github_env");
+    writeFileSync(file, "OTHER=1\n");
+    const ran = await keyhole(["pull", "--format", "github"], { env: { GITHUB_ENV: file } });
+    expect(ran.exitCode).toBe(0);
+    for (const line of ran.stdout.split("\n").slice(0, -1)) expect(line).toStartWith("::add-mask::");
+    expect(ran.stdout).toContain("::add-mask::tok-123456\n");
+    expect(ran.stdout).toContain("::add-mask::here\n");
+    expect(readFileSync(file, "utf8")).toMatch(
+      /^OTHER=1\nAPI_TOKEN<<(KEYHOLE_[0-9a-f]{32})\ntok-123456\n\1\nDATABASE_URL<<(KEYHOLE_[0-9a-f]{32})\n/,
+    );
+  });
+
+  test("nothing is appended, and no mask printed, unless everything is in hand", async () => {
+    const { keyhole, folder } = await machine((question) =>
+      honestly({ ...truth, variables: { A: "aaaa", GITHUB_TOKEN: "bbbb" } }, question),
+    );
+    const file = join(folder, "github_env");
+    writeFileSync(file, "OTHER=1\n");
+    const env = { GITHUB_ENV: file };
+    expect(await keyhole(["pull", "--format", "github"], { env })).toMatchObject({ exitCode: 1, stdout: "" });
+    const allowed = await keyhole(["pull", "--format", "github", "--allow-name", "GITHUB_TOKEN"], { env });
+    expect(allowed).toMatchObject({ exitCode: 5, stdout: "" });
+    const missing = await keyhole(["pull", "--format", "github", "--keys", "A,B"], { env });
+    expect(missing).toMatchObject({ exitCode: 4, stdout: "" });
+    const nowhere = await keyhole(["pull", "--format", "github", "--keys", "A"], {
+      env: { GITHUB_ENV: join(folder, "none/file") },
+    });
+    expect(nowhere).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(await keyhole(["pull", "--format", "github"])).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(readFileSync(file, "utf8")).toBe("OTHER=1\n");
+  });
+
+  test("--as-output sets one output that holds them all", async () => {
+    const { keyhole, folder } = await machine();
+    const file = join(folder, "github_output");
+    const ran = await keyhole(["pull", "--format", "github", "--as-output", "json"], { env: { GITHUB_OUTPUT: file } });
+    expect(ran.exitCode).toBe(0);
+    expect(ran.stdout).toContain("::add-mask::tok-123456\n");
+    const [, value = ""] = /^json<<(?:KEYHOLE_[0-9a-f]{32})\n(.*)\nKEYHOLE_/.exec(readFileSync(file, "utf8")) ?? [];
+    expect(JSON.parse(value)).toEqual(truth.variables);
+  });
+});
+
+describe("on any failure stdout is empty and the disk as it was", () => {
+  const body = (more: object) => (question: Question) => ({
+    body: { ...(honestly(truth, question).body as object), ...more },
+  });
+  const failures: [what: string, reply: (question: Question) => Reply, exitCode: number][] = [
+    ["another environment", body({ environment: "staging" }), 1],
+    ["half of JSON", () => ({ body: '{"environment":"production","variables":[{"key":"A","value":"b"' }), 1],
+    ["a body cut short", () => ({ raw: "HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{" }), 6],
+    ["a giant", () => ({ endless: Buffer.alloc(65536, 0x20) }), 1],
+    ["a redirect", () => ({ status: 307, headers: { Location: "http://127.0.0.1:1/" } }), 1],
+    ["a name that is code", body({ variables: [{ key: "A;id", value: "b", updatedAt: 1 }] }), 1],
+    ["no set at all", body({ variables: [] }), 4],
+    ["unauthorized", () => refusal(401, "unauthorized", "A valid API key is required."), 3],
+    ["rate_limited", () => refusal(429, "rate_limited", "Wait.", { "Retry-After": "60" }), 5],
+    ["decryption_failed", () => refusal(503, "decryption_failed", "Nothing is returned."), 6],
+    ["unavailable", () => refusal(503, "unavailable", "Nothing is returned."), 6],
+    ["a page of a proxy", () => ({ status: 502, body: "<html>", headers: { "Content-Type": "text/html" } }), 6],
+    ["silence", () => ({ silent: true }), 6],
+  ];
+  test.each(failures)("%s", async (_, reply, exitCode) => {
+    const { keyhole, folder, key } = await machine(reply);
+    const file = join(folder, "out");
+    writeFileSync(file, "as it was");
+    const runs = [
+      ["--format", "env"],
+      ["--format", "shell", "--out", "out"],
+      ["--format", "github"],
+    ];
+    await Promise.all(
+      runs.map(async (args) => {
+        const ran = await keyhole(["pull", "--timeout", "1s", ...args], { env: { GITHUB_ENV: file } });
+        expect(ran).toMatchObject({ exitCode, stdout: "" });
+        expect(ran.stderr).toMatch(/^keyhole: \S.+\n$/);
+        expect(ran.stderr).not.toContain(key);
+      }),
+    );
+    expect(readdirSync(folder)).toEqual(["out"]);
+    expect(readFileSync(file, "utf8")).toBe("as it was");
+  });
+
+  test("a server that is not there", async () => {
+    const { keyhole, liar } = await machine();
+    await liar.stop();
+    const ran = await keyhole(["pull", "--json"]);
+    expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
+    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "unreachable", requestId: null });
+  });
+
+  test("a server that comes while it is waited for", async () => {
+    const { keyhole } = await machine((question) =>
+      question.count < 2 ? refusal(503, "unavailable", "Not yet.") : honestly(truth, question),
+    );
+    const ran = await keyhole(["pull", "--json", "--wait", "30s"]);
+    expect(ran.exitCode).toBe(0);
+    expect(JSON.parse(ran.stdout)).toEqual(truth.variables);
+    expect(ran.stderr.match(/Trying again/g)).toHaveLength(2);
+  });
+});
+
+describe("the key goes to the server alone", () => {
+  test("not to a proxy that the environment names, since plain http could be read there", async () => {
+    const proxy = await machine(() => ({ status: 500 }));
+    const { keyhole, liar } = await machine();
+    const at = proxy.liar.origin;
+    const env = { HTTP_PROXY: at, http_proxy: at, ALL_PROXY: at, all_proxy: at };
+    expect((await keyhole(["pull", "--format", "json"], { env })).exitCode).toBe(0);
+    expect([proxy.liar.questions.length, liar.questions.length]).toEqual([0, 1]);
+  });
+
+  test("not to whoever wrote the folder that it is started in", async () => {
+    const trap = await machine(() => ({ status: 500 }));
+    const { keyhole, folder, liar } = await machine();
+    writeFileSync(join(folder, ".env"), `KEYHOLE_URL=${trap.liar.origin}\n`);
+    writeFileSync(join(folder, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
+    writeFileSync(join(folder, "preload.ts"), "process.exit(42)\n");
+    expect((await keyhole(["pull", "--format", "json"])).exitCode).toBe(0);
+    expect([trap.liar.questions.length, liar.questions.length]).toEqual([0, 1]);
+  });
+
+  test("not over plain http to another machine", async () => {
+    const { keyhole } = await machine();
+    const ran = await keyhole(["pull"], { env: { KEYHOLE_URL: "http://192.0.2.1:4100" } });
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ran.stderr).toContain("https");
+  });
+
+  const openssl = Bun.which("openssl");
+  if (openssl === null) console.error("openssl is not on this machine: what is trusted over https is not tested");
+  else
+    test("not to a server whose certificate nobody vouches for, whatever else the environment turns off", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "keyhole-tls-"));
+      const made = Bun.spawnSync(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"].concat([
+          "-addext",
+          "subjectAltName=DNS:localhost",
+          "-keyout",
+          "key.pem",
+          "-out",
+          "cert.pem",
+        ]),
+        { cwd: folder, stderr: "ignore" },
+      );
+      expect(made.exitCode).toBe(0);
+      let asked = 0;
+      const server = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        tls: { cert: Bun.file(join(folder, "cert.pem")), key: Bun.file(join(folder, "key.pem")) },
+        fetch(request) {
+          asked += 1;
+          const { searchParams: query, pathname } = new URL(request.url);
+          const path = pathname.replace("/api/v1", "");
+          return Response.json(honestly(truth, { count: 0, path, query, headers: new Map() }).body);
+        },
+      });
+      try {
+        const { env } = await machine();
+        const pull = (more: Record<string, string>) =>
+          runProgram(["pull", "--format", "json"], {
+            env: { ...env, KEYHOLE_URL: `https://localhost:${server.port}`, ...more },
+          });
+        for (const more of [{}, { NODE_TLS_REJECT_UNAUTHORIZED: "0" }]) {
+          const ran = await pull(more);
+          expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
+          expect(ran.stderr).toContain("certificate");
+        }
+        expect(asked).toBe(0);
+        expect(await pull({ NODE_EXTRA_CA_CERTS: join(folder, "cert.pem") })).toMatchObject({
+          exitCode: 0,
+          stderr: "",
+        });
+      } finally {
+        await server.stop(true);
+        rmSync(folder, { recursive: true });
+      }
+    });
+
+  test("and may come from a file", async () => {
+    const { folder, key, liar } = await machine();
+    mkdirSync(join(folder, "secrets"));
+    writeFileSync(join(folder, "secrets/key"), `${key}\n`);
+    chmodSync(join(folder, "secrets/key"), 0o400);
+    const env = { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY_FILE: "secrets/key" };
+    const ran = await runProgram(["pull", "-p", "web", "-e", "production", "--format", "json"], { cwd: folder, env });
+    expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(liar.questions[0]?.headers.get("authorization")).toBe(`Bearer ${key}`);
+  });
+});
+
+test("values that would steer a terminal are not shown on one, but by json", async () => {
+  const variables = { A: "fine\n\ttoo", B: "\u001b]0;title\u0007", C: "a\rb" };
+  const { env } = await machine((question) => honestly({ ...truth, variables }, question));
+  const place = makePlace(env);
+  try {
+    const refused = await place.onTerminal(["pull", "--format", "shell"]).ended;
+    expect(refused.exitCode).toBe(1);
+    expect(refused.screen).toContain("could act on them: B, C.");
+    expect(refused.screen).not.toContain("\u001b");
+    const shown = await place.onTerminal(["pull", "--format", "shell", "--keys", "A"]).ended;
+    expect(shown).toMatchObject({ exitCode: 0, screen: expect.stringContaining("export A='fine") });
+    const json = await place.onTerminal(["pull", "--format", "json"]).ended;
+    expect(json.exitCode).toBe(0);
+    expect(json.screen).not.toContain("\u001b");
+    expect(JSON.parse(json.screen)).toEqual(variables);
+  } finally {
+    place.remove();
+  }
+});
+
+test("a reader that has seen enough is no failure", async () => {
+  const { folder, env } = await machine();
+  const ran = Bun.spawn(["bash", "-c", `set -o pipefail; ${binary} pull --format json | head -c 1`], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  expect([await ran.stdout.text(), await ran.stderr.text()]).toEqual(["{", ""]);
+});

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setAccount } from "../../src/admin/accounts.ts";
+import { openDesk } from "../../src/admin/desk.ts";
+import { putFile } from "../../src/admin/files.ts";
+import { createKey } from "../../src/admin/keys.ts";
+import { createOrganization } from "../../src/admin/organizations.ts";
+import { createProject } from "../../src/admin/projects.ts";
+import { setVariables } from "../../src/admin/variables.ts";
+import { readConfig } from "../../src/config.ts";
+import { newKey } from "../../src/seal/keyring.ts";
+import { binary } from "./keyhole.ts";
+import { connect, eventually, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
+
+/*
+ * Rotation beside a server that 64 clients read from without a pause: whatever is rotated, and whoever is killed while
+ * rotating, every answer is the same 200.
+ */
+
+setDefaultTimeout(120_000);
+
+const projectCount = 24;
+const keyCount = 400;
+/** Fewer than a full bucket of value reads: a key that is refused by the limiter would prove nothing here. */
+const readsPerKey = 28;
+const large = Buffer.alloc(300 * 1024, "large ");
+
+type Ask = { readonly path: string; readonly text: string };
+
+/** Fills the site without a process for each key. @returns the keys; each reads everything */
+async function furnish(site: Site): Promise<Key[]> {
+  const desk = await openDesk(readConfig(site.env), () => {});
+  await createOrganization(desk, { slug: "acme" });
+  for (let n = 0; n < projectCount; n++) {
+    const where = `acme/p${n}`;
+    await createProject(desk, where, {});
+    const entries = Array.from({ length: 30 }, (_, at) => ({ name: `NAME_${at}`, value: `value ${at} of ${n}` }));
+    for (const environment of ["staging", "production"]) await setVariables(desk, where, environment, entries);
+    await setAccount(desk, where, "ci", ["production"], { username: "ci", password: `password of ${n}` });
+    await putFile(desk, where, { path: "large.bin", environments: ["production"], content: large });
+  }
+  const keys: Key[] = [];
+  for (let n = 0; n < keyCount; n++) {
+    keys.push(await createKey(desk, { name: `key ${n}`, resources: ["projects", "variables", "accounts", "files"] }));
+  }
+  await desk.close();
+  return keys;
+}
+
+/** 64 clients that read until they are told to stop. */
+async function startLoad(server: Server, keys: readonly Key[]) {
+  const answered = { count: 0 };
+  const failures: string[] = [];
+  let over = false;
+  let used = 0;
+  const asks: Ask[] = [];
+  const spare = keys[0]?.key ?? "";
+  for (let n = 0; n < projectCount; n += 5) {
+    for (const path of [
+      `/projects/p${n}/variables?environment=production`,
+      `/projects/p${n}/variables?environment=production&keys=NAME_1,NAME_2`,
+      `/projects/p${n}/accounts?environment=production`,
+      `/files?project=p${n}&environment=production`,
+    ]) {
+      const { status, body } = await server.get(path, spare);
+      expect(status).toBe(200);
+      asks.push({ path, text: body.toString("utf8") });
+    }
+  }
+  const client = async (from: number) => {
+    const connection = await connect(server.origin);
+    for (let at = from; !over; at++) {
+      const key = keys[1 + Math.floor(used++ / readsPerKey)];
+      if (key === undefined) throw new Error("there are too few keys for so long a load");
+      const { path, text } = asks[at % asks.length] as Ask;
+      try {
+        const { status, body } = await connection.get(`/api/v1${path}`, { Authorization: `Bearer ${key.key}` });
+        if (status !== 200) failures.push(`${path} ${status} ${body}`);
+        else if (body.toString("utf8") !== text) failures.push(`${path} answered something else`);
+      } catch (error) {
+        failures.push(`${path} ${error}`);
+      }
+      answered.count += 1;
+      await Bun.sleep(60);
+    }
+    connection.close();
+  };
+  const clients = Array.from({ length: 64 }, (_, n) => client(n));
+  return {
+    answered,
+    failures,
+    stop: async () => {
+      over = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+onBoth("rotation under 64 clients", (dialect) => {
+  let site: Site;
+  let keys: Key[];
+  let env: Readonly<Record<string, string>>;
+  let server: Server;
+  let load: Awaited<ReturnType<typeof startLoad>>;
+
+  const start = (args: readonly string[]) =>
+    Bun.spawn([binary, ...args, "--json"], { cwd: site.folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const done = async (args: readonly string[]): Promise<unknown> => {
+    const child = start(args);
+    const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.not.stringContaining("error") });
+    return JSON.parse(stdout);
+  };
+  /** The load goes on, and nobody was refused or told anything else than before. */
+  const undisturbed = async () => {
+    const before = load.answered.count;
+    await eventually(() => (load.answered.count >= before + 128 ? true : undefined), 30_000);
+    expect(load.failures).toEqual([]);
+  };
+  const dataKeys = async () => {
+    const rows = await site.sql(
+      "select project_id, max(generation) as newest, count(*) as n from data_keys group by 1",
+    );
+    return rows.map(({ newest, n }) => `${n} up to ${newest}`);
+  };
+
+  beforeAll(async () => {
+    site = await makeSite(dialect);
+    keys = await furnish(site);
+    const older = site.env["KEYHOLE_ROOT_KEY"];
+    const newer = Buffer.from(newKey()).toString("base64");
+    // The embedded database's server runs with the one root key that it began with; the other has both, the old in front.
+    env = older === undefined ? site.env : { ...site.env, KEYHOLE_ROOT_KEY: `${newer},${older}` };
+    server = await site.serve({ env: older === undefined ? {} : { KEYHOLE_ROOT_KEY: `${older},${newer}` } });
+    load = await startLoad(server, keys);
+  });
+  afterAll(async () => {
+    await load?.stop();
+    await site?.remove();
+  });
+
+  test("rotate root: no request fails", async () => {
+    await undisturbed();
+    expect(await done(["rotate", "root"])).toMatchObject({ systemKeys: 3, dataKeys: projectCount });
+    await undisturbed();
+    if (dialect === "sqlite") {
+      await done(["rotate", "root", "--finish"]);
+      expect(readFileSync(join(site.data, "root.key"), "utf8").trimEnd().split("\n")).toHaveLength(1);
+      await undisturbed();
+    }
+  });
+
+  test("rotate data, killed in the middle, then finished by the next run: no request fails", async () => {
+    const first = start(["rotate", "data"]);
+    await eventually(async () => {
+      const [row] = await site.sql("select count(distinct project_id) as n from variables where generation = 2");
+      return Number(row?.["n"]) >= 3 ? true : undefined;
+    }, 30_000);
+    first.kill("SIGKILL");
+    await first.exited;
+    expect(first.signalCode).toBe("SIGKILL");
+    expect(await dataKeys()).toContain("2 up to 2");
+    await undisturbed();
+    const finished = (await done(["rotate", "data"])) as { projects: number; resumed: number };
+    expect(finished.resumed).toBe(finished.projects);
+    expect(finished.projects).toBeGreaterThan(0);
+    expect(new Set(await dataKeys())).toEqual(new Set(["1 up to 2"]));
+    await undisturbed();
+  });
+
+  test("rotate data, twice at once: no request fails, and one data key is left to each project", async () => {
+    await Promise.all([done(["rotate", "data"]), done(["rotate", "data"])]);
+    const left = await dataKeys();
+    expect(left).toHaveLength(projectCount);
+    for (const words of left) expect(words).toStartWith("1 up to ");
+    await undisturbed();
+  });
+
+  test("key rotate: the old key and its successor are both good", async () => {
+    const old = keys.at(-1) as Key;
+    const made = (await done(["key", "rotate", old.id, "--overlap", "24h"])) as Key & { predecessor: { id: string } };
+    expect(made.predecessor.id).toBe(old.id);
+    for (const { key } of [old, made]) {
+      expect((await server.get("/projects/p0/variables?environment=production", key)).status).toBe(200);
+    }
+    await undisturbed();
+  });
+
+  test("a server that starts afterwards, with the new root key alone, reads the same", async () => {
+    await load.stop();
+    await server.stop();
+    const after = await site.serve({
+      env: dialect === "sqlite" ? {} : { KEYHOLE_ROOT_KEY: (env["KEYHOLE_ROOT_KEY"] ?? "").slice(0, 44) },
+    });
+    const { body } = await after.get("/projects/p23/variables?environment=production&keys=NAME_7", keys[0]?.key ?? "");
+    expect(body.toString("utf8")).toContain('"value":"value 7 of 23"');
+    expect(load.failures).toEqual([]);
+    expect(load.answered.count).toBeGreaterThan(500);
+  });
+});

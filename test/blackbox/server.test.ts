@@ -1,0 +1,290 @@
+/** A server beside the commands that change what it serves, and the process that it is. */
+import { Database as SqliteFile } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import postgres from "postgres";
+import { binary } from "./keyhole.ts";
+import { type Key, long, makeSite, type Outcome, onBoth, type Server, type Site, startReaders } from "./server.ts";
+
+setDefaultTimeout(long ? 300_000 : 60_000);
+
+const variables = "/projects/web/variables?environment=staging";
+const files = "/files?project=web&environment=staging";
+
+async function fill(site: Site): Promise<void> {
+  await site.json(["org", "create", "acme"]);
+  await site.json(["project", "create", "acme/web"]);
+  await site.json(["var", "set", "acme/web", "staging", "NAME"], "value");
+  const file = join(site.folder, "file");
+  writeFileSync(file, "content");
+  await site.json(["file", "put", "acme/web", file, "--path", "a.txt", "--env", "staging"]);
+}
+
+async function makeKeys(site: Site, count: number): Promise<Key[]> {
+  const keys: Key[] = [];
+  while (keys.length < count) keys.push(await site.key("--org", "acme", "--resource", "projects,variables,files"));
+  return keys;
+}
+
+const isSuccess = ({ status }: Outcome) => status === 200;
+
+onBoth("a command beside a running server", (dialect) => {
+  let site: Site;
+  let server: Server;
+  beforeAll(async () => {
+    site = await makeSite(dialect);
+    await fill(site);
+    server = await site.serve();
+  });
+  afterAll(() => site.remove());
+
+  /** 50 clients read while a command runs; `after` are those of their requests that began after it had ended. */
+  const readAcross = async (keys: readonly Key[], args: readonly string[]) => {
+    const key = (client: number) => (keys[client % keys.length] as Key).key;
+    // Paced, so that no key uses its bucket up before the command has ended.
+    const readers = startReaders(
+      50,
+      () => server.origin,
+      (client) => ({ path: files, key: key(client) }),
+      60,
+    );
+    await readers.more(100, isSuccess);
+    expect(await site.keyhole(args)).toMatchObject({ exitCode: 0 });
+    const endedAt = performance.now();
+    await readers.more(100, ({ beganAt }) => beganAt > endedAt);
+    const outcomes = await readers.stop();
+    return { all: outcomes, after: outcomes.filter(({ beganAt }) => beganAt > endedAt) };
+  };
+
+  test("that changes the plan is obeyed by the very next request of 50 clients, both ways", async () => {
+    const keys = await makeKeys(site, 5);
+    const { all, after } = await readAcross(keys, ["org", "plan", "acme", "free"]);
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 403]));
+    expect(new Set(after.map(({ status }) => status))).toEqual(new Set([403]));
+    expect(after[0]?.answer?.json()).toMatchObject({ code: "plan_required" });
+    expect(await site.keyhole(["org", "plan", "acme", "pro"])).toMatchObject({ exitCode: 0 });
+    expect((await server.get(files, keys[0]?.key ?? "")).status).toBe(200);
+  });
+
+  test("that revokes a key is obeyed by the very next request of 50 clients", async () => {
+    const [key] = (await makeKeys(site, 1)) as [Key];
+    const { all, after } = await readAcross([key], ["key", "revoke", key.id]);
+    // From the eleventh on it is a key that is not recognized too often.
+    expect(all.filter(({ status }) => status === 401)).toHaveLength(10);
+    for (const { status } of after) expect(status === 401 || status === 429).toBe(true);
+  });
+
+  test("is obeyed by the very next request, time after time", async () => {
+    for (const { id, key } of await makeKeys(site, 5)) {
+      expect((await server.get(variables, key)).status).toBe(200);
+      expect(await site.keyhole(["key", "revoke", id])).toMatchObject({ exitCode: 0 });
+      expect((await server.get(variables, key)).status).toBe(401);
+      expect((await server.get("/organization", key)).status).toBe(401);
+    }
+    const [{ key }] = (await makeKeys(site, 1)) as [Key];
+    for (let times = 0; times < 8; times++) {
+      const value = `value ${times}`;
+      expect(await site.keyhole(["var", "set", "acme/web", "development", "NEW"], value)).toMatchObject({
+        exitCode: 0,
+      });
+      const answer = await server.get("/projects/web/variables?environment=development", key);
+      expect(answer.json<{ variables: unknown }>().variables).toMatchObject([{ key: "NEW", value }]);
+      expect(await site.keyhole(["var", "delete", "acme/web", "development", "NEW"])).toMatchObject({ exitCode: 0 });
+      const without = await server.get("/projects/web/variables?environment=development", key);
+      expect(without.json<{ variables: unknown }>().variables).toEqual([]);
+    }
+  });
+
+  test("that makes a key with an end is obeyed when that has come", async () => {
+    const { key } = await site.key("--org", "acme", "--expires-in", "2s");
+    const madeAt = performance.now();
+    const connection = await server.connect();
+    const ask = () => connection.get("/api/v1/organization", { Authorization: `Bearer ${key}` });
+    expect((await ask()).status).toBe(200);
+    for (;;) {
+      const askedAt = performance.now();
+      const { status } = await ask();
+      if (status === 401) break;
+      expect(status).toBe(200);
+      expect(askedAt - madeAt).toBeLessThan(2000);
+      await Bun.sleep(100);
+    }
+    expect(performance.now() - madeAt).toBeGreaterThan(1500);
+    connection.close();
+  });
+});
+
+onBoth("a signal to end", (dialect) => {
+  let site: Site;
+  let keys: Key[];
+  beforeAll(async () => {
+    site = await makeSite(dialect);
+    await fill(site);
+    keys = await makeKeys(site, 4);
+  });
+  afterAll(() => site.remove());
+  const authorization = () => ({ Authorization: `Bearer ${keys[0]?.key}` });
+
+  const rounds = long ? 20 : 3;
+  test(`under some hundred requests a second, ${rounds} times, drops none and flushes the audit`, async () => {
+    for (let round = 0; round < rounds; round++) {
+      const server = await site.serve();
+      const key = (client: number) => keys[client % keys.length]?.key ?? "";
+      const readers = startReaders(
+        24,
+        () => server.origin,
+        (client) => ({ path: files, key: key(client) }),
+        20,
+      );
+      await readers.more(200, isSuccess);
+      const askedAt = performance.now();
+      server.signal("SIGTERM");
+      // They go on asking for as long as anyone listens.
+      await readers.more(24, ({ status }) => status === "refused");
+      const outcomes = await readers.stop();
+      expect(await server.ended).toBe(0);
+      expect(performance.now() - askedAt).toBeLessThan(5000);
+      expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([200, "refused"]));
+      // While it drains it still answers, and says with each answer that the connection ends.
+      const last = outcomes.filter(isSuccess).at(-1);
+      expect(last?.answer?.headers.get("connection")).toBe("close");
+
+      const entries = await site.audit();
+      const recorded = new Set(entries.map((entry) => entry["request_id"]));
+      expect(outcomes.filter((outcome) => isSuccess(outcome) && !recorded.has(outcome.requestId))).toEqual([]);
+      const checkpoint = server
+        .said()
+        .stdout.split("\n")
+        .filter((line) => line.includes('"event":"checkpoint"'))
+        .map((line) => JSON.parse(line) as { lane: string; seq: number; mac: string })
+        .at(-1);
+      const ofLane = entries.filter((entry) => entry["lane"] === checkpoint?.lane);
+      expect(Number(ofLane.at(-1)?.["seq"])).toBe(checkpoint?.seq ?? 0);
+      expect(Buffer.from(ofLane.at(-1)?.["mac"] as Uint8Array).toString("hex")).toBe(checkpoint?.mac ?? "");
+    }
+  });
+
+  /** Keeps value reads waiting for their audit entry, until called. */
+  const lockAudit = async (): Promise<() => Promise<void>> => {
+    if (dialect === "sqlite") {
+      const file = new SqliteFile(join(site.data, "keyhole.db"));
+      file.run("BEGIN IMMEDIATE");
+      return async () => {
+        file.run("ROLLBACK");
+        file.close();
+      };
+    }
+    const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+    const session = await client.reserve();
+    await session`begin`;
+    await session`lock table audit_entries in access exclusive mode`;
+    return async () => {
+      await session`rollback`;
+      session.release();
+      await client.end({ timeout: 5 });
+    };
+  };
+
+  test.each(["SIGTERM", "SIGINT"] as const)("as %s waits for what is under way", async (signal) => {
+    const server = await site.serve();
+    const connection = await server.connect();
+    const unlock = await lockAudit();
+    const reading = connection.get(`/api/v1${files}`, authorization());
+    server.signal(signal);
+    await server.says("finishing what is under way");
+    await unlock();
+    const answer = await reading;
+    expect(answer.status).toBe(200);
+    expect(answer.json<{ files: unknown[] }>().files).toHaveLength(1);
+    expect(await server.ended).toBe(0);
+  });
+
+  test("given twice ends the process at once", async () => {
+    const server = await site.serve();
+    const unlock = await lockAudit();
+    const connection = await server.connect();
+    connection.ignore(`/api/v1${files}`, authorization());
+    server.signal("SIGTERM");
+    await server.says("a second one ends at once");
+    const askedAt = performance.now();
+    server.signal("SIGTERM");
+    expect(await server.ended).toBe(1);
+    expect(performance.now() - askedAt).toBeLessThan(1000);
+    connection.close();
+    await unlock();
+  });
+});
+
+if (process.platform === "linux") {
+  describe("the process of a server, on Linux", () => {
+    const isRoot = process.getuid?.() === 0;
+    const nobody = { uid: 65534, gid: 65534 };
+    /** An ordinary user: for root nothing of another process is out of sight. */
+    const asUser = isRoot ? ["setpriv", `--reuid=${nobody.uid}`, `--regid=${nobody.gid}`, "--clear-groups"] : [];
+    const rootKey = Buffer.alloc(32, "root key of this test").toString("base64");
+    let site: Site;
+    let server: Server;
+    beforeAll(async () => {
+      // A folder and a binary that this user can reach, wherever the checkout lies.
+      site = await makeSite("sqlite");
+      const program = join(site.folder, "keyhole");
+      copyFileSync(binary, program);
+      chmodSync(program, 0o755);
+      if (isRoot) chownSync(site.folder, nobody.uid, nobody.gid);
+      server = await site.serve({ as: asUser, program, env: { KEYHOLE_ROOT_KEY: rootKey, MARKER: "here" } });
+    });
+    afterAll(() => site.remove());
+
+    const reads = (file: string) => Bun.spawnSync([...asUser, "cat", `/proc/${server.pid}/${file}`]);
+
+    test("shows its memory, environment and files to no process of the same user", () => {
+      expect(reads("status").success).toBe(true);
+      for (const file of ["environ", "mem", "maps", "auxv", "pagemap"]) {
+        const { success, stdout, stderr } = reads(file);
+        expect([file, success, stdout.toString()]).toEqual([file, false, ""]);
+        expect(stderr.toString()).toContain("Permission denied");
+      }
+      expect(Bun.spawnSync([...asUser, "ls", `/proc/${server.pid}/fd/`]).success).toBe(false);
+    });
+
+    test("holds its root key in no environment that /proc shows, to root either", () => {
+      if (!isRoot) return;
+      const environment = readFileSync(`/proc/${server.pid}/environ`, "latin1");
+      expect(environment).toContain("MARKER=here");
+      expect(environment).not.toContain(rootKey);
+    });
+  });
+}
+
+onBoth("what a server writes", (dialect) => {
+  test("holds no API key, no root key, no password of its database and no value", async () => {
+    const site = await makeSite(dialect);
+    try {
+      await fill(site);
+      const server = await site.serve();
+      const { key } = await site.key("--org", "acme", "--resource", "projects,variables,files");
+      const unknown = `${key.slice(0, -7)}${key.endsWith("0") ? "1" : "0"}`;
+      await site.json(["var", "set", "acme/web", "production", "SECRET"], "canary-of-this-test");
+      for (const text of [key, unknown, `${key}x`, "kh_", ""]) {
+        for (const path of [variables, files, "/projects/web/variables?environment=production", "/nowhere"]) {
+          await server.get(path, text);
+          await server.get(`${path}&access_token=${text}&x=${text}`, text);
+        }
+      }
+      await site.sql("update variables set sealed = ? where name = 'NAME'", [Buffer.from("damaged")]);
+      expect((await server.get(variables, key)).status).toBe(503);
+      expect(await server.stop()).toBe(0);
+      const rootKey =
+        dialect === "sqlite" ? readFileSync(join(site.data, "root.key"), "utf8").trim() : site.env["KEYHOLE_ROOT_KEY"];
+      const password = new URL(site.env["DATABASE_URL"] ?? "http://x").password;
+      const { stdout, stderr } = server.said();
+      expect(stdout).toContain('"event":"request"');
+      for (const secret of [key, unknown, key.slice(3, 40), rootKey ?? "", password, "canary-of-this-test"]) {
+        if (secret !== "") expect((stdout + stderr).includes(secret)).toBe(false);
+      }
+    } finally {
+      await site.remove();
+    }
+  });
+});

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { connect, eventually, type Key, makeSite, onPostgres, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+const path = "/projects/web/variables?environment=staging";
+const names = "/projects/web/variables?environment=staging&metadata_only=true";
+
+onPostgres("workers", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await makeSite("postgres");
+    await site.json(["org", "create", "acme"]);
+    await site.json(["project", "create", "web"]);
+    await site.json(["var", "set", "web", "staging", "TOKEN", "--value", "not-a-secret"]);
+  });
+  afterAll(() => site.remove());
+
+  const newKey = (): Promise<Key> => site.key("--org", "acme", "--project", "web", "--env", "staging");
+  const serve = (count: number) => site.serve({ args: ["--workers", String(count)], env: { KEYHOLE_OPS_PORT: "0" } });
+
+  test("without a store the limits of a key are still one key's, whichever worker it meets", async () => {
+    const { key } = await newKey();
+    const server = await serve(4);
+    const answers = await Promise.all(Array.from({ length: 60 }, () => server.get(path, key)));
+    expect(answers.filter(({ status }) => status === 200).length).toBeOneOf([30, 31]);
+    expect(answers.filter(({ status }) => status === 429).length).toBeOneOf([29, 30]);
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("health and metrics are those of all workers together", async () => {
+    const { key } = await newKey();
+    const server = await serve(3);
+    const ops = opsOf(server);
+    for (let asked = 0; asked < 20; asked++) expect((await server.get(names, key)).status).toBe(200);
+    const text = await (await fetch(`${ops}/metrics`)).text();
+    const counted =
+      /^keyhole_requests_total\{route="\/projects\/\{slug\}\/variables",status="200",code="ok"\} (\d+)$/m.exec(text);
+    expect(counted?.[1]).toBe("20");
+    expect(text).toMatch(/^keyhole_workers 3$/m);
+    expect(text).toMatch(/^keyhole_build_info\{.*\} 1$/m);
+    const ready = await fetch(`${ops}/readyz`);
+    expect(ready.status).toBe(200);
+    expect(await ready.json()).toEqual({
+      status: "ready",
+      failed: [],
+      checks: { workers: true, database: true, migrations: true, root_key: true, audit: true },
+    });
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("a worker that dies is started anew, and the port answers on", async () => {
+    const { key } = await newKey();
+    const server = await serve(2);
+    const before = workersOf(server);
+    expect(before.length).toBe(2);
+    process.kill(before[0] as number, "SIGKILL");
+    await eventually(async () =>
+      /^keyhole_worker_restarts_total 1$/m.test(await (await fetch(`${opsOf(server)}/metrics`)).text())
+        ? true
+        : undefined,
+    );
+    const now = await eventually(() => (workersOf(server).length === 2 ? workersOf(server) : undefined));
+    expect(now).toContain(before[1] as number);
+    expect(now).not.toContain(before[0] as number);
+    for (let asked = 0; asked < 10; asked++) expect((await server.get(names, key)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+    expect(server.said().stdout).toMatch(/"event":"worker_died","pid":\d+,"exitCode":null,"signal":"SIGKILL"/);
+  });
+
+  test("a signal that meets parent and workers at once cuts nothing off", async () => {
+    const keys = await Promise.all(Array.from({ length: 4 }, newKey));
+    const server = await serve(2);
+    const workers = workersOf(server);
+    let signalled = false;
+    // Each asks on a new connection again and again, until nobody takes one any more.
+    const caller = async ({ key }: Key) => {
+      for (let answered = 0; ; answered++) {
+        const connection = await connect(server.origin).catch((error: { code?: string }) => error.code);
+        if (typeof connection !== "object") {
+          expect({ connection, signalled }).toEqual({ connection: "ECONNREFUSED", signalled: true });
+          return answered;
+        }
+        const { status } = await connection.get(`/api/v1${names}`, { Authorization: `Bearer ${key}` });
+        expect(status).toBeOneOf([200, 429]);
+        connection.close();
+      }
+    };
+    const callers = keys.map(caller);
+    await server.get(names, keys[0]?.key ?? "");
+    signalled = true;
+    for (const pid of [server.pid, ...workers]) process.kill(pid, "SIGTERM");
+    expect(await server.ended).toBe(0);
+    for (const answered of await Promise.all(callers)) expect(answered).toBeGreaterThan(0);
+    for (const pid of workers) expect(alive(pid)).toBe(false);
+  });
+
+  test("without their parent the workers end by themselves", async () => {
+    const server = await serve(2);
+    const workers = workersOf(server);
+    await server.kill();
+    await eventually(() => (workers.some(alive) ? undefined : true));
+    expect(connect(server.origin)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  test("a port that is taken is refused, also by another that shares its port with workers", async () => {
+    const first = await serve(2);
+    const { port } = new URL(first.origin);
+    const second = await site.keyhole(["serve", "--port", port, "--workers", "2"]);
+    expect(second).toMatchObject({ exitCode: 6 });
+    expect(second.stderr).toContain(`The address 127.0.0.1:${port} is in use`);
+    expect(await first.stop()).toBe(0);
+  });
+});
+
+describe("workers without PostgreSQL", () => {
+  test("the embedded database has one server: more are refused with a sentence", async () => {
+    const site = await makeSite("sqlite");
+    const ran = await site.keyhole(["serve", "--port", "0", "--workers", "2"]);
+    expect(ran).toEqual({
+      exitCode: 2,
+      stdout: "",
+      stderr: expect.stringContaining("--workers needs PostgreSQL (DATABASE_URL)"),
+    });
+    await site.remove();
+  });
+
+  test("one worker is a server like any", async () => {
+    const site = await makeSite("sqlite");
+    const server = await site.serve({ args: ["--workers", "1"] });
+    expect(await server.stop()).toBe(0);
+    await site.remove();
+  });
+
+  test("--workers takes a number, and the workers' own option is for Keyhole itself", async () => {
+    const site = await makeSite("sqlite");
+    for (const count of ["0", "-1", "x", "257", ""]) {
+      expect(await site.keyhole(["serve", "--workers", count])).toMatchObject({ exitCode: 2, stdout: "" });
+    }
+    expect(await site.keyhole(["serve", "--port", "0", "--worker", "plain"])).toMatchObject({ exitCode: 2 });
+    expect((await site.keyhole(["serve", "--help"])).stdout).not.toContain("--worker <");
+    await site.remove();
+  });
+});
+
+function opsOf(server: Server): string {
+  return /metrics are on (\S+)/.exec(server.said().stderr)?.[1] ?? "";
+}
+
+/** Linux alone says this without a program's help. */
+function workersOf({ pid }: Server): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return text === "" ? [] : text.split(" ").map(Number);
+}
+
+function alive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * A server of ours that lies: it speaks HTTP by hand, so that it can say whatever an honest one never would. What the
+ * tests do not twist is answered as Keyhole answers.
+ */
+import { createServer, type Socket } from "node:net";
+import type { Environment } from "../src/names.ts";
+
+/** What an honest answer is made from. */
+export type Truth = {
+  readonly project: string;
+  readonly environment: Environment;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly files: readonly TrueFile[];
+};
+export type TrueFile = { readonly path: string; readonly content: Uint8Array; readonly mode?: string };
+
+/** A request as it came. */
+export type Question = {
+  readonly count: number;
+  /** Below the API's root, such as `/files`. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, string>;
+};
+
+/** What goes back. A body that is no text and no bytes is sent as JSON. */
+export type Reply = {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Every byte of the answer, head included, in place of all else; the connection is closed after it. */
+  readonly raw?: string | Uint8Array;
+  /** What is sent again and again, for as long as somebody takes it. */
+  readonly endless?: Uint8Array;
+  /** Nothing is sent and the connection stays. */
+  readonly silent?: true;
+};
+
+export type Liar = {
+  readonly origin: string;
+  readonly questions: readonly Question[];
+  /** Bytes that were sent by all endless replies. */
+  readonly endlessBytes: () => number;
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts it on a port of its own. */
+export async function startLiar(reply: (question: Question) => Reply | Promise<Reply>): Promise<Liar> {
+  const questions: Question[] = [];
+  const sockets = new Set<Socket>();
+  let endlessBytes = 0;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket)).on("error", () => {});
+    let head = "";
+    socket.on("data", async (bytes) => {
+      head += bytes.toString("latin1");
+      if (!head.includes("\r\n\r\n")) return;
+      const question = parseQuestion(head, questions.length);
+      head = "";
+      questions.push(question);
+      const answer = await reply(question);
+      if (answer.silent) return;
+      if (answer.endless === undefined) return void socket.end(bytesOf(answer));
+      socket.write(headOf(200, { Connection: "close", "Content-Type": "application/json", ...answer.headers }));
+      const more = () => {
+        while (!socket.destroyed) {
+          endlessBytes += answer.endless?.length ?? 0;
+          if (!socket.write(answer.endless ?? "")) return;
+        }
+      };
+      socket.on("drain", more);
+      more();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("it listens on no port");
+  return {
+    origin: `http://127.0.0.1:${address.port}`,
+    questions,
+    endlessBytes: () => endlessBytes,
+    stop: () => {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** What Keyhole would answer, but for keys, limits and audit: of the two paths that its client uses. */
+export function honestly(truth: Truth, { path, query }: Question): Reply {
+  const asked = path === "/files" ? query.get("project") : /^\/projects\/([^/]+)\/variables$/.exec(path)?.[1];
+  if (asked !== truth.project) return refusal(404, "project_not_found", "No such project.");
+  return { body: path === "/files" ? filesBody(truth, query) : variablesBody(truth, query) };
+}
+
+export function refusal(
+  status: number,
+  code: string,
+  error: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  return { status, body: { error, code }, headers };
+}
+
+export type VariablesBody = { environment: unknown; variables: Record<string, unknown>[] };
+export type FilesBody = { project: unknown; environment: unknown; files: Record<string, unknown>[] };
+
+export function variablesBody(truth: Truth, query: URLSearchParams): VariablesBody {
+  const keys = query.get("keys")?.split(",");
+  const variables = Object.entries(truth.variables)
+    .filter(([key]) => (keys?.includes(key) ?? true) && key.startsWith(query.get("prefix") ?? ""))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => ({ key, value, updatedAt: 1 }));
+  return { environment: query.get("environment"), variables };
+}
+
+export function filesBody(truth: Truth, query: URLSearchParams): FilesBody {
+  const paths = query.getAll("path");
+  const files = truth.files
+    .filter(({ path }) => paths.length === 0 || paths.includes(path))
+    .map(({ path, content, mode = "0600" }) => ({
+      name: path,
+      path,
+      mode,
+      size: content.length,
+      sha256: new Bun.CryptoHasher("sha256").update(content).digest("hex"),
+      contentType: "application/octet-stream",
+      environments: [truth.environment],
+      updatedAt: 1,
+      ...(query.get("metadataOnly") === null && { content: Buffer.from(content).toString("base64") }),
+    }));
+  return { project: { slug: query.get("project") }, environment: query.get("environment"), files };
+}
+
+function parseQuestion(head: string, count: number): Question {
+  const [first = "", ...lines] = head.split("\r\n");
+  const url = new URL(first.split(" ")[1] ?? "", "http://liar");
+  const headers = new Map(
+    lines
+      .filter((line) => line.includes(":"))
+      .map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
+  );
+  return { count, path: url.pathname.replace(/^\/api\/v1/, ""), query: url.searchParams, headers };
+}
+
+function bytesOf({ status = 200, headers = {}, body = "", raw }: Reply): Uint8Array {
+  if (raw !== undefined) return Buffer.from(raw);
+  const bytes =
+    typeof body === "string" || body instanceof Uint8Array
+      ? Buffer.from(body)
+      : Buffer.from(JSON.stringify(body) ?? "");
+  const head = headOf(status, {
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": String(bytes.length),
+    "x-request-id": "liar-1",
+    Connection: "close",
+    ...headers,
+  });
+  return Buffer.concat([Buffer.from(head), bytes]);
+}
+
+function headOf(status: number, headers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} Said\r\n${lines.join("")}\r\n`;
+}
