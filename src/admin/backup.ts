@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
+import { databaseErrorCode } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
 import { deskOf } from "./desk.ts";
 import { type Opened, openEveryItem } from "./every-item.ts";
@@ -15,12 +16,18 @@ import { openKeyring } from "./root-keys.ts";
 /**
  * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs. Everything
  * secret in it is sealed; the root key that opens it is not in it.
- * @throws Refused `invalid` with PostgreSQL, `not_found` where there is no database yet
+ * @throws Refused `invalid` with PostgreSQL, `not_found` where there is no database yet, `unavailable` on a full disk
  */
 export function backUp(config: Config, draft: string): { readonly bytes: number } {
   const path = databaseFile(config, "back up");
   if (!existsSync(path)) throw new Refused("not_found", `There is no database in ${config.dataFolder} to back up.`);
-  copyOnline(path, draft);
+  try {
+    copyOnline(path, draft);
+  } catch (error) {
+    const code = databaseErrorCode(error);
+    if (!/^SQLITE_(?:FULL|IOERR|CANTOPEN)/.test(code)) throw error;
+    throw new Refused("unavailable", `The backup could not be written (${code}): is there room for it?`);
+  }
   return { bytes: statSync(draft).size };
 }
 

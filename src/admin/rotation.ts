@@ -585,10 +585,13 @@ function keysOf(desk: Desk, project: LockedProject): (generation: number) => Pro
  */
 async function inTurn<T>(desk: Desk, work: (db: Db) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    const startedMs = performance.now();
+    let heldFromMs = performance.now();
     try {
-      const result = await writing(desk, work);
-      if (desk.database.dialect === "sqlite") await Bun.sleep(Math.max(1, performance.now() - startedMs));
+      const result = await writing(desk, (db) => {
+        heldFromMs = performance.now();
+        return work(db);
+      });
+      if (desk.database.dialect === "sqlite") await Bun.sleep(Math.max(1, performance.now() - heldFromMs));
       return result;
     } catch (error) {
       if (attempt === attemptsMax || !/^(?:SQLITE_BUSY|40001$|40P01$)/.test(databaseErrorCode(error))) throw error;

@@ -44,12 +44,13 @@ export function judgeVariables(answer: unknown, asked: Asked, selection: Selecti
   if (environment !== asked.environment) throw new Untrustworthy("it is about another environment than was asked for");
   const names = new Set<string>();
   return listOf(variables, "variables").map((one) => {
-    const { key: name, value } = membersOf(one, "a variable");
+    const { key: name, value, updatedAt } = membersOf(one, "a variable");
     if (typeof name !== "string" || !isVariableName(name)) throw new Untrustworthy("a variable has no valid name");
     if (names.has(name)) throw new Untrustworthy(`${name} is there twice`);
     names.add(name);
     const wanted = (selection.keys?.includes(name) ?? true) && name.startsWith(selection.prefix ?? "");
     if (!wanted) throw new Untrustworthy(`${name} was not asked for`);
+    if (!isCount(updatedAt)) throw new Untrustworthy(`${name} has no time`);
     if (typeof value !== "string") throw new Untrustworthy(`${name} has no value`);
     if (value.includes("\0") || !value.isWellFormed()) throw new Untrustworthy(`the value of ${name} is not text`);
     if (Buffer.byteLength(value) > variableValueBytesMax) throw new Untrustworthy(`the value of ${name} is too long`);
@@ -103,11 +104,13 @@ function filesOf(answer: unknown, asked: Asked): Members[] {
 }
 
 function recordOf(file: Members, asked: Asked): FileRecord {
-  const { path, mode, size, sha256, environments } = file;
+  const { path, name, mode, size, sha256, contentType, environments, updatedAt } = file;
   if (typeof path !== "string") throw new Untrustworthy("a file has no path");
   const problem = pathProblem(path);
   if (problem !== undefined) throw new Untrustworthy(`the path ${JSON.stringify(path.slice(0, 100))} ${problem}`);
   const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
+  if (typeof name !== "string" || typeof contentType !== "string") throw wrong("no name or no type");
+  if (!isCount(updatedAt)) throw wrong("no time");
   if (mode !== "0600" && mode !== "0400") throw wrong("a mode other than 0600 and 0400");
   if (!isCount(size) || size > contentBytesMax) throw wrong("no size, or one over 8 MiB");
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) throw wrong("no checksum");

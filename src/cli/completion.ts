@@ -36,11 +36,13 @@ export function placesOf(command: CommandUnknownOpts, path = ""): Place[] {
     path,
     commands: command.commands.map((child) => ({ name: child.name(), description: child.description() })),
     flags: [
-      ...command.options.map((option) => ({
-        names: [option.long, option.short].filter((name) => name !== undefined),
-        description: option.description,
-        value: option.required || option.optional ? expected(option.flags, option.argChoices) : undefined,
-      })),
+      ...command.options
+        .filter(({ hidden }) => !hidden)
+        .map((option) => ({
+          names: [option.long, option.short].filter((name) => name !== undefined),
+          description: option.description,
+          value: option.required || option.optional ? expected(option.flags, option.argChoices) : undefined,
+        })),
       { names: ["--help", "-h"], description: "show this help", value: undefined },
     ],
     operands: command.registeredArguments.map((argument) => expected(`<${argument.name()}>`, argument.argChoices)),

@@ -16,7 +16,7 @@ export function pullCommand(here: Surroundings) {
     "keyhole pull -p web -e production --out .env",
     'vars=$(keyhole pull -p web -e production --format shell) && eval "$vars"',
     "keyhole pull -p web -e staging --format json --keys DATABASE_URL,SMTP_PASSWORD",
-    "keyhole pull -p web -e staging --format docker --out web.env && docker run --env-file web.env web",
+    "keyhole pull -p web -e staging --format docker --out web.env",
     "keyhole pull -p web -e production --format github",
   )
     .addOption(new Option("--format <format>", "how they are written (default: env)").choices(formats))
@@ -43,6 +43,7 @@ export function pullCommand(here: Surroundings) {
         if (format === "github") return toGithub(pulled, file, asOutput);
         const text = await render(format, pulled);
         if (out !== undefined && out !== "-") return toFile(pulled, format, out, text);
+        if (!here.json) refuseUnseen(pulled, format);
         if (!here.json || format === "json") return write(here.terminal.stdout, text);
         await answer(here, { ...machine.asked, format, text }, "");
       });
@@ -130,6 +131,16 @@ const limits: Readonly<Record<Format, string>> = {
   powershell: "an empty value, or names that differ in case alone",
   github: "a name that the runner keeps to itself",
 };
+
+/** These show values as they are, and a terminal acts on what is in them. @throws Problem */
+function refuseUnseen({ here, variables }: Pulled, format: Format): void {
+  if (!here.terminal.stdout.isTTY || !["env", "shell", "docker"].includes(format)) return;
+  const steers = (value: string) => visible(value.replace(/[\n\t]/g, "")) !== value.replace(/[\n\t]/g, "");
+  const names = variables.filter(({ value }) => steers(value)).map(({ name }) => name);
+  if (names.length === 0) return;
+  const words = `Not shown on a terminal, which could act on them: ${names.join(", ")}. Use --out, a pipe, or --format json.`;
+  throw new Problem(exits.failed, "not_shown", words);
+}
 
 async function toFile({ here, machine, variables }: Pulled, format: Format, out: string, text: string): Promise<void> {
   writeWhole(out, Buffer.from(text));

@@ -31,6 +31,7 @@ export function runCommand(here: Surroundings) {
     .action(async (program, args, { files, root, allowName, inheritEnv, preserveEnv, ...options }) => {
       const prepared = await atMachine(here, options, async (machine) => {
         refuseMangled([program, ...args]);
+        if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
         const variables = await fetchVariables(machine, options);
         refuseSteering(variables, allowName);
         const { env, withheld } = childEnvironment(here.env, variables, {

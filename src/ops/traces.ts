@@ -29,8 +29,8 @@ export type Traces = {
 const closeDeadlineMs = 2000;
 
 /**
- * Starts sending spans by OTLP over HTTP. Whether a span is kept says the sampler of OpenTelemetry's own settings,
- * or the caller's `traceparent`; one that cannot be sent is dropped.
+ * Starts sending spans by OTLP over HTTP. Every request is kept unless its caller's `traceparent` says not to; a span
+ * that cannot be sent is dropped.
  *
  * @param url - the collector's base
  * @param service - its name, as OTEL_SERVICE_NAME has it

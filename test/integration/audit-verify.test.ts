@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import postgres from "postgres";
 import { type AuditRecord, AuditTail, auditPages } from "../../src/admin/audit.ts";
 import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
@@ -289,6 +290,14 @@ describeBoth("audit verify", (world, dialect) => {
         expect(await w.run("select count(*)::int as n from audit_entries_2031_02")).toEqual([{ n: 3 }]);
         expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
+        // Behind a long query retention gives way: the journal would wait behind it in turn.
+        const reader = postgres(w.config.databaseUrl as string, { max: 1 });
+        await reader.begin(async (held) => {
+          await held`lock table audit_entries_2031_02 in access share mode`;
+          await expect(pruneAudit(w.desk, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");
+        });
+        await reader.end();
+        expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
         expect(await pruneAudit(w.desk, 60 * dayMs)).toMatchObject({ entries: 8 });
         const left = await names();
         expect(left).not.toContain("audit_entries_2031_02");

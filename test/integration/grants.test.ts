@@ -87,6 +87,11 @@ function suite() {
     expect((await client.ask("/projects/none", { key })).status).toBe(404);
   });
 
+  test("is ready by every check", async () => {
+    const { ready, checks } = await keyhole.readiness();
+    expect({ ready, checks }).toMatchObject({ ready: true, checks: { database: true, audit: true } });
+  });
+
   test("records what left, and when the key was last used", async () => {
     const answer = await client.ask("/projects/web/variables?environment=production", { key });
     expect(answer.json).toMatchObject({ variables: [{ key: "TOKEN", value: "a-token-of-grants" }] });

@@ -44,7 +44,10 @@ describeBoth("sealed sets", (world) => {
 
   test.each([
     ["was taken", "delete from variable_sets where project_id = ?"],
-    ["does not open", "update variable_sets set generation = generation, sealed = substr(sealed, 2) where project_id = ?"],
+    [
+      "does not open",
+      "update variable_sets set generation = generation, sealed = substr(sealed, 2) where project_id = ?",
+    ],
   ])("an environment whose set %s serves again when people have written all of it", async (_, sql) => {
     const { w, project, read, write } = await place();
     await w.run(sql, [project.id]);
