@@ -1,13 +1,15 @@
 import { dlopen, FFIType } from "bun:ffi";
+import { scrubEnvironment } from "./scrub.ts";
 
 const prSetDumpable = 4;
 
 /**
- * Takes from the process what it no longer needs and others could read: the secrets in its environment block's copy, and
- * on Linux the right of processes of the same user to look into its memory, core dumps included.
+ * Takes from the process what it no longer needs and others could read: the secrets in its environment, and on Linux the right of processes of the same user to look into its memory, core dumps included.
  */
 export function harden(): void {
-  for (const name of ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"]) delete process.env[name];
+  const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"];
+  scrubEnvironment(secrets);
+  for (const name of secrets) delete process.env[name];
   if (process.platform !== "linux") return;
   try {
     const libc = dlopen("libc.so.6", {

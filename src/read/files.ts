@@ -130,10 +130,10 @@ async function fetchSealed(
   const wrapped = new Map<number, ContentRow>();
   for (const group of grouped(rows, source.files.pieceBytes)) {
     const length = Math.max(...group.map((row) => row.sealedSize));
-    const pieces = new Map<string, Buffer[]>(group.map((row) => [row.id as string, []]));
+    const ids = group.map((row) => row.id as string);
     for (let from = 1; from <= length; from += source.files.pieceBytes) {
       if (performance.now() > giveUpAt) throw new Fault("unavailable", "reading the files took over 15 s");
-      const found = await source.files.contents(place, [...pieces.keys()], from, source.files.pieceBytes);
+      const found = await source.files.contents(place, ids, from, source.files.pieceBytes);
       const standing = found.find((row) => row.kind === 0);
       judgeStanding(standing && { live: standing.number, plan: standing.plan, projectId: standing.id });
       for (const row of found) if (row.kind === 1) wrapped.set(row.number, row);
@@ -141,12 +141,23 @@ async function fetchSealed(
       for (const row of group) {
         const part: ContentRow | undefined = parts.get(row.id);
         if (part?.number !== row.version) return "changed";
-        pieces.get(row.id as string)?.push(part.bytes as Buffer);
+        gather(contents, row, from, part.bytes as Buffer);
       }
     }
-    for (const [id, list] of pieces) contents.set(id, list.length === 1 ? (list[0] as Buffer) : Buffer.concat(list));
   }
   return { dataKeys: new DataKeys(source.keyring, project, [...wrapped.values()]), contents };
+}
+
+/** Puts a piece of a file to those before it: one that is whole as it is, any other into memory for all of them. */
+function gather(contents: Map<string, Buffer>, row: FileRow, from: number, piece: Buffer): void {
+  const id = row.id as string;
+  if (piece.length === row.sealedSize) {
+    contents.set(id, piece);
+    return;
+  }
+  const whole = contents.get(id) ?? Buffer.allocUnsafeSlow(row.sealedSize);
+  contents.set(id, whole);
+  piece.copy(whole, from - 1);
 }
 
 /** Files that one statement may fetch together: as many as fit into a piece, and at least one. */

@@ -390,11 +390,19 @@ onPostgres("a PostgreSQL that fails", () => {
 
   /** Load of some 200 requests a second, and what must hold of it whatever was broken meanwhile. */
   const underLoad = async (breakIt: (readers: ReturnType<typeof startReaders>) => Promise<void>) => {
-    const readers = startReaders(16, () => filled.server.origin, valueReads(filled), 60);
-    await readers.more(30, ({ status }) => status === 200);
-    await breakIt(readers);
-    await readers.more(30, ({ status }) => status === 200);
-    const outcomes = await readers.stop();
+    const { server } = filled;
+    const readers = startReaders(16, () => server.origin, valueReads(filled), 60);
+    const working = async () => {
+      await readers.more(30, ({ status }) => status === 200);
+      await breakIt(readers);
+      await readers.more(30, ({ status }) => status === 200);
+    };
+    const ended = server.ended.then((code) => {
+      const { stdout, stderr } = server.said();
+      throw new Error(`the server ended with ${code}: ${stderr.slice(-500)}${stdout.slice(-1000)}`);
+    });
+    await Promise.race([working(), ended]).finally(() => readers.stop());
+    const { outcomes } = readers;
     expectRight(outcomes, right, [200, 429, 503]);
     expect(Math.max(...outcomes.map(({ beganAt, endedAt }) => endedAt - beganAt))).toBeLessThan(3000);
     await expectAudited(filled.site, outcomes);

@@ -8,6 +8,12 @@ setDefaultTimeout(60_000);
 
 const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
 
+/** A test that fails leaves none behind. */
+const children = new Set<Bun.Subprocess>();
+afterAll(() => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
 /** A store of the test's own on a free port, with nothing in it and nothing kept. */
 type Store = {
   readonly url: string;
@@ -20,6 +26,7 @@ async function startStore(port = freePort()): Promise<Store> {
     [program ?? "", "--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"],
     { stdin: "ignore", stdout: "ignore", stderr: "ignore" },
   );
+  children.add(child);
   const url = `redis://127.0.0.1:${port}`;
   const probe = redisBuckets(url);
   await eventually(() =>

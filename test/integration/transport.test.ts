@@ -295,6 +295,15 @@ describeBoth("every answer", (world) => {
       [`${variables}?metadata_only=TRUE`, "The query parameter 'metadata_only' must be one of true, false."],
       [`${variables}?metadata_only=true%20`, "The query parameter 'metadata_only' must be one of true, false."],
       [`${variables}?metadata_only=tr%75e`, 200],
+      [`${variables}?metadata_only=true%00`, "The query parameter 'metadata_only' must be one of true, false."],
+      [`${variables}?${one}&format=json%00`, "The query parameter 'format' must be one of json, env."],
+      ["/projects/web/accounts?metadata_only=%00", "The query parameter 'metadata_only' must be one of true, false."],
+      [
+        `/files?project=web&${one}&metadataOnly=1%00`,
+        "The query parameter 'metadataOnly' must be one of true, 1, false, 0.",
+      ],
+      [`/secrets?project=web&${one}&format=%00`, "The query parameter 'format' must be one of json, env."],
+      ["/projects?%00", odd],
       [`${variables}?metadata_only=false`, "The query parameter 'environment' is required."],
       [
         `${variables}?metadata_only=true&metadata_only=true`,
