@@ -8,7 +8,7 @@ import { type Database, databaseErrorCode, openPostgres, openSqlite, type Use, w
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
 import { migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { Refused } from "./refused.ts";
-import { openKeyring } from "./root-keys.ts";
+import { openKeyring, rootKeyName } from "./root-keys.ts";
 
 /** A database whose tables are current and the keys that go with it: what both the server and every command start from. */
 export type Installation = {
@@ -43,7 +43,7 @@ export async function openInstallation(config: Config, say: (line: string) => vo
     const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
     return {
       keyring,
-      systemKeys: await openSystemKeys(database, keyring),
+      systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)),
       open,
       openJournal: () => (databaseUrl === undefined ? sqliteJournal(path) : postgresJournal(databaseUrl)),
     };
@@ -102,6 +102,7 @@ async function systemKeyRows(database: Database): Promise<Map<string, SystemKeyR
 async function openSystemKeys(
   database: Database,
   keyring: Keyring,
+  source: string,
 ): Promise<Readonly<Record<SystemKeyPurpose, Uint8Array>>> {
   let rows = await systemKeyRows(database);
   if (purposes.some((purpose) => !rows.has(purpose))) {
@@ -118,15 +119,15 @@ async function openSystemKeys(
   }
   const opened = purposes.map((purpose) => {
     const row = rows.get(purpose) as SystemKeyRow;
-    return [purpose, unwrapped(keyring, purpose, row)] as const;
+    return [purpose, unwrapped(keyring, source, purpose, row)] as const;
   });
   return Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
 }
 
-function unwrapped(keyring: Keyring, purpose: SystemKeyPurpose, row: SystemKeyRow): Uint8Array {
+function unwrapped(keyring: Keyring, source: string, purpose: SystemKeyPurpose, row: SystemKeyRow): Uint8Array {
   try {
     return keyring.unwrapSystemKey(purpose, row.rootId, row.wrapped);
   } catch (error) {
-    throw new ConfigProblem(error instanceof Error ? error.message : "The root key does not match this database.");
+    throw new ConfigProblem(`${source}: ${error instanceof Error ? error.message : "not the key of this database."}`);
   }
 }

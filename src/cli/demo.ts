@@ -31,8 +31,10 @@ export function demoCommand(here: Surroundings) {
       const { log, flush } = openLog((text) => void stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
       const desk = deskOf(installation);
-      const key = await fill(desk).finally(() => desk.close());
+      await requireNothingElse(desk);
+      // First the server, which is the folder's only one: a second demonstration must not end the first one's key.
       const server = await startAnywhere(config, (at) => startServer(at, installation, log, here.say));
+      const key = await fill(desk).finally(() => desk.close());
       const read = await firstRead(server.origin, key);
       await write(
         stdout,
@@ -50,18 +52,18 @@ export function demoCommand(here: Surroundings) {
 const organization = "demo";
 const place = "demo/web";
 
-/**
- * Puts the demonstration in place, or back in place, and makes a key for it; keys of earlier demonstrations end.
- * @throws Refused `exists` where the folder holds anything else
- */
+/** @throws Refused `exists` where the folder holds anything but a demonstration */
+async function requireNothingElse(desk: Desk): Promise<void> {
+  if ((await listOrganizations(desk)).every(({ slug }) => slug === organization)) return;
+  throw new Refused(
+    "exists",
+    "This folder holds data of your own: set KEYHOLE_DATA to another folder for the demonstration.",
+  );
+}
+
+/** Puts the demonstration in place, or back in place, and makes a key for it; keys of earlier demonstrations end. */
 async function fill(desk: Desk): Promise<string> {
   const organizations = await listOrganizations(desk);
-  if (organizations.some(({ slug }) => slug !== organization)) {
-    throw new Refused(
-      "exists",
-      "This folder holds data of your own: set KEYHOLE_DATA to another folder for the demonstration.",
-    );
-  }
   if (organizations.length === 0) await createOrganization(desk, { slug: organization, name: "Demo", plan: "pro" });
   if ((await listProjects(desk, organization)).length === 0) await createProject(desk, place, { name: "Web shop" });
   await setVariables(desk, place, "staging", [

@@ -20,7 +20,7 @@ import type { Readiness } from "../ops/listener.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { SealedSets } from "../read/sets.ts";
 import { accountQueries } from "../store/accounts.ts";
-import { type Database, warm } from "../store/database.ts";
+import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
 import { fileQueries } from "../store/files.ts";
 import { keyLookUps, keyUseWriter } from "../store/keys.ts";
 import { exclusively } from "../store/migrate.ts";
@@ -178,11 +178,14 @@ export async function startServer(
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
   const onDefect = (error: unknown) => {
+    // A database that fails is waited for, not a reason to end.
+    if (isStrayConnectionFailure(error)) return log({ event: "connection_lost", code: databaseErrorCode(error) });
     // Its message may hold anything; its kind and place do not.
     const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined };
     log({
       event: "defect",
       defect: name,
+      code: databaseErrorCode(error),
       at: stack
         ?.split("\n")
         .find((line) => line.includes("at "))

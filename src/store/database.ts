@@ -267,6 +267,17 @@ export function isConnectionFailure(error: unknown): boolean {
   return !/^(?=.*\d)[0-9A-Z]{5}$/.test(code) || /^(?:08|57P)/.test(code); // EPIPE has five letters too, and no digit
 }
 
+/**
+ * Whether an error that reached nobody is that of a connection. postgres.js lets some of those out beside what it tells
+ * the queries they happened to: of its own query for types, and a socket's last error once it listens no more.
+ */
+export function isStrayConnectionFailure(error: unknown): boolean {
+  return strayCodes.test(databaseErrorCode(error));
+}
+
+const strayCodes =
+  /^(?:08\w{3}|57P\d\d|E(?:CONNRESET|CONNREFUSED|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH)|CONNECTION_\w+|CONNECT_TIMEOUT)$/;
+
 function withBuffers(row: Record<string, unknown>): Record<string, unknown> {
   for (const name in row) {
     const value = row[name];

@@ -480,7 +480,7 @@ describe("the program", () => {
     });
     expect((await child.stdout.text()).trimEnd().split("\n")).toEqual([
       "key",
-      "create list show revoke",
+      "create list show revoke rotate",
       "--env --expires-in",
       "staging,production",
       "development",

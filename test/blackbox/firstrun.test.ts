@@ -201,9 +201,9 @@ describe("the data folder", () => {
       expectSentence(await site.keyhole(args), 2, path);
       expect(existsSync(path)).toBe(false);
     }
-    writeFileSync(path, "");
+    writeFileSync(path, "", { mode: 0o600 });
     expectSentence(await site.keyhole(["serve", "--port", "0"]), 2, path);
-    writeFileSync(path, key);
+    writeFileSync(path, key, { mode: 0o600 });
     await site.json(["org", "list"]);
   });
 
@@ -212,7 +212,7 @@ describe("the data folder", () => {
     const key = readFileSync(path);
     writeFileSync(path, `${randomBytes(32).toString("base64")}\n`);
     const ran = await site.keyhole(["serve", "--port", "0"]);
-    writeFileSync(path, key);
+    writeFileSync(path, key, { mode: 0o600 });
     expectSentence(ran, 2, path);
   });
 
