@@ -136,7 +136,7 @@ describeBoth("a key", (world) => {
           ? "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"
           : "cast(unixepoch('subsec') * 1000 as integer)";
       const now = async () => (await w.run(`select ${clock} as now`))[0]?.["now"] as number;
-      const expiresAt = (await now()) + 50;
+      const expiresAt = (await now()) + 500;
       await w.regrant(key, { expiresAt });
       const seen: { began: number; ended: number; status: number }[] = [];
       let began = await now();
