@@ -18,6 +18,7 @@ import {
   onBoth,
   onPostgres,
   postgresUrl,
+  type Readers,
   type Server,
   type Site,
   startReaders,
@@ -389,7 +390,7 @@ onPostgres("a PostgreSQL that fails", () => {
   });
 
   /** Load of some 200 requests a second, and what must hold of it whatever was broken meanwhile. */
-  const underLoad = async (breakIt: (readers: ReturnType<typeof startReaders>) => Promise<void>) => {
+  const underLoad = async (breakIt: (readers: Readers) => Promise<void>, answeredWithinMs = 3000) => {
     const { server } = filled;
     const readers = startReaders(16, () => server.origin, valueReads(filled), 60);
     const working = async () => {
@@ -404,7 +405,7 @@ onPostgres("a PostgreSQL that fails", () => {
     await Promise.race([working(), ended]).finally(() => readers.stop());
     const { outcomes } = readers;
     expectRight(outcomes, right, [200, 429, 503]);
-    expect(Math.max(...outcomes.map(({ beganAt, endedAt }) => endedAt - beganAt))).toBeLessThan(3000);
+    expect(Math.max(...outcomes.map(({ beganAt, endedAt }) => endedAt - beganAt))).toBeLessThan(answeredWithinMs);
     await expectAudited(filled.site, outcomes);
     return outcomes;
   };
@@ -449,6 +450,21 @@ onPostgres("a PostgreSQL that fails", () => {
       }
     });
     expect(outcomes.filter(({ status }) => status === 200).length).toBeGreaterThan(outcomes.length / 2);
+    await expectAllConnectionsWork();
+  });
+
+  test("whose backends are terminated at whatever moment, again and again, does not end the server", async () => {
+    await underLoad(async (readers) => {
+      const client = postgres(database.url, { max: 1, onnotice: () => {} });
+      for (let times = 0; times < (long ? 300 : 40); times++) {
+        await client`select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name like 'keyhole %' and random() < 0.7`;
+        await Bun.sleep(10 + Math.random() * 100); // not awaiting anything: the moment itself is what is tried
+      }
+      await client.end({ timeout: 5 });
+      const leftAloneAt = performance.now();
+      await readers.more(16, ({ beganAt, status }) => beganAt > leftAloneAt && status === 200);
+    }, 6000);
     await expectAllConnectionsWork();
   });
 

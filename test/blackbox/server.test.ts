@@ -70,8 +70,10 @@ onBoth("a command beside a running server", (dialect) => {
   test("that revokes a key is obeyed by the very next request of 50 clients", async () => {
     const [key] = (await makeKeys(site, 1)) as [Key];
     const { all, after } = await readAcross([key], ["key", "revoke", key.id]);
-    // From the eleventh on it is a key that is not recognized too often.
-    expect(all.filter(({ status }) => status === 401)).toHaveLength(10);
+    // From the eleventh on it is a key that is not recognized too often. (Before the command ended a request may also
+    // have been recognized and then found the key gone when it came to the files.)
+    expect(all.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(10);
+    expect(after.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(10);
     for (const { status } of after) expect(status === 401 || status === 429).toBe(true);
   });
 
