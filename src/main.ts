@@ -26,6 +26,7 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
     const { completionCommand } = await import("./cli/completion.ts");
     return (here) => completionCommand(here, () => buildProgram(here));
   },
+  health: async () => (await import("./cli/health.ts")).healthCommand,
   version: async () => versionCommand,
 };
 

@@ -157,7 +157,9 @@ export async function startServer(
     await Bun.sleep(drainNoticeMs);
     // Whoever is answered now connects anew at once, and a connection without its request is cut off with the port. So
     // for a moment nobody is answered, until every connection has its request; these are finished once the port is gone.
-    const goOn = keyhole.pause();
+    const { held, goOn } = keyhole.pause();
+    const giveUpAt = performance.now() + drainNoticeMs * 4;
+    while ((app.server?.pendingRequests ?? 0) > held() && performance.now() < giveUpAt) await Bun.sleep(5);
     await Bun.sleep(drainPauseMs);
     const finished = app.server?.stop(false);
     goOn();
@@ -211,8 +213,8 @@ export type OpenKeyhole = Keyhole & {
   /** Whether all that requests need is there at this moment; a change is logged. */
   readonly readiness: () => Promise<Readiness>;
   readonly drain: () => void;
-  /** Holds requests that begin from now on until the function that is returned is called. */
-  readonly pause: () => () => void;
+  /** Holds requests that begin from now on, until `goOn`. `held` is how many that are. */
+  readonly pause: () => { readonly held: () => number; readonly goOn: () => void };
   /** Finishes the journal and the notes of last use, and closes every connection. */
   readonly close: () => Promise<void>;
 };
@@ -261,6 +263,7 @@ export async function openKeyhole(
   ];
   let draining = false;
   let paused: Promise<void> | undefined;
+  let held = 0;
   const lookUp = keyLookUps(database);
   const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
   await shared?.open();
@@ -290,7 +293,11 @@ export async function openKeyhole(
     gate: {
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
-      lookUp: (ask) => (paused ? paused.then(() => lookUp(ask)) : lookUp(ask)),
+      lookUp: (ask) => {
+        if (!paused) return lookUp(ask);
+        held += 1;
+        return paused.then(() => lookUp(ask));
+      },
       limiter,
       shared,
       refusals,
@@ -322,7 +329,7 @@ export async function openKeyhole(
     pause: () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       paused = promise;
-      return resolve;
+      return { held: () => held, goOn: resolve };
     },
     close: async () => {
       for (const timer of timers) clearInterval(timer);

@@ -44,13 +44,15 @@ export type Database = {
 export type Use = "serve" | "files" | "journal" | "admin";
 
 export const queryDeadlineMs = 2000;
-const renewEveryMs = 200;
+const renewEveryMs = 100;
+const attemptsMax = 3;
 
 /** Opens PostgreSQL. Connections are made when first used; see {@link warm}. */
 export function openPostgres(url: string, use: Use): Database {
-  const clients = new Clients(() =>
+  const clients = new Clients((closed) =>
     postgres(url, {
       ...poolOf[use],
+      onclose: closed,
       connect_timeout: 2,
       // A database that comes back is noticed within a fraction of a second, however long it was away.
       backoff: () => 0.2,
@@ -62,7 +64,7 @@ export function openPostgres(url: string, use: Use): Database {
     } as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
   );
   const pool = { underWay: 0, connectionsMax: poolOf[use].max };
-  const db = drizzlePostgres(clients.current() as unknown as postgres.Sql, { schema: postgresTables });
+  const db = drizzlePostgres(clients.client as unknown as postgres.Sql, { schema: postgresTables });
   const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   return {
     dialect: "postgres",
@@ -74,19 +76,14 @@ export function openPostgres(url: string, use: Use): Database {
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
       const compiled = dialect.sqlToQuery(text);
+      const attempts = options?.retry === false ? 1 : attemptsMax;
       return async (values) => {
         const parameters = fillPlaceholders(compiled.params, values) as never[];
-        let client = clients.current();
-        const run = () => client.unsafe(compiled.sql, parameters, { prepare: true });
-        const rows = run().catch((error: unknown) => {
-          if (!isConnectionFailure(error)) throw error;
-          clients.distrust(client);
-          if (options?.retry === false) throw error;
-          // A connection that the server closed while idle shows only when used: a read is asked once more.
-          client = clients.current();
-          return run();
-        });
-        return answered(pool, rows, () => clients.distrust(client)) as never;
+        return answered(
+          pool,
+          clients.ask(attempts, (client) => client.unsafe(compiled.sql, parameters, { prepare: true })),
+          () => clients.distrust(),
+        ) as never;
       };
     },
     transaction: (work) => db.transaction((inner) => work(inner as unknown as Db)),
@@ -100,42 +97,80 @@ export function openPostgres(url: string, use: Use): Database {
 }
 
 /**
- * The driver's client for one use, made anew after a connection failed or did not answer in time. With postgres.js 3.4.9
- * a connection that broke with bytes unsent never sends any again, so whoever gets it later waits in vain; one that
- * broke after an error hands that error to the next query; and one whose other end vanished without a word stays.
+ * The driver's client for one use, made anew once one of its connections has closed or has not answered in time.
+ *
+ * With postgres.js 3.4.9 a connection that closes in the middle of an answer keeps what it had of it, rows included, and
+ * opens again under the queries that wait: these may then be given rows of another query. One that broke with bytes
+ * unsent never sends any again, and one whose other end vanished without a word stays. So no answer of a client counts
+ * that arrives after any of its connections has closed: what it was asked is asked of the next one.
  */
 export class Clients<Client extends { end(options: { timeout: number }): Promise<void> }> {
-  readonly #connect: () => Client;
+  readonly #connect: (closed: () => void) => Client;
   #client: Client;
-  #madeAt = performance.now();
   #distrusted = false;
+  #madeAt = performance.now();
 
-  constructor(connect: () => Client) {
+  /** @param connect - makes a client that calls `closed` at once when a connection of its closes */
+  constructor(connect: (closed: () => void) => Client) {
     this.#connect = connect;
-    this.#client = connect();
+    this.#client = this.#make();
   }
 
-  /** The client to ask now. */
-  current(): Client {
-    // While the database is away every query fails, and not each of them is worth a new client.
-    if (this.#distrusted && performance.now() - this.#madeAt >= renewEveryMs) {
-      const old = this.#client;
-      // What it was asked already may still be answered.
-      setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
-      this.#client = this.#connect();
-      this.#madeAt = performance.now();
-      this.#distrusted = false;
-    }
+  /** The client itself, for what is not asked again: a command's transactions. */
+  get client(): Client {
     return this.#client;
   }
 
-  /** Notes that a connection of this client failed or did not answer. */
-  distrust(client: Client): void {
-    if (client === this.#client) this.#distrusted = true;
+  /**
+   * Asks, and asks again where a connection failed meanwhile.
+   * @throws whatever the query throws; Fault `unavailable` where connections fail time after time
+   */
+  async ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const client = this.#distrusted ? await this.#next() : this.#client;
+      try {
+        const answer = await query(client);
+        if (client === this.#client && !this.#distrusted) return answer;
+        if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
+      } catch (error) {
+        const failed = !(error instanceof Fault) && isConnectionFailure(error);
+        if (failed && client === this.#client) this.#distrusted = true;
+        // What another query's connection left behind looks like an answer of the database's, or like a defect.
+        const doubtful = failed || client !== this.#client || this.#distrusted;
+        if (error instanceof Fault || !doubtful || attempt >= attempts) throw error;
+      }
+    }
+  }
+
+  /** Notes that the client did not answer. */
+  distrust(): void {
+    this.#distrusted = true;
   }
 
   close(): Promise<void> {
     return this.#client.end({ timeout: 1 });
+  }
+
+  /** While the database is away every connection fails, and not each of them is worth a new client: some wait. */
+  async #next(): Promise<Client> {
+    const youngMs = renewEveryMs - (performance.now() - this.#madeAt);
+    if (youngMs > 0) await Bun.sleep(youngMs);
+    if (this.#distrusted && performance.now() - this.#madeAt >= renewEveryMs) {
+      const old = this.#client;
+      // Not at once: what waits on it in vain would be asked again late, and its caller wait twice as long.
+      setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
+      this.#client = this.#make();
+    }
+    return this.#client;
+  }
+
+  #make(): Client {
+    this.#distrusted = false;
+    this.#madeAt = performance.now();
+    const client: Client = this.#connect(() => {
+      if (client === this.#client) this.#distrusted = true;
+    });
+    return client;
   }
 }
 

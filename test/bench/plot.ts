@@ -10,12 +10,14 @@ type Series = {
 type Panel = {
   readonly title: string;
   readonly xTitle: string;
+  /** Which sizes are named at the axis. */
+  readonly isTick: (x: number) => boolean;
   readonly series: readonly Series[];
 };
 
 const width = 560;
 const height = 360;
-const margin = { top: 40, right: 190, bottom: 44, left: 58 };
+const margin = { top: 40, right: 205, bottom: 44, left: 58 };
 // Okabe and Ito's colours, which people tell apart whatever their eyes see of colour.
 const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
@@ -43,9 +45,11 @@ function rowPanels({ run }: Results): Panel[] {
   return databases.map((database) => ({
     title: `${database}: requests per second`,
     xTitle: "connections",
+    isTick: () => true,
     series: (run?.rows ?? [])
       .filter((row) => plottedRows.has(row.id.split("/")[1] ?? ""))
       .filter((row) => row.database === database || row.database === null)
+      .filter((row) => row.id !== "floor/select-1" || database === "PostgreSQL")
       .map((row) => ({
         label: row.title,
         floor: row.database === null,
@@ -60,6 +64,7 @@ function scalePanels({ scale }: Results): Panel[] {
   return databases.map((database) => ({
     title: `${database}: how cost grows (requests per second)`,
     xTitle: "size",
+    isTick: (x) => Number.isInteger(Math.log10(x)),
     series: (scale?.scales ?? [])
       .filter((line) => line.database === database)
       .map((line) => ({
@@ -76,7 +81,8 @@ function point(x: number, { median, least, most }: { median: number; least: numb
   return { x, y: median, least, most };
 }
 
-function draw({ title, xTitle, series }: Panel): string {
+function draw(panel: Panel): string {
+  const { title, xTitle, series } = panel;
   const points = series.flatMap((line) => line.points);
   if (points.length === 0) return "";
   const x = axis([...points.map((at) => at.x)], margin.left, width - margin.right);
@@ -89,7 +95,7 @@ function draw({ title, xTitle, series }: Panel): string {
     ...[...new Set(series.flatMap((line) => line.points.map((at) => at.x)))].map(
       (value) =>
         `<path d="M${x.at(value)} ${margin.top}V${height - margin.bottom}" stroke="#eee"/>${
-          isTick(value) ? text(x.at(value), height - margin.bottom + 16, short(value), "middle") : ""
+          panel.isTick(value) ? text(x.at(value), height - margin.bottom + 16, short(value), "middle") : ""
         }`,
     ),
   ];
@@ -132,11 +138,6 @@ function decades({ least, most }: Axis): number[] {
     values.push(...[1, 2, 5].map((step) => step * 10 ** decade));
   }
   return values.filter((value) => value >= least && value <= most);
-}
-
-/** Sizes in between are drawn and not named. */
-function isTick(value: number): boolean {
-  return [1, 4, 16, 64, 256].includes(value) || Number.isInteger(Math.log10(value));
 }
 
 /** Moves labels apart that would lie upon each other, in the order of their heights. */

@@ -94,6 +94,7 @@ export function rowsTable(rows: readonly RowReport[]): Table {
     "server CPU ms",
     "db CPU ms",
     "RSS MiB",
+    "others",
   ];
   const lines = rows.flatMap((row) =>
     row.points.map((point) => [`${row.database ?? "floor"}: ${row.title}`, ...pointCells(point)]),

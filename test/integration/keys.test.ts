@@ -85,6 +85,14 @@ describeBoth("a key", (world) => {
       },
     );
 
+    test("a key in the query string beside another in the header", async () => {
+      const w = world();
+      const { key } = await w.key(await w.organization());
+      expectUnauthorized(await w.ask(`/organization?access_token=${key}`, { key: mintKey() }));
+      const answer = await w.ask(`/organization?access_token=${mintKey()}`, { key });
+      expectRefusal(answer, 400, "invalid_request", "The query parameter 'access_token' is not known here.");
+    });
+
     test("a key in a cookie, another header or the user information of the URL", async () => {
       const w = world();
       const { key } = await w.key(await w.organization());

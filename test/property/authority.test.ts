@@ -109,7 +109,8 @@ describeBoth("what ends a key's authority", (world) => {
     const readers = Array.from({ length: 50 }, (_, n) => reader(diceOf(seed + 100 + n)));
     for (let change = 0; change < 200; change++) {
       await changeOne(world(), stage, dice);
-      await Bun.sleep(0); // lets readers have their turn; nothing waits for time to pass
+      const enough = counts.before + counts.after + 5;
+      while (counts.before + counts.after < enough) await Bun.sleep(0); // for readers to have their turn, and no longer
     }
     changing = false;
     await Promise.all(readers);
@@ -158,6 +159,38 @@ describeBoth("what ends a key's authority", (world) => {
       // The same answer as to a key that never was, to the last header.
       expect([path, answer.text, [...answer.headers.keys()]]).toEqual([path, plain.text, [...plain.headers.keys()]]);
     }
+  });
+
+  test("a write, too, holds from its acknowledgement on: no read that begins later is older", async () => {
+    const organization = await world().organization();
+    const { where } = await world().project(organization, "web");
+    const key = await world().key(organization, everything);
+    const { client } = stage;
+    const wrong: string[] = [];
+    let acknowledged = -1;
+    let writing = true;
+    let reads = 0;
+    const reader = async (path: string) => {
+      while (writing) {
+        const least = acknowledged;
+        const { status, text } = await client.ask(path, { key });
+        const found = Number(/<(\d+)>/.exec(text)?.[1] ?? -1);
+        if (status !== 200 || found < least) wrong.push(`${path}: ${status}, ${found} after ${least}`);
+        reads += 1;
+      }
+    };
+    const path = "/projects/web/variables?environment=production";
+    const paths = ["", "&format=env", "&keys=COUNT", "&prefix=C"].map((more) => `${path}${more}`);
+    const readers = [...paths, ...paths, "/secrets?project=web&environment=production"].map(reader);
+    for (let count = 0; count < 100; count++) {
+      await setVariables(world().desk, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
+      acknowledged = count;
+      const enough = reads + 3;
+      while (reads < enough && wrong.length === 0) await Bun.sleep(0);
+    }
+    writing = false;
+    await Promise.all(readers);
+    expect(wrong).toEqual([]);
   });
 
   test("a whole environment is judged by the very look-up that found its set: a change before it counts", async () => {
@@ -508,11 +541,14 @@ function nextQuery(stage: Stage, dice: Dice, key: ModelKey, endpoint: string, sl
   }
   // What no endpoint, or not this one, takes.
   put(0.02, dice.pick(["metdata_only", "metadata_only", "metadataOnly", "page", "Environment"]), () => "true");
+  put(0.03, dice.pick(takesText), () => "");
   put(0.02, dice.pick(["environment", "format", "prefix", "keys"]), () =>
     dice.pick(["", "prod", "production", "json"]),
   );
   return query;
 }
+
+const takesText = ["environment", "keys", "prefix", "prefix", "path", "path", "project", "format"];
 
 function spellingsOf(text: string): string[] {
   return [`Bearer ${text}`, `Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`];
