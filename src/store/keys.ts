@@ -53,6 +53,14 @@ function lookUpQuery(database: Database, asks: SQL, digest: SQL) {
     database.dialect === "postgres"
       ? sql`${k.projects}::jsonb ->> ask.slug`
       : sql`${k.projects} ->> nullif(ask.slug, '')`;
+  const sought = sql`${p.organizationId} = ${k.organizationId}
+      and ${p.slug} = case when ${k.projects} is null or (${listed}) is not null then ask.slug else '' end
+      and ${p.id} = coalesce(${listed}, ${p.id})`;
+  // Told that there is one at most, PostgreSQL takes organization and slug for its index whatever it knows of the table.
+  const project =
+    database.dialect === "postgres"
+      ? sql`lateral (select * from ${p} where ${sought} limit 1) as ${p} on true`
+      : sql`${p} on ${sought}`;
   // Out of a listed key's scope the slug becomes one that no project has: absent and out of scope touch the same rows.
   return database.query<KeyRow & { readonly n: number }>(sql`
     select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
@@ -64,9 +72,7 @@ function lookUpQuery(database: Database, asks: SQL, digest: SQL) {
     from ${asks}
     join ${k} on ${k.digest} = ${digest}
     join ${o} on ${o.id} = ${k.organizationId}
-    left join ${p} on ${p.organizationId} = ${k.organizationId}
-      and ${p.slug} = case when ${k.projects} is null or (${listed}) is not null then ask.slug else '' end
-      and ${p.id} = coalesce(${listed}, ${p.id})
+    left join ${project}
     left join ${e} on ${e.projectId} = ${p.id} and ${e.environment} = ask.environment
     left join ${s} on ${s.projectId} = ${p.id} and ${s.environment} = ask.environment
     left join ${d} on ${d.projectId} = ${p.id} and ${d.generation} = ${s.generation}`);

@@ -185,7 +185,7 @@ async function atOnce<T, U>(items: readonly T[], work: (item: T) => Promise<U>):
 }
 
 /** Readers that say on standard error what they could not decrypt or parse, and go on to the next variable. */
-const complaint = /^(?:☠ \[DECRYPTION_FAILED\]|python-dotenv could not parse statement)/;
+const complaint = /^(?:☠ \[DECRYPTION_FAILED\]|[Pp]ython-dotenv could not parse statement)/;
 
 /** The program's standard output. A failure is a rejection, and so is any other word on standard error. */
 async function run(command: string[], folder: string): Promise<string> {
