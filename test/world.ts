@@ -423,7 +423,8 @@ export async function insertProjects(w: World, organization: Organization, slugs
   await w.desk.database.db.insert(w.desk.database.tables.projects).values(rows);
 }
 
-async function dataKeyOf(w: World, organization: Organization, project: Placed): Promise<DataKey> {
+/** A project's first data key, for sealing what the functions of `src/admin` would not. */
+export async function dataKeyOf(w: World, organization: Organization, project: Placed): Promise<DataKey> {
   const [row] = await w.sql`select root_id, wrapped from data_keys where project_id = ${project.id}`;
   const owner = { id: project.id, organizationId: organization.id, slug: project.slug };
   return w.desk.keyring.dataKey(owner, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);

@@ -5,8 +5,11 @@ import type { AuditEntry } from "../../src/audit/entry.ts";
 import { Fault } from "../../src/fault.ts";
 import { ByteBudget } from "../../src/limit/budget.ts";
 import { environments } from "../../src/names.ts";
+import { seal } from "../../src/seal/envelope.ts";
+import { filePlace } from "../../src/seal/place.ts";
 import {
   answerOf,
+  dataKeyOf,
   describeBoth,
   expectRefusal,
   firstOf,
@@ -560,6 +563,36 @@ describeBoth("GET /files", (world) => {
       expect(await w.ask(`${staging}&path=b`, { key })).toMatchObject({ status: 503 });
       expect(await w.ask(staging, { key })).toMatchObject({ status: 503 });
     });
+
+    test.each([100, 300_000])(
+      "decryption_failed where content of %d bytes opens and is not what its checksum says",
+      async (size) => {
+        const w = world();
+        const organization = await w.organization();
+        const project = await w.project(organization, "web", {
+          files: [{ path: "b", environments: ["staging"], content: randomContent(size) }],
+        });
+        const [row] =
+          (await w.sql`select id, name, mode, content_type from files where project_id = ${project.id}`) as [
+            { id: string; name: string; mode: string; content_type: string },
+          ];
+        const record = {
+          path: "b",
+          version: 1,
+          environments: 2,
+          size,
+          sha256: "0".repeat(64),
+          name: row.name,
+          mode: row.mode,
+        };
+        const place = filePlace({ ...record, projectId: project.id, fileId: row.id, contentType: row.content_type });
+        const key = (await dataKeyOf(w, organization, project)).subkey("file");
+        const sealed = seal(key, 1, place, randomContent(size));
+        await w.sql`update files set sha256 = ${record.sha256}, sealed = ${sealed} where id = ${row.id}`;
+        const answer = await w.ask(staging, { key: await w.key(organization, reader) });
+        expect(answer).toMatchObject({ status: 503, json: { code: "decryption_failed" } });
+      },
+    );
 
     test("decryption_failed for one bit anywhere in a large file", async () => {
       const w = world();
