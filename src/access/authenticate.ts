@@ -19,6 +19,7 @@ export type KeyRow = Grant & {
   readonly revision: number | null;
   readonly setRevision: number | null;
   readonly setGeneration: number | null;
+  readonly setNonce: Buffer | null;
   readonly setRootId: string | null;
   readonly setWrapped: Buffer | null;
 };
@@ -28,7 +29,13 @@ export type Target = {
   readonly projectId: string;
   readonly revision: number;
   /** The environment's sealed set and the data key it is sealed under; null where there is none of this revision. */
-  readonly set: { readonly generation: number; readonly rootId: string; readonly wrapped: Buffer } | null;
+  readonly set: {
+    readonly generation: number;
+    /** Random, so that no two sets have the same, whatever their revision. */
+    readonly nonce: Buffer;
+    readonly rootId: string;
+    readonly wrapped: Buffer;
+  } | null;
 };
 
 /** Who asks: a key that is good at this moment. Made for one request and never kept beyond it. */
@@ -46,6 +53,7 @@ export type Caller = {
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !timingSafeEqual(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
+  if (!row.live) throw new Fault("unauthorized", `key ${row.keyId} is expired or revoked`);
   const seal = sealGrant(grantKey, digest, row);
   if (row.grantSeal.length !== seal.length || !timingSafeEqual(row.grantSeal, seal)) {
     throw new Fault(
@@ -53,7 +61,6 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
       `grant seal of key ${row.keyId} does not match: its row was changed by other means`,
     );
   }
-  if (!row.live) throw new Fault("unauthorized", `key ${row.keyId} is expired or revoked`);
   return {
     grant: row,
     organization: {
@@ -67,12 +74,14 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
 }
 
 function targetOf(row: KeyRow): Target | null {
-  const { projectId, revision, setRevision, setGeneration, setRootId, setWrapped } = row;
+  const { projectId, revision, setRevision, setGeneration, setNonce, setRootId, setWrapped } = row;
   if (projectId === null || revision === null) return null;
-  const current = setRevision === revision && setGeneration !== null && setRootId !== null && setWrapped !== null;
+  if (setRevision !== revision || !setGeneration || !setNonce || setRootId === null || !setWrapped) {
+    return { projectId, revision, set: null };
+  }
   return {
     projectId,
     revision,
-    set: current ? { generation: setGeneration, rootId: setRootId, wrapped: setWrapped } : null,
+    set: { generation: setGeneration, nonce: setNonce, rootId: setRootId, wrapped: setWrapped },
   };
 }

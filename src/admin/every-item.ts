@@ -204,6 +204,7 @@ async function checkGrants(desk: Desk, opened: Opened): Promise<void> {
   );
   for await (const row of rows) {
     judged(`the grant of key ${row.id}`, () => {
+      if (row.revokedAt !== null) return; // its seal went with its revocation
       const seal = sealGrant(desk.systemKeys.grant, row.digest, { ...row, keyId: row.id });
       if (seal.length !== row.grantSeal.length || !timingSafeEqual(seal, row.grantSeal)) throw new Error("other seal");
     });

@@ -97,7 +97,8 @@ export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
   await writing(desk, async (db) => {
     await db
       .update(k)
-      .set({ revokedAt: desk.now() })
+      // Without its seal the key stays dead, even if somebody takes the time of its revocation out by SQL.
+      .set({ revokedAt: desk.now(), grantSeal: Buffer.alloc(32) })
       .where(and(eq(k.id, id), isNull(k.revokedAt)));
   });
   return showKey(desk, id);

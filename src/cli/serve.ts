@@ -346,7 +346,7 @@ const usesEveryMs = 1000;
 const sweepEveryMs = 1000;
 const checkpointEveryMs = 60_000;
 const drainNoticeMs = 250;
-const drainPauseMs = 50;
+const drainPauseMs = 100;
 const drainDeadlineMs = 20_000;
 
 function readinessOf(

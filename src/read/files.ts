@@ -8,6 +8,7 @@ import { generationOf, open, openInSlices, overheadBytes, sha256InSlices, sliced
 import { filePlace } from "../seal/place.ts";
 import type { ContentRow, FileRow } from "../store/files.ts";
 import type { PlaceValues } from "../store/place.ts";
+import { countsOf } from "./projects.ts";
 import { DataKeys, type Source } from "./source.ts";
 import { opened, passed, type Stages } from "./stages.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
@@ -109,8 +110,7 @@ async function findFiles(
   const paths = ask.paths && [...new Set(ask.paths)].filter((path) => pathProblem(path) === undefined);
   const [standing, ...rows] = await source.files.records(place, ask.environment, paths);
   const id = judgeStanding(standing);
-  const counts = JSON.parse(standing?.fileCounts ?? "[]") as number[];
-  const total = counts.reduce((sum, count) => sum + count, 0);
+  const total = countsOf(standing?.fileCounts ?? "").reduce((sum, count) => sum + count, 0);
   if (total > itemsMax || rows.length > itemsMax) throw new Fault("too_many_items", `${total} files in ${id}`);
   return { project: { id, organizationId: grant.organizationId, slug: ask.project }, rows, place };
 }

@@ -64,8 +64,16 @@ export async function readProject(
 
 /** How many of the items counted by mask are in at least one environment of `reach`. */
 export function countReached(countsByMask: string, reach: EnvironmentMask): number {
-  const counts = JSON.parse(countsByMask) as number[];
-  return counts.reduce((sum, count, index) => ((index + 1) & reach ? sum + count : sum), 0);
+  return countsOf(countsByMask).reduce((sum, count, index) => ((index + 1) & reach ? sum + count : sum), 0);
+}
+
+/**
+ * Counts by mask 1 to 7 as the writer keeps them.
+ * @throws Fault `decryption_failed` where somebody else wrote them
+ */
+export function countsOf(countsByMask: string): number[] {
+  if (/^\[\d{1,9}(?:,\d{1,9}){6}\]$/.test(countsByMask)) return JSON.parse(countsByMask) as number[];
+  throw new Fault("decryption_failed", "a project's counts are not as we write them");
 }
 
 function summaryOf(row: ProjectRow, reach: EnvironmentMask): ProjectSummary {

@@ -2,7 +2,7 @@ import type { Caller, Target } from "../access/authenticate.ts";
 import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import type { Environment } from "../names.ts";
-import { noListing } from "../render/variables-json.ts";
+import { noListing, variablesListing } from "../render/variables-json.ts";
 import { generationOf, open } from "../seal/envelope.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { setPlace } from "../seal/place.ts";
@@ -54,7 +54,7 @@ export class SealedSets {
     const { grant } = caller;
     const key = `${target.projectId} ${environment}`;
     const known = this.#remembered.get(key);
-    if (known?.revision === target.revision && known.generation === target.set.generation) {
+    if (known?.revision === target.revision && known.sealed.subarray(6, 18).equals(target.set.nonce)) {
       // Moved to the end: the map's order is the order of last use.
       this.#remembered.delete(key);
       this.#remembered.set(key, known);
@@ -104,15 +104,21 @@ export function openSet(keyring: Keyring, set: FoundSet, environment: Environmen
   return open(dataKey.subkey("set"), place, set.sealed);
 }
 
+/**
+ * The names of a listing, which is spliced into answers as it is: so it must be, to the byte, what the writer makes.
+ * @throws Fault `decryption_failed`
+ */
 function namesOf(projectId: string, listing: string): string[] {
   try {
-    return (JSON.parse(listing) as { key: string }[]).map(({ key }) => key);
+    const entries = (JSON.parse(listing) as { key: unknown; updatedAt: unknown }[]).map(({ key, updatedAt }) => ({
+      name: String(key),
+      updatedAt: Number(updatedAt),
+    }));
+    if (variablesListing(entries) === listing) return entries.map(({ name }) => name);
   } catch {
-    throw new Fault(
-      "decryption_failed",
-      `a set of ${projectId} has a listing that is none: it was changed by other means`,
-    );
+    // It is no listing at all.
   }
+  throw new Fault("decryption_failed", `a set of ${projectId} has another listing than one of ours: it was changed`);
 }
 
 function sizeOf(set: Remembered): number {

@@ -133,10 +133,12 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         if (client === this.#client && !this.#distrusted) return answer;
         if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
       } catch (error) {
-        const failed = !(error instanceof Fault) && isConnectionFailure(error);
-        if (failed && client === this.#client) this.#distrusted = true;
+        const before = client !== this.#client || this.#distrusted;
+        // After an error of the database's, too: the driver goes on counting rows where the answer broke off, and the
+        // next one on that connection begins with as many holes.
+        if (!(error instanceof Fault) && client === this.#client) this.#distrusted = true;
         // What another query's connection left behind looks like an answer of the database's, or like a defect.
-        const doubtful = failed || client !== this.#client || this.#distrusted;
+        const doubtful = before || isConnectionFailure(error);
         if (error instanceof Fault || !doubtful || attempt >= attempts) throw error;
       }
     }

@@ -68,7 +68,8 @@ function lookUpQuery(database: Database, asks: SQL, digest: SQL) {
       ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${k.grantSeal} as "grantSeal",
       ${liveness(database)} as live, ${o.slug} as "organizationSlug", ${o.name} as "organizationName",
       ${o.plan} as plan, ${p.id} as "projectId", ${e.revision} as revision, ${s.revision} as "setRevision",
-      ${s.generation} as "setGeneration", ${d.rootId} as "setRootId", ${d.wrapped} as "setWrapped"
+      ${s.generation} as "setGeneration", substr(${s.sealed}, 7, 12) as "setNonce", ${d.rootId} as "setRootId",
+      ${d.wrapped} as "setWrapped"
     from ${asks}
     join ${k} on ${k.digest} = ${digest}
     join ${o} on ${o.id} = ${k.organizationId}
