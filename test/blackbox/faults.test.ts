@@ -338,8 +338,8 @@ onBoth("kill -9 of the server", (dialect) => {
         importing.kill("SIGKILL");
         await server.kill();
         killed = true;
+        const all = await readers.stop(); // at once: somebody else may be given the port
         await Promise.all([writing, importing.exited]);
-        const all = await readers.stop();
         outcomes.push(...all);
         reading += all.filter(({ status }) => status === 200).length;
         filled.server = await site.serve();

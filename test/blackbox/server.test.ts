@@ -142,10 +142,9 @@ onBoth("a signal to end", (dialect) => {
       await readers.more(200, isSuccess);
       const askedAt = performance.now();
       server.signal("SIGTERM");
-      // They go on asking for as long as anyone listens.
-      await readers.more(24, ({ status }) => status === "refused");
-      const outcomes = await readers.stop();
+      // They go on asking for as long as it listens, and no longer: somebody else may be given its port.
       expect(await server.ended).toBe(0);
+      const outcomes = await readers.stop();
       expect(performance.now() - askedAt).toBeLessThan(5000);
       const dropped = outcomes.filter(({ status }) => status !== 200 && status !== "refused");
       const times = dropped.map(({ status, beganAt, endedAt }) => [status, beganAt - askedAt, endedAt - askedAt]);
