@@ -233,6 +233,7 @@ describe("restore", () => {
   test("refuses a backup of another root key before it touches anything", async () => {
     const config = { ...place("other"), rootKey: { from: "folder" } } as const;
     await openInstallation(config, silent);
+    await closed();
     const before = readFileSync(join(config.dataFolder, "keyhole.db"));
     const restored = restore(config, backup, { force: true, say: silent });
     await expect(restored).rejects.toThrow("The backup was made under another root key");
