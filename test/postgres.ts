@@ -112,7 +112,7 @@ function warn(sentence: string): void {
 }
 
 async function withServer<T>(url: string, use: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} });
+  const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
   try {
     return await use(sql);
   } finally {

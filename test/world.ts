@@ -456,6 +456,7 @@ type Raw = { readonly run: World["run"]; readonly close: () => Promise<void> };
 function rawPostgres(url: string): Raw {
   const client = postgres(url, {
     max: 1,
+    fetch_types: false,
     onnotice: () => {},
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
   });

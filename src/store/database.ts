@@ -58,6 +58,8 @@ export function openPostgres(url: string, use: Use): Database {
       backoff: () => 0.2,
       idle_timeout: 0,
       max_lifetime: null,
+      // Nothing here is an array; and a connection lost while the driver asks for types is a rejection that reaches nobody.
+      fetch_types: false,
       onnotice: () => {},
       connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
@@ -108,6 +110,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   readonly #connect: (closed: () => void) => Client;
   #client: Client;
   #distrusted = false;
+  #closed = false;
   #madeAt = performance.now();
 
   /** @param connect - makes a client that calls `closed` at once when a connection of its closes */
@@ -123,7 +126,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
   /**
    * Asks, and asks again where a connection failed meanwhile.
-   * @throws whatever the query throws; Fault `unavailable` where connections fail time after time
+   * @throws whatever the query throws; Fault `unavailable` where connections fail time after time, or it was closed
    */
   async ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -150,6 +153,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   }
 
   close(): Promise<void> {
+    this.#closed = true;
     return this.#client.end({ timeout: 1 });
   }
 
@@ -157,6 +161,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   async #next(): Promise<Client> {
     const youngMs = renewEveryMs - (performance.now() - this.#madeAt);
     if (youngMs > 0) await Bun.sleep(youngMs);
+    if (this.#closed) throw new Fault("unavailable", "the database was closed meanwhile");
     if (this.#distrusted && performance.now() - this.#madeAt >= renewEveryMs) {
       const old = this.#client;
       // Not at once: what waits on it in vain would be asked again late, and its caller wait twice as long.
@@ -306,7 +311,7 @@ export function isConnectionFailure(error: unknown): boolean {
 
 /**
  * Whether an error that reached nobody is that of a connection. postgres.js lets some of those out beside what it tells
- * the queries they happened to: of its own query for types, and a socket's last error once it listens no more.
+ * the queries they happened to: a socket's last one, once it listens no more.
  */
 export function isStrayConnectionFailure(error: unknown): boolean {
   return strayCodes.test(databaseErrorCode(error));

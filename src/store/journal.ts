@@ -19,6 +19,7 @@ export function postgresJournal(url: string): JournalStore {
       backoff: () => 0.2,
       idle_timeout: 0,
       max_lifetime: null,
+      fetch_types: false, // as in database.ts
       onnotice: () => {},
       // The deadline is PostgreSQL's first, so that a batch which waits for a lock ends as refused, not as unknown.
       connection: {

@@ -23,7 +23,7 @@ export const migrations = {
 export async function migratePostgres(url: string, database: Database): Promise<void> {
   if (await isCurrent(database, migrations.postgres)) return;
   // The lock sits on a connection of its own: it ends with the process, however that ends.
-  const lock = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => {} });
+  const lock = postgres(url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => {} });
   try {
     await lock`select pg_advisory_lock(${advisoryLock})`;
     if (!(await isCurrent(database, migrations.postgres))) await run(database, migrations.postgres);

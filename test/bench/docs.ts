@@ -40,10 +40,14 @@ function measured(results: Results): string {
   const { run, scale } = results;
   const parts = [`![Requests per second](performance.svg)`, "### To reach", markdownOf(targetsTable(results))];
   if (run) {
-    parts.push("### Rows", conditionsOf(run), markdownOf(rowsTable(run.rows)));
+    const points = run.rows.flatMap((row) => row.points);
+    parts.push("### Rows", conditionsOf(run, points), markdownOf(rowsTable(run.rows)));
     parts.push("### Beside the rows", markdownOf(extrasTable(run.extras)));
   }
-  if (scale) parts.push("### How cost grows", conditionsOf(scale), markdownOf(scaleTable(scale.scales)));
+  if (scale) {
+    const points = scale.scales.flatMap((line) => line.points);
+    parts.push("### How cost grows", conditionsOf(scale, points), markdownOf(scaleTable(scale.scales)));
+  }
   return parts.join("\n\n");
 }
 

@@ -72,7 +72,7 @@ export async function measureCommit(place: Place, folder: string): Promise<Sprea
 const commits = 300;
 
 async function postgresCommit(url: string): Promise<Spread> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
   try {
     await sql`create table if not exists bench_commits (number integer)`;
     const durationsMs: number[] = [];

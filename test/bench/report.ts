@@ -1,6 +1,6 @@
 import { cpus, release, totalmem } from "node:os";
 import type { Extras } from "./extras.ts";
-import type { Spread } from "./measure.ts";
+import { type Spread, spreadOf } from "./measure.ts";
 import type { Row } from "./rows.ts";
 import type { DatabaseName } from "./stand.ts";
 
@@ -71,11 +71,16 @@ export function machine(): Machine {
   };
 }
 
-/** The machine and the software in one sentence. */
-export function conditionsOf({ machine, software, seconds, repeats }: Conditions): string {
+/** The machine and the software in a sentence, and in another how much of the machine others had. */
+export function conditionsOf(
+  { machine, software, seconds, repeats }: Conditions,
+  points: readonly Point[] = [],
+): string {
   const { cpu, cores, memoryGib, kernel } = machine;
   const programs = Object.entries(software).map(([name, version]) => `${name} ${version}`);
-  return `${cpu}, ${cores} cores, ${memoryGib} GiB, ${kernel}; ${programs.join(", ")}; medians of ${repeats} runs of ${seconds} s each.`;
+  const others = spreadOf(points.map((point) => point.others?.median ?? null));
+  const shared = others ? ` Other programs took ${Math.round(others.median * 100)} % of the CPU time meanwhile.` : "";
+  return `${cpu}, ${cores} cores, ${memoryGib} GiB, ${kernel}; ${programs.join(", ")}; medians of ${repeats} runs of ${seconds} s each.${shared}`;
 }
 
 /** Cells of a table, the first line its heads. */

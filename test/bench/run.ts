@@ -146,7 +146,7 @@ async function bench(): Promise<number> {
     targetsTable(results),
     run && earlier && comparisonTable(earlier, run),
   ];
-  for (const table of tables) if (table) process.stdout.write(`${textOf(table)}\n\n`);
+  for (const table of tables) if (table && table.length > 1) process.stdout.write(`${textOf(table)}\n\n`);
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(results, undefined, 1)}\n`);
   if (!flags["no-docs"] && !flags.quick && !only)
     writeResults(join(root, "docs"), run ? { run } : { scale: scale as ScaleRunReport });
@@ -187,7 +187,7 @@ async function makePlaces(): Promise<Place[]> {
 
 async function findPostmaster(url: string): Promise<number | undefined> {
   if (!["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname)) return undefined;
-  const sql = postgres(url, { max: 1 });
+  const sql = postgres(url, { max: 1, fetch_types: false });
   try {
     const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
     return row && postmasterOf(row.pid);

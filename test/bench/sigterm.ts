@@ -66,7 +66,7 @@ try {
     failed ||= dropped.length > 0 || exits > 0 || sum((one) => one.answered) === 0;
   }
   if (settings) {
-    const sql = postgres(settings.DATABASE_URL, { max: 1 });
+    const sql = postgres(settings.DATABASE_URL, { max: 1, fetch_types: false });
     const [row] = await sql<{ n: number }[]>`select count(*)::int as n from audit_entries`;
     say(`${row?.n} audit entries on PostgreSQL.`);
     await sql.end();

@@ -192,7 +192,7 @@ async function lockAudit(site: Site): Promise<() => Promise<void>> {
       file.close();
     };
   }
-  const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+  const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
   const session = await client.reserve();
   await session`begin`;
   await session`lock table audit_entries in access exclusive mode`;
@@ -267,7 +267,7 @@ onPostgres("a server under a role of its own", () => {
     const password = randomBytes(12).toString("hex");
     role = `keyhole_test_${randomBytes(6).toString("hex")}`;
     await site.json(["org", "list"]); // makes the tables
-    sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+    sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
     await sql.unsafe(`create role ${role} login password '${password}'`);
     await sql.unsafe(`grant usage on schema public, drizzle to ${role}`);
     await sql.unsafe(`grant select on all tables in schema public, drizzle to ${role}`);
@@ -443,7 +443,7 @@ onPostgres("a PostgreSQL that fails", () => {
     const outcomes = await underLoad(async (readers) => {
       for (let times = 0; times < (long ? 20 : 5); times++) {
         const ended = await filled.site.sql(
-          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'keyhole %'",
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
         );
         expect(ended.length).toBeGreaterThan(1);
         await readers.more(40);
@@ -455,10 +455,10 @@ onPostgres("a PostgreSQL that fails", () => {
 
   test("whose backends are terminated at whatever moment, again and again, does not end the server", async () => {
     await underLoad(async (readers) => {
-      const client = postgres(database.url, { max: 1, onnotice: () => {} });
+      const client = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
       for (let times = 0; times < (long ? 300 : 40); times++) {
         await client`select pg_terminate_backend(pid) from pg_stat_activity
-          where application_name like 'keyhole %' and random() < 0.7`;
+          where datname = current_database() and application_name like 'keyhole %' and random() < 0.7`;
         await Bun.sleep(10 + Math.random() * 100); // not awaiting anything: the moment itself is what is tried
       }
       await client.end({ timeout: 5 });
@@ -471,7 +471,9 @@ onPostgres("a PostgreSQL that fails", () => {
   test("whose backends are killed with -9 starts anew, and gives no answer that is wrong or unaudited", async () => {
     await underLoad(async (readers) => {
       for (let times = 0; times < (long ? 10 : 3); times++) {
-        const rows = await filled.site.sql("select pid from pg_stat_activity where application_name like 'keyhole %'");
+        const rows = await filled.site.sql(
+          "select pid from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
+        );
         for (const { pid } of rows) signalIfThere(pid as number, "SIGKILL");
         const killedAt = performance.now();
         await readers.more(3, ({ beganAt, status }) => beganAt > killedAt && status === 200);

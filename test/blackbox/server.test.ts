@@ -178,7 +178,7 @@ onBoth("a signal to end", (dialect) => {
         file.close();
       };
     }
-    const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, onnotice: () => {} });
+    const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
     const session = await client.reserve();
     await session`begin`;
     await session`lock table audit_entries in access exclusive mode`;

@@ -291,7 +291,7 @@ describeBoth("audit verify", (world, dialect) => {
         expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
         // Behind a long query retention gives way: the journal would wait behind it in turn.
-        const reader = postgres(w.config.databaseUrl as string, { max: 1 });
+        const reader = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
         await reader.begin(async (held) => {
           await held`lock table audit_entries_2031_02 in access share mode`;
           await expect(pruneAudit(w.desk, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");

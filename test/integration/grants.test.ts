@@ -53,7 +53,7 @@ function suite() {
     installation = await openInstallation({ ...w.config, databaseUrl: url.href }, () => {});
     keyhole = await openKeyhole(installation, (event) => w.log.push(event));
     client = clientOf(keyhole);
-    raw = postgres(url.href, { max: 1, onnotice: () => {} });
+    raw = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });
   });
   afterAll(async () => {
     await raw?.end({ timeout: 1 });

@@ -164,7 +164,7 @@ describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHO
   const key = Buffer.from(newKey()).toString("base64");
   beforeAll(async () => {
     database = await createDatabase(postgresUrl as string);
-    sql = postgres(database.url, { max: 1, onnotice: () => {} });
+    sql = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
   });
   afterAll(async () => {
     await sql.end({ timeout: 1 });

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import postgres from "postgres";
+import { isConnectionFailure, openPostgres } from "../../src/store/database.ts";
+import { createDatabase } from "../postgres.ts";
+import { postgresUrl } from "../world.ts";
+
+setDefaultTimeout(60_000);
+
+describe.skipIf(postgresUrl === undefined)("a PostgreSQL whose connections are lost while they open", () => {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let killer: postgres.Sql;
+  beforeAll(async () => {
+    database = await createDatabase(postgresUrl as string);
+    killer = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+  });
+  afterAll(async () => {
+    await killer.end({ timeout: 5 });
+    await database.drop();
+  });
+
+  test("answers whoever asked it, or refuses: no failure goes astray", async () => {
+    const stray: unknown[] = [];
+    const note = (error: unknown) => void stray.push(error);
+    process.on("unhandledRejection", note);
+    process.on("uncaughtException", note);
+    try {
+      for (let times = 0; times < 40; times++) {
+        const opened = openPostgres(database.url, "serve");
+        const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
+        const asked = Array.from({ length: 20 }, () => one({}).catch((error: Error) => error));
+        await Bun.sleep((times % 20) * 1.3); // not awaiting anything: the moment itself is what is tried
+        if (times % 2 === 0) {
+          await killer`select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database() and application_name like 'keyhole %'`;
+        }
+        const closed = opened.close();
+        for (const answer of await Promise.all(asked)) {
+          if (answer instanceof Error) expect(answer).toMatchObject({ name: "Fault", code: "unavailable" });
+          else expect(answer).toMatchObject([{ one: 1 }]);
+        }
+        await closed;
+      }
+    } finally {
+      process.off("unhandledRejection", note);
+      process.off("uncaughtException", note);
+    }
+    expect(stray).toEqual([]);
+  });
+
+  test("is told apart from one that refuses a statement", async () => {
+    const lost = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+    const pid = (await lost`select pg_backend_pid() as pid`)[0]?.["pid"];
+    const cut = lost`select pg_sleep(30)`.catch((error: unknown) => error);
+    await killer`select pg_terminate_backend(${pid})`;
+    expect(isConnectionFailure(await cut)).toBe(true);
+    expect(isConnectionFailure(await killer`select no_such_thing`.catch((error: unknown) => error))).toBe(false);
+    await lost.end({ timeout: 0 });
+  });
+});
