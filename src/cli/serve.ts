@@ -162,6 +162,7 @@ export async function startServer(
     while ((app.server?.pendingRequests ?? 0) > held() && performance.now() < giveUpAt) await Bun.sleep(5);
     await Bun.sleep(drainPauseMs);
     const finished = app.server?.stop(false);
+    await link?.closed();
     goOn();
     await Promise.race([finished, Bun.sleep(drainDeadlineMs)]);
     await app.server?.stop(true);

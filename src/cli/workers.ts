@@ -18,11 +18,13 @@ import type { Log } from "./log.ts";
 
 type ToWorker =
   | { readonly drain: true }
+  | { readonly goOn: true }
   | { readonly end: true }
   | { readonly ask: keyof WorkerAnswers; readonly id: number }
   | { readonly taken: SharedDecision; readonly id: number };
 type ToParent =
   | { readonly listening: true }
+  | { readonly closed: true }
   | { readonly answer: unknown; readonly id: number }
   | { readonly take: BucketName; readonly keyId: string; readonly id: number };
 
@@ -35,6 +37,8 @@ export type WorkerLink = {
   readonly buckets: SharedBuckets;
   /** Says that requests can come, and from now on does as the parent says. `drain` is called when it says so, or is gone. */
   readonly listening: (answers: WorkerAnswers, drain: () => void) => void;
+  /** Says that this worker takes no more connections; resolves when none of those that end with it does. */
+  readonly closed: () => Promise<void>;
 };
 
 /** The option by which this program starts itself as a worker; the word says how it logs. */
@@ -49,6 +53,7 @@ export function openWorkerLink(): WorkerLink {
   let answers: WorkerAnswers | undefined;
   // Told to end before it listens, it has nothing to finish.
   let drain = (): void => process.exit(0);
+  const { promise: allClosed, resolve: goOn } = Promise.withResolvers<void>();
   process.on("message", async (message: ToWorker) => {
     if ("taken" in message) {
       waiting.get(message.id)?.(message.taken);
@@ -56,10 +61,14 @@ export function openWorkerLink(): WorkerLink {
     } else if ("ask" in message) {
       send({ answer: await answers?.[message.ask](), id: message.id });
     } else if ("drain" in message) drain();
+    else if ("goOn" in message) goOn();
     else process.exit(1);
   });
   // Without its parent nobody would ever end it.
-  process.on("disconnect", () => drain());
+  process.on("disconnect", () => {
+    goOn();
+    drain();
+  });
   return {
     buckets: {
       take: (keyId, bucket) =>
@@ -75,6 +84,10 @@ export function openWorkerLink(): WorkerLink {
       answers = given;
       drain = drainNow;
       send({ listening: true });
+    },
+    closed: () => {
+      send({ closed: true });
+      return Promise.race([allClosed, Bun.sleep(closedDeadlineMs)]);
     },
   };
 }
@@ -96,6 +109,7 @@ type Worker = {
   readonly process: Bun.Subprocess<"ignore", "pipe", "inherit">;
   readonly startedAtMs: number;
   listening: boolean;
+  closed: boolean;
   /** Answers that are due, by the id of what was asked. */
   readonly due: Map<number, (answer: unknown) => void>;
 };
@@ -105,6 +119,8 @@ const restartDelayMs = { min: 100, max: 10_000 };
 const settledAfterMs = 60_000;
 const endDeadlineMs = 30_000;
 const answerDeadlineMs = 3000;
+/** Well within the deadline of the requests that wait meanwhile. */
+const closedDeadlineMs = 1000;
 
 /**
  * Runs the workers until they are told to stop.
@@ -128,15 +144,21 @@ export async function superviseWorkers(supervision: Supervision): Promise<number
   };
 
   const start = () => {
-    const worker = startWorker(supervision, port, limiter, () => {
-      if (ready || [...workers].filter(({ listening }) => listening).length < count) return;
-      ready = true;
-      const host = config.host.includes(":") ? `[${config.host}]` : config.host;
-      say(`Keyhole listens on http://${host}:${port}${apiRoot}`);
-      say(`${count} workers share the port.`);
-    });
+    const worker = startWorker(supervision, port, limiter, { listening, closed });
     workers.add(worker);
     void worker.process.exited.then(() => died(worker));
+  };
+  const listening = () => {
+    if (ready || [...workers].filter((worker) => worker.listening).length < count) return;
+    ready = true;
+    const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+    say(`Keyhole listens on http://${host}:${port}${apiRoot}`);
+    say(`${count} workers share the port.`);
+  };
+  // Whoever is answered asks again at once, and would meet the last moment of a port that is still open. So nobody is
+  // answered until all are closed, but where one worker ends alone.
+  const closed = () => {
+    if (!draining || [...workers].every((worker) => worker.closed)) tell({ goOn: true });
   };
   const died = (worker: Worker) => {
     workers.delete(worker);
@@ -147,6 +169,7 @@ export async function superviseWorkers(supervision: Supervision): Promise<number
     if (!ready && !draining) stop();
     if (draining) {
       worst = Math.max(worst, code);
+      closed();
       if (workers.size === 0) end();
       return;
     }
@@ -245,7 +268,7 @@ function startWorker(
   { config, env, pretty, write }: Supervision,
   port: number,
   limiter: Limiter | undefined,
-  listening: () => void,
+  heard: { readonly listening: () => void; readonly closed: () => void },
 ): Worker {
   const worker: Worker = {
     process: Bun.spawn(
@@ -269,15 +292,19 @@ function startWorker(
           } else if ("answer" in message) {
             worker.due.get(message.id)?.(message.answer);
             worker.due.delete(message.id);
+          } else if ("closed" in message) {
+            worker.closed = true;
+            heard.closed();
           } else {
             worker.listening = true;
-            listening();
+            heard.listening();
           }
         },
       },
     ),
     startedAtMs: performance.now(),
     listening: false,
+    closed: false,
     due: new Map(),
   };
   void passOn(worker.process.stdout, write);
