@@ -265,7 +265,6 @@ export async function openKeyhole(
   let draining = false;
   let paused: Promise<void> | undefined;
   let held = 0;
-  const lookUp = keyLookUps(database);
   const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
   await shared?.open();
   const lane = new Lane();
@@ -294,11 +293,7 @@ export async function openKeyhole(
     gate: {
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
-      lookUp: (ask) => {
-        if (!paused) return lookUp(ask);
-        held += 1;
-        return paused.then(() => lookUp(ask));
-      },
+      lookUp: keyLookUps(database),
       limiter,
       shared,
       refusals,
@@ -321,6 +316,10 @@ export async function openKeyhole(
     meter: metrics?.measure,
     trace: traces?.trace,
     draining: () => draining,
+    recess: () => {
+      if (paused) held += 1;
+      return paused;
+    },
     database,
     metrics,
     readiness: readinessOf({ database, keyring, journal }, () => draining, log),

@@ -26,6 +26,8 @@ export type Keyhole = {
   readonly trace?: ((...done: Parameters<Measure>) => string) | undefined;
   /** Whether answers close their connections, because the server is about to stop. */
   readonly draining: () => boolean;
+  /** While the port closes, what a request waits for before it is judged; nothing at any other time. */
+  readonly recess: () => Promise<void> | undefined;
 };
 
 /** Takes one answered request. @param endedAtMs - monotonic milliseconds */
@@ -39,6 +41,8 @@ export function admitted(
   admission: Admission,
   sought?: Sought,
 ): Promise<Caller> {
+  const recess = keyhole.recess();
+  if (recess) return recess.then(() => admit(keyhole.gate, exchange, token, admission, sought));
   return admit(keyhole.gate, exchange, token, admission, sought);
 }
 

@@ -582,6 +582,7 @@ function nothing(): Keyhole {
     budget: untouchable as Keyhole["budget"],
     log: () => {},
     draining: () => false,
+    recess: () => undefined,
   };
 }
 
