@@ -13,7 +13,9 @@ import postgres from "postgres";
 const folder = process.argv[2] ?? ".";
 const url = process.env["DATABASE_URL"];
 // The pool of the server: deeper pipelines are slower at 64 connections (measured).
-const sql = url ? postgres(url, { max: 10, fetch_types: false, max_pipeline: 2 } as postgres.Options<never>) : undefined;
+const sql = url
+  ? postgres(url, { max: 10, fetch_types: false, max_pipeline: 2 } as postgres.Options<never>)
+  : undefined;
 // Text is what Keyhole answers with, and the fastest of what Bun sends where the body is large (measured); it is ASCII.
 const answers = new Map(
   readdirSync(folder)

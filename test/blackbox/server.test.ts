@@ -179,6 +179,7 @@ onBoth("a signal to end", (dialect) => {
       };
     }
     const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
+    await client`select 1`; // the driver never gives out a connection that was opened for this and asked for no types
     const session = await client.reserve();
     await session`begin`;
     await session`lock table audit_entries in access exclusive mode`;
