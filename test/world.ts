@@ -18,19 +18,23 @@ import { type AuditRecord, listAudit } from "../src/admin/audit.ts";
 import { type Desk, deskOf } from "../src/admin/desk.ts";
 import { type NewFile, putFile } from "../src/admin/files.ts";
 import { type Installation, openInstallation } from "../src/admin/installation.ts";
+import { keepItemSets } from "../src/admin/item-sets.ts";
 import { createKey, type KeyRecord, type NewKey } from "../src/admin/keys.ts";
 import { createOrganization, type Organization } from "../src/admin/organizations.ts";
-import { createProject, type Project } from "../src/admin/projects.ts";
+import { createProject, type LockedProject, type Project } from "../src/admin/projects.ts";
 import { setVariables } from "../src/admin/variables.ts";
 import { type OpenKeyhole, openKeyhole } from "../src/cli/serve.ts";
 import { type Config, readConfig } from "../src/config.ts";
+import { Fault } from "../src/fault.ts";
 import { apiRoot, createApp } from "../src/http/app.ts";
 import type { Keyhole } from "../src/http/keyhole.ts";
+import { ByteBudget } from "../src/limit/budget.ts";
 import { Lane } from "../src/limit/lane.ts";
 import { Limiter } from "../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
 import { type Environment, environmentMask } from "../src/names.ts";
 import { seal } from "../src/seal/envelope.ts";
+import { accountEntry, fileEntry } from "../src/seal/item-set.ts";
 import { type DataKey, newKey } from "../src/seal/keyring.ts";
 import { accountPlace, filePlace } from "../src/seal/place.ts";
 import { createDatabase } from "./postgres.ts";
@@ -336,6 +340,50 @@ export function leaksIn(secrets: Iterable<string>, text: string): string[] {
   });
 }
 
+/** Memory for values that is a test's own, and how much of it requests hold. */
+export function memoryOf(smallBytes?: number, largeBytes?: number) {
+  const [small, large] = [new ByteBudget(smallBytes), new ByteBudget(largeBytes)];
+  return { small, large, taken: () => [small.bytesTaken, large.bytesTaken] as const };
+}
+
+/** A journal whose database said no. */
+export const refusingJournal: Keyhole["journal"] = {
+  record: async () => {
+    throw new Fault("unavailable", "refused");
+  },
+};
+
+/**
+ * Asks for what is large in every way that such an answer can end, and expects its memory back each time.
+ * @returns the answer that was read whole
+ */
+export async function expectMemoryBack(w: World, path: string, key: Key, bytes: number): Promise<Answer> {
+  const memory = memoryOf();
+  const { handle } = w.client(({ source }) => ({ source: { ...source, memory } }));
+  const get = async () => {
+    const response = await handle(requestOf(path, { key }));
+    const [small, large] = memory.taken();
+    expect([path, response.status, small, large >= bytes]).toEqual([path, 200, 0, true]);
+    return response;
+  };
+  const answer = await answerOf(await get());
+  expect(memory.taken()).toEqual([0, 0]);
+
+  const half = (await get()).body?.getReader();
+  await half?.read();
+  expect(memory.taken()[1]).toBeGreaterThanOrEqual(bytes);
+  await half?.cancel();
+  expect(memory.taken()).toEqual([0, 0]);
+
+  await (await get()).body?.cancel();
+  expect(memory.taken()).toEqual([0, 0]);
+
+  const refusing = w.client(({ source }) => ({ source: { ...source, memory }, journal: refusingJournal }));
+  expect((await refusing.ask(path, { key })).status).toBe(503);
+  expect(memory.taken()).toEqual([0, 0]);
+  return answer;
+}
+
 /** Names that sort as they are numbered, such as `f/0007`. */
 export function numbered(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(4, "0")}`);
@@ -359,7 +407,8 @@ export async function insertAccounts(
   names: readonly string[],
   environments: readonly Environment[],
 ): Promise<void> {
-  const key = (await dataKeyOf(w, organization, project)).subkey("account");
+  const dataKey = await dataKeyOf(w, organization, project);
+  const key = dataKey.subkey("account");
   const mask = environmentMask(...environments);
   const rows = names.map((name) => {
     const id = Bun.randomUUIDv7();
@@ -368,6 +417,8 @@ export async function insertAccounts(
     return { id, projectId: project.id, name, environments: mask, version: 1, generation: 1, sealed, updatedAt: 1 };
   });
   await w.desk.database.db.insert(w.desk.database.tables.accounts).values(rows);
+  const changes = rows.map((row) => ({ entry: accountEntry(project.id, row), environments: mask, before: 0 }));
+  await keepItemSets(w.desk, lockedOf(w, organization, project, dataKey), "accounts", changes);
   await count(w, project, "account_counts", mask, rows.length);
 }
 
@@ -383,7 +434,8 @@ export async function insertFiles(
   environments: readonly Environment[],
   size?: number,
 ): Promise<void> {
-  const key = (await dataKeyOf(w, organization, project)).subkey("file");
+  const dataKey = await dataKeyOf(w, organization, project);
+  const key = dataKey.subkey("file");
   const mask = environmentMask(...environments);
   const rows = paths.map((path) => {
     const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
@@ -404,7 +456,15 @@ export async function insertFiles(
   for (let from = 0; from < rows.length; from += 500) {
     await w.desk.database.db.insert(w.desk.database.tables.files).values(rows.slice(from, from + 500));
   }
+  const changes = rows.map((row) => ({ entry: fileEntry(project.id, row), environments: mask, before: 0 }));
+  await keepItemSets(w.desk, lockedOf(w, organization, project, dataKey), "files", changes);
   await count(w, project, "file_counts", mask, rows.length);
+}
+
+/** A project as a writer has it in hand, with nobody kept out: the world has no other writer then. */
+function lockedOf(w: World, organization: Organization, project: Placed, dataKey: DataKey): LockedProject {
+  const { db } = w.desk.database;
+  return { id: project.id, slug: project.slug, organization, db, dataKey, now: 1, revisions: new Map() };
 }
 
 /** Many projects at once, with nothing in them that could be read. */

@@ -109,6 +109,20 @@ CREATE TABLE `files` (
 CREATE UNIQUE INDEX `files_development` ON `files` (`project_id`,`path`) WHERE (environments & 1) <> 0;--> statement-breakpoint
 CREATE UNIQUE INDEX `files_staging` ON `files` (`project_id`,`path`) WHERE (environments & 2) <> 0;--> statement-breakpoint
 CREATE UNIQUE INDEX `files_production` ON `files` (`project_id`,`path`) WHERE (environments & 4) <> 0;--> statement-breakpoint
+CREATE TABLE `item_sets` (
+	`project_id` text NOT NULL,
+	`kind` text NOT NULL,
+	`environment` text NOT NULL,
+	`generation` integer NOT NULL,
+	`sealed` blob NOT NULL,
+	`listing` text NOT NULL,
+	PRIMARY KEY(`project_id`, `kind`, `environment`),
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`project_id`,`environment`) REFERENCES `project_environments`(`project_id`,`environment`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`project_id`,`generation`) REFERENCES `data_keys`(`project_id`,`generation`) ON UPDATE no action ON DELETE no action,
+	CONSTRAINT "item_sets_kind_rule" CHECK(kind in ('accounts', 'files'))
+) STRICT;
+--> statement-breakpoint
 CREATE TABLE `key_uses` (
 	`key_id` text PRIMARY KEY NOT NULL,
 	`last_used_at` integer NOT NULL,
@@ -130,6 +144,7 @@ CREATE TABLE `project_environments` (
 	`project_id` text NOT NULL,
 	`environment` text NOT NULL,
 	`revision` integer NOT NULL,
+	`state` text DEFAULT (lower(hex(randomblob(16)))) NOT NULL,
 	`updated_at` integer NOT NULL,
 	PRIMARY KEY(`project_id`, `environment`),
 	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
@@ -188,20 +203,29 @@ CREATE TABLE `variables` (
 	CONSTRAINT "variables_version_rule" CHECK(version >= 1)
 ) STRICT, WITHOUT ROWID;--> statement-breakpoint
 CREATE TRIGGER `variables_insert_revision` AFTER INSERT ON `variables` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variables_update_revision` AFTER UPDATE ON `variables` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variables_delete_revision` AFTER DELETE ON `variables` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variable_sets_insert_revision` AFTER INSERT ON `variable_sets` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variable_sets_update_revision` AFTER UPDATE ON `variable_sets` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variable_sets_delete_revision` AFTER DELETE ON `variable_sets` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+END;--> statement-breakpoint
+CREATE TRIGGER `data_keys_insert_state` AFTER INSERT ON `data_keys` BEGIN
+	UPDATE `project_environments` SET `state` = lower(hex(randomblob(16))) WHERE `project_id` = NEW.`project_id`;
+END;--> statement-breakpoint
+CREATE TRIGGER `data_keys_update_state` AFTER UPDATE ON `data_keys` BEGIN
+	UPDATE `project_environments` SET `state` = lower(hex(randomblob(16))) WHERE `project_id` IN (OLD.`project_id`, NEW.`project_id`);
+END;--> statement-breakpoint
+CREATE TRIGGER `data_keys_delete_state` AFTER DELETE ON `data_keys` BEGIN
+	UPDATE `project_environments` SET `state` = lower(hex(randomblob(16))) WHERE `project_id` = OLD.`project_id`;
 END;

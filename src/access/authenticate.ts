@@ -16,26 +16,14 @@ export type KeyRow = Grant & {
   /** Null where no project was asked for, or the key reaches none of that slug. */
   readonly projectId: string | null;
   /** Null where no environment was asked for, too. */
-  readonly revision: number | null;
-  readonly setRevision: number | null;
-  readonly setGeneration: number | null;
-  readonly setNonce: Buffer | null;
-  readonly setRootId: string | null;
-  readonly setWrapped: Buffer | null;
+  readonly state: string | null;
 };
 
 /** The environment that a request asks for, as it stood when the key was judged. */
 export type Target = {
   readonly projectId: string;
-  readonly revision: number;
-  /** The environment's sealed set and the data key it is sealed under; null where there is none of this revision. */
-  readonly set: {
-    readonly generation: number;
-    /** Random, so that no two sets have the same, whatever their revision. */
-    readonly nonce: Buffer;
-    readonly rootId: string;
-    readonly wrapped: Buffer;
-  } | null;
+  /** Random, and another one with every write to the environment's variables, their set or the project's data keys. */
+  readonly state: string;
 };
 
 /** Who asks: a key that is good at this moment. Made for one request and never kept beyond it. */
@@ -69,19 +57,6 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
       name: row.organizationName,
       plan: row.plan,
     },
-    target: targetOf(row),
-  };
-}
-
-function targetOf(row: KeyRow): Target | null {
-  const { projectId, revision, setRevision, setGeneration, setNonce, setRootId, setWrapped } = row;
-  if (projectId === null || revision === null) return null;
-  if (setRevision !== revision || !setGeneration || !setNonce || setRootId === null || !setWrapped) {
-    return { projectId, revision, set: null };
-  }
-  return {
-    projectId,
-    revision,
-    set: { generation: setGeneration, nonce: setNonce, rootId: setRootId, wrapped: setWrapped },
+    target: row.projectId === null || row.state === null ? null : { projectId: row.projectId, state: row.state },
   };
 }

@@ -1,8 +1,10 @@
 import { and, asc, eq, sql } from "drizzle-orm";
 import { type Environment, type EnvironmentMask, environmentsOf } from "../names.ts";
 import { seal } from "../seal/envelope.ts";
+import { accountEntry } from "../seal/item-set.ts";
 import { accountPlace } from "../seal/place.ts";
 import type { Desk } from "./desk.ts";
+import { keepItemSets } from "./item-sets.ts";
 import { findProject, noteMove, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { displayName, requireEnvironments, requireText } from "./words.ts";
@@ -50,18 +52,10 @@ export async function setAccount(
     const { generation } = project.dataKey;
     const place = accountPlace({ projectId: project.id, accountId: id, version, environments: mask, name });
     const sealed = seal(project.dataKey.subkey("account"), generation, place, plaintext);
+    const row = { id, name, environments: mask, version, generation, sealed, updatedAt: project.now };
     await project.db
       .insert(a)
-      .values({
-        id,
-        projectId: project.id,
-        name,
-        environments: mask,
-        version,
-        generation,
-        sealed,
-        updatedAt: project.now,
-      })
+      .values({ ...row, projectId: project.id })
       .onConflictDoUpdate({
         target: [a.projectId, a.name],
         set: {
@@ -72,11 +66,14 @@ export async function setAccount(
           updatedAt: sql`excluded.updated_at`,
         },
       });
+    const stood = before?.environments ?? 0;
+    const entry = accountEntry(project.id, row);
+    await keepItemSets(desk, project, "accounts", [{ entry, environments: mask, before: stood }]);
     const byMask = new Map<EnvironmentMask, number>();
-    noteMove(byMask, before?.environments ?? 0, mask);
+    noteMove(byMask, stood, mask);
     return {
       result: { created: before === undefined },
-      touched: mask | (before?.environments ?? 0),
+      touched: mask | stood,
       counts: { column: "accountCounts", byMask },
     };
   });
@@ -103,9 +100,11 @@ export async function deleteAccount(desk: Desk, where: string, name: string): Pr
       .where(and(eq(a.projectId, project.id), eq(a.name, name)))
       .returning();
     if (!gone) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
+    const before = gone.environments;
+    await keepItemSets(desk, project, "accounts", [{ entry: [name, ""], environments: 0, before }]);
     const byMask = new Map<EnvironmentMask, number>();
-    noteMove(byMask, gone.environments, 0);
-    return { result: undefined, touched: gone.environments, counts: { column: "accountCounts", byMask } };
+    noteMove(byMask, before, 0);
+    return { result: undefined, touched: before, counts: { column: "accountCounts", byMask } };
   });
 }
 

@@ -2,10 +2,19 @@ import { timingSafeEqual } from "node:crypto";
 import { and, asc, count, eq, gt, type SQL } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
 import type { Flaw } from "../audit/verify.ts";
-import { environments, itemsMax } from "../names.ts";
+import { type EnvironmentMask, environmentMask, environments, itemsMax } from "../names.ts";
+import { holdAgainstItemSet } from "../read/item-sets.ts";
 import { DataKeys } from "../read/source.ts";
-import { noListing, setBytesMax, variablesArray } from "../render/variables-json.ts";
+import { noListing, variablesArray } from "../render/variables-json.ts";
 import { generationOf, open } from "../seal/envelope.ts";
+import {
+  accountEntry,
+  fileEntry,
+  type ItemEntry,
+  type ItemKind,
+  itemListing,
+  variableEntry,
+} from "../seal/item-set.ts";
 import { accountPlace, filePlace, setPlace, variablePlace } from "../seal/place.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import type { Desk } from "./desk.ts";
@@ -16,6 +25,7 @@ export type Opened = {
   variables: number;
   accounts: number;
   files: number;
+  /** Of variables. */
   sets: number;
   keys: number;
   auditEntries: number;
@@ -28,7 +38,7 @@ export class DoesNotOpen extends Error {
 
 /**
  * Opens every item of a database as a request would, one after the other and nothing of it kept, holds each environment's
- * variables against its sealed set, checks every key's grant seal and walks the audit chain.
+ * variables, accounts and files against its sets, checks every key's grant seal and walks the audit chain.
  *
  * @param progress - told how many of how many items have been opened
  * @throws DoesNotOpen
@@ -94,6 +104,7 @@ async function openVariables(
   for (const environment of environments) {
     const here = and(eq(v.projectId, projectId), eq(v.environment, environment)) as SQL;
     const members: { name: string; value: string; updatedAt: number }[] = [];
+    const entries: ItemEntry[] = [];
     let over = false;
     const rows = pages((after: typeof v.$inferSelect | undefined) =>
       db
@@ -103,12 +114,14 @@ async function openVariables(
         .orderBy(asc(v.name))
         .limit(rowsPerPage),
     );
-    for await (const { id, name, version, sealed, updatedAt } of rows) {
+    for await (const row of rows) {
+      const { id, name, version, sealed, updatedAt } = row;
       const value = judged(`the variable ${name} of ${where}, ${environment}`, () => {
         const place = variablePlace({ projectId, environment, variableId: id, version, name });
         const plaintext = open(dataKeys.of(generationOf(sealed)).subkey("variable"), place, sealed);
         const text = plaintext.toString("utf8");
         plaintext.fill(0);
+        entries.push(variableEntry(projectId, environment, row));
         return text;
       });
       opened.variables += 1;
@@ -117,7 +130,6 @@ async function openVariables(
       if (over) members.length = 0;
       else members.push({ name, value, updatedAt });
     }
-    const array = over ? "" : variablesArray(members);
     const [set] = await db
       .select()
       .from(s)
@@ -127,10 +139,10 @@ async function openVariables(
       const { revision, listing, sealed } = set;
       const place = setPlace({ projectId, environment, revision, listing });
       const plaintext = open(dataKeys.of(set.generation).subkey("set"), place, sealed);
-      const same = plaintext.toString("utf8") === array;
+      const text = listing === noListing ? itemListing(entries) : variablesArray(members);
+      const same = plaintext.toString("utf8") === text;
       plaintext.fill(0);
-      const kept = !over && Buffer.byteLength(array) <= setBytesMax;
-      if (kept ? !same : listing !== noListing) throw new Error("rows and set differ");
+      if (!same || (over && listing !== noListing)) throw new Error("rows and set differ");
       opened.sets += 1;
     });
   }
@@ -153,15 +165,19 @@ async function openAccounts(
       .orderBy(asc(a.name))
       .limit(rowsPerPage),
   );
-  for await (const { id, name, version, environments: mask, sealed } of rows) {
+  const stored: Stored[] = [];
+  for await (const row of rows) {
+    const { id, name, version, environments: mask, sealed } = row;
     judged(`the account ${JSON.stringify(name)} of ${where}`, () => {
       const place = accountPlace({ projectId, accountId: id, version, environments: mask, name });
       const plaintext = open(dataKeys.of(generationOf(sealed)).subkey("account"), place, sealed);
       JSON.parse(plaintext.toString("utf8"));
       plaintext.fill(0);
+      stored.push({ mask, entry: accountEntry(projectId, row) });
     });
     opened.accounts += 1;
   }
+  await holdAgainstSets(desk, dataKeys, projectId, "accounts", where, stored);
 }
 
 async function openFiles(
@@ -175,6 +191,7 @@ async function openFiles(
   const { db, tables } = desk.database;
   const { files: f } = tables;
   const ids = await db.select({ id: f.id }).from(f).where(eq(f.projectId, projectId)).orderBy(asc(f.path), asc(f.id));
+  const stored: Stored[] = [];
   for (const { id } of ids) {
     // One at a time: each may have 8 MiB.
     const [row] = await db.select().from(f).where(eq(f.id, id));
@@ -185,9 +202,38 @@ async function openFiles(
       const sha256 = new Bun.CryptoHasher("sha256").update(content).digest("hex");
       if (content.length !== row.size || sha256 !== row.sha256) throw new Error("size or SHA-256 differ");
       content.fill(0);
+      stored.push({ mask: row.environments, entry: fileEntry(projectId, row) });
     });
     opened.files += 1;
     progress();
+  }
+  await holdAgainstSets(desk, dataKeys, projectId, "files", where, stored);
+}
+
+/** An account or a file as its sets have it, and where it stands. */
+type Stored = { readonly mask: EnvironmentMask; readonly entry: ItemEntry };
+
+async function holdAgainstSets(
+  desk: Desk,
+  dataKeys: DataKeys,
+  projectId: string,
+  kind: ItemKind,
+  where: string,
+  stored: readonly Stored[],
+): Promise<void> {
+  const { db, tables } = desk.database;
+  const { itemSets: s } = tables;
+  const sets = await db
+    .select({ environment: s.environment, sealed: s.sealed, listing: s.listing })
+    .from(s)
+    .where(and(eq(s.projectId, projectId), eq(s.kind, kind)));
+  for (const environment of environments) {
+    const here = stored.filter(({ mask }) => mask & environmentMask(environment)).map(({ entry }) => entry);
+    const set = sets.find((row) => row.environment === environment);
+    judged(`the set of ${kind} of ${where}, ${environment}`, () => {
+      holdAgainstItemSet(dataKeys, { projectId, kind, environment }, set?.sealed, here);
+      if (set?.listing !== itemListing(here)) throw new Error("the seal fits the rows, and not the listing");
+    });
   }
 }
 

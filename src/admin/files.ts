@@ -2,11 +2,14 @@ import { and, asc, eq } from "drizzle-orm";
 import { contentBytesMax, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
 import { pathProblem, pathSetProblem } from "../path.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
+import { fileEntry, type ItemEntry } from "../seal/item-set.ts";
 import { filePlace } from "../seal/place.ts";
 import type { Tables } from "../store/database.ts";
 import type { Desk } from "./desk.ts";
+import { type ItemChange, keepItemSets } from "./item-sets.ts";
 import { findProject, type LockedProject, noteMove, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
+import { dataKeyOf } from "./sets.ts";
 import { displayName, requireEnvironments } from "./words.ts";
 
 export type FileRecord = {
@@ -66,19 +69,22 @@ export async function putFile(
     const here = paths.filter((row) => row.path === file.path && row.environments & file.environments);
     const same = here.find((row) => row.environments === file.environments);
     const byMask = new Map<EnvironmentMask, number>();
+    const changes: ItemChange[] = [];
     let touched = file.environments;
     for (const row of here) {
       if (row === same) continue;
       touched |= row.environments;
       noteMove(byMask, row.environments, row.environments & ~file.environments);
-      await shrink(desk, project, row.id, row.environments & ~file.environments);
+      changes.push(await shrink(desk, project, row, row.environments & ~file.environments));
     }
     noteMove(byMask, same?.environments ?? 0, file.environments);
     const total = paths.length + [...byMask.values()].reduce((sum, change) => sum + change, 0);
     if (total > itemsMax) throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
     const id = same?.id ?? Bun.randomUUIDv7();
     const version = same ? await versionOf(desk, project, id) : 0;
-    await write(desk, project, { ...file, id, version: version + 1 }, file.content, same !== undefined);
+    const entry = await write(desk, project, { ...file, id, version: version + 1 }, file.content, same !== undefined);
+    changes.push({ entry, environments: file.environments, before: same?.environments ?? 0 });
+    await keepItemSets(desk, project, "files", changes);
     const { path, size, sha256 } = file;
     return {
       result: { id, path, size, sha256, environments: environmentsOf(file.environments), created: !same },
@@ -124,7 +130,7 @@ export async function deleteFile(
   const { files: f } = desk.database.tables;
   await writingProject(desk, where, async (project) => {
     const rows = await project.db
-      .select({ id: f.id, environments: f.environments })
+      .select({ id: f.id, path: f.path, environments: f.environments })
       .from(f)
       .where(and(eq(f.projectId, project.id), eq(f.path, path)));
     const missing = environmentsOf(mask & ~rows.reduce((all, row) => all | row.environments, 0));
@@ -132,12 +138,14 @@ export async function deleteFile(
       throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
     }
     const byMask = new Map<EnvironmentMask, number>();
+    const changes: ItemChange[] = [];
     let touched = 0;
     for (const row of rows.filter((row) => row.environments & mask)) {
       touched |= row.environments;
       noteMove(byMask, row.environments, row.environments & ~mask);
-      await shrink(desk, project, row.id, row.environments & ~mask);
+      changes.push(await shrink(desk, project, row, row.environments & ~mask));
     }
+    await keepItemSets(desk, project, "files", changes);
     return { result: undefined, touched, counts: { column: "fileCounts", byMask } };
   });
 }
@@ -187,24 +195,24 @@ async function versionOf(desk: Desk, project: LockedProject, id: string): Promis
 }
 
 /** Leaves a file in fewer environments. They are part of what it is sealed to, so it is sealed anew. */
-async function shrink(desk: Desk, project: LockedProject, id: string, environments: EnvironmentMask): Promise<void> {
-  const { files: f, dataKeys: d } = desk.database.tables;
+async function shrink(
+  desk: Desk,
+  project: LockedProject,
+  { id, path, environments: before }: Pick<SealableFile, "id" | "path" | "environments">,
+  environments: EnvironmentMask,
+): Promise<ItemChange> {
+  const { files: f } = desk.database.tables;
   if (environments === 0) {
     await project.db.delete(f).where(eq(f.id, id));
-    return;
+    return { entry: [path, ""], environments, before };
   }
   const [row] = await project.db.select().from(f).where(eq(f.id, id));
-  if (!row) return;
-  const generation = generationOf(row.sealed);
-  const [key] = await project.db
-    .select()
-    .from(d)
-    .where(and(eq(d.projectId, project.id), eq(d.generation, generation)));
-  const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
-  const dataKey = desk.keyring.dataKey(owner, generation, key?.rootId ?? "", key?.wrapped ?? Buffer.alloc(0));
+  if (!row) throw new Error(`the file ${id} went out of a locked project`);
+  const dataKey = await dataKeyOf(desk, project, generationOf(row.sealed));
   const content = open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
-  await write(desk, project, { ...row, environments, version: row.version + 1 }, content, true);
+  const entry = await write(desk, project, { ...row, environments, version: row.version + 1 }, content, true);
   content.fill(0);
+  return { entry, environments, before, found: fileEntry(project.id, row)[1] };
 }
 
 function placeOf(project: LockedProject, file: SealableFile): Buffer {
@@ -229,7 +237,7 @@ async function write(
   file: SealableFile,
   content: Uint8Array,
   exists: boolean,
-): Promise<void> {
+): Promise<ItemEntry> {
   const { files: f } = desk.database.tables;
   const { generation } = project.dataKey;
   const sealed = seal(project.dataKey.subkey("file"), generation, placeOf(project, file), content);
@@ -240,4 +248,5 @@ async function write(
   } satisfies Partial<Tables["files"]["$inferInsert"]>;
   if (exists) await project.db.update(f).set(columns).where(eq(f.id, id));
   else await project.db.insert(f).values({ id, projectId: project.id, ...columns });
+  return fileEntry(project.id, { ...file, updatedAt: project.now });
 }

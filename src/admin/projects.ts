@@ -3,6 +3,7 @@ import { type EnvironmentMask, environments, environmentsOf } from "../names.ts"
 import { type DataKey, newKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
 import { type Desk, writing } from "./desk.ts";
+import { emptyItemSets } from "./item-sets.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
 import { currentRootId } from "./root-keys.ts";
@@ -60,6 +61,7 @@ export async function createProject(
       await db
         .insert(t.variableSets)
         .values(environments.map((environment) => sealSet(dataKey, id, environment, 1, [])));
+      await db.insert(t.itemSets).values(emptyItemSets(dataKey, id));
     });
   } catch (error) {
     if (isUniqueViolation(error)) {

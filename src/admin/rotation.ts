@@ -3,15 +3,17 @@ import type { Config } from "../config.ts";
 import { Fault } from "../fault.ts";
 import { type Environment, environments, itemsMax } from "../names.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
+import { accountEntry, fileEntry, type ItemEntry, type ItemKind, variableEntry } from "../seal/item-set.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import { accountPlace, filePlace, variablePlace } from "../seal/place.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 import { type Desk, writing } from "./desk.ts";
 import { purposes } from "./installation.ts";
+import { type ItemChange, keepItemSet } from "./item-sets.ts";
 import { type FoundProject, findProject, type LockedProject, newestDataKey } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { addRootKey, currentRootId, dropOlderRootKeys, lockKeyFile, openKeyring, rootKeyName } from "./root-keys.ts";
-import { dataKeyOf, keepSet } from "./sets.ts";
+import { dataKeyOf, keepSet, type Resealed } from "./sets.ts";
 
 /*
  * Rotation while servers run. Everything happens in transactions that are small and each leave the database whole: a
@@ -239,7 +241,7 @@ export async function rotateData(
       report(Math.min(tally.variables + tally.accounts + tally.files, total), total);
     }
   }
-  return { projects: projects.length, resumed: unfinished.length, ...tally, broken };
+  return { projects: projects.length, resumed: unfinished.length, ...tally, broken: [...new Set(broken)] };
 }
 
 async function everyProject(desk: Desk): Promise<FoundProject[]> {
@@ -387,13 +389,21 @@ async function resealVariables(
           .from(v)
           .where(and(here, inArray(v.name, keys)));
   const values: (typeof rows)[number][] = [];
+  const carried: Resealed[] = [];
   const broken: string[] = [];
   for (const row of rows) {
     const place = (version: number) =>
       variablePlace({ projectId: project.id, environment, variableId: row.id, version, name: row.name });
     const sealed = await resealed(of, "variable", place, row, dataKey);
-    if (sealed) values.push({ ...row, ...sealed });
-    else broken.push(`${row.name} of ${placeOf(project)} ${environment}`);
+    if (!sealed) {
+      broken.push(`${row.name} of ${placeOf(project)} ${environment}`);
+      continue;
+    }
+    values.push({ ...row, ...sealed });
+    const [[, after], [, before]] = [{ ...row, ...sealed }, row].map((one) =>
+      variableEntry(project.id, environment, one),
+    ) as [ItemEntry, ItemEntry];
+    carried.push({ name: row.name, before, after });
   }
   if (values.length > 0) {
     await db
@@ -411,7 +421,7 @@ async function resealVariables(
       .from(e)
       .where(and(eq(e.projectId, project.id), eq(e.environment, environment)));
     try {
-      await keepSet(desk, project, environment, new Map(), state?.revision ?? 0);
+      await keepSet(desk, project, environment, new Map(), state?.revision ?? 0, carried);
     } catch (error) {
       // It did not open before either, and nothing was written: readers go on to be refused.
       if (!isDecryptionFailure(error)) throw error;
@@ -429,13 +439,19 @@ async function resealAccounts(desk: Desk, project: LockedProject, after: string,
   const here = and(eq(a.projectId, project.id), inArray(a.name, keys));
   const rows = keys.length === 0 ? [] : await db.select().from(a).where(here);
   const values: (typeof rows)[number][] = [];
+  const changes: ItemChange[] = [];
   const broken: string[] = [];
   for (const row of rows) {
     const { id: accountId, environments, name } = row;
     const place = (version: number) => accountPlace({ projectId: project.id, accountId, version, environments, name });
     const sealed = await resealed(of, "account", place, row, dataKey);
-    if (sealed) values.push({ ...row, ...sealed });
-    else broken.push(`the account ${name} of ${placeOf(project)}`);
+    if (!sealed) {
+      broken.push(`the account ${name} of ${placeOf(project)}`);
+      continue;
+    }
+    values.push({ ...row, ...sealed });
+    const [entry, [, found]] = [accountEntry(project.id, { ...row, ...sealed }), accountEntry(project.id, row)];
+    changes.push({ entry, environments, before: environments, found });
   }
   if (values.length > 0) {
     await db
@@ -443,6 +459,7 @@ async function resealAccounts(desk: Desk, project: LockedProject, after: string,
       .values(values)
       .onConflictDoUpdate({ target: [a.projectId, a.name], set: excludedSeal });
   }
+  broken.push(...(await resealItemSets(desk, project, "accounts", changes)));
   return { resealed: values.length, bytes, broken, last };
 }
 
@@ -451,7 +468,7 @@ async function resealFiles(desk: Desk, project: LockedProject, after: string, at
   const { db, dataKey } = project;
   const of = keysOf(desk, project);
   const { keys, bytes, last } = await nextKeys(project, f, f.id, undefined, after, atOnceBytes);
-  let count = 0;
+  const changes: ItemChange[] = [];
   const broken: string[] = [];
   for (const id of keys) {
     const [row] = await db.select().from(f).where(eq(f.id, id));
@@ -463,9 +480,41 @@ async function resealFiles(desk: Desk, project: LockedProject, after: string, at
       continue;
     }
     await db.update(f).set(sealed).where(eq(f.id, id));
-    count += 1;
+    const { environments } = row;
+    const [entry, [, found]] = [fileEntry(project.id, { ...row, ...sealed }), fileEntry(project.id, row)];
+    changes.push({ entry, environments, before: environments, found });
   }
-  return { resealed: count, bytes, broken, last };
+  broken.push(...(await resealItemSets(desk, project, "files", changes)));
+  return { resealed: changes.length, bytes, broken, last };
+}
+
+/**
+ * The sets of accounts or files, with what was sealed anew of them.
+ * @returns those that do not open, in words: their readers were refused before, and go on to be
+ */
+async function resealItemSets(
+  desk: Desk,
+  project: LockedProject,
+  kind: ItemKind,
+  changes: readonly ItemChange[],
+): Promise<string[]> {
+  const { itemSets: s } = desk.database.tables;
+  const rows = await project.db
+    .select({ environment: s.environment })
+    .from(s)
+    .where(and(eq(s.projectId, project.id), eq(s.kind, kind), sql`not ${stale(s, project.dataKey)}`));
+  const current = new Set(rows.map((row) => row.environment));
+  const broken: string[] = [];
+  for (const environment of environments) {
+    if (changes.length === 0 && current.has(environment)) continue;
+    try {
+      await keepItemSet(desk, project, kind, environment, changes);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      broken.push(`the set of ${kind} of ${placeOf(project)} ${environment}`);
+    }
+  }
+  return broken;
 }
 
 /** What changes of a row, or undefined where it does not open and so must stay as it is. */
@@ -492,9 +541,9 @@ async function resealed(
 
 /** Deletes the data keys before the newest, unless something is still under one of them. */
 async function deleteOlderKeys(desk: Desk, project: LockedProject): Promise<number> {
-  const { variables, variableSets, accounts, files, dataKeys: d } = desk.database.tables;
+  const { variables, variableSets, accounts, files, itemSets, dataKeys: d } = desk.database.tables;
   const { db, dataKey } = project;
-  for (const table of [variables, variableSets, accounts, files]) {
+  for (const table of [variables, variableSets, accounts, files, itemSets]) {
     const [left] = await db
       .select({ one: sql`1` })
       .from(table)
@@ -530,7 +579,7 @@ async function countStale(desk: Desk, projectId: string | undefined): Promise<nu
   return total;
 }
 
-type Sealed = Tables["variables" | "variableSets" | "accounts" | "files"];
+type Sealed = Tables["variables" | "variableSets" | "accounts" | "files" | "itemSets"];
 
 /**
  * Whether a row is under another data key: by its column or by its envelope, which may differ where somebody wrote to

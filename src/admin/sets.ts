@@ -1,8 +1,9 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, itemsMax } from "../names.ts";
 import { noListing, setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
+import { entriesOf, itemListing, variableEntry } from "../seal/item-set.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import { setPlace, variablePlace } from "../seal/place.ts";
 import type { Desk } from "./desk.ts";
@@ -11,24 +12,31 @@ import type { LockedProject } from "./projects.ts";
 /** A variable in the clear, as a set holds it. */
 export type SetMember = { readonly name: string; readonly value: string; readonly updatedAt: number };
 
-/** The row of a set; of one that is too large to be kept, a row that says so and is sealed as well. */
+/** In place of its members, of a set that would be too large: the fingerprint of each row by name (`seal/item-set.ts`). */
+type Fingerprints = ReadonlyMap<string, string>;
+
+/** The row of a set. */
 export function sealSet(
   dataKey: DataKey,
   projectId: string,
   environment: Environment,
   revision: number,
-  members: readonly SetMember[] | typeof tooLarge,
+  members: readonly SetMember[] | Fingerprints,
 ) {
-  const listing = members === tooLarge ? noListing : variablesListing(members);
-  const array = members === tooLarge ? "" : variablesArray(members);
+  const listing = isListed(members) ? noListing : variablesListing(members);
+  const text = isListed(members) ? itemListing(members) : variablesArray(members);
   const place = setPlace({ projectId, environment, revision, listing });
   const { generation } = dataKey;
-  const sealed = seal(dataKey.subkey("set"), generation, place, Buffer.from(array));
+  const sealed = seal(dataKey.subkey("set"), generation, place, Buffer.from(text));
   return { projectId, environment, revision, generation, listing, sealed };
 }
 
-/** In place of the members of a set that would hold more than one may. */
-export const tooLarge = "too large";
+function isListed(members: readonly SetMember[] | Fingerprints): members is Fingerprints {
+  return members instanceof Map;
+}
+
+/** A variable that was sealed anew as it was found: its fingerprints before and after. */
+export type Resealed = { readonly name: string; readonly before: string; readonly after: string };
 
 /**
  * Brings an environment's sealed set along with a write to its variables.
@@ -40,6 +48,7 @@ export const tooLarge = "too large";
  * deleted what is too much, the two differ.
  *
  * @param changes - by name; null: deleted
+ * @param carried - what was sealed anew and says the same as before
  * @param revision - the environment's so far; the writing of the set raises it by one, by trigger like every write
  */
 export async function keepSet(
@@ -48,17 +57,19 @@ export async function keepSet(
   environment: Environment,
   changes: ReadonlyMap<string, Omit<SetMember, "name"> | null>,
   revision: number,
+  carried: readonly Resealed[] = [],
 ): Promise<void> {
   const { variableSets: s } = desk.database.tables;
   const here = and(eq(s.projectId, project.id), eq(s.environment, environment));
   const [before] = await project.db.select().from(s).where(here);
   // An environment always has a set that opens. One whose set was taken or damaged begins anew with what people write.
   const base = (before && (await openMembers(desk, project, before))) ?? [];
-  const members =
-    base === tooLarge ? ((await openRows(desk, project, environment)) ?? tooLarge) : applied(base, changes);
-  const kept = members !== tooLarge && fits(members) ? members : tooLarge;
+  const members = isListed(base)
+    ? await membersOf(desk, project, environment, await brought(desk, project, environment, base, changes, carried))
+    : applied(base, changes);
+  const kept = isListed(members) || fits(members) ? members : await listed(desk, project, environment, members);
   const wasCurrent = before?.revision === project.revisions.get(environment);
-  const current = wasCurrent || kept === tooLarge || (await agree(desk, project, environment, kept));
+  const current = wasCurrent || isListed(kept) || (await agree(desk, project, environment, kept));
   const row = sealSet(project.dataKey, project.id, environment, current ? revision + 1 : notCurrent, kept);
   await project.db
     .insert(s)
@@ -90,12 +101,95 @@ function applied(
   return kept.sort((a, b) => compareBytes(a.name, b.name));
 }
 
+/** The listing of a set that is too large, with this write's changes. */
+async function brought(
+  desk: Desk,
+  project: LockedProject,
+  environment: Environment,
+  base: Fingerprints,
+  changes: ReadonlyMap<string, Omit<SetMember, "name"> | null>,
+  carried: readonly Resealed[],
+): Promise<Fingerprints> {
+  const entries = new Map(base);
+  for (const { name, before, after } of carried) if (entries.get(name) === before) entries.set(name, after);
+  const written: string[] = [];
+  for (const [name, change] of changes) {
+    entries.delete(name);
+    if (change) written.push(name);
+  }
+  const { variables: v } = desk.database.tables;
+  for (let from = 0; from < written.length; from += rowsPerPage) {
+    const some = inArray(v.name, written.slice(from, from + rowsPerPage));
+    for (const row of await project.db
+      .select()
+      .from(v)
+      .where(and(inEnvironment(desk, project, environment), some))) {
+      entries.set(...variableEntry(project.id, environment, row));
+    }
+  }
+  return entries;
+}
+
+/** The members of a set that may be small enough again, where its rows are those of its listing; else the listing. */
+async function membersOf(
+  desk: Desk,
+  project: LockedProject,
+  environment: Environment,
+  entries: Fingerprints,
+): Promise<readonly SetMember[] | Fingerprints> {
+  if (entries.size > itemsMax) return entries;
+  const { variables: v } = desk.database.tables;
+  const rows = await project.db
+    .select()
+    .from(v)
+    .where(inEnvironment(desk, project, environment))
+    .limit(itemsMax + 1);
+  const found = rows.map((row) => variableEntry(project.id, environment, row));
+  if (itemListing(found) !== itemListing(entries)) return entries;
+  const members = await openRows(desk, project, environment);
+  return members && fits(members) ? members : entries;
+}
+
+/** The listing of members that are too many or too large; a row that is not what its member says has no place in it. */
+async function listed(
+  desk: Desk,
+  project: LockedProject,
+  environment: Environment,
+  members: readonly SetMember[],
+): Promise<Fingerprints> {
+  const { variables: v } = desk.database.tables;
+  const entries = new Map(members.map(({ name }) => [name, ""]));
+  for (let from = 0; from < members.length; from += rowsPerPage) {
+    const some = new Map(members.slice(from, from + rowsPerPage).map((member) => [member.name, member]));
+    const rows = await project.db
+      .select()
+      .from(v)
+      .where(and(inEnvironment(desk, project, environment), inArray(v.name, [...some.keys()])));
+    for (const row of rows) {
+      const member = some.get(row.name);
+      const opened = await openRow(desk, project, environment, row).catch(() => undefined);
+      if (member && opened?.value === member.value && opened.updatedAt === member.updatedAt) {
+        entries.set(...variableEntry(project.id, environment, row));
+      }
+    }
+  }
+  return entries;
+}
+
+/** As many as one statement may take by name, and memory for their values. */
+const rowsPerPage = 500;
+
+function inEnvironment(desk: Desk, project: LockedProject, environment: Environment) {
+  const { variables: v } = desk.database.tables;
+  return and(eq(v.projectId, project.id), eq(v.environment, environment));
+}
+
 /** What a set holds; undefined where it does not open. */
 async function openMembers(
   desk: Desk,
   project: LockedProject,
   set: Desk["database"]["tables"]["variableSets"]["$inferSelect"],
-): Promise<SetMember[] | typeof tooLarge | undefined> {
+): Promise<SetMember[] | Fingerprints | undefined> {
   const { environment, revision, listing, sealed } = set;
   try {
     const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
@@ -104,7 +198,7 @@ async function openMembers(
       setPlace({ projectId: project.id, environment, revision, listing }),
       sealed,
     );
-    if (listing === noListing) return tooLarge;
+    if (listing === noListing) return new Map(entriesOf(array.toString("utf8")));
     return (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
       ({ key, value, updatedAt }) => ({ name: key, value, updatedAt }),
     );
@@ -124,16 +218,24 @@ async function openRows(
   const rows = await project.db
     .select()
     .from(v)
-    .where(and(eq(v.projectId, project.id), eq(v.environment, environment)))
+    .where(inEnvironment(desk, project, environment))
     .limit(itemsMax + 1);
   if (rows.length > itemsMax) return undefined;
   const members: SetMember[] = [];
-  for (const { id, name, version, sealed, updatedAt } of rows) {
-    const place = variablePlace({ projectId: project.id, environment, variableId: id, version, name });
-    const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
-    members.push({ name, value: open(dataKey.subkey("variable"), place, sealed).toString("utf8"), updatedAt });
-  }
+  for (const row of rows) members.push(await openRow(desk, project, environment, row));
   return members.sort((a, b) => compareBytes(a.name, b.name));
+}
+
+/** @throws Fault `decryption_failed` */
+async function openRow(
+  desk: Desk,
+  project: LockedProject,
+  environment: Environment,
+  { id, name, version, sealed, updatedAt }: Desk["database"]["tables"]["variables"]["$inferSelect"],
+): Promise<SetMember> {
+  const place = variablePlace({ projectId: project.id, environment, variableId: id, version, name });
+  const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
+  return { name, value: open(dataKey.subkey("variable"), place, sealed).toString("utf8"), updatedAt };
 }
 
 /** Whether the rows, opened, are these members; rows that do not open are not. */

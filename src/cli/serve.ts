@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Option } from "@commander-js/extra-typings";
 import { sql } from "drizzle-orm";
 import { version } from "../../package.json";
+import { KeyUses } from "../access/key-uses.ts";
 import { deskOf } from "../admin/desk.ts";
 import { type Installation, openInstallation } from "../admin/installation.ts";
 import { listOrganizations } from "../admin/organizations.ts";
@@ -18,6 +19,7 @@ import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import type { readinessChecks } from "../ops/checks.ts";
 import type { Readiness } from "../ops/listener.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import { readBytesMax } from "../read/memory.ts";
 import { SealedSets } from "../read/sets.ts";
 import { accountQueries } from "../store/accounts.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
@@ -249,16 +251,9 @@ export async function openKeyhole(
   });
   const limiter = new Limiter();
   const nowUs = () => Math.floor(performance.now() * 1000);
-  const uses = new Map<string, number>();
-  const writeUses = keyUseWriter(side);
-  const flushUses = async () => {
-    const due = new Map(uses);
-    uses.clear();
-    // Lost, they cost nothing but a later look at when a key was used.
-    await writeUses(due).catch(() => {});
-  };
+  const uses = new KeyUses(keyUseWriter(side));
   const timers = [
-    setInterval(flushUses, usesEveryMs),
+    setInterval(() => uses.flush(Date.now()), usesEveryMs),
     setInterval(() => limiter.sweep(nowUs()), sweepEveryMs),
     setInterval(() => journal.announce(), checkpointEveryMs),
   ];
@@ -268,7 +263,11 @@ export async function openKeyhole(
   const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
   await shared?.open();
   const lane = new Lane();
-  const budget = new ByteBudget();
+  const budget = new ByteBudget(fileMemoryBytes, fileMemoryBytes / 2);
+  const memory = {
+    small: new ByteBudget(smallMemoryBytes),
+    large: new ByteBudget(largeMemoryBytes, readBytesMax),
+  };
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
   const metrics: Metrics | undefined = options.metered
     ? new (await import("../ops/metrics.ts")).Metrics(version, {
@@ -277,6 +276,7 @@ export async function openKeyhole(
         refusals: () => ({ ...refusals, lane: lane.refused }),
         buckets: () => limiter.size,
         fileBytes: () => budget.bytesTaken,
+        valueBytes: () => ({ small: memory.small.bytesTaken, large: memory.large.bytesTaken }),
         pools: { serve: database.pool, files: bulk.pool, journal: side.pool },
         shared,
       })
@@ -300,7 +300,7 @@ export async function openKeyhole(
       unrecognized: new UnrecognizedLimiter(),
       lane,
       nowUs,
-      used: (keyId) => uses.set(keyId, Date.now()),
+      used: (keyId) => uses.note(keyId, Date.now()),
     },
     source: {
       keyring,
@@ -309,6 +309,7 @@ export async function openKeyhole(
       sets: new SealedSets(setQueries(database)),
       accounts: accountQueries(database),
       files: fileQueries(database, bulk),
+      memory,
     },
     journal,
     budget,
@@ -336,12 +337,16 @@ export async function openKeyhole(
       shared?.close();
       await traces?.close();
       await journal.close();
-      await flushUses();
+      await uses.flush(Date.now(), true);
       await Promise.all([store.close(), side.close(), bulk.close(), database.close()]);
     },
   };
 }
 
+// One key may have half of the memory for files, and of that for large values one read of the largest kind.
+const fileMemoryBytes = 64 * 1024 * 1024;
+const smallMemoryBytes = 64 * 1024 * 1024;
+const largeMemoryBytes = 96 * 1024 * 1024;
 const usesEveryMs = 1000;
 const sweepEveryMs = 1000;
 const checkpointEveryMs = 60_000;

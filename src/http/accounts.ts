@@ -1,5 +1,6 @@
-import { listAccountNames, readAccounts } from "../read/accounts.ts";
+import { type Account, listAccountNames, readAccounts } from "../read/accounts.ts";
 import type { Admission } from "./admit.ts";
+import { jsonAnswer, listed } from "./body.ts";
 import { type Exchange, json } from "./exchange.ts";
 import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseAccountsQuery } from "./query.ts";
@@ -17,8 +18,16 @@ export async function getAccounts(keyhole: Keyhole, exchange: Exchange, token: s
     const accounts = await listAccountNames(keyhole.source, caller, slug, environment, exchange.stages); // 404 422 503
     return json(exchange, JSON.stringify({ environment, accounts }));
   }
-  const read = await readAccounts(keyhole.source, caller, slug, environment, exchange.stages); // 404 422 503
-  const entry = auditEntry(exchange, caller, read.project, environment, "accounts.read", read.names);
-  const body = read.held.map((accounts) => JSON.stringify({ environment, accounts }));
-  return json(exchange, await released(keyhole, exchange, [entry], body)); // 503, or on record
+  const read = await readAccounts(keyhole.source, caller, slug, environment, exchange.signal, exchange.stages); // 404 422 503
+  const { share } = read;
+  try {
+    const entry = auditEntry(exchange, caller, read.project, environment, "accounts.read", read.names);
+    const before = `{"environment":${JSON.stringify(environment)},"accounts":[`;
+    const written = (account: Account) => JSON.stringify(account);
+    const body = read.held.map((accounts) => listed(share, before, accounts, written, "]}"));
+    return jsonAnswer(keyhole, exchange, await released(keyhole, exchange, [entry], body), share); // 503, or on record
+  } catch (error) {
+    share.release();
+    throw error;
+  }
 }

@@ -1,6 +1,7 @@
 import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
 import { Fault } from "../fault.ts";
+import { Deadline } from "../limit/deadline.ts";
 import { getAccounts } from "./accounts.ts";
 import { beginExchange, type Exchange, headersOf, jsonType } from "./exchange.ts";
 import { getFiles } from "./files.ts";
@@ -56,7 +57,7 @@ export function createApp(keyhole: Keyhole) {
       served(keyhole, exchange, "/projects/{slug}/accounts", getAccounts(keyhole, exchange, bearer, slugOf(params))),
     )
     .get(`${apiRoot}/files`, ({ exchange, bearer }) =>
-      served(keyhole, exchange, "/files", getFiles(keyhole, exchange, bearer), filesRequestDeadlineMs),
+      served(keyhole, exchange, "/files", getFiles(keyhole, exchange, bearer), filesDeadline),
     )
     .get(`${apiRoot}/secrets`, ({ exchange, bearer }) =>
       served(keyhole, exchange, "/secrets", getSecrets(keyhole, exchange, bearer)),
@@ -101,24 +102,25 @@ async function served(
   exchange: Exchange,
   route: string,
   work: Promise<Response>,
-  deadlineMs = requestDeadlineMs,
+  deadline = requestDeadline,
 ): Promise<Response> {
   exchange.route = route;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault("unavailable", `the request took over ${deadlineMs} ms`)), deadlineMs);
-  });
   try {
-    const response = await Promise.race([work, deadline]);
+    const response = await deadline.of(work);
     logRequest(keyhole, exchange, response.status);
     return response;
   } catch (error) {
     // An answer that comes too late still holds memory until its body is let go.
     void work.then((late) => late.body?.cancel()).catch(() => {});
     return failed(keyhole, exchange, error);
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+const requestDeadline = deadlineOf(requestDeadlineMs);
+const filesDeadline = deadlineOf(filesRequestDeadlineMs);
+
+function deadlineOf(ms: number): Deadline {
+  return new Deadline(ms, () => new Fault("unavailable", `the request took over ${ms} ms`));
 }
 
 function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response {
@@ -128,28 +130,30 @@ function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response
   if (fault.code === "unauthorized") exchange.rateLimit = undefined;
   exchange.bytes = Buffer.byteLength(problem.body);
   logRequest(keyhole, exchange, problem.status, fault);
-  return new Response(problem.body, {
-    status: problem.status,
-    headers: { ...headersOf(exchange, jsonType), ...problem.headers },
-  });
+  const headers = headersOf(exchange, jsonType);
+  for (const name in problem.headers) headers[name] = problem.headers[name] as string;
+  return new Response(problem.body, { status: problem.status, headers });
 }
 
 function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?: Fault): void {
   const endedAtMs = performance.now();
   keyhole.meter?.(exchange, status, fault?.code, endedAtMs);
   const traceId = keyhole.trace?.(exchange, status, fault?.code, endedAtMs);
+  const defect = fault?.cause instanceof Error ? fault.cause : undefined;
   keyhole.log({
     event: "request",
     requestId: exchange.requestId,
     route: exchange.route,
     status,
-    ...(fault && { code: fault.code, reason: fault.message }),
-    ...(fault?.cause instanceof Error && { defect: fault.cause.name, at: firstFrame(fault.cause) }),
-    ...(exchange.keyId !== undefined && { keyId: exchange.keyId }),
-    ...(exchange.organizationId !== undefined && { organizationId: exchange.organizationId }),
+    code: fault?.code,
+    reason: fault?.message,
+    defect: defect?.name,
+    at: defect && firstFrame(defect),
+    keyId: exchange.keyId,
+    organizationId: exchange.organizationId,
     durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,
-    ...(exchange.bytes !== undefined && { bytes: exchange.bytes }),
-    ...(traceId !== undefined && { traceId }),
+    bytes: exchange.bytes,
+    traceId,
   });
 }
 

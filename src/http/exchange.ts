@@ -1,4 +1,4 @@
-import type { AnnouncedPolicy, Decision } from "../limit/bucket.ts";
+import type { AnnouncedPolicy, Decision, RateLimitHeaders } from "../limit/bucket.ts";
 import { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages, type Stages } from "../read/stages.ts";
 import { nonportableHeader } from "../render/dotenv.ts";
@@ -13,15 +13,15 @@ export type Exchange = {
   /** The query as it was sent, without its question mark. */
   readonly rawQuery: string;
   readonly presented: Presented;
-  /** Aborts when the client goes away. */
-  readonly signal: AbortSignal;
+  /** Aborts when the client goes away. Made when it is first asked for: most requests are answered before anybody does. */
+  readonly signal: () => AbortSignal;
   readonly userAgent: string | null;
   /** The socket's peer, or nothing where there is no socket (tests). */
   readonly clientAddress: () => string;
   /** The server is about to stop: the answer closes its connection. */
   readonly closing: boolean;
   /** RateLimit and RateLimit-Policy, once a recognized key has been charged. */
-  rateLimit: Readonly<Record<string, string>> | undefined;
+  rateLimit: RateLimitHeaders | undefined;
   /** For the log. */
   route: string;
   keyId: string | undefined;
@@ -54,7 +54,7 @@ export function beginExchange(
     path: url.slice(pathAt, queryAt < 0 ? undefined : queryAt),
     rawQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
     presented: judgeAuthorization(headers),
-    signal: request.signal,
+    signal: () => request.signal,
     userAgent: headers.get("user-agent"),
     clientAddress,
     closing,
@@ -74,15 +74,19 @@ export function noteRateLimit(exchange: Exchange, policy: AnnouncedPolicy, decis
 }
 
 /** The headers of every answer, success or not. */
-export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
-  return {
+export function headersOf({ requestId, rateLimit, closing }: Exchange, contentType: string): Record<string, string> {
+  const headers: Record<string, string> = {
     "Content-Type": contentType,
-    "x-request-id": exchange.requestId,
+    "x-request-id": requestId,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    ...exchange.rateLimit,
-    ...(exchange.closing && { Connection: "close" }),
   };
+  if (rateLimit) {
+    headers["RateLimit-Policy"] = rateLimit["RateLimit-Policy"];
+    headers["RateLimit"] = rateLimit.RateLimit;
+  }
+  if (closing) headers["Connection"] = "close";
+  return headers;
 }
 
 export const jsonType = "application/json; charset=utf-8";

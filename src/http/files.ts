@@ -1,6 +1,7 @@
 import { listFiles, readFiles } from "../read/files.ts";
 import { filesJson } from "../render/file-json.ts";
 import type { Admission } from "./admit.ts";
+import { streamed } from "./body.ts";
 import { type Exchange, headersOf, json, jsonType } from "./exchange.ts";
 import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseFilesQuery } from "./query.ts";
@@ -27,23 +28,9 @@ export async function getFiles(keyhole: Keyhole, exchange: Exchange, token: stri
     );
     const pieces = read.held.map((files) => filesJson(project, environment, files));
     const body = await released(keyhole, exchange, entries, pieces); // 503, or on record
-    return new Response(streamed(body, read.done), { headers: headersOf(exchange, jsonType) });
+    return streamed(keyhole, exchange, headersOf(exchange, jsonType), body, read.share);
   } catch (error) {
-    read.done();
+    read.share.release();
     throw error;
   }
-}
-
-/** A body that is made as fast as it is taken; `done` is called once, however it ends. */
-function streamed(pieces: Generator<string>, done: () => void): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    pull(controller) {
-      const { value, done: finished } = pieces.next();
-      if (!finished) return controller.enqueue(encoder.encode(value));
-      done();
-      controller.close();
-    },
-    cancel: done,
-  });
 }

@@ -5,7 +5,7 @@ import { release } from "../audit/release.ts";
 import { Fault, type FaultCode } from "../fault.ts";
 import type { Held } from "../held.ts";
 import type { Environment } from "../names.ts";
-import type { Budget } from "../read/files.ts";
+import type { Budget } from "../read/memory.ts";
 import type { Source } from "../read/source.ts";
 import { passed } from "../read/stages.ts";
 import type { ReadProject } from "../read/standing.ts";
@@ -17,6 +17,7 @@ export type Keyhole = {
   readonly gate: Gatekeeper;
   readonly source: Source;
   readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
+  /** Of the content of files; that of values is the source's. */
   readonly budget: Budget;
   /** Takes one event for the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;

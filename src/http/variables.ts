@@ -1,7 +1,8 @@
 import { listVariableNames, readVariables } from "../read/variables.ts";
 import { renderDotenv } from "../render/dotenv.ts";
 import type { Admission } from "./admit.ts";
-import { type Exchange, envAnswer, json } from "./exchange.ts";
+import { dotenvAnswer, enclosed, isWhole, jsonAnswer } from "./body.ts";
+import { type Exchange, json } from "./exchange.ts";
 import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseVariablesQuery, soughtBy } from "./query.ts";
 
@@ -19,16 +20,31 @@ export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: 
     const listing = await listVariableNames(keyhole.source, caller, slug, environment, selection, exchange.stages); // 404 422 503
     return json(exchange, `{"environment":${JSON.stringify(environment)},"variables":${listing}}`);
   }
-  const read = await readVariables(keyhole.source, caller, slug, environment, selection, exchange.stages); // 404 422 503
-  const entry = auditEntry(exchange, caller, read.project, environment, "variables.read", read.names);
-  if (format === "env") {
-    const text = read.held.map((variables) => renderDotenv(variables.list()));
-    return envAnswer(exchange, await released(keyhole, exchange, [entry], text)); // 422 503
+  const read = await readVariables(
+    keyhole.source,
+    caller,
+    slug,
+    environment,
+    selection,
+    exchange.signal,
+    exchange.stages,
+  ); // 404 422 503
+  const { share } = read;
+  try {
+    const entry = auditEntry(exchange, caller, read.project, environment, "variables.read", read.names);
+    if (format === "env") {
+      const text = read.held.map((variables) => renderDotenv(variables.list()));
+      return dotenvAnswer(keyhole, exchange, await released(keyhole, exchange, [entry], text), share); // 422 503
+    }
+    const before = `{"environment":"${environment}","variables":`;
+    const body = read.held.map((variables) =>
+      isWhole(share) ? joined(before, variables.array(), "}") : enclosed(before, variables.pieces(), "}"),
+    );
+    return jsonAnswer(keyhole, exchange, await released(keyhole, exchange, [entry], body), share); // 503, or on record
+  } catch (error) {
+    share.release();
+    throw error;
   }
-  const body = read.held.map((variables) =>
-    joined(`{"environment":"${environment}","variables":`, variables.array(), "}"),
-  );
-  return json(exchange, await released(keyhole, exchange, [entry], body)); // 503, or on record
 }
 
 /** An opened set is bytes already: they are not made a string only to become the same bytes again. */

@@ -2,10 +2,13 @@ import type { Caller } from "../access/authenticate.ts";
 import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
-import { type Environment, environmentMask, environmentsOf, itemsMax } from "../names.ts";
+import { type Environment, type EnvironmentMask, environmentMask, environmentsOf, itemsMax } from "../names.ts";
 import { generationOf, open } from "../seal/envelope.ts";
+import { accountEntry } from "../seal/item-set.ts";
 import { accountPlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
+import { holdAgainstItemSet } from "./item-sets.ts";
+import { readRows, type Share } from "./memory.ts";
 import { DataKeys, type Source } from "./source.ts";
 import { opened as noteOpened, passed, type Stages } from "./stages.ts";
 import type { ReadProject } from "./standing.ts";
@@ -23,6 +26,8 @@ export type ReadAccounts = {
   readonly project: ReadProject;
   readonly names: readonly string[];
   readonly held: Held<readonly Account[]>;
+  /** The memory that these take; to be given back when the last byte has left or nothing will. */
+  readonly share: Share;
 };
 
 /**
@@ -35,21 +40,28 @@ export async function readAccounts(
   caller: Caller,
   slug: string,
   environment: Environment | null,
+  signal: () => AbortSignal,
   stages?: Stages,
 ): Promise<ReadAccounts> {
   const { grant } = caller;
   passed(stages, "readFromMs");
-  const rows = await source.accounts.values(
-    { keyId: grant.keyId, ...placeOf(grant, slug) },
-    reachOf(caller, environment),
+  const place = { keyId: grant.keyId, ...placeOf(grant, slug) };
+  const { rows, share } = await readRows(source.memory, caller, signal, (bytesMax) =>
+    source.accounts.values(place, reachOf(caller, environment), bytesMax),
   );
-  passed(stages, "readToMs");
-  const project = { id: standing(rows), organizationId: grant.organizationId, slug };
-  const items = itemsOf(rows, project.id);
-  const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
-  const opened = items.map((row) => openAccount(caller, environment, dataKeys, project.id, row));
-  noteOpened(stages, "account", items.length);
-  return { project, names: items.map((row) => row.name), held: new Held(opened) };
+  try {
+    passed(stages, "readToMs");
+    const project = { id: standing(rows), organizationId: grant.organizationId, slug };
+    const items = itemsOf(rows, project.id);
+    const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
+    const opened = items.map((row) => openAccount(caller, environment, dataKeys, project.id, row));
+    holdAgainstSets(dataKeys, project.id, reachOf(caller, environment), rows, items);
+    noteOpened(stages, "account", items.length);
+    return { project, names: items.map((row) => row.name), held: new Held(opened), share };
+  } catch (error) {
+    share.release();
+    throw error;
+  }
 }
 
 /** Gates 7 and 8 for names: as {@link readAccounts}, nothing decrypted. @throws Fault as there but `decryption_failed` */
@@ -78,6 +90,24 @@ function itemsOf(rows: readonly PartRow[], projectId: string): PartRow[] {
   const items = rows.filter((row) => row.part === 2);
   if (items.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} accounts in ${projectId}`);
   return items.sort(byName);
+}
+
+/** Every account that is in an environment of `reach` was fetched, so the set of each must be these. */
+function holdAgainstSets(
+  dataKeys: DataKeys,
+  projectId: string,
+  reach: EnvironmentMask,
+  rows: readonly PartRow[],
+  items: readonly PartRow[],
+): void {
+  const entries = items.map((row) =>
+    accountEntry(projectId, { ...row, id: row.id as string, version: row.number, sealed: row.sealed as Buffer }),
+  );
+  for (const environment of environmentsOf(reach)) {
+    const set = rows.find((row) => row.part === 3 && row.id === environment);
+    const here = entries.filter((_, index) => (items[index] as PartRow).environments & environmentMask(environment));
+    holdAgainstItemSet(dataKeys, { projectId, kind: "accounts", environment }, set?.sealed, here);
+  }
 }
 
 function described(caller: Caller, row: PartRow): AccountName {

@@ -5,9 +5,12 @@ import { Held } from "../held.ts";
 import { contentBytesMax, type Environment, environmentMask, environmentsOf, itemsMax } from "../names.ts";
 import { pathProblem } from "../path.ts";
 import { generationOf, open, openInSlices, overheadBytes, sha256InSlices, slicedBytesMin } from "../seal/envelope.ts";
+import { fileEntry } from "../seal/item-set.ts";
 import { filePlace } from "../seal/place.ts";
 import type { ContentRow, FileRow } from "../store/files.ts";
 import type { PlaceValues } from "../store/place.ts";
+import { holdAgainstItemSet } from "./item-sets.ts";
+import type { Budget, Share } from "./memory.ts";
 import { countsOf } from "./projects.ts";
 import { DataKeys, type Source } from "./source.ts";
 import { opened, passed, type Stages } from "./stages.ts";
@@ -39,12 +42,9 @@ export type ReadFiles = {
   /** In byte order. */
   readonly paths: readonly string[];
   readonly held: Held<readonly OpenedFile[]>;
-  /** Gives the memory back to those who wait for it; to be called once, when the last byte has left or nothing will. */
-  readonly done: () => void;
+  /** The memory that these take; to be given back when the last byte has left or nothing will. */
+  readonly share: Share;
 };
-
-/** Where a request asks for the memory its files will take. */
-export type Budget = { acquire(bytes: number, signal?: AbortSignal, deadlineMs?: number): Promise<() => void> };
 
 /** How long a request for files may wait for memory, and be read. */
 export const filesDeadlineMs = 15_000;
@@ -69,30 +69,31 @@ export async function readFiles(
   budget: Budget,
   caller: Caller,
   ask: FilesAsk,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
   stages?: Stages,
 ): Promise<ReadFiles> {
   passed(stages, "readFromMs");
   const giveUpAt = performance.now() + filesDeadlineMs;
   // A file that is written anew between its record and its content makes the two differ: then both are read again.
   while (performance.now() < giveUpAt) {
-    const { project, rows, place } = await findFiles(source, caller, ask);
+    const { project, rows, place, standing } = await findFiles(source, caller, ask);
     const bytes = rows.reduce((sum, row) => sum + row.size, 0);
     if (bytes > contentBytesMax) throw new Fault("content_too_large", `${bytes} bytes of files in ${project.id}`);
-    const done = await budget.acquire(bytes, signal, giveUpAt - performance.now());
+    if (!ask.paths) holdAgainstSet(source, project, ask.environment, standing, rows);
+    const share = await budget.acquire(bytes, caller.grant.keyId, signal(), giveUpAt - performance.now());
     try {
       const sealed = await fetchSealed(source, project, place, rows, giveUpAt);
       if (sealed === "changed") {
-        done();
+        share.release();
         continue;
       }
       passed(stages, "readToMs");
       const files: OpenedFile[] = [];
       for (const row of rows) files.push(await openFile(caller, sealed, project, ask.environment, row));
       opened(stages, "file", files.length);
-      return { project, paths: rows.map((row) => row.path), held: new Held(files), done };
+      return { project, paths: rows.map((row) => row.path), held: new Held(files), share };
     } catch (error) {
-      done();
+      share.release();
       throw error;
     }
   }
@@ -103,7 +104,7 @@ async function findFiles(
   source: Source,
   caller: Caller,
   ask: FilesAsk,
-): Promise<{ project: ReadProject; rows: FileRow[]; place: PlaceValues }> {
+): Promise<{ project: ReadProject; rows: FileRow[]; place: PlaceValues; standing: FileRow | undefined }> {
   const { grant } = caller;
   const place = { keyId: grant.keyId, ...placeOf(grant, ask.project) };
   // A path that could not have been stored is not there; and PostgreSQL takes no NUL.
@@ -112,7 +113,23 @@ async function findFiles(
   const id = judgeStanding(standing);
   const total = countsOf(standing?.fileCounts ?? "").reduce((sum, count) => sum + count, 0);
   if (total > itemsMax || rows.length > itemsMax) throw new Fault("too_many_items", `${total} files in ${id}`);
-  return { project: { id, organizationId: grant.organizationId, slug: ask.project }, rows, place };
+  return { project: { id, organizationId: grant.organizationId, slug: ask.project }, rows, place, standing };
+}
+
+/** The set seal, by the records alone: a set that does not fit is refused before any content is fetched. */
+function holdAgainstSet(
+  source: Source,
+  project: ReadProject,
+  environment: Environment,
+  standing: FileRow | undefined,
+  rows: readonly FileRow[],
+): void {
+  const { setSealed, setGeneration, setRootId, setWrapped } = standing ?? ({} as Partial<FileRow>);
+  const dataKeys = new DataKeys(source.keyring, project, [
+    { id: setRootId ?? null, number: setGeneration ?? 0, bytes: setWrapped ?? null },
+  ]);
+  const entries = rows.map((row) => fileEntry(project.id, { ...row, id: row.id as string }));
+  holdAgainstItemSet(dataKeys, { projectId: project.id, kind: "files", environment }, setSealed, entries);
 }
 
 type Sealed = { readonly dataKeys: DataKeys; readonly contents: ReadonlyMap<string, Buffer> };

@@ -9,7 +9,7 @@ import { setPlace } from "../seal/place.ts";
 import type { SetQueries } from "../store/sets.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
 
-/** A sealed set, with the key that opens it as the database spelled it at this moment. */
+/** A sealed set, with the key that opens it as the database spells it. */
 export type FoundSet = {
   readonly project: ReadProject;
   readonly revision: number;
@@ -23,15 +23,14 @@ export type FoundSet = {
   readonly sealed: Buffer;
 };
 
-/** What is remembered of a set: what the database holds of it, and nothing opened. */
-type Remembered = Pick<FoundSet, "revision" | "generation" | "listing" | "names" | "sealed">;
+/** What is remembered of a set: what the database holds of it, the state of its environment, and nothing opened. */
+type Remembered = Omit<FoundSet, "project"> & { readonly state: string };
 
 const rememberedBytesMax = 64 * 1024 * 1024;
 
 /**
- * The sealed sets, by project and environment. Sealed bytes are remembered by their revision, which the look-up that
- * judged the key has just read: a set of another revision is fetched anew. The wrapped data key always comes from that
- * look-up, so a changed one is noticed. Opened bytes are never kept.
+ * The sealed sets, by project and environment. They are remembered by the state of their environment, which the look-up
+ * that judged the key has just read: of another state, a set is fetched anew. Opened bytes are never kept.
  */
 export class SealedSets {
   readonly #queries: SetQueries;
@@ -44,32 +43,48 @@ export class SealedSets {
     this.#bytesMax = bytesMax;
   }
 
+  /** How many sealed bytes the set has, where it is remembered and still current. */
+  bytesOf(target: Target, environment: Environment): number | undefined {
+    const known = this.#remembered.get(`${target.projectId} ${environment}`);
+    return known?.state === target.state ? known.sealed.length : undefined;
+  }
+
   /**
    * The set of this environment, where it has one that is current: then rows and set are the same variables.
-   * @returns undefined where rows must be read
+   * @param bytesMax - how many sealed bytes it may have
+   * @param waited - whether time has passed since the key was judged: then it is judged again, and the set fetched
+   * @returns the number of its sealed bytes where these are more; undefined where rows must be read
    * @throws Fault `project_not_found`, `unavailable`; or what a key that lost its standing meanwhile is owed
    */
-  async find(caller: Caller, target: Target, slug: string, environment: Environment): Promise<FoundSet | undefined> {
-    if (target.set === null) return undefined;
+  async find(
+    caller: Caller,
+    target: Target,
+    slug: string,
+    environment: Environment,
+    bytesMax: number,
+    waited = false,
+  ): Promise<FoundSet | number | undefined> {
     const { grant } = caller;
     const key = `${target.projectId} ${environment}`;
     const known = this.#remembered.get(key);
-    if (known?.revision === target.revision && known.sealed.subarray(6, 18).equals(target.set.nonce)) {
+    if (!waited && known?.state === target.state && known.sealed.length <= bytesMax) {
       // Moved to the end: the map's order is the order of last use.
       this.#remembered.delete(key);
       this.#remembered.set(key, known);
       const project = { id: target.projectId, organizationId: grant.organizationId, slug };
-      return { project, ...known, ...target.set };
+      return { project, ...known };
     }
-    const row = await this.#queries.read({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment);
+    const row = await this.#queries.read({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment, bytesMax);
     const project = { id: judgeStanding(row), organizationId: grant.organizationId, slug };
-    if (!row || row.sealed === null || row.listing === null || row.revision === null) return undefined;
-    const { revision, setRevision, generation, rootId, wrapped, listing, sealed } = row;
+    if (!row || row.bytes === null || row.state === null || row.revision === null) return undefined;
+    const { state, revision, setRevision, generation, rootId, wrapped, listing, bytes, sealed } = row;
     if (setRevision !== revision || generation === null || rootId === null || wrapped === null) return undefined;
-    if (listing === noListing) return undefined;
-    const found = { revision, generation, listing, names: namesOf(project.id, listing), sealed };
+    if (listing === null || listing === noListing) return undefined;
+    if (sealed === null) return bytes;
+    const names = namesOf(project.id, listing);
+    const found = { state, revision, generation, rootId, wrapped, listing, names, sealed };
     this.#remember(`${project.id} ${environment}`, found);
-    return { project, ...found, rootId, wrapped };
+    return { project, ...found };
   }
 
   #remember(key: string, set: Remembered): void {

@@ -4,10 +4,11 @@ import type { AccountQueries } from "../store/accounts.ts";
 import type { FileQueries } from "../store/files.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { VariableQueries } from "../store/variables.ts";
+import type { ValueMemory } from "./memory.ts";
 import type { SealedSets } from "./sets.ts";
 import type { ReadProject } from "./standing.ts";
 
-/** What reads need from outside: prepared queries and the keys that open what they find. */
+/** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */
 export type Source = {
   readonly keyring: Keyring;
   readonly projects: ProjectQueries;
@@ -15,6 +16,7 @@ export type Source = {
   readonly sets: SealedSets;
   readonly accounts: AccountQueries;
   readonly files: FileQueries;
+  readonly memory: ValueMemory;
 };
 
 /** A wrapped data key as its row has it. */

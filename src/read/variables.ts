@@ -1,14 +1,16 @@
-import type { Caller } from "../access/authenticate.ts";
+import type { Caller, Target } from "../access/authenticate.ts";
 import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentsOf, itemsMax } from "../names.ts";
-import { noListing, setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
+import { noListing, variablesArray, variablesListing, variablesPieces } from "../render/variables-json.ts";
 import { generationOf, open } from "../seal/envelope.ts";
+import { itemListing, variableEntry } from "../seal/item-set.ts";
 import { variablePlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
 import type { Selection } from "../store/variables.ts";
-import { openSet } from "./sets.ts";
+import { claim, readRows, type Share, smallReadBytesMax, takeAtOnce } from "./memory.ts";
+import { type FoundSet, openSet } from "./sets.ts";
 import { DataKeys, type Source } from "./source.ts";
 import { opened as noteOpened, passed, type Stages } from "./stages.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
@@ -16,10 +18,12 @@ import { judgeStanding, type ReadProject } from "./standing.ts";
 export type Variable = { readonly name: string; readonly value: string; readonly updatedAt: number };
 export type VariableName = { readonly name: string; readonly updatedAt: number };
 
-/** Opened variables, in the two spellings that answers need; each is made when it is asked for. */
+/** Opened variables, in the spellings that answers need; each is made when it is asked for. */
 export type OpenedVariables = {
   /** A JSON array of `{"key","value","updatedAt"}`, as text or as UTF-8. */
   readonly array: () => string | Uint8Array;
+  /** The same piece by piece, for what is large. */
+  readonly pieces: () => Iterable<string | Uint8Array>;
   readonly list: () => readonly Variable[];
 };
 
@@ -29,6 +33,8 @@ export type ReadVariables = {
   /** In byte order. */
   readonly names: readonly string[];
   readonly held: Held<OpenedVariables>;
+  /** The memory that these take; to be given back when the last byte has left or nothing will. */
+  readonly share: Share;
 };
 
 /**
@@ -43,30 +49,73 @@ export async function readVariables(
   slug: string,
   environment: Environment,
   selection: Selection,
+  signal: () => AbortSignal,
   stages?: Stages,
 ): Promise<ReadVariables> {
-  const { grant, target } = caller;
+  const { grant } = caller;
   passed(stages, "readFromMs");
-  const whole = selection.by === "all" && target !== null;
-  const set = whole ? await source.sets.find(caller, target, slug, environment) : undefined;
-  if (set) {
+  const ofSet = selection.by === "all" && (await readSet(source, caller, slug, environment, signal, stages));
+  if (ofSet) return ofSet;
+  const place = { keyId: grant.keyId, ...placeOf(grant, slug) };
+  const { rows, share } = await readRows(source.memory, caller, signal, (bytesMax) =>
+    source.variables.values(place, environment, selection, bytesMax),
+  );
+  try {
     passed(stages, "readToMs");
-    const array = openSet(source.keyring, set, environment);
-    noteOpened(stages, "set", 1);
-    return { project: set.project, names: set.names, held: new Held(openedSet(array)) };
+    const project = { id: standing(rows), organizationId: grant.organizationId, slug };
+    const items = rows.filter(isItem);
+    if (items.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} variables in ${project.id}`);
+    items.sort(byName);
+    const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
+    const opened = items.map((row) => openVariable(dataKeys, project.id, environment, row));
+    if (selection.by === "all") holdAgainstSet(dataKeys, project, environment, rows, opened);
+    noteOpened(stages, "variable", items.length);
+    return { project, names: items.map((row) => row.name), held: new Held(openedRows(opened)), share };
+  } catch (error) {
+    share.release();
+    throw error;
   }
-  const rows = await source.variables.values({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment, selection);
-  passed(stages, "readToMs");
-  const project = { id: standing(rows), organizationId: grant.organizationId, slug };
-  const items = rows.filter((row) => row.part === 2);
-  if (items.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} variables in ${project.id}`);
-  items.sort(byName);
-  const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
-  const opened = openedRows(items.map((row) => openVariable(dataKeys, project.id, environment, row)));
-  if (selection.by === "all") holdAgainstSet(dataKeys, project, environment, rows, opened);
-  noteOpened(stages, "variable", items.length);
-  return { project, names: items.map((row) => row.name), held: new Held(opened) };
 }
+
+/** A whole environment from its sealed set; undefined where rows must be read. */
+async function readSet(
+  source: Source,
+  caller: Caller,
+  slug: string,
+  environment: Environment,
+  signal: () => AbortSignal,
+  stages: Stages | undefined,
+): Promise<ReadVariables | undefined> {
+  const { target } = caller;
+  if (target === null) return undefined;
+  // Remembered or not: once it is opened it takes as much again, until the answer has left.
+  let bytes = source.sets.bytesOf(target, environment) ?? smallReadBytesMax;
+  for (let tries = 0; tries < setTriesMax; tries++) {
+    const claimed = claim(source.memory, bytes, caller, signal);
+    const waited = claimed instanceof Promise;
+    const share = waited ? await claimed : claimed;
+    try {
+      const set = await source.sets.find(caller, target, slug, environment, bytes, waited);
+      if (typeof set === "object") {
+        passed(stages, "readToMs");
+        share.resize(set.sealed.length);
+        const array = openSet(source.keyring, set, environment);
+        noteOpened(stages, "set", 1);
+        return { project: set.project, names: set.names, held: new Held(openedSet(array)), share };
+      }
+      share.release();
+      if (set === undefined) return undefined;
+      bytes = set;
+    } catch (error) {
+      share.release();
+      throw error;
+    }
+  }
+  throw new Fault("unavailable", "the set grew each time it was read");
+}
+
+/** A set is asked for as a small one, then as large as it is; more often only where it is written meanwhile. */
+const setTriesMax = 4;
 
 /**
  * The set seal, where it is not current: somebody wrote to the rows or the set by other means. If both still say the
@@ -78,24 +127,36 @@ function holdAgainstSet(
   project: ReadProject,
   environment: Environment,
   rows: readonly PartRow[],
-  opened: OpenedVariables,
+  opened: readonly Variable[],
 ): void {
   const row = rows.find(({ part }) => part === 3);
-  const array = opened.array() as string;
   if (!row) throw new Fault("decryption_failed", `the set of ${project.id} ${environment} is gone`);
   const { rootId, wrapped } = dataKeys.row(row.environments);
   const listing = row.id ?? noListing;
   const stored = { revision: row.number, generation: row.environments, rootId, wrapped, listing, names: [] };
   const set = openSet(dataKeys.keyring, { project, ...stored, sealed: row.sealed as Buffer }, environment);
-  if (listing === noListing && Buffer.byteLength(array) > setBytesMax) return; // no set is kept of so much
+  // A set that is too large to be kept holds the listing of its rows.
+  const array =
+    listing === noListing
+      ? itemListing(rows.filter(isItem).map((item) => variableEntry(project.id, environment, storedOf(item))))
+      : variablesArray(opened);
   if (set.toString("utf8") !== array) {
     throw new Fault("decryption_failed", `the rows of ${project.id} ${environment} are not those of its set`);
   }
 }
 
+function isItem(row: PartRow): boolean {
+  return row.part === 2;
+}
+
+function storedOf(row: PartRow) {
+  return { ...row, id: row.id as string, version: row.number, sealed: row.sealed as Buffer };
+}
+
 function openedSet(array: Buffer): OpenedVariables {
   return {
     array: () => array,
+    pieces: () => [array],
     list: () =>
       (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
         ({ key, ...variable }) => ({ name: key, ...variable }),
@@ -104,7 +165,7 @@ function openedSet(array: Buffer): OpenedVariables {
 }
 
 function openedRows(list: readonly Variable[]): OpenedVariables {
-  return { array: () => variablesArray(list), list: () => list };
+  return { array: () => variablesArray(list), pieces: () => variablesPieces(list), list: () => list };
 }
 
 /**
@@ -124,7 +185,7 @@ export async function listVariableNames(
   const { grant, target } = caller;
   passed(stages, "readFromMs");
   if (environment !== null && selection.by === "all" && target !== null) {
-    const set = await source.sets.find(caller, target, slug, environment);
+    const set = await findSetAtOnce(source, caller, target, slug, environment);
     if (set) {
       passed(stages, "readToMs");
       return set.listing;
@@ -140,6 +201,24 @@ export async function listVariableNames(
   }
   if (latest.size > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} variable names in ${projectId}`);
   return variablesListing([...latest].map(([name, updatedAt]) => ({ name, updatedAt })).sort(byName));
+}
+
+/** The set for its listing; undefined, too, where it is large and must be fetched: nobody waits here. */
+async function findSetAtOnce(
+  source: Source,
+  caller: Caller,
+  target: Target,
+  slug: string,
+  environment: Environment,
+): Promise<FoundSet | undefined> {
+  const bytes = source.sets.bytesOf(target, environment) ?? smallReadBytesMax;
+  const share = takeAtOnce(source.memory, bytes, caller);
+  try {
+    const set = share && (await source.sets.find(caller, target, slug, environment, bytes));
+    return typeof set === "object" ? set : undefined;
+  } finally {
+    share?.release();
+  }
 }
 
 function openVariable(dataKeys: DataKeys, projectId: string, environment: Environment, row: PartRow): Variable {

@@ -11,6 +11,19 @@ export function variablesArray(
   return JSON.stringify(variables.map(({ name, value, updatedAt }) => ({ key: name, value, updatedAt })));
 }
 
+/** The same text in as many pieces as there are variables. */
+export function* variablesPieces(
+  variables: readonly { readonly name: string; readonly value: string; readonly updatedAt: number }[],
+): Generator<string> {
+  yield "[";
+  let separator = "";
+  for (const { name, value, updatedAt } of variables) {
+    yield `${separator}${JSON.stringify({ key: name, value, updatedAt })}`;
+    separator = ",";
+  }
+  yield "]";
+}
+
 /** The same without values, as a metadata read answers it. */
 export function variablesListing(variables: readonly { readonly name: string; readonly updatedAt: number }[]): string {
   return JSON.stringify(variables.map(({ name, updatedAt }) => ({ key: name, updatedAt })));

@@ -10,6 +10,11 @@ export type FileRow = {
   readonly projectId: string | null;
   /** Files of the project by mask, as a JSON array; on the standing row alone. */
   readonly fileCounts: string | null;
+  /** The seal over all of the environment's files and the data key it is under; on the standing row alone. */
+  readonly setSealed: Buffer | null;
+  readonly setGeneration: number | null;
+  readonly setRootId: string | null;
+  readonly setWrapped: Buffer | null;
   readonly id: string | null;
   readonly path: string;
   readonly name: string;
@@ -38,7 +43,7 @@ export type ContentRow = {
 export type FileQueries = {
   /** How many sealed bytes one statement should fetch at most. */
   readonly pieceBytes: number;
-  /** Standing, and the records of the environment's files: all, or those at `paths`. */
+  /** Standing with the seal over all of the environment's files, and their records: all, or those at `paths`. */
   readonly records: (
     place: PlaceValues,
     environment: Environment,
@@ -55,28 +60,35 @@ export type FileQueries = {
 
 /** Prepares the reads of files; `contents` runs on a pool of its own, so that bulk never delays a look-up. */
 export function fileQueries(database: Database, bulk: Database): FileQueries {
-  const { files: f, projects: p, dataKeys: d } = database.tables;
+  const { files: f, projects: p, dataKeys: d, itemSets: s } = database.tables;
   const place = authorizedPlace(database);
-  const records = (bit: number, filtered: boolean): Query<FileRow> =>
+  const records = (environment: Environment, filtered: boolean): Query<FileRow> =>
     database.query<FileRow>(sql`
     with ${place}
-    select 0 as part, live, plan, project_id as "projectId",
+    select 0 as part, place.live as live, place.plan as plan, place.project_id as "projectId",
       (select ${p.fileCounts} from ${p} where ${p.id} = place.project_id) as "fileCounts",
+      ${s.sealed} as "setSealed", ${d.generation} as "setGeneration", ${d.rootId} as "setRootId",
+      ${d.wrapped} as "setWrapped",
       cast(null as text) as id, '' as path, '' as name, '' as mode, 0 as size, '' as sha256, '' as "contentType",
-      0 as environments, 0 as version, 0 as "sealedSize", 0 as "updatedAt" from place
+      0 as environments, 0 as version, 0 as "sealedSize", 0 as "updatedAt"
+    from place
+    left join ${s} on ${s.projectId} = place.project_id and ${s.kind} = 'files'
+      and ${s.environment} = ${sql.raw(`'${environment}'`)}
+    left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}
     union all select * from (
-      select 1, 1, 'pro', place_open.project_id, cast(null as text), ${f.id}, ${f.path}, ${f.name}, ${f.mode},
+      select 1, 1, 'pro', place_open.project_id, cast(null as text), cast(null as bytea), cast(null as integer),
+        cast(null as text), cast(null as bytea), ${f.id}, ${f.path}, ${f.name}, ${f.mode},
         ${f.size}, ${f.sha256}, ${f.contentType}, ${f.environments}, ${f.version}, length(${f.sealed}), ${f.updatedAt}
       from place_open join ${f} on ${f.projectId} = place_open.project_id
-      where (${f.environments} & ${sql.raw(String(bit))}) <> 0
+      where (${f.environments} & ${sql.raw(String(environmentMask(environment)))}) <> 0
         ${filtered ? sql`and ${database.isMember(f.path, sql.placeholder("paths"))}` : sql``}
       order by ${f.path} limit ${sql.raw(String(itemsMax + 1))}
     ) as items`);
   const perEnvironment = new Map(
-    environments.map((environment) => {
-      const bit = environmentMask(environment);
-      return [environment, { every: records(bit, false), at: records(bit, true) }];
-    }),
+    environments.map((environment) => [
+      environment,
+      { every: records(environment, false), at: records(environment, true) },
+    ]),
   );
   const contents = bulk.query<ContentRow>(sql`
     with ${place}

@@ -91,6 +91,6 @@ const threadUrl = new URL(built ? "./store/journal-worker.ts" : "./journal-worke
 // One parameter whatever the batch's size, so that one prepared statement serves all.
 const appendText = `insert into audit_entries (${journalColumns.map(([name]) => name).join(", ")})
   select ${journalColumns.map(([, field, type]) => (type === "bytea" ? `decode("${field}", 'hex')` : `"${field}"`)).join(", ")}
-  from jsonb_to_recordset($1::text::jsonb) as entry(${journalColumns
+  from json_to_recordset($1::text::json) as entry(${journalColumns
     .map(([, field, type]) => `"${field}" ${type === "bytea" ? "text" : type}`)
     .join(", ")})`;

@@ -23,18 +23,18 @@ export function authorizedPlace(database: Database): SQL {
     )`;
 }
 
-/** Rows of one statement come in parts: 0 the standing, 1 the project's data keys, 2 the items, 3 their sealed set. */
+/** Rows of one statement come in parts: 0 the standing, 1 the project's data keys, 2 the items, 3 their sets. */
 export type PartRow = {
   readonly part: 0 | 1 | 2 | 3;
-  /** Project id; root id; item id; the set's listing. */
+  /** Project id; root id; item id; the listing of the variables' set, or the environment of an accounts' set. */
   readonly id: string | null;
   /** Plan; nothing; the item's name; nothing. */
   readonly name: string;
-  /** Liveness; generation; version; the set's revision. */
+  /** Liveness; generation; version; the revision of the variables' set. */
   readonly number: number;
-  /** Nothing; nothing; the item's environments, where it has a set of them; the set's generation. */
+  /** Nothing; nothing; the item's environments, where it has several; the generation of the variables' set. */
   readonly environments: number;
-  /** Nothing; the wrapped key; the sealed item; the sealed set. */
+  /** Nothing; the wrapped key; the sealed item; the sealed set, or the seal over it. Null where it is too much (`sized.ts`). */
   readonly sealed: Buffer | null;
   readonly updatedAt: number;
 };

@@ -9,7 +9,6 @@ import {
   pgTable,
   primaryKey,
   smallint,
-  text,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 
@@ -18,8 +17,11 @@ import {
  * types, so that one set of queries serves both; what a column means is said here only.
  */
 
-/** Text in byte order: every list of the API is sorted so, and prefixes are ranges of it. */
-const bytewise = customType<{ data: string }>({
+/**
+ * Text in byte order: every list of the API is sorted so, and prefixes are ranges of it. Ids too: by the rules of a
+ * language, which a database may have by default, comparing two takes ten times as long, and every look-up compares.
+ */
+const text = customType<{ data: string }>({
   dataType: () => 'text COLLATE "C"',
 });
 const bytea = customType<{ data: Buffer; driverData: Uint8Array }>({
@@ -38,7 +40,7 @@ export const organizations = pgTable(
   "organizations",
   {
     id: text("id").primaryKey(),
-    slug: bytewise("slug").notNull(),
+    slug: text("slug").notNull(),
     name: text("name").notNull(),
     plan: text("plan").$type<"free" | "pro">().notNull(),
     createdAt: moment("created_at").notNull(),
@@ -57,7 +59,7 @@ export const projects = pgTable(
     organizationId: text("organization_id")
       .notNull()
       .references(() => organizations.id),
-    slug: bytewise("slug").notNull(),
+    slug: text("slug").notNull(),
     name: text("name").notNull(),
     /**
      * How many names, accounts and files stand in exactly the environments of mask 1 to 7, as a JSON array of seven:
@@ -81,6 +83,11 @@ export const projectEnvironments = pgTable(
     environment: text("environment").notNull(),
     /** Grows with every write to the environment's variables or their set: triggers see to it, whoever writes. */
     revision: bigint("revision", { mode: "number" }).notNull(),
+    /**
+     * Random, and another one with every such write, and every write to the project's data keys: by it, whoever has read
+     * the environment knows whether all still is so. Triggers see to it.
+     */
+    state: text("state").notNull().default(sql`gen_random_uuid()::text`),
     updatedAt: moment("updated_at").notNull(),
   },
   (t) => [primaryKey({ columns: [t.projectId, t.environment] }), check("project_environments_rule", environmentRule)],
@@ -124,7 +131,7 @@ export const variables = pgTable(
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
     environment: text("environment").notNull(),
-    name: bytewise("name").notNull(),
+    name: text("name").notNull(),
     version: integer("version").notNull(),
     generation: integer("generation").notNull(),
     sealed: bytea("sealed").notNull(),
@@ -145,7 +152,8 @@ export const variables = pgTable(
 
 /**
  * The variables of one environment as the API's answer spells them, sealed as one, beside the sealed rows, which stay
- * the truth. Kept by the writer in its transaction; none where an answer could not hold them all, or nearly so.
+ * the truth. Kept by the writer in its transaction; where an answer could not hold them all, or nearly so, a fingerprint of
+ * each row instead.
  */
 export const variableSets = pgTable(
   "variable_sets",
@@ -183,7 +191,7 @@ export const accounts = pgTable(
     projectId: text("project_id")
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
-    name: bytewise("name").notNull(),
+    name: text("name").notNull(),
     environments: smallint("environments").notNull(),
     version: integer("version").notNull(),
     generation: integer("generation").notNull(),
@@ -215,7 +223,7 @@ export const files = pgTable(
     projectId: text("project_id")
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
-    path: bytewise("path").notNull(),
+    path: text("path").notNull(),
     environments: smallint("environments").notNull(),
     name: text("name").notNull(),
     mode: text("mode").$type<"0600" | "0400">().notNull(),
@@ -246,6 +254,39 @@ export const files = pgTable(
     check("files_size_rule", sql.raw("size between 0 and 8388608")),
     check("files_sha256_rule", sql.raw("sha256 ~ '^[0-9a-f]{64}$'")),
     check("files_version_rule", sql.raw("version >= 1")),
+  ],
+);
+
+/**
+ * The seals over all accounts and over all files of each environment (`seal/item-set.ts`). There is always one of each,
+ * of what holds nothing too. The writer makes the next one of the last one and the change, never of the rows.
+ */
+export const itemSets = pgTable(
+  "item_sets",
+  {
+    projectId: text("project_id")
+      .notNull()
+      .references(() => projects.id, { onDelete: "cascade" }),
+    kind: text("kind").$type<"accounts" | "files">().notNull(),
+    environment: text("environment").notNull(),
+    generation: integer("generation").notNull(),
+    sealed: bytea("sealed").notNull(),
+    /** What was sealed; readers make their own of the rows, writers go on from this one. */
+    listing: text("listing").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.projectId, t.kind, t.environment] }),
+    foreignKey({
+      name: "item_sets_environment",
+      columns: [t.projectId, t.environment],
+      foreignColumns: [projectEnvironments.projectId, projectEnvironments.environment],
+    }),
+    foreignKey({
+      name: "item_sets_data_key",
+      columns: [t.projectId, t.generation],
+      foreignColumns: [dataKeys.projectId, dataKeys.generation],
+    }),
+    check("item_sets_kind_rule", sql.raw("kind in ('accounts', 'files')")),
   ],
 );
 

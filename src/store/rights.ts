@@ -14,6 +14,7 @@ export const servingRights = {
     tables.variableSets,
     tables.accounts,
     tables.files,
+    tables.itemSets,
     tables.apiKeys,
     tables.keyUses,
   ].map(getTableName),

@@ -13,8 +13,6 @@ import {
 
 /* The tables of `postgres.ts` in SQLite's column kinds; what they mean is said there. */
 
-/** SQLite compares text by its bytes unless told otherwise. */
-const bytewise = text;
 const bytea = (name: string) => blob(name, { mode: "buffer" });
 const moment = (name: string) => integer(name);
 const slugRule = (column: string) =>
@@ -26,7 +24,7 @@ export const organizations = sqliteTable(
   "organizations",
   {
     id: text("id").primaryKey(),
-    slug: bytewise("slug").notNull(),
+    slug: text("slug").notNull(),
     name: text("name").notNull(),
     plan: text("plan").$type<"free" | "pro">().notNull(),
     createdAt: moment("created_at").notNull(),
@@ -45,7 +43,7 @@ export const projects = sqliteTable(
     organizationId: text("organization_id")
       .notNull()
       .references(() => organizations.id),
-    slug: bytewise("slug").notNull(),
+    slug: text("slug").notNull(),
     name: text("name").notNull(),
     variableCounts: text("variable_counts").notNull(),
     accountCounts: text("account_counts").notNull(),
@@ -63,6 +61,7 @@ export const projectEnvironments = sqliteTable(
       .references(() => projects.id, { onDelete: "cascade" }),
     environment: text("environment").notNull(),
     revision: integer("revision").notNull(),
+    state: text("state").notNull().default(sql`(lower(hex(randomblob(16))))`),
     updatedAt: moment("updated_at").notNull(),
   },
   (t) => [primaryKey({ columns: [t.projectId, t.environment] }), check("project_environments_rule", environmentRule)],
@@ -104,7 +103,7 @@ export const variables = sqliteTable(
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
     environment: text("environment").notNull(),
-    name: bytewise("name").notNull(),
+    name: text("name").notNull(),
     version: integer("version").notNull(),
     generation: integer("generation").notNull(),
     sealed: bytea("sealed").notNull(),
@@ -162,7 +161,7 @@ export const accounts = sqliteTable(
     projectId: text("project_id")
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
-    name: bytewise("name").notNull(),
+    name: text("name").notNull(),
     environments: integer("environments").notNull(),
     version: integer("version").notNull(),
     generation: integer("generation").notNull(),
@@ -193,7 +192,7 @@ export const files = sqliteTable(
     projectId: text("project_id")
       .notNull()
       .references(() => projects.id, { onDelete: "cascade" }),
-    path: bytewise("path").notNull(),
+    path: text("path").notNull(),
     environments: integer("environments").notNull(),
     name: text("name").notNull(),
     mode: text("mode").$type<"0600" | "0400">().notNull(),
@@ -221,6 +220,34 @@ export const files = sqliteTable(
     check("files_size_rule", sql.raw("size between 0 and 8388608")),
     check("files_sha256_rule", sql.raw("length(sha256) = 64 and sha256 not glob '*[^0-9a-f]*'")),
     check("files_version_rule", sql.raw("version >= 1")),
+  ],
+);
+
+export const itemSets = sqliteTable(
+  "item_sets",
+  {
+    projectId: text("project_id")
+      .notNull()
+      .references(() => projects.id, { onDelete: "cascade" }),
+    kind: text("kind").$type<"accounts" | "files">().notNull(),
+    environment: text("environment").notNull(),
+    generation: integer("generation").notNull(),
+    sealed: bytea("sealed").notNull(),
+    listing: text("listing").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.projectId, t.kind, t.environment] }),
+    foreignKey({
+      name: "item_sets_environment",
+      columns: [t.projectId, t.environment],
+      foreignColumns: [projectEnvironments.projectId, projectEnvironments.environment],
+    }),
+    foreignKey({
+      name: "item_sets_data_key",
+      columns: [t.projectId, t.generation],
+      foreignColumns: [dataKeys.projectId, dataKeys.generation],
+    }),
+    check("item_sets_kind_rule", sql.raw("kind in ('accounts', 'files')")),
   ],
 );
 

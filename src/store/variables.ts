@@ -2,6 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { type Environment, environments, itemsMax } from "../names.ts";
 import type { Database, Query } from "./database.ts";
 import { authorizedPlace, dataKeyPart, type PartRow, type PlaceValues, standingPart } from "./place.ts";
+import { sizedItems, sizedItemsPart } from "./sized.ts";
 
 /** Which variables of an environment: all, those of a list of names, or those whose names start so. */
 export type Selection =
@@ -14,10 +15,15 @@ export type VariableNameRow = { readonly environment: string } & PartRow;
 
 export type VariableQueries = {
   /**
-   * Standing, data keys, and at most one variable more than a response may hold, in order of name; where all are
-   * selected the environment's set, too.
+   * Standing, data keys, and at most one variable more than a response may hold; where all are selected the
+   * environment's set, too. Neither variables nor set come with more than `bytesMax` sealed bytes: see `sized.ts`.
    */
-  readonly values: (place: PlaceValues, environment: string, selection: Selection) => Promise<PartRow[]>;
+  readonly values: (
+    place: PlaceValues,
+    environment: string,
+    selection: Selection,
+    bytesMax: number,
+  ) => Promise<PartRow[]>;
   /**
    * Standing, and the names in each of these environments with nothing sealed; of each at most one more than a response
    * may hold.
@@ -35,20 +41,25 @@ export function variableQueries(database: Database): VariableQueries {
     prefix: sql`${v.name} >= ${sql.placeholder("prefix")} and ${v.name} < ${sql.placeholder("prefixEnd")}`,
   };
   // Whoever reads all rows holds them against the set, which must then be of the same snapshot.
+  const setFits = sql`length(${s.sealed}) <= cast(${sql.placeholder("bytesMax")} as bigint)`;
   const set = sql`
-    select 3, ${s.listing}, '', ${s.revision}, ${s.generation}, ${s.sealed}, 0
+    select 3, ${s.listing}, '', case when ${setFits} then ${s.revision} else length(${s.sealed}) end, ${s.generation},
+      case when ${setFits} then ${s.sealed} end, 0
     from place_open join ${s} on ${s.projectId} = place_open.project_id
       and ${s.environment} = ${sql.placeholder("environment")}`;
-  const values = perSelection((by) =>
-    database.query<PartRow>(sql`
-    with ${place} ${standingPart} union all ${dataKeyPart(database)} ${by === "all" ? sql`union all ${set}` : sql``} union all
-    select * from (
-      select 2, ${v.id}, ${v.name}, ${v.version}, 0, ${v.sealed}, ${v.updatedAt}
-      from place_open join ${v} on ${v.projectId} = place_open.project_id
+  const values = perSelection((by) => {
+    const items = sizedItems(
+      database,
+      sql`${v.id} as id, ${v.name} as name, ${v.version} as version, 0 as environments, ${v.updatedAt} as updated_at`,
+      sql`${v.sealed}`,
+      sql`from place_open join ${v} on ${v.projectId} = place_open.project_id
         and ${v.environment} = ${sql.placeholder("environment")}
-      where ${filters[by]} order by ${v.name} limit ${sql.raw(String(itemsMax + 1))}
-    ) as items`),
-  );
+      where ${filters[by]} order by ${v.name} limit ${sql.raw(String(itemsMax + 1))}`,
+    );
+    return database.query<PartRow>(sql`
+    with ${place}, ${items} ${standingPart} union all ${dataKeyPart(database)}
+    ${by === "all" ? sql`union all ${set}` : sql``} union all ${sizedItemsPart}`);
+  });
   // An arm for each environment: given a set of them, the planner may take all three and throw away what is too much.
   const arm = (environment: Environment, by: Selection["by"]) => sql`union all select * from (
       select 2, ${v.environment}, ${v.name}, 0, 0, cast(null as bytea), ${v.updatedAt}
@@ -64,7 +75,8 @@ export function variableQueries(database: Database): VariableQueries {
     )}`),
   );
   return {
-    values: (at, environment, selection) => values[selection.by]({ ...at, environment, ...boundsOf(selection) }),
+    values: (at, environment, selection, bytesMax) =>
+      values[selection.by]({ ...at, environment, bytesMax, ...boundsOf(selection) }),
     names: (at, reach, selection) => names[selection.by]({ ...at, ...wantedOf(reach), ...boundsOf(selection) }),
   };
 }

@@ -80,7 +80,7 @@ export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
         file.close();
       }
     }
-    const client = postgres(databaseUrl, { max: 1, connect_timeout: 10, onnotice: () => {} });
+    const client = postgres(databaseUrl, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
     let count = 0;
     try {
       return [
@@ -253,7 +253,7 @@ export type Connection = {
   readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
   /** Asks and never reads. */
   readonly ignore: (path: string, headers?: Readonly<Record<string, string>>) => void;
-  /** Asks, and reads until so many bytes have come. */
+  /** Asks, reads until so many bytes have come, and then no more. */
   readonly taste: (path: string, bytes: number, headers?: Readonly<Record<string, string>>) => Promise<void>;
   /** Whether the server has closed it. */
   readonly closed: () => boolean;
@@ -317,9 +317,49 @@ export async function connect(origin: string): Promise<Connection> {
       bytes = 0;
       send(path, headers);
       await until(() => (bytes >= count ? true : undefined));
+      socket.pause();
     },
     closed: () => over !== undefined,
     close: () => socket.destroy(),
+  };
+}
+
+/**
+ * Asks, reads a little and then stands still. (A node:net socket of Bun 1.4.5 that was paused never reads on.)
+ *
+ * @returns reads on until the connection ends: all that came of the answer
+ */
+export async function standStill(
+  origin: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<() => Promise<Buffer>> {
+  const { hostname, port } = new URL(origin);
+  const chunks: Buffer[] = [];
+  const { promise: began, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  let still = false;
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data(self, chunk) {
+        chunks.push(Buffer.from(chunk));
+        if (!still) self.pause();
+        still = true;
+        begin();
+      },
+      close: () => end(),
+      error: () => end(),
+    },
+  });
+  const lines = Object.entries({ Host: `${hostname}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`);
+  socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
+  await began;
+  return async () => {
+    socket.resume();
+    await ended;
+    return Buffer.concat(chunks);
   };
 }
 

@@ -4,11 +4,13 @@ import { setPlan } from "../../src/admin/organizations.ts";
 import { environments } from "../../src/names.ts";
 import {
   describeBoth,
+  expectMemoryBack,
   expectRefusal,
   firstOf,
   headersOf,
   insertAccounts,
   leaksIn,
+  memoryOf,
   numbered,
   usualHeaders,
   type World,
@@ -451,6 +453,30 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
       }
       expect(await w.ask("/projects/web/accounts", { key })).toMatchObject({ status: 200 });
     });
+  });
+
+  test("memory of a large answer is given back however it ends, and a small one waits for no large one", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const accounts = numbered("a", 20).map((name) => ({
+      name,
+      environments: ["staging" as const],
+      values: { token: `${name} "🦔\n`.repeat(2000) },
+    }));
+    const small = { name: "small", environments: ["production" as const], values: { token: "of the small one" } };
+    await w.project(organization, "web", { accounts: [...accounts, small] });
+    const key = await w.key(organization, reader);
+    const answer = await expectMemoryBack(w, "/projects/web/accounts?environment=staging", key, 20 * 26_000);
+    const read = answer.json as { accounts: { name: string; values: object }[] };
+    expect(read.accounts.map(({ name, values }) => ({ name, values }))).toEqual(
+      accounts.map(({ name, values }) => ({ name, values })),
+    );
+    expect(answer.text).toBe(JSON.stringify(read));
+
+    const memory = memoryOf(10_000_000, 1);
+    const { ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
+    expect((await ask("/projects/web/accounts?environment=production", { key })).status).toBe(200);
+    expect(memory.taken()).toEqual([0, 0]);
   });
 
   test("neither key nor value was logged", () => {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
-import type { AuditEntry } from "../../src/audit/entry.ts";
-import { Fault } from "../../src/fault.ts";
 import { ByteBudget } from "../../src/limit/budget.ts";
 import { environments } from "../../src/names.ts";
 import { seal } from "../../src/seal/envelope.ts";
@@ -18,6 +16,7 @@ import {
   leaksIn,
   numbered,
   randomContent,
+  refusingJournal,
   requestOf,
   sha256,
   usualHeaders,
@@ -677,6 +676,46 @@ describeBoth("GET /files", (world) => {
       expect(budget.bytesTaken).toBe(0);
     });
 
+    test("is given to one key by half at most: its stuck readers keep no other key's files from them", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", {
+        files: [{ path: "a", environments: ["staging"], content: randomContent(40_000) }],
+      });
+      const [greedy, other] = [await w.key(organization, reader), await w.key(organization, reader)];
+      const budget = new ByteBudget(100_000, 50_000);
+      const { handle, ask } = w.client(() => ({ budget }));
+      const stuck = await handle(requestOf(staging, { key: greedy }));
+      const leaving = new AbortController();
+      const waiting = handle(new Request(requestOf(staging, { key: greedy }), { signal: leaving.signal }));
+      expect((await ask(staging, { key: other })).status).toBe(200);
+      expect(budget.bytesTaken).toBe(40_000);
+      leaving.abort();
+      expect((await waiting).status).toBe(503);
+      await stuck.body?.cancel();
+      expect(budget.bytesTaken).toBe(0);
+    });
+
+    test("is taken from a reader who stands still while others wait: he gets an error, and they their files", async () => {
+      const w = world();
+      const organization = await w.organization();
+      await w.project(organization, "web", {
+        files: [{ path: "a", environments: ["staging"], content: randomContent(900_000) }],
+      });
+      const key = await w.key(organization, reader);
+      const budget = new ByteBudget(1_000_000);
+      const { handle, ask } = w.client(() => ({ budget }));
+      const still = (await handle(requestOf(staging, { key, headers: { "x-request-id": "still" } }))).body?.getReader();
+      expect((await still?.read())?.value?.length).toBeGreaterThan(0);
+      expect(pathsOf((await ask(staging, { key })).json)).toEqual(["a"]);
+      const rest = async () => {
+        while (!(await still?.read())?.done);
+      };
+      expect(await rest().catch((error: Error) => error.message)).toBe("cut off: others wait for its memory");
+      expect(budget.bytesTaken).toBe(0);
+      expect(w.log).toContainEqual({ event: "cut", requestId: "still", keyId: key.id, route: "/files" });
+    });
+
     test("is waited for, first come first served, and no longer than the client does", async () => {
       const w = world();
       const organization = await w.organization();
@@ -711,13 +750,6 @@ describeBoth("GET /files", (world) => {
 
 const tooMany = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
 const tooLarge = "The files hold more than 8 MiB; ask for fewer at a time with path.";
-
-/** A journal whose database said no. */
-const refusingJournal = {
-  record: async (_: readonly AuditEntry[]) => {
-    throw new Fault("unavailable", "refused");
-  },
-};
 
 function pathsOf(json: unknown): string[] {
   return (json as { files: { path: string }[] }).files.map(({ path }) => path);

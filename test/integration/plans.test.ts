@@ -91,7 +91,7 @@ type Explain = { readonly faultsOf: (ran: Ran) => Promise<readonly string[]>; re
 
 /** Tables that the number of rows in must not matter for. */
 const stored = ["accounts", "api_keys", "audit_entries", "data_keys", "files", "key_uses", "organizations"];
-stored.push("project_environments", "projects", "variable_sets", "variables");
+stored.push("item_sets", "project_environments", "projects", "variable_sets", "variables");
 
 /**
  * PostgreSQL tells each table's rows as it ran the statement, with the session's own settings: no table is read from end
@@ -364,6 +364,15 @@ async function fillWith(w: World, organization: Organization, slugs: readonly st
       })),
     ),
   );
+  await db
+    .insert(t.itemSets)
+    .values(
+      projects.flatMap((projectId) =>
+        (["accounts", "files"] as const).flatMap((kind) =>
+          environments.map((environment) => ({ projectId, kind, environment, generation: 1, sealed, listing: "[]" })),
+        ),
+      ),
+    );
   for (let from = 0; from < projects.length; from += 10) {
     const some = projects.slice(from, from + 10);
     await db.insert(t.variables).values(

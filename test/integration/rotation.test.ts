@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { deleteAccount, listAccounts } from "../../src/admin/accounts.ts";
+import { deleteAccount, listAccounts, setAccount } from "../../src/admin/accounts.ts";
 import { type Desk, deskOf } from "../../src/admin/desk.ts";
 import { listFiles } from "../../src/admin/files.ts";
 import { type Installation, openInstallation } from "../../src/admin/installation.ts";
@@ -323,7 +323,7 @@ describeBoth("rotate root with a generated root.key", () => {
 }, ["sqlite"]);
 
 describeBoth("rotate data", (world, dialect) => {
-  const tables = ["variables", "variable_sets", "accounts", "files"] as const;
+  const tables = ["variables", "variable_sets", "accounts", "files", "item_sets"] as const;
   const generationsOf = async (w: World, id: string) => {
     const found: Record<string, unknown> = {};
     for (const table of [...tables, "data_keys"]) {
@@ -383,6 +383,46 @@ describeBoth("rotate data", (world, dialect) => {
     await deleteAccount(w.desk, where, "ci");
     expect(await generationsOf(w, id)).toEqual({ ...allOf(3), accounts: [] });
     expect((await w.ask(reads[1] as string, { key })).text).toContain('"value":"another"');
+  });
+
+  test("makes nothing good that SQL did to accounts or files, and names a set that it could not go on from", async () => {
+    const w = world();
+    const { where, id, key } = await furnished(w);
+    const accounts = async (environment: string) =>
+      (await w.ask(`/projects/web/accounts?environment=${environment}`, { key })).status;
+    const files = async (environment: string) =>
+      (await w.ask(`/files?project=web&environment=${environment}`, { key })).status;
+    const [before] = await w.sql`select * from accounts where project_id = ${id}`;
+    await setAccount(w.desk, where, "ci", ["staging", "production"], { username: "newer" });
+    await w.sql`update accounts set version = ${before?.["version"]}, sealed = ${before?.["sealed"]},
+      updated_at = ${before?.["updated_at"]} where project_id = ${id}`;
+    await w.sql`delete from files where project_id = ${id} and path = 'config/app.json'`;
+    await w.sql`delete from item_sets where project_id = ${id} and kind = 'files' and environment = 'staging'`;
+    const asked = async () => [await accounts("staging"), await accounts("production"), await files("production")];
+    expect(await asked()).toEqual([503, 503, 503]);
+    expect(await rotateData(w.desk, where, undefined, 1)).toMatchObject({
+      accounts: 1,
+      files: 1,
+      deletedKeys: 1,
+      broken: [`the set of files of ${where} staging`],
+    });
+    expect(await asked()).toEqual([503, 503, 503]);
+    expect([await accounts("development"), await files("development"), await files("staging")]).toEqual([
+      200, 200, 503,
+    ]);
+    await setAccount(w.desk, where, "ci", ["staging", "production"], { username: "newest" });
+    expect(await asked()).toEqual([200, 200, 503]);
+  });
+
+  test("leaves the older data key where a set is still under it", async () => {
+    const w = world();
+    const { where, id } = await furnished(w);
+    await w.sql`update item_sets set listing = '[]' where project_id = ${id} and kind = 'accounts'`;
+    expect(await rotateData(w.desk, where)).toMatchObject({
+      deletedKeys: 0,
+      broken: [`the set of accounts of ${where} staging`, `the set of accounts of ${where} production`],
+    });
+    expect(await generationsOf(w, id)).toMatchObject({ item_sets: [1, 2], data_keys: [1, 2] });
   });
 
   test("one that was killed half way is finished by the next run, which begins no third data key", async () => {

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
-import { describeBoth, expectRefusal, firstOf, headersOf, leaksIn, usualHeaders } from "../world.ts";
+import {
+  describeBoth,
+  expectMemoryBack,
+  expectRefusal,
+  firstOf,
+  headersOf,
+  leaksIn,
+  numbered,
+  usualHeaders,
+} from "../world.ts";
 
 const reader = { surfaces: ["ci_action"], resources: ["requests"] };
 const staging = "/secrets?project=web&environment=staging";
@@ -210,6 +219,17 @@ describeBoth("GET /secrets", (world) => {
         expectRefusal(answer, 503, "unavailable", "The service cannot answer now; nothing is returned.");
       }
     });
+  });
+
+  test("memory of a large answer is given back however it ends", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const variables = Object.fromEntries(numbered("N", 20).map((name) => [name, `${name} "🦔\n`.repeat(2000)]));
+    await w.project(organization, "web", { variables: { staging: variables } });
+    const key = await w.key(organization, reader);
+    const { json } = await expectMemoryBack(w, staging, key, 20 * 26_000);
+    expect(json).toEqual({ project: { slug: "web" }, environment: "staging", secrets: variables });
+    await expectMemoryBack(w, `${staging}&format=env`, key, 20 * 26_000);
   });
 
   test("neither key nor value was logged", () => {

@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
+import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
+import { deleteFile, listFiles, putFile } from "../../src/admin/files.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
-import { describeBoth } from "../world.ts";
+import { describeBoth, everything, type Row, type World } from "../world.ts";
 
 describeBoth("sealed sets", (world) => {
   const place = async () => {
@@ -64,5 +67,303 @@ describeBoth("sealed sets", (world) => {
     expect(await read()).toBe(503);
     await w.sql`update variables set name = 'A' where project_id = ${project.id} and name = 'Z'`;
     expect(await read()).toEqual({ A: "1", B: "2" });
+  });
+});
+
+describeBoth("the set of an environment that is too large for one", (world) => {
+  const filler = (count: number, bytes: number) =>
+    Array.from({ length: count }, (_, n) => ({ name: `FILLER_${n}`, value: "x".repeat(bytes) }));
+  /** Over 4 MiB of JSON in staging, and what whoever reads all of it is served of its small ones, or refused with. */
+  const place = async () => {
+    const w = world();
+    const organization = await w.organization();
+    const project = await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
+    const key = await w.key(organization, { surfaces: ["rest_api"] });
+    const read = async () => {
+      const { status, json } = await w.ask("/projects/web/variables?environment=staging", { key });
+      if (status !== 200) return status;
+      const { variables } = json as { variables: { key: string; value: string }[] };
+      return variables
+        .filter(({ key }) => !key.startsWith("FILLER"))
+        .map(({ key, value }) => `${key}=${value}`)
+        .join();
+    };
+    const write = (entries: Record<string, string>) =>
+      setVariables(
+        w.desk,
+        project.where,
+        "staging",
+        Object.entries(entries).map(([name, value]) => ({ name, value })),
+      );
+    const grow = (count = 70, bytes = 64 * 1024) =>
+      setVariables(w.desk, project.where, "staging", filler(count, bytes));
+    const [kept] = await w.sql`select * from variables where project_id = ${project.id} and name = 'A'`;
+    const putBack = async ({ version, sealed, updated_at }: Row = kept as Row) => {
+      await w.sql`update variables set version = ${version}, sealed = ${sealed}, updated_at = ${updated_at}
+        where project_id = ${project.id} and name = 'A'`;
+    };
+    const rowOf = async (name: string) =>
+      (await w.sql`select * from variables where project_id = ${project.id} and name = ${name}`)[0] as Row;
+    return { w, project, read, write, grow, putBack, rowOf };
+  };
+
+  test("is written and read like any other, on its way to that size and back", async () => {
+    const { w, project, read, write, grow } = await place();
+    await grow();
+    expect(await read()).toBe("A=1,B=2");
+    await write({ A: "newer", C: "3" });
+    await deleteVariable(w.desk, project.where, "staging", "B");
+    expect(await read()).toBe("A=newer,C=3");
+    await grow(1100, 1);
+    expect(await read()).toBe(422);
+    for (let n = 0; n < 103; n++) await deleteVariable(w.desk, project.where, "staging", `FILLER_${n}`);
+    expect(await read()).toBe("A=newer,C=3");
+    const [set] = await w.sql`select listing from variable_sets where project_id = ${project.id}
+      and environment = 'staging'`;
+    expect(set?.["listing"]).toContain('"key":"C"');
+  });
+
+  test("a row put back, deleted or added by SQL is a 503 there too, and not made good by an innocent write", async () => {
+    const { w, project, read, write, grow, putBack, rowOf } = await place();
+    await write({ A: "newer" });
+    await grow();
+    await putBack();
+    expect(await read()).toBe(503);
+    await write({ C: "3" });
+    expect(await read()).toBe(503);
+    await write({ A: "newest" });
+    expect(await read()).toBe("A=newest,B=2,C=3");
+    const before = await rowOf("A");
+    await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
+    await write({ C: "4" });
+    expect(await read()).toBe(503);
+    await write({ A: "again" });
+    expect(await read()).toBe("A=again,B=2,C=4");
+    await putBack({ ...before, version: 1 });
+    expect(await read()).toBe(503);
+  });
+
+  test("a row that was put back before its environment grew too large is not made good by growing, or shrinking", async () => {
+    const { w, project, read, write, grow, putBack } = await place();
+    await write({ A: "newer" });
+    await putBack();
+    await grow();
+    expect(await read()).toBe(503);
+    for (let n = 0; n < 70; n++) await deleteVariable(w.desk, project.where, "staging", `FILLER_${n}`);
+    expect(await read()).toBe(503);
+    await write({ A: "newest" });
+    expect(await read()).toBe("A=newest,B=2");
+  });
+
+  test("an older set put back beside newer rows is a 503", async () => {
+    const { w, project, read, write, grow } = await place();
+    await grow();
+    const [kept] = await w.sql`select revision, sealed from variable_sets where project_id = ${project.id}
+      and environment = 'staging'`;
+    await write({ A: "newer" });
+    await w.sql`update variable_sets set revision = ${kept?.["revision"]}, sealed = ${kept?.["sealed"]}
+      where project_id = ${project.id} and environment = 'staging'`;
+    expect(await read()).toBe(503);
+  });
+
+  test("a rotation takes its rows along, and makes none good", async () => {
+    const { w, project, read, write, grow, putBack } = await place();
+    await grow();
+    await rotateData(w.desk, project.where, undefined, 1_000_000);
+    expect(await read()).toBe("A=1,B=2");
+    await write({ A: "newer" });
+    await rotateData(w.desk, project.where);
+    expect(await read()).toBe("A=newer,B=2");
+    const [row] = await w.sql`select * from variables where project_id = ${project.id} and name = 'A'`;
+    await write({ A: "newest" });
+    await putBack(row as Row);
+    await rotateData(w.desk, project.where);
+    expect(await read()).toBe(503);
+  });
+});
+
+describeBoth("sets of accounts and files", (world) => {
+  /** A project with two of each in staging and production, and what whoever reads all of them is served, or refused with. */
+  const place = async () => {
+    const w = world();
+    const organization = await w.organization();
+    const both = ["staging", "production"] as const;
+    const project = await w.project(organization, "web", {
+      accounts: ["a", "b"].map((name) => ({ name, environments: both, values: { of: name } })),
+      files: ["a", "b"].map((path) => ({ path, environments: both, content: path })),
+    });
+    const key = await w.key(organization, everything);
+    const { where, id } = project;
+    const ask = async (path: string, list: "accounts" | "files", value: (item: Item) => string) => {
+      const { status, json } = await w.ask(path, { key });
+      if (status !== 200) return status;
+      return (json as Record<string, Item[]>)[list]?.map(value).join();
+    };
+    const accounts = (environment = "staging") =>
+      ask(
+        `/projects/web/accounts${environment && `?environment=${environment}`}`,
+        "accounts",
+        ({ values }) => values.of,
+      );
+    const files = (environment = "staging", more = "") =>
+      ask(`/files?project=web&environment=${environment}${more}`, "files", ({ content }) =>
+        Buffer.from(content, "base64").toString(),
+      );
+    const set = (name: string, of: string, ...environments: string[]) =>
+      setAccount(w.desk, where, name, environments, { of });
+    const put = (path: string, content: string, ...environments: string[]) =>
+      putFile(w.desk, where, { path, environments, content: Buffer.from(content) });
+    return { w, id, where, accounts, files, set, put };
+  };
+  type Item = { readonly values: { readonly of: string }; readonly content: string };
+
+  /** Takes a row as it is now, to put it back later. */
+  const keep = async (w: World, table: string, id: string, name: string) => {
+    const column = table === "files" ? "path" : "name";
+    const rows = await w.run(`select * from ${table} where project_id = ? and ${column} = ?`, [id, name]);
+    return async () => {
+      await w.run(`delete from ${table} where project_id = ? and ${column} = ?`, [id, name]);
+      for (const row of rows) {
+        const columns = Object.keys(row);
+        await w.run(
+          `insert into ${table} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
+          Object.values(row),
+        );
+      }
+    };
+  };
+
+  test("an account deleted by SQL is not made good by an innocent write, only by writing it again", async () => {
+    const { w, id, accounts, set } = await place();
+    await w.sql`delete from accounts where project_id = ${id} and name = 'a'`;
+    expect([await accounts(), await accounts("production"), await accounts("")]).toEqual([503, 503, 503]);
+    expect(await accounts("development")).toBe("");
+    await set("c", "c", "staging");
+    expect(await accounts()).toBe(503);
+    await set("a", "again", "staging", "production");
+    expect([await accounts(), await accounts("production")]).toEqual(["again,b,c", "again,b"]);
+  });
+
+  test("a file deleted by SQL is not made good by an innocent write, only by putting it in place again", async () => {
+    const { w, id, files, put } = await place();
+    await w.sql`delete from files where project_id = ${id} and path = 'a'`;
+    await put("c", "c", "staging");
+    expect([await files(), await files("production"), await files("development")]).toEqual([503, 503, ""]);
+    await put("a", "again", "staging", "production");
+    expect([await files(), await files("production")]).toEqual(["again,b,c", "again,b"]);
+  });
+
+  test("an account put back as it was is a 503 until it is written or deleted", async () => {
+    const { w, id, where, accounts, set } = await place();
+    const putBack = await keep(w, "accounts", id, "a");
+    await set("a", "newer", "staging", "production");
+    await putBack();
+    expect(await accounts()).toBe(503);
+    await set("b", "innocent", "staging");
+    expect([await accounts(), await accounts("production")]).toEqual([503, 503]);
+    await set("a", "newest", "staging", "production");
+    expect([await accounts(), await accounts("production")]).toEqual(["newest,innocent", "newest"]);
+    await deleteAccount(w.desk, where, "a");
+    await putBack();
+    expect(await accounts()).toBe(503);
+    await deleteAccount(w.desk, where, "a");
+    expect([await accounts(), await accounts("production")]).toEqual(["innocent", ""]);
+  });
+
+  test("a file put back as it was is not made good where it stays behind when another takes its other place", async () => {
+    const { w, id, files, put } = await place();
+    const putBack = await keep(w, "files", id, "a");
+    await put("a", "newer", "staging", "production");
+    await putBack();
+    expect([await files(), await files("production")]).toEqual([503, 503]);
+    await put("a", "newest", "production");
+    expect([await files(), await files("production")]).toEqual([503, "newest,b"]);
+    await put("a", "newest", "staging");
+    expect(await files()).toBe("newest,b");
+  });
+
+  test("a file that was deleted and put back is no part of any set, until it is deleted again", async () => {
+    const { w, id, where, files, put } = await place();
+    const putBack = await keep(w, "files", id, "a");
+    await deleteFile(w.desk, where, "a", ["staging", "production"]);
+    await putBack();
+    await put("c", "c", "production");
+    expect([await files(), await files("production")]).toEqual([503, 503]);
+    await deleteFile(w.desk, where, "a", ["production"]);
+    expect([await files(), await files("production")]).toEqual([503, "b,c"]);
+    await deleteFile(w.desk, where, "a", ["staging"]);
+    expect(await files()).toBe("b");
+  });
+
+  test("files at some paths are what their rows say, whatever became of the others", async () => {
+    const { w, id, files } = await place();
+    await w.sql`delete from files where project_id = ${id} and path = 'a'`;
+    expect(await files("staging", "&path=a&path=b")).toBe("b");
+  });
+
+  test("a change by SQL that is taken back leaves nothing behind", async () => {
+    const { w, id, accounts, files } = await place();
+    for (const table of ["accounts", "files"]) {
+      await w.run(`update ${table} set updated_at = updated_at + 1 where project_id = ?`, [id]);
+    }
+    expect([await accounts(), await files()]).toEqual([503, 503]);
+    for (const table of ["accounts", "files"]) {
+      await w.run(`update ${table} set updated_at = updated_at - 1 where project_id = ?`, [id]);
+    }
+    expect([await accounts(), await files()]).toEqual(["a,b", "a,b"]);
+  });
+
+  test.each([
+    ["was deleted", "delete from item_sets where project_id = ? and environment = 'staging'"],
+    [
+      "does not open",
+      "update item_sets set sealed = substr(sealed, 2) where project_id = ? and environment = 'staging'",
+    ],
+  ])("a set that %s is a 503, empty or not, and no write takes its place", async (_, sql) => {
+    const { w, id, where, accounts, files, set, put } = await place();
+    await w.run(sql, [id]);
+    await w.run(sql.replace("'staging'", "'development'"), [id]);
+    expect([await accounts(), await accounts(""), await files()]).toEqual([503, 503, 503]);
+    expect([await accounts("development"), await files("development")]).toEqual([503, 503]);
+    expect([await accounts("production"), await files("production")]).toEqual(["a,b", "a,b"]);
+    const refusal = (kind: string, environment: string) => ({
+      kind: "conflict",
+      message: expect.stringContaining(`which ${kind} there are in ${where} ${environment} was deleted or changed`),
+    });
+    await expect(set("c", "c", "staging")).rejects.toMatchObject(refusal("accounts", "staging"));
+    await expect(set("c", "c", "development", "production")).rejects.toMatchObject(refusal("accounts", "development"));
+    await expect(deleteAccount(w.desk, where, "a")).rejects.toMatchObject(refusal("accounts", "staging"));
+    await expect(put("c", "c", "staging")).rejects.toMatchObject(refusal("files", "staging"));
+    await expect(deleteFile(w.desk, where, "a", ["staging"])).rejects.toMatchObject(refusal("files", "staging"));
+    // Nothing of it was written, and what is not touched goes on.
+    expect((await listFiles(w.desk, where)).map(({ path }) => path)).toEqual(["a", "b"]);
+    await set("c", "c", "production");
+    await put("c", "c", "production");
+    expect([await accounts("production"), await files("production")]).toEqual(["a,b,c", "a,b,c"]);
+    expect([await accounts(), await files()]).toEqual([503, 503]);
+  });
+
+  test("a listing that SQL changed is not taken for the set by the next write", async () => {
+    const { w, id, accounts, set } = await place();
+    await w.sql`delete from accounts where project_id = ${id} and name = 'a'`;
+    const [row] = await w.sql`select listing from item_sets where project_id = ${id} and kind = 'accounts'
+      and environment = 'staging'`;
+    const listing = JSON.stringify((JSON.parse(row?.["listing"] as string) as string[][]).slice(1));
+    await w.sql`update item_sets set listing = ${listing} where project_id = ${id} and kind = 'accounts'`;
+    await expect(set("c", "c", "staging")).rejects.toMatchObject({ kind: "conflict" });
+    expect(await accounts()).toBe(503);
+  });
+
+  test("an older seal beside newer rows is a 503", async () => {
+    const { w, id, accounts, files, set, put } = await place();
+    const kept = await w.sql`select * from item_sets where project_id = ${id} and environment = 'staging'`;
+    await set("a", "newer", "staging", "production");
+    await put("a", "newer", "staging", "production");
+    for (const { kind, sealed, listing } of kept) {
+      await w.sql`update item_sets set sealed = ${sealed}, listing = ${listing}
+        where project_id = ${id} and kind = ${kind} and environment = 'staging'`;
+    }
+    expect([await accounts(), await files()]).toEqual([503, 503]);
+    expect([await accounts("production"), await files("production")]).toEqual(["newer,b", "newer,b"]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { parseEnv } from "node:util";
 import { setAccount } from "../../src/admin/accounts.ts";
 import { putFile } from "../../src/admin/files.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
@@ -9,10 +10,14 @@ import { setQueries } from "../../src/store/sets.ts";
 import {
   describeBoth,
   everything,
+  expectMemoryBack,
   expectRefusal,
   firstOf,
   headersOf,
   leaksIn,
+  memoryOf,
+  numbered,
+  requestOf,
   usualHeaders,
   type World,
 } from "../world.ts";
@@ -377,7 +382,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       }));
       await setVariables(w.desk, where, "staging", large);
       const sets = () => w.sql`select count(*) as count from variable_sets
-        where project_id = ${id} and length(sealed) > 1000`;
+        where project_id = ${id} and length(sealed) > 1000 and listing <> ''`;
       const answer = await w.ask("/projects/web/variables?environment=staging", { key });
       const { variables } = answer.json as { variables: { key: string; value: string }[] };
       expect(variables.map(({ key, value }) => ({ name: key, value }))).toEqual(large);
@@ -771,6 +776,126 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
   });
 
+  describe("memory", () => {
+    /** 40 of 30 KB each, in every kind of character that a piece could be cut at. */
+    const large = Object.fromEntries(
+      numbered("N", 40).map((name, i) => [name, ["x", '"\\', "é\n", "🦔"][i % 4]?.repeat(30_000 / (i % 4 || 1)) ?? ""]),
+    );
+    const bytes = Object.values(large).reduce((sum, value) => sum + Buffer.byteLength(value), 0);
+    const path = "/projects/web/variables?environment=staging";
+    const webOf = async (w: World) => {
+      const organization = await w.organization();
+      const project = await w.project(organization, "web", {
+        variables: { staging: large, production: { A: "a small one" } },
+      });
+      return { project, organization, key: await w.key(organization, everything) };
+    };
+
+    test.each([
+      ["of a whole environment", ""],
+      ["by keys", `&keys=${Object.keys(large)}`],
+      ["by prefix", "&prefix=N"],
+    ])(
+      "of a large answer, %s, is given back once it was read, left half read, refused or failed",
+      async (_, filter) => {
+        const w = world();
+        const { project, key } = await webOf(w);
+        const json = await expectMemoryBack(w, `${path}${filter}`, key, bytes);
+        const { variables } = json.json as { variables: { key: string; value: string }[] };
+        expect(Object.fromEntries(variables.map(({ key, value }) => [key, value]))).toEqual(large);
+        expect(json.text).toBe(JSON.stringify(json.json));
+        const dotenv = await expectMemoryBack(w, `${path}${filter}&format=env`, key, bytes);
+        expect(dotenv.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+        expect(dotenv.headers.get("keyhole-env-nonportable")).toContain("N0001");
+        expect(Object.keys(parseEnv(dotenv.text)).length).toBe(40);
+
+        const memory = memoryOf();
+        const { ask } = w.client(({ source }) => ({ source: { ...source, memory, sets: freshSets(w) } }));
+        await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;
+        expect((await ask(`${path}${filter}`, { key })).status).toBe(503);
+        expect(memory.taken()).toEqual([0, 0]);
+      },
+    );
+
+    test("of a small answer is given back with it, and it waits for no large one", async () => {
+      const w = world();
+      const { key } = await webOf(w);
+      const memory = memoryOf(10_000_000, 1);
+      const { ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
+      for (const more of ["", "&format=env", "&keys=A", "&prefix=A"]) {
+        const answer = await ask(`/projects/web/variables?environment=production${more}`, { key });
+        expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("a small one") });
+        expect(memory.taken()).toEqual([0, 0]);
+      }
+    });
+
+    test("is asked for before what is sealed is fetched, by statements that never return more", async () => {
+      const w = world();
+      const { key } = await webOf(w);
+      const memory = memoryOf();
+      const statements: { bytesMax: number; taken: number; bytes: number }[] = [];
+      const { ask } = w.client(({ source }) => ({
+        source: {
+          ...source,
+          memory,
+          variables: {
+            ...source.variables,
+            values: async (place, environment, selection, bytesMax) => {
+              const [small, large] = memory.taken();
+              const rows = await source.variables.values(place, environment, selection, bytesMax);
+              const items = rows.filter(({ part }) => part === 2);
+              const bytes = items.reduce((sum, { sealed }) => sum + (sealed?.length ?? 0), 0);
+              statements.push({ bytesMax, taken: small + large, bytes });
+              return rows;
+            },
+          },
+        },
+      }));
+      expect((await ask(`${path}&prefix=N0000`, { key })).status).toBe(200);
+      expect(statements).toEqual([{ bytesMax: 262_144, taken: 262_144, bytes: expect.any(Number) }]);
+      expect((await ask(`${path}&prefix=N`, { key })).status).toBe(200);
+      const sealed = bytes + 40 * 34;
+      expect(statements.slice(1)).toEqual([
+        { bytesMax: 262_144, taken: 262_144, bytes: 0 },
+        { bytesMax: sealed, taken: sealed, bytes: sealed },
+      ]);
+    });
+
+    test("is waited for, first come first served, and no longer than the client does; metadata waits for nobody", async () => {
+      const w = world();
+      const { key } = await webOf(w);
+      const memory = memoryOf(undefined, 1.5 * bytes);
+      const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory, sets: freshSets(w) } }));
+      const one = await handle(requestOf(path, { key }));
+      const leaving = new AbortController();
+      const waiting = handle(new Request(requestOf(`${path}&prefix=N`, { key }), { signal: leaving.signal }));
+      const next = handle(requestOf(path, { key }));
+      const names = await ask(`${path}&metadata_only=true`, { key });
+      expect(keysOf(names.json)).toEqual(Object.keys(large));
+      expect((await ask("/projects/web/variables?environment=production", { key })).status).toBe(200);
+      leaving.abort();
+      expect((await waiting).status).toBe(503);
+      const first = await one.text();
+      expect(await (await next).text()).toBe(first);
+      expect(memory.taken()).toEqual([0, 0]);
+      expect((await w.audit(key)).length).toBe(3);
+    });
+
+    test("that came late serves no key that was revoked meanwhile", async () => {
+      const w = world();
+      const { key } = await webOf(w);
+      const memory = memoryOf(undefined, 1.5 * bytes);
+      const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
+      const one = await handle(requestOf(path, { key }));
+      const late = handle(requestOf(path, { key }));
+      expect((await ask("/organization", { key })).status).toBe(200); // the late one has been judged, too, and waits
+      await w.sql`update api_keys set revoked_at = 1 where id = ${key.id}`;
+      await one.text();
+      expect((await late).status).toBe(401);
+      expect(memory.taken()).toEqual([0, 0]);
+    });
+  });
+
   test("neither key nor value was logged", () => {
     const w = world();
     expect(w.secrets.size).toBeGreaterThan(20);
@@ -782,6 +907,11 @@ const tooMany = "The answer would hold more than 1000 items; narrow the request 
 
 function keysOf(json: unknown): string[] {
   return (json as { variables: { key: string }[] }).variables.map(({ key }) => key);
+}
+
+/** A memory of sealed sets that remembers none yet. */
+function freshSets(w: World): SealedSets {
+  return new SealedSets(setQueries(w.keyhole.database));
 }
 
 /** Flips a bit of what B is sealed as in staging. */

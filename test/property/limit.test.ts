@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type BucketName, type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../../src/limit/bucket.ts";
-import { ByteBudget } from "../../src/limit/budget.ts";
+import { ByteBudget, type Share } from "../../src/limit/budget.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
 
@@ -202,48 +202,99 @@ describe("limiters", () => {
 
 describe("a byte budget", () => {
   const bytesMax = 100;
+  const holderBytesMax = 60;
+  const holders = ["a", "b", "c"] as const;
   type Step =
-    | { readonly do: "ask"; readonly bytes: number }
-    | { readonly do: "release" | "abort"; readonly pick: number };
+    | { readonly do: "ask"; readonly bytes: number; readonly holder: string }
+    | { readonly do: "take"; readonly bytes: number; readonly holder: string }
+    | { readonly do: "shrink"; readonly pick: number; readonly bytes: number }
+    | { readonly do: "release"; readonly pick: number }
+    | { readonly do: "abort"; readonly pick: number };
+  const sized = { bytes: fc.nat(holderBytesMax), holder: fc.constantFrom(...holders) };
   const anyStep: fc.Arbitrary<Step> = fc.oneof(
-    fc.record({ do: fc.constant("ask" as const), bytes: fc.nat(bytesMax) }),
-    fc.record({ do: fc.constantFrom("release" as const, "abort" as const), pick: fc.nat(1000) }),
+    fc.record({ do: fc.constant("ask" as const), ...sized }),
+    fc.record({ do: fc.constant("take" as const), ...sized }),
+    fc.record({ do: fc.constant("release" as const), pick: fc.nat(1000) }),
+    fc.record({ do: fc.constant("abort" as const), pick: fc.nat(1000) }),
+    fc.record({ do: fc.constant("shrink" as const), pick: fc.nat(1000), bytes: fc.nat(holderBytesMax) }),
   );
 
-  test("is never exceeded, grants in the order of asking, and leaves nobody waiting who fits", async () => {
+  test("is never exceeded, not by one holder either, serves each in his order, and leaves nobody waiting who fits", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
-        const budget = new ByteBudget(bytesMax);
-        const granted: { id: number; bytes: number; release: () => void }[] = [];
-        let waiting: { id: number; bytes: number; controller: AbortController }[] = [];
-        const order: number[] = [];
+        const budget = new ByteBudget(bytesMax, holderBytesMax);
+        const granted: { holder: string; share: Share }[] = [];
+        let waiting: { id: number; holder: string; bytes: number; controller: AbortController }[] = [];
+        const order: { id: number; holder: string }[] = [];
         const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+        const heldBy = (some: readonly { share: Share }[]) => some.reduce((sum, { share }) => sum + share.bytes, 0);
+        const exhausted = ({ holder, bytes }: { holder: string; bytes: number }) =>
+          heldBy(granted.filter((other) => other.holder === holder)) + bytes > holderBytesMax;
+        const heads = () => holders.flatMap((holder) => waiting.find((one) => one.holder === holder) ?? []);
+        const requeue = (holder: string) => {
+          const own = waiting.filter((one) => one.holder === holder);
+          const from = own.findIndex(exhausted);
+          const later = new Set(from < 0 ? [] : own.slice(from));
+          waiting = [...waiting.filter((one) => !later.has(one)), ...later];
+        };
         for (const [id, step] of steps.entries()) {
           if (step.do === "ask") {
-            const asked = { id, bytes: step.bytes, controller: new AbortController() };
+            const { bytes, holder } = step;
+            const asked = { id, holder, bytes, controller: new AbortController() };
             waiting.push(asked);
             const leave = () => {
               waiting = waiting.filter((other) => other !== asked);
             };
-            budget.acquire(step.bytes, asked.controller.signal).then((release) => {
-              order.push(id);
+            budget.acquire(bytes, holder, asked.controller.signal).then((share) => {
+              order.push({ id, holder });
               leave();
-              granted.push({ id, bytes: step.bytes, release });
+              granted.push({ holder, share });
             }, leave);
+          } else if (step.do === "take") {
+            const { holder, bytes } = step;
+            const before = waiting.some((other) => other.holder === holder) || heads().some((head) => !exhausted(head));
+            const share = budget.take(bytes, holder);
+            expect(share !== undefined).toBe(!before && !exhausted(step) && heldBy(granted) + bytes <= bytesMax);
+            if (share) granted.push({ holder, share });
+          } else if (step.do === "shrink") {
+            const one = granted[step.pick % Math.max(1, granted.length)];
+            if (one && step.bytes < one.share.bytes) {
+              requeue(one.holder);
+              one.share.resize(step.bytes);
+            }
           } else if (step.do === "release") {
-            granted.splice(step.pick % Math.max(1, granted.length), 1)[0]?.release();
+            const one = granted[step.pick % Math.max(1, granted.length)];
+            if (one) {
+              requeue(one.holder);
+              granted.splice(granted.indexOf(one), 1);
+              one.share.release();
+            }
           } else {
             waiting[step.pick % Math.max(1, waiting.length)]?.controller.abort();
           }
           await settled();
-          const held = granted.reduce((sum, { bytes }) => sum + bytes, 0);
-          expect(order).toEqual(order.toSorted((a, b) => a - b));
+          const held = heldBy(granted);
           expect(budget.bytesTaken).toBe(held);
           expect(held).toBeLessThanOrEqual(bytesMax);
-          const head = waiting[0];
-          if (head) expect(held + head.bytes).toBeGreaterThan(bytesMax);
+          for (const holder of holders) {
+            const own = order.filter((one) => one.holder === holder).map((one) => one.id);
+            expect(own).toEqual(own.toSorted((a, b) => a - b));
+            expect(heldBy(granted.filter((one) => one.holder === holder))).toBeLessThanOrEqual(holderBytesMax);
+          }
+          // The first of each holder's: those who wait for their own bytes are passed over, and nobody else is.
+          const first = heads()
+            .filter((one) => !exhausted(one))
+            .toSorted((a, b) => waiting.indexOf(a) - waiting.indexOf(b))[0];
+          if (first) expect(held + first.bytes).toBeGreaterThan(bytesMax);
         }
+        for (const { share } of granted) share.release();
+        while (waiting.length > 0) {
+          await settled();
+          for (const { share } of granted) share.release();
+        }
+        expect(budget.bytesTaken).toBe(0);
       }),
+      { numRuns: 500 },
     );
   });
 });

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { Deadline } from "../../src/limit/deadline.ts";
+
+const refusal = new Error("too late");
+const never = new Promise<never>(() => {});
+
+test("work that ends in time is answered with what it came to", async () => {
+  const deadline = new Deadline(60_000, () => refusal, 1);
+  expect(await deadline.of(Promise.resolve(7))).toBe(7);
+  expect(deadline.of(Promise.reject(new Error("its own")))).rejects.toThrow("its own");
+});
+
+test("work that does not is refused, in the order of its beginning", async () => {
+  const deadline = new Deadline(5, () => refusal, 1);
+  const ended: number[] = [];
+  const waits = Array.from({ length: 20 }, (_, index) =>
+    deadline.of(never).catch((error) => {
+      expect(error).toBe(refusal);
+      ended.push(index);
+    }),
+  );
+  await Promise.all(waits);
+  expect(ended).toEqual(Array.from({ length: 20 }, (_, index) => index));
+  expect(deadline.of(never)).rejects.toBe(refusal); // the timer starts anew
+});
+
+test("one that ends in time does not keep another from its end", async () => {
+  const deadline = new Deadline(20, () => refusal, 1);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const quick = deadline.of(promise);
+  const slow = deadline.of(never);
+  resolve("done");
+  expect(await quick).toBe("done");
+  expect(slow).rejects.toBe(refusal);
+  await slow.catch(() => {});
+});
