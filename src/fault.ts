@@ -37,7 +37,11 @@ export class Fault extends Error {
   readonly detail: FaultDetail;
 
   constructor(code: FaultCode, message: string, detail: FaultDetail = {}, options?: ErrorOptions) {
+    // The message says where and why. A trace would cost as much as all the rest of a refusal.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, options);
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.detail = detail;
   }

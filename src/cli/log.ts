@@ -1,4 +1,4 @@
-/** Takes one event of the log. Returns at once and never throws. */
+/** Takes one event of the log; what is undefined in it is left out. Returns at once and never throws. */
 export type Log = (event: Readonly<Record<string, unknown>>) => void;
 
 /**
@@ -38,28 +38,31 @@ export function openLog(
       suppressed = counter.suppressed;
       counter.suppressed = 0;
     }
-    const line = { time: new Date(now).toISOString(), ...event, ...(suppressed > 0 && { suppressed }) };
-    pending += `${options.pretty ? prettyLine(line) : escaped(JSON.stringify(line))}\n`;
+    const said = suppressed > 0 ? { ...event, suppressed } : event;
+    const time = new Date(now).toISOString();
+    const line = options.pretty ? prettyLine(time, said) : `{"time":"${time}",${JSON.stringify(said).slice(1)}`;
+    pending += `${escaped(line)}\n`;
     if (pending.length > flushBytesMin) flush();
     else timer ??= setTimeout(flush, flushDelayMs);
   };
   return { log, flush };
 }
 
+const plain = /^[ -~]*$/;
 const refusalsPerSecondMax = 100;
 const flushDelayMs = 20;
 const flushBytesMin = 64 * 1024;
 
-function prettyLine(line: Readonly<Record<string, unknown>>): string {
-  const { time, event, ...rest } = line;
-  const words = Object.entries(rest).map(
-    ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
-  );
-  return escaped(`${String(time).slice(11, 23)} ${event} ${words.join(" ")}`);
+function prettyLine(time: string, { event, ...rest }: Readonly<Record<string, unknown>>): string {
+  const words = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return `${time.slice(11, 23)} ${event} ${words.join(" ")}`;
 }
 
 /** What a terminal would act on, spelled out; JSON leaves some of it as it is. */
 function escaped(text: string): string {
+  if (plain.test(text)) return text;
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

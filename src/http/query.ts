@@ -89,6 +89,7 @@ export function parseSecretsQuery(raw: string): SecretsQuery {
  * exactly true. Never throws.
  */
 export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly"): boolean {
+  if (!raw.includes(flagName)) return false;
   const values = raw
     .split("&")
     .filter((pair) => pair.startsWith(`${flagName}=`))

@@ -46,6 +46,8 @@ export function retryAfterS(retryAfterUs: number): number {
   return Math.max(1, Math.ceil(retryAfterUs / 1_000_000));
 }
 
+export type RateLimitHeaders = { readonly "RateLimit-Policy": string; readonly RateLimit: string };
+
 /**
  * The two header fields of the IETF draft, as in `"value";q=30;w=60` and `"value";r=29;t=2`. Here `t` is the whole
  * seconds until the bucket is full again, or after a refusal until one call will pass, the same as `Retry-After`.
@@ -53,11 +55,7 @@ export function retryAfterS(retryAfterUs: number): number {
  * @param nowUs - the moment given to {@link take} for this decision
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
-export function rateLimitHeaders(
-  policy: AnnouncedPolicy,
-  decision: Decision,
-  nowUs: number,
-): { readonly "RateLimit-Policy": string; readonly RateLimit: string } {
+export function rateLimitHeaders(policy: AnnouncedPolicy, decision: Decision, nowUs: number): RateLimitHeaders {
   const standing = decision.allowed
     ? `r=${decision.remaining};t=${Math.ceil((decision.fullAtUs - nowUs) / 1_000_000)}`
     : `r=0;t=${retryAfterS(decision.retryAfterUs)}`;
