@@ -157,13 +157,16 @@ export async function superviseWorkers(supervision: Supervision): Promise<number
   };
   // Whoever is answered asks again at once, and would meet the last moment of a port that is still open. So nobody is
   // answered until all are closed, but where one worker ends alone.
-  const closed = () => {
-    if (!draining || [...workers].every((worker) => worker.closed)) tell({ goOn: true });
+  const closed = (worker?: Worker) => {
+    if (draining && [...workers].every((one) => one.closed)) tell({ goOn: true });
+    else if (!draining && worker) tell({ goOn: true }, [worker]);
   };
   const died = (worker: Worker) => {
     workers.delete(worker);
     const { exitCode, signalCode, pid } = worker.process;
-    const code = exitCode ?? 128 + (constants.signals[signalCode as NodeJS.Signals] ?? 0);
+    // A signal to all of them may meet one that has only begun to start: it had nothing to finish.
+    const idle = draining && !worker.listening && signalCode === "SIGTERM";
+    const code = idle ? 0 : (exitCode ?? 128 + (constants.signals[signalCode as NodeJS.Signals] ?? 0));
     for (const answer of worker.due.values()) answer(undefined);
     // One that cannot even start has said why; the others would say the same.
     if (!ready && !draining) stop();
@@ -183,8 +186,8 @@ export async function superviseWorkers(supervision: Supervision): Promise<number
     restarts.add(timer);
     delayMs = Math.min(delayMs * 2, restartDelayMs.max);
   };
-  const tell = (message: ToWorker) => {
-    for (const { process: child } of workers) {
+  const tell = (message: ToWorker, whom: Iterable<Worker> = workers) => {
+    for (const { process: child } of whom) {
       try {
         child.send(message);
       } catch {
@@ -268,7 +271,7 @@ function startWorker(
   { config, env, pretty, write }: Supervision,
   port: number,
   limiter: Limiter | undefined,
-  heard: { readonly listening: () => void; readonly closed: () => void },
+  heard: { readonly listening: () => void; readonly closed: (worker: Worker) => void },
 ): Worker {
   const worker: Worker = {
     process: Bun.spawn(
@@ -294,7 +297,7 @@ function startWorker(
             worker.due.delete(message.id);
           } else if ("closed" in message) {
             worker.closed = true;
-            heard.closed();
+            heard.closed(worker);
           } else {
             worker.listening = true;
             heard.listening();

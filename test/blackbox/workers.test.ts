@@ -56,11 +56,7 @@ onPostgres("workers", () => {
     const before = workersOf(server);
     expect(before.length).toBe(2);
     process.kill(before[0] as number, "SIGKILL");
-    await eventually(async () =>
-      /^keyhole_worker_restarts_total 1$/m.test(await (await fetch(`${opsOf(server)}/metrics`)).text())
-        ? true
-        : undefined,
-    );
+    await restarts(server, 1);
     const now = await eventually(() => (workersOf(server).length === 2 ? workersOf(server) : undefined));
     expect(now).toContain(before[1] as number);
     expect(now).not.toContain(before[0] as number);
@@ -69,32 +65,39 @@ onPostgres("workers", () => {
     expect(server.said().stdout).toMatch(/"event":"worker_died","pid":\d+,"exitCode":null,"signal":"SIGKILL"/);
   });
 
-  test("a signal that meets parent and workers at once cuts nothing off", async () => {
-    const keys = await Promise.all(Array.from({ length: 4 }, newKey));
-    const server = await serve(2);
-    const workers = workersOf(server);
-    let signalled = false;
-    // Each asks on a new connection again and again, until nobody takes one any more.
-    const caller = async ({ key }: Key) => {
-      for (let answered = 0; ; answered++) {
-        const connection = await connect(server.origin).catch((error: { code?: string }) => error.code);
-        if (typeof connection !== "object") {
-          expect({ connection, signalled }).toEqual({ connection: "ECONNREFUSED", signalled: true });
-          return answered;
-        }
-        const { status } = await connection.get(`/api/v1${names}`, { Authorization: `Bearer ${key}` });
-        expect(status).toBeOneOf([200, 429]);
-        connection.close();
+  test.each([false, true])(
+    "a signal to parent and workers at once cuts nothing off, one ended before: %p",
+    async (before) => {
+      const keys = await Promise.all(Array.from({ length: 4 }, newKey));
+      const server = await serve(2);
+      if (before) {
+        process.kill(workersOf(server)[0] as number, "SIGTERM");
+        await restarts(server, 1);
       }
-    };
-    const callers = keys.map(caller);
-    await server.get(names, keys[0]?.key ?? "");
-    signalled = true;
-    for (const pid of [server.pid, ...workers]) process.kill(pid, "SIGTERM");
-    expect(await server.ended).toBe(0);
-    for (const answered of await Promise.all(callers)) expect(answered).toBeGreaterThan(0);
-    for (const pid of workers) expect(alive(pid)).toBe(false);
-  });
+      const workers = workersOf(server);
+      let signalled = false;
+      // Each asks on a new connection again and again, until nobody takes one any more.
+      const caller = async ({ key }: Key) => {
+        for (let answered = 0; ; answered++) {
+          const connection = await connect(server.origin).catch((error: { code?: string }) => error.code);
+          if (typeof connection !== "object") {
+            expect({ connection, signalled }).toEqual({ connection: "ECONNREFUSED", signalled: true });
+            return answered;
+          }
+          const { status } = await connection.get(`/api/v1${names}`, { Authorization: `Bearer ${key}` });
+          expect(status).toBeOneOf([200, 429]);
+          connection.close();
+        }
+      };
+      const callers = keys.map(caller);
+      await server.get(names, keys[0]?.key ?? "");
+      signalled = true;
+      for (const pid of [server.pid, ...workers]) process.kill(pid, "SIGTERM");
+      expect(await server.ended).toBe(0);
+      for (const answered of await Promise.all(callers)) expect(answered).toBeGreaterThan(0);
+      for (const pid of workers) expect(alive(pid)).toBe(false);
+    },
+  );
 
   test("without their parent the workers end by themselves", async () => {
     const server = await serve(2);
@@ -143,6 +146,15 @@ describe("workers without PostgreSQL", () => {
     await site.remove();
   });
 });
+
+/** Waits until so many workers were started anew, and listen. */
+async function restarts(server: Server, count: number): Promise<void> {
+  await eventually(async () => {
+    const text = await (await fetch(`${opsOf(server)}/metrics`)).text();
+    const restarted = new RegExp(`^keyhole_worker_restarts_total ${count}$`, "m").test(text);
+    return restarted && /^keyhole_workers 2$/m.test(text) ? true : undefined;
+  });
+}
 
 function opsOf(server: Server): string {
   return /metrics are on (\S+)/.exec(server.said().stderr)?.[1] ?? "";
