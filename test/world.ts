@@ -343,7 +343,7 @@ export function leaksIn(secrets: Iterable<string>, text: string): string[] {
 /** Memory for values that is a test's own, and how much of it requests hold. */
 export function memoryOf(smallBytes?: number, largeBytes?: number) {
   const [small, large] = [new ByteBudget(smallBytes), new ByteBudget(largeBytes)];
-  return { small, large, taken: () => [small.bytesTaken, large.bytesTaken] as const };
+  return { small, large, vast: large, taken: () => [small.bytesTaken, large.bytesTaken] as const };
 }
 
 /** A journal whose database said no. */

@@ -266,7 +266,8 @@ export async function openKeyhole(
   const budget = new ByteBudget(fileMemoryBytes, fileMemoryBytes / 2);
   const memory = {
     small: new ByteBudget(smallMemoryBytes),
-    large: new ByteBudget(largeMemoryBytes, readBytesMax),
+    large: new ByteBudget(largeMemoryBytes, largeMemoryBytes / 2),
+    vast: new ByteBudget(vastMemoryBytes, readBytesMax),
   };
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
   const metrics: Metrics | undefined = options.metered
@@ -276,7 +277,11 @@ export async function openKeyhole(
         refusals: () => ({ ...refusals, lane: lane.refused }),
         buckets: () => limiter.size,
         fileBytes: () => budget.bytesTaken,
-        valueBytes: () => ({ small: memory.small.bytesTaken, large: memory.large.bytesTaken }),
+        valueBytes: () => ({
+          small: memory.small.bytesTaken,
+          large: memory.large.bytesTaken,
+          vast: memory.vast.bytesTaken,
+        }),
         pools: { serve: database.pool, files: bulk.pool, journal: side.pool },
         shared,
       })
@@ -306,7 +311,7 @@ export async function openKeyhole(
       keyring,
       projects: projectQueries(database),
       variables: variableQueries(database),
-      sets: new SealedSets(setQueries(database)),
+      sets: new SealedSets(setQueries(database), keyring),
       accounts: accountQueries(database),
       files: fileQueries(database, bulk),
       memory,
@@ -343,10 +348,11 @@ export async function openKeyhole(
   };
 }
 
-// One key may have half of the memory for files, and of that for large values one read of the largest kind.
+// One key may have half of the memory for files and for large values, and of that for vast ones one read of the largest.
 const fileMemoryBytes = 64 * 1024 * 1024;
 const smallMemoryBytes = 64 * 1024 * 1024;
-const largeMemoryBytes = 96 * 1024 * 1024;
+const largeMemoryBytes = 48 * 1024 * 1024;
+const vastMemoryBytes = 96 * 1024 * 1024;
 const usesEveryMs = 1000;
 const sweepEveryMs = 1000;
 const checkpointEveryMs = 60_000;

@@ -1,7 +1,7 @@
 import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
+import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
-import { Deadline } from "../limit/deadline.ts";
 import { getAccounts } from "./accounts.ts";
 import { beginExchange, type Exchange, headersOf, jsonType } from "./exchange.ts";
 import { getFiles } from "./files.ts";

@@ -71,7 +71,7 @@ export function streamed(
   share: Share,
 ): Response {
   const pieces = sized(body);
-  const pace = new Pace();
+  const pace = new Pace(share.bytes);
   let bytes = 0;
   let watch: ReturnType<typeof setInterval> | undefined;
   const end = () => {

@@ -47,8 +47,7 @@ export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: 
   }
 }
 
-/** An opened set is bytes already: they are not made a string only to become the same bytes again. */
-function joined(before: string, array: string | Uint8Array, after: string): string | Uint8Array {
-  if (typeof array === "string") return `${before}${array}${after}`;
-  return Buffer.concat([Buffer.from(before), array, Buffer.from(after)]);
+/** Text, even of what is bytes already: Bun sends a small one with less work. */
+function joined(before: string, array: string | Buffer, after: string): string {
+  return `${before}${typeof array === "string" ? array : array.toString("utf8")}${after}`;
 }

@@ -17,7 +17,7 @@ export type Watched = {
   readonly buckets: () => number;
   readonly fileBytes: () => number;
   /** By the size of the read. */
-  readonly valueBytes: () => Readonly<Record<"small" | "large", number>>;
+  readonly valueBytes: () => Readonly<Record<"small" | "large" | "vast", number>>;
   readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
   /** Undefined where the buckets are meant to be this process's own. */
   readonly shared: { readonly away: boolean; readonly losses: number } | undefined;

@@ -20,13 +20,16 @@ export type Budget = {
 };
 
 /**
- * Memory for values, in sealed bytes. Small reads, which are nearly all there are, wait for small ones alone: whoever
- * reads 64 MiB must not hold up an environment of 20 variables.
+ * Memory for values, in sealed bytes. Small reads, which are nearly all there are, wait for small ones alone, and large
+ * ones for large ones: whoever reads 64 MiB must hold up neither an environment of 20 variables nor one of 1000.
  */
-export type ValueMemory = { readonly small: Budget; readonly large: Budget };
+export type ValueMemory = { readonly small: Budget; readonly large: Budget; readonly vast: Budget };
 
 /** The most sealed bytes of a small read; its answer is made whole and handed over at once. */
 export const smallReadBytesMax: number = 256 * 1024;
+
+/** The most sealed bytes of a large read; what has more is vast. No set that is kept has as many. */
+export const largeReadBytesMax: number = 8 * 1024 * 1024;
 
 /** The most sealed bytes that a read can come to: 1000 values of 64 KiB, and the set that they are held against. */
 export const readBytesMax: number = itemsMax * (variableValueBytesMax + overheadBytes) + setBytesMax + overheadBytes;
@@ -59,7 +62,8 @@ export function takeAtOnce(memory: ValueMemory, bytes: number, caller: Caller): 
 }
 
 function budgetOf(memory: ValueMemory, bytes: number): Budget {
-  return bytes <= smallReadBytesMax ? memory.small : memory.large;
+  if (bytes <= smallReadBytesMax) return memory.small;
+  return bytes <= largeReadBytesMax ? memory.large : memory.vast;
 }
 
 /** Rows of items with the memory that they take. Whoever has it gives it back. */

@@ -9,71 +9,103 @@ import { setPlace } from "../seal/place.ts";
 import type { SetQueries } from "../store/sets.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
 
-/** A sealed set, with the key that opens it as the database spells it. */
-export type FoundSet = {
-  readonly project: ReadProject;
+/** A set as the database has it, with the data key that opens it. */
+export type StoredSet = {
   readonly revision: number;
   readonly generation: number;
   readonly rootId: string;
   readonly wrapped: Buffer;
   /** The set without its values, as JSON; not verified until the set is opened. */
   readonly listing: string;
-  /** The names in the listing. */
-  readonly names: readonly string[];
   readonly sealed: Buffer;
 };
 
-/** What is remembered of a set: what the database holds of it, the state of its environment, and nothing opened. */
-type Remembered = Omit<FoundSet, "project"> & { readonly state: string };
+/** A sealed set in the place that a request was authorized for, which is part of what opens it. */
+export class SealedSet {
+  readonly project: ReadProject;
+  readonly environment: Environment;
+  readonly stored: StoredSet;
+  /** Those in the listing. */
+  readonly names: readonly string[];
+  readonly #keyring: Keyring;
+  #opener: { readonly key: Uint8Array; readonly place: Uint8Array } | undefined;
+
+  /** @throws Fault `decryption_failed` for a listing that is none of ours */
+  constructor(keyring: Keyring, project: ReadProject, environment: Environment, stored: StoredSet) {
+    this.#keyring = keyring;
+    this.project = project;
+    this.environment = environment;
+    this.stored = stored;
+    this.names = stored.listing === noListing ? [] : namesOf(project.id, stored.listing);
+  }
+
+  /**
+   * The variables as the answer spells them: a JSON array in UTF-8. What opens them is made once, what is opened each time.
+   * @throws Fault `decryption_failed`
+   */
+  open(): Buffer {
+    this.#opener ??= this.#makeOpener();
+    return open(this.#opener.key, this.#opener.place, this.stored.sealed);
+  }
+
+  #makeOpener(): { readonly key: Uint8Array; readonly place: Uint8Array } {
+    const { revision, generation, rootId, wrapped, listing, sealed } = this.stored;
+    const { project, environment } = this;
+    if (generationOf(sealed) !== generation) {
+      throw new Fault("decryption_failed", `the set of ${project.id} ${environment} is of another generation`);
+    }
+    const key = this.#keyring.dataKey(project, generation, rootId, wrapped).subkey("set");
+    return { key, place: setPlace({ projectId: project.id, environment, revision, listing }) };
+  }
+}
+
+type Remembered = { readonly set: SealedSet; readonly state: string; wanted: boolean };
 
 const rememberedBytesMax = 64 * 1024 * 1024;
 
 /**
- * The sealed sets, by project and environment. They are remembered by the state of their environment, which the look-up
- * that judged the key has just read: of another state, a set is fetched anew. Opened bytes are never kept.
+ * The sealed sets of whole environments. They are remembered by the state of their environment, which the look-up that
+ * judged the key has just read: of another state, a set is fetched anew. Opened bytes are never kept.
  */
 export class SealedSets {
   readonly #queries: SetQueries;
+  readonly #keyring: Keyring;
+  /** By project and environment. */
   readonly #remembered = new Map<string, Remembered>();
   readonly #bytesMax: number;
   #bytes = 0;
 
-  constructor(queries: SetQueries, bytesMax: number = rememberedBytesMax) {
+  constructor(queries: SetQueries, keyring: Keyring, bytesMax: number = rememberedBytesMax) {
     this.#queries = queries;
+    this.#keyring = keyring;
     this.#bytesMax = bytesMax;
   }
 
-  /** How many sealed bytes the set has, where it is remembered and still current. */
-  bytesOf(target: Target, environment: Environment): number | undefined {
+  /** The set, where it is remembered and still current, for just this organization, slug and environment. */
+  remembered(caller: Caller, target: Target, slug: string, environment: Environment): SealedSet | undefined {
     const known = this.#remembered.get(`${target.projectId} ${environment}`);
-    return known?.state === target.state ? known.sealed.length : undefined;
+    if (known?.state !== target.state) return undefined;
+    // SQL may have given the project to another organization, or its slug to another project: it must not open then.
+    const { organizationId, slug: ownSlug } = known.set.project;
+    if (organizationId !== caller.grant.organizationId || ownSlug !== slug) return undefined;
+    known.wanted = true;
+    return known.set;
   }
 
   /**
-   * The set of this environment, where it has one that is current: then rows and set are the same variables.
+   * The set of this environment, where it has one that is current: then rows and set are the same variables. The key is
+   * judged again with it.
    * @param bytesMax - how many sealed bytes it may have
-   * @param waited - whether time has passed since the key was judged: then it is judged again, and the set fetched
    * @returns the number of its sealed bytes where these are more; undefined where rows must be read
-   * @throws Fault `project_not_found`, `unavailable`; or what a key that lost its standing meanwhile is owed
+   * @throws Fault `project_not_found`, `unavailable`, `decryption_failed` for a listing that is none of ours; or what a key
+   *   that lost its standing meanwhile is owed
    */
-  async find(
-    caller: Caller,
-    target: Target,
+  async fetch(
+    { grant }: Caller,
     slug: string,
     environment: Environment,
     bytesMax: number,
-    waited = false,
-  ): Promise<FoundSet | number | undefined> {
-    const { grant } = caller;
-    const key = `${target.projectId} ${environment}`;
-    const known = this.#remembered.get(key);
-    if (!waited && known?.state === target.state && known.sealed.length <= bytesMax) {
-      // Moved to the end: the map's order is the order of last use.
-      this.#remembered.delete(key);
-      this.#remembered.set(key, known);
-      const project = { id: target.projectId, organizationId: grant.organizationId, slug };
-      return { project, ...known };
-    }
+  ): Promise<SealedSet | number | undefined> {
     const row = await this.#queries.read({ keyId: grant.keyId, ...placeOf(grant, slug) }, environment, bytesMax);
     const project = { id: judgeStanding(row), organizationId: grant.organizationId, slug };
     if (!row || row.bytes === null || row.state === null || row.revision === null) return undefined;
@@ -81,42 +113,35 @@ export class SealedSets {
     if (setRevision !== revision || generation === null || rootId === null || wrapped === null) return undefined;
     if (listing === null || listing === noListing) return undefined;
     if (sealed === null) return bytes;
-    const names = namesOf(project.id, listing);
-    const found = { state, revision, generation, rootId, wrapped, listing, names, sealed };
-    this.#remember(`${project.id} ${environment}`, found);
-    return { project, ...found };
+    const stored = { revision, generation, rootId, wrapped, listing, sealed };
+    const set = new SealedSet(this.#keyring, project, environment, stored);
+    this.#remember({ set, state, wanted: false });
+    return set;
   }
 
-  #remember(key: string, set: Remembered): void {
+  #remember(known: Remembered): void {
+    const { project, environment } = known.set;
+    const key = `${project.id} ${environment}`;
     this.#forget(key);
-    this.#remembered.set(key, set);
-    this.#bytes += sizeOf(set);
-    for (const oldest of this.#remembered.keys()) {
+    this.#remembered.set(key, known);
+    this.#bytes += sizeOf(known.set);
+    // The oldest goes first; one that was wanted since it was the oldest before is passed over once.
+    for (const [oldest, candidate] of this.#remembered) {
       if (this.#bytes <= this.#bytesMax) return;
       this.#forget(oldest);
+      if (!candidate.wanted) continue;
+      candidate.wanted = false;
+      this.#remembered.set(oldest, candidate);
+      this.#bytes += sizeOf(candidate.set);
     }
   }
 
   #forget(key: string): void {
-    const set = this.#remembered.get(key);
-    if (!set) return;
+    const known = this.#remembered.get(key);
+    if (!known) return;
     this.#remembered.delete(key);
-    this.#bytes -= sizeOf(set);
+    this.#bytes -= sizeOf(known.set);
   }
-}
-
-/**
- * The variables of a set as the answer spells them: a JSON array in UTF-8.
- * @throws Fault `decryption_failed`
- */
-export function openSet(keyring: Keyring, set: FoundSet, environment: Environment): Buffer {
-  if (generationOf(set.sealed) !== set.generation) {
-    throw new Fault("decryption_failed", `the set of ${set.project.id} ${environment} is of another generation`);
-  }
-  const dataKey = keyring.dataKey(set.project, set.generation, set.rootId, set.wrapped);
-  const { revision, listing } = set;
-  const place = setPlace({ projectId: set.project.id, environment, revision, listing });
-  return open(dataKey.subkey("set"), place, set.sealed);
 }
 
 /**
@@ -136,6 +161,7 @@ function namesOf(projectId: string, listing: string): string[] {
   throw new Fault("decryption_failed", `a set of ${projectId} has another listing than one of ours: it was changed`);
 }
 
-function sizeOf(set: Remembered): number {
-  return set.sealed.length + 4 * set.listing.length;
+/** Sealed bytes; the listing as text, as names and in what it is sealed to; and about what the rest takes. */
+function sizeOf({ stored }: SealedSet): number {
+  return stored.sealed.length + 4 * stored.listing.length + 2048;
 }

@@ -10,7 +10,7 @@ import { variablePlace } from "../seal/place.ts";
 import type { PartRow } from "../store/place.ts";
 import type { Selection } from "../store/variables.ts";
 import { claim, readRows, type Share, smallReadBytesMax, takeAtOnce } from "./memory.ts";
-import { type FoundSet, openSet } from "./sets.ts";
+import { SealedSet } from "./sets.ts";
 import { DataKeys, type Source } from "./source.ts";
 import { opened as noteOpened, passed, type Stages } from "./stages.ts";
 import { judgeStanding, type ReadProject } from "./standing.ts";
@@ -21,7 +21,7 @@ export type VariableName = { readonly name: string; readonly updatedAt: number }
 /** Opened variables, in the spellings that answers need; each is made when it is asked for. */
 export type OpenedVariables = {
   /** A JSON array of `{"key","value","updatedAt"}`, as text or as UTF-8. */
-  readonly array: () => string | Uint8Array;
+  readonly array: () => string | Buffer;
   /** The same piece by piece, for what is large. */
   readonly pieces: () => Iterable<string | Uint8Array>;
   readonly list: () => readonly Variable[];
@@ -88,18 +88,21 @@ async function readSet(
 ): Promise<ReadVariables | undefined> {
   const { target } = caller;
   if (target === null) return undefined;
+  const remembered = source.sets.remembered(caller, target, slug, environment);
   // Remembered or not: once it is opened it takes as much again, until the answer has left.
-  let bytes = source.sets.bytesOf(target, environment) ?? smallReadBytesMax;
+  let bytes = remembered?.stored.sealed.length ?? smallReadBytesMax;
   for (let tries = 0; tries < setTriesMax; tries++) {
     const claimed = claim(source.memory, bytes, caller, signal);
     const waited = claimed instanceof Promise;
     const share = waited ? await claimed : claimed;
     try {
-      const set = await source.sets.find(caller, target, slug, environment, bytes, waited);
+      // After a wait the key is judged again, with the set as it is then.
+      const known = waited || tries > 0 ? undefined : remembered;
+      const set = known ?? (await source.sets.fetch(caller, slug, environment, bytes));
       if (typeof set === "object") {
         passed(stages, "readToMs");
-        share.resize(set.sealed.length);
-        const array = openSet(source.keyring, set, environment);
+        share.resize(set.stored.sealed.length);
+        const array = set.open();
         noteOpened(stages, "set", 1);
         return { project: set.project, names: set.names, held: new Held(openedSet(array)), share };
       }
@@ -133,8 +136,8 @@ function holdAgainstSet(
   if (!row) throw new Fault("decryption_failed", `the set of ${project.id} ${environment} is gone`);
   const { rootId, wrapped } = dataKeys.row(row.environments);
   const listing = row.id ?? noListing;
-  const stored = { revision: row.number, generation: row.environments, rootId, wrapped, listing, names: [] };
-  const set = openSet(dataKeys.keyring, { project, ...stored, sealed: row.sealed as Buffer }, environment);
+  const stored = { revision: row.number, generation: row.environments, rootId, wrapped, listing };
+  const set = new SealedSet(dataKeys.keyring, project, environment, { ...stored, sealed: row.sealed as Buffer }).open();
   // A set that is too large to be kept holds the listing of its rows.
   const array =
     listing === noListing
@@ -188,7 +191,7 @@ export async function listVariableNames(
     const set = await findSetAtOnce(source, caller, target, slug, environment);
     if (set) {
       passed(stages, "readToMs");
-      return set.listing;
+      return set.stored.listing;
     }
   }
   const reach = environment === null ? environmentsOf(grant.environments) : [environment];
@@ -210,11 +213,12 @@ async function findSetAtOnce(
   target: Target,
   slug: string,
   environment: Environment,
-): Promise<FoundSet | undefined> {
-  const bytes = source.sets.bytesOf(target, environment) ?? smallReadBytesMax;
-  const share = takeAtOnce(source.memory, bytes, caller);
+): Promise<SealedSet | undefined> {
+  const remembered = source.sets.remembered(caller, target, slug, environment);
+  if (remembered) return remembered;
+  const share = takeAtOnce(source.memory, smallReadBytesMax, caller);
   try {
-    const set = share && (await source.sets.find(caller, target, slug, environment, bytes));
+    const set = share && (await source.sets.fetch(caller, slug, environment, smallReadBytesMax));
     return typeof set === "object" ? set : undefined;
   } finally {
     share?.release();

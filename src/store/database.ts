@@ -1,8 +1,9 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { fillPlaceholders, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { is, Param, Placeholder, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { drizzle as drizzleSqlite } from "drizzle-orm/bun-sqlite";
 import { drizzle as drizzlePostgres } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
+import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
 import * as postgresTables from "./postgres.ts";
 import * as sqliteTables from "./sqlite.ts";
@@ -66,6 +67,10 @@ export function openPostgres(url: string, use: Use): Database {
     } as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
   );
   const pool = { underWay: 0, connectionsMax: poolOf[use].max };
+  const deadline = new Deadline(queryDeadlineMs, () => {
+    clients.distrust();
+    return new Fault("unavailable", "the database did not answer within 2 s");
+  });
   const db = drizzlePostgres(clients.client as unknown as postgres.Sql, { schema: postgresTables });
   const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   return {
@@ -78,14 +83,19 @@ export function openPostgres(url: string, use: Use): Database {
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
       const compiled = dialect.sqlToQuery(text);
+      const parametersOf = parametersFor(compiled.params);
       const attempts = options?.retry === false ? 1 : attemptsMax;
       return async (values) => {
-        const parameters = fillPlaceholders(compiled.params, values) as never[];
-        return answered(
-          pool,
-          clients.ask(attempts, (client) => client.unsafe(compiled.sql, parameters, { prepare: true })),
-          () => clients.distrust(),
-        ) as never;
+        const parameters = parametersOf(values) as never[];
+        pool.underWay += 1;
+        try {
+          const rows = clients.ask(attempts, (client) => client.unsafe(compiled.sql, parameters, { prepare: true }));
+          return (await deadline.of(rows)) as never;
+        } catch (error) {
+          throw refused(error);
+        } finally {
+          pool.underWay -= 1;
+        }
       };
     },
     transaction: (work) => db.transaction((inner) => work(inner as unknown as Db)),
@@ -209,14 +219,15 @@ export function openSqlite(path: string, use: Use): Database {
     query: (text) => {
       const compiled = dialect.sqlToQuery(text);
       const statement = file.query(compiled.sql);
-      return async (values) =>
-        answered(
-          pool,
-          (async () => {
-            const rows = statement.all(...(fillPlaceholders(compiled.params, values) as never[]));
-            return rows.map((row) => withBuffers(row as Record<string, unknown>));
-          })(),
-        ) as never;
+      const parametersOf = parametersFor(compiled.params);
+      return async (values) => {
+        try {
+          const rows = statement.all(...(parametersOf(values) as never[]));
+          return rows.map((row) => withBuffers(row as Record<string, unknown>)) as never;
+        } catch (error) {
+          throw refused(error);
+        }
+      };
     },
     transaction: (work) =>
       inTurn(async () => {
@@ -272,28 +283,29 @@ const sessionOf = {
   admin: {},
 };
 
+/** A database's failure; its own words never travel on. */
+function refused(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  return new Fault("unavailable", `the database refused: ${databaseErrorCode(error)}`);
+}
+
 /**
- * The rows, or `unavailable` where the database failed or the deadline passed; its own words never travel on.
- * @param late - called where the deadline passed
+ * Fills a compiled statement's placeholders by name, as drizzle's own function does. That one asks of each what it is,
+ * whenever the statement runs; this asks once.
  */
-async function answered<T>(pool: { underWay: number }, rows: Promise<T>, late: () => void = () => {}): Promise<T> {
-  pool.underWay += 1;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      late();
-      reject(new Fault("unavailable", "the database did not answer within 2 s"));
-    }, queryDeadlineMs);
+function parametersFor(compiled: readonly unknown[]): (values: Record<string, unknown>) => unknown[] {
+  const names = compiled.map((parameter) => {
+    if (is(parameter, Placeholder)) return parameter.name;
+    if (is(parameter, Param)) throw new TypeError("a prepared query takes its values by placeholder");
+    return undefined;
   });
-  try {
-    return await Promise.race([rows, deadline]);
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    throw new Fault("unavailable", `the database refused: ${databaseErrorCode(error)}`);
-  } finally {
-    clearTimeout(timer);
-    pool.underWay -= 1;
-  }
+  return (values) =>
+    names.map((name, at) => {
+      if (name === undefined) return compiled[at];
+      const value = values[name];
+      if (value === undefined) throw new TypeError(`a prepared query was given no ${name}`);
+      return value;
+    });
 }
 
 /** SQLSTATE, SQLite's or the driver's code: the one part of a database error that quotes no input. */

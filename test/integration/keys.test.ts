@@ -210,7 +210,7 @@ describeBoth("a key", (world) => {
     type Wrap = (source: Keyhole["source"], first: () => Promise<unknown>, w: World) => Partial<Keyhole["source"]>;
     /** A fresh memory of sealed sets, so that the set is fetched. */
     const sets: Wrap = (_, first, w) => ({
-      sets: new SealedSets({ read: after(first, setQueries(w.keyhole.database).read) }),
+      sets: new SealedSets({ read: after(first, setQueries(w.keyhole.database).read) }, w.keyhole.source.keyring),
     });
     const values: Wrap = ({ variables }, first) => ({
       variables: { ...variables, values: after(first, variables.values) },

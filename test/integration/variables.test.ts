@@ -345,7 +345,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         source: {
           ...source,
           variables: { values: counted(source.variables.values), names: counted(source.variables.names) },
-          sets: new SealedSets({ read: counted(setQueries(w.keyhole.database).read) }),
+          sets: new SealedSets({ read: counted(setQueries(w.keyhole.database).read) }, w.keyhole.source.keyring),
         },
       }));
       const read = async () => {
@@ -911,7 +911,7 @@ function keysOf(json: unknown): string[] {
 
 /** A memory of sealed sets that remembers none yet. */
 function freshSets(w: World): SealedSets {
-  return new SealedSets(setQueries(w.keyhole.database));
+  return new SealedSets(setQueries(w.keyhole.database), w.keyhole.source.keyring);
 }
 
 /** Flips a bit of what B is sealed as in staging. */

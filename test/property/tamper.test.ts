@@ -878,7 +878,10 @@ async function setUp(world: World): Promise<Stage> {
   const stranger = await world.key(beta, wide);
   const remembering = unlimited(world);
   const client = unlimited(world, (keyhole) => ({
-    source: { ...keyhole.source, sets: new SealedSets(setQueries(world.keyhole.database), 0) },
+    source: {
+      ...keyhole.source,
+      sets: new SealedSets(setQueries(world.keyhole.database), world.keyhole.source.keyring, 0),
+    },
   }));
   const questions = [
     ...[every, listed].flatMap((key) => questionsOf(key, "web")),

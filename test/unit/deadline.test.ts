@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Deadline } from "../../src/limit/deadline.ts";
+import { Deadline } from "../../src/deadline.ts";
 
 const refusal = new Error("too late");
 const never = new Promise<never>(() => {});
