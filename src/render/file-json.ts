@@ -6,7 +6,8 @@ const pieceBytes = 192 * 1024;
 
 /**
  * The files answer as a sequence of ASCII and UTF-8 text, `content` as base64 made piece by piece: what is in memory
- * beside the bytes themselves is one piece. Joined, it is the JSON that `JSON.stringify` would make.
+ * beside the bytes themselves is one piece. Joined, it is the JSON that `JSON.stringify` would make. A large content is
+ * taken for good: its memory is given back once its last piece was made, or no more will be.
  */
 export function* filesJson(
   project: { readonly slug: string },
@@ -15,14 +16,24 @@ export function* filesJson(
 ): Generator<string> {
   yield `{"project":${JSON.stringify(project)},"environment":${JSON.stringify(environment)},"files":[`;
   let separator = "";
-  for (const { record, content } of files) {
-    yield `${separator}${JSON.stringify(record).slice(0, -1)},"content":"`;
-    const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-    for (let from = 0; from < bytes.length; from += pieceBytes) {
-      yield bytes.toString("base64", from, Math.min(from + pieceBytes, bytes.length));
+  try {
+    for (const { record, content } of files) {
+      yield `${separator}${JSON.stringify(record).slice(0, -1)},"content":"`;
+      const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+      for (let from = 0; from < bytes.length; from += pieceBytes) {
+        yield bytes.toString("base64", from, Math.min(from + pieceBytes, bytes.length));
+      }
+      giveBack(content);
+      yield '"}';
+      separator = ",";
     }
-    yield '"}';
-    separator = ",";
+    yield "]}";
+  } finally {
+    for (const { content } of files) giveBack(content);
   }
-  yield "]}";
+}
+
+/** Without waiting for the collector, which lets hundreds of megabytes gather. What is small may share its memory. */
+function giveBack({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength > pieceBytes) buffer.transfer(0);
 }
