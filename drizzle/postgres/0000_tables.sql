@@ -250,4 +250,15 @@ CREATE TRIGGER "data_keys_insert_state" AFTER INSERT ON "data_keys" REFERENCING 
 CREATE TRIGGER "data_keys_update_state" AFTER UPDATE ON "data_keys" REFERENCING OLD TABLE AS "old_rows" NEW TABLE AS "new_rows"
 	FOR EACH STATEMENT EXECUTE FUNCTION "change_states"();--> statement-breakpoint
 CREATE TRIGGER "data_keys_delete_state" AFTER DELETE ON "data_keys" REFERENCING OLD TABLE AS "changed"
-	FOR EACH STATEMENT EXECUTE FUNCTION "change_states"();
+	FOR EACH STATEMENT EXECUTE FUNCTION "change_states"();--> statement-breakpoint
+CREATE FUNCTION "change_every_state"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE "project_environments" SET "revision" = "revision" + 1, "state" = gen_random_uuid()::text;
+	RETURN NULL;
+END $$;--> statement-breakpoint
+CREATE TRIGGER "variables_truncate_state" AFTER TRUNCATE ON "variables"
+	FOR EACH STATEMENT EXECUTE FUNCTION "change_every_state"();--> statement-breakpoint
+CREATE TRIGGER "variable_sets_truncate_state" AFTER TRUNCATE ON "variable_sets"
+	FOR EACH STATEMENT EXECUTE FUNCTION "change_every_state"();--> statement-breakpoint
+CREATE TRIGGER "data_keys_truncate_state" AFTER TRUNCATE ON "data_keys"
+	FOR EACH STATEMENT EXECUTE FUNCTION "change_every_state"();

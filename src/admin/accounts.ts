@@ -1,5 +1,5 @@
 import { and, asc, eq, sql } from "drizzle-orm";
-import { type Environment, type EnvironmentMask, environmentsOf } from "../names.ts";
+import { type Environment, type EnvironmentMask, environmentsOf, everyEnvironment } from "../names.ts";
 import { seal } from "../seal/envelope.ts";
 import { accountEntry } from "../seal/item-set.ts";
 import { accountPlace } from "../seal/place.ts";
@@ -23,7 +23,7 @@ export const accountBytesMax = 64 * 1024;
  * Writes an account: its fields and its environments become exactly these.
  *
  * @param values - must be an object of strings, and not empty
- * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`
+ * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` as {@link keepItemSets}
  */
 export async function setAccount(
   desk: Desk,
@@ -66,14 +66,14 @@ export async function setAccount(
           updatedAt: sql`excluded.updated_at`,
         },
       });
-    const stood = before?.environments ?? 0;
     const entry = accountEntry(project.id, row);
-    await keepItemSets(desk, project, "accounts", [{ entry, environments: mask, before: stood }]);
+    const change = { entry, environments: mask, before: everyEnvironment };
+    const stood = await keepItemSets(desk, project, "accounts", [change]);
     const byMask = new Map<EnvironmentMask, number>();
     noteMove(byMask, stood, mask);
     return {
       result: { created: before === undefined },
-      touched: mask | stood,
+      touched: mask | stood | (before?.environments ?? 0),
       counts: { column: "accountCounts", byMask },
     };
   });
@@ -91,7 +91,10 @@ export async function listAccounts(desk: Desk, where: string): Promise<AccountRe
   return rows.map((row) => ({ ...row, environments: environmentsOf(row.environments) }));
 }
 
-/** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous` */
+/**
+ * Deletes an account from every environment, also one whose row is gone by other means.
+ * @throws Refused `not_found`, `ambiguous`, `conflict` as {@link keepItemSets}
+ */
 export async function deleteAccount(desk: Desk, where: string, name: string): Promise<void> {
   const { accounts: a } = desk.database.tables;
   await writingProject(desk, where, async (project) => {
@@ -99,12 +102,18 @@ export async function deleteAccount(desk: Desk, where: string, name: string): Pr
       .delete(a)
       .where(and(eq(a.projectId, project.id), eq(a.name, name)))
       .returning();
-    if (!gone) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
-    const before = gone.environments;
-    await keepItemSets(desk, project, "accounts", [{ entry: [name, ""], environments: 0, before }]);
+    const change = { entry: [name, ""] as const, environments: 0, before: everyEnvironment };
+    const stood = await keepItemSets(desk, project, "accounts", [change]);
+    if (!gone && stood === 0) {
+      throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
+    }
     const byMask = new Map<EnvironmentMask, number>();
-    noteMove(byMask, before, 0);
-    return { result: undefined, touched: before, counts: { column: "accountCounts", byMask } };
+    noteMove(byMask, stood, 0);
+    return {
+      result: undefined,
+      touched: stood | (gone?.environments ?? 0),
+      counts: { column: "accountCounts", byMask },
+    };
   });
 }
 

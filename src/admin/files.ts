@@ -36,7 +36,8 @@ export type NewFile = {
  * Puts a file in place for these environments. Where another file stands at that path in some of them, it keeps its
  * other environments only; where it stands in exactly these, it becomes a new version.
  *
- * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`
+ * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`, `conflict` as
+ *   {@link keepItemSets}
  */
 export async function putFile(
   desk: Desk,
@@ -117,8 +118,10 @@ export async function listFiles(desk: Desk, where: string): Promise<FileRecord[]
 }
 
 /**
- * Takes the file at `path` out of these environments; one that stands in none any more is gone.
- * @throws Refused `invalid`, `not_found` where any of the environments has no file there, `ambiguous`
+ * Takes the file at `path` out of these environments, also where its row is gone by other means; one that stands in none
+ * any more is gone.
+ * @throws Refused `invalid`, `not_found` where any of the environments has no file there, `ambiguous`, `conflict` as
+ *   {@link keepItemSets}
  */
 export async function deleteFile(
   desk: Desk,
@@ -133,19 +136,20 @@ export async function deleteFile(
       .select({ id: f.id, path: f.path, environments: f.environments })
       .from(f)
       .where(and(eq(f.projectId, project.id), eq(f.path, path)));
-    const missing = environmentsOf(mask & ~rows.reduce((all, row) => all | row.environments, 0));
-    if (missing.length > 0) {
-      throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
-    }
     const byMask = new Map<EnvironmentMask, number>();
-    const changes: ItemChange[] = [];
-    let touched = 0;
+    // Whatever the rows say: where SQL took a row away, or out of an environment, the set goes on to have it.
+    const changes: ItemChange[] = [{ entry: [path, ""], environments: 0, before: mask }];
+    let touched = mask;
     for (const row of rows.filter((row) => row.environments & mask)) {
       touched |= row.environments;
       noteMove(byMask, row.environments, row.environments & ~mask);
       changes.push(await shrink(desk, project, row, row.environments & ~mask));
     }
-    await keepItemSets(desk, project, "files", changes);
+    const stood = await keepItemSets(desk, project, "files", changes);
+    const missing = environmentsOf(mask & ~rows.reduce((all, row) => all | row.environments, stood));
+    if (missing.length > 0) {
+      throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
+    }
     return { result: undefined, touched, counts: { column: "fileCounts", byMask } };
   });
 }

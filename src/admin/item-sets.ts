@@ -5,16 +5,15 @@ import { generationOf } from "../seal/envelope.ts";
 import { entriesOf, type ItemEntry, type ItemKind, itemListing, openItemSet, sealItemSet } from "../seal/item-set.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Desk } from "./desk.ts";
-import type { FoundProject, LockedProject } from "./projects.ts";
-import { Refused } from "./refused.ts";
-import { dataKeyOf } from "./sets.ts";
+import type { LockedProject } from "./projects.ts";
+import { brokenSet, dataKeyOf } from "./sets.ts";
 
 /** What a write did to one item. */
 export type ItemChange = {
   /** As it is stored now, in these environments; a mask of 0: nowhere any more. */
   readonly entry: ItemEntry;
   readonly environments: EnvironmentMask;
-  /** Where it stood before; 0: nowhere. */
+  /** Where else it may have stood before, and does no more. What SQL did to its row, only the sets know. */
   readonly before: EnvironmentMask;
   /**
    * Its fingerprint before, where nobody gave the content anew: it was taken from the row. Only where the row was the
@@ -39,6 +38,7 @@ export function emptyItemSets(dataKey: DataKey, projectId: string) {
  * itself deleted or changed says nothing of what there should be, and no write may stand in for it.
  *
  * @param changes - one after the other
+ * @returns the environments where a set had one of the changed names before
  * @throws Refused `conflict` where the set of an environment that is touched does not open
  */
 export async function keepItemSets(
@@ -46,9 +46,13 @@ export async function keepItemSets(
   project: LockedProject,
   kind: ItemKind,
   changes: readonly ItemChange[],
-): Promise<void> {
+): Promise<EnvironmentMask> {
   const touched = changes.reduce((all, change) => all | change.environments | change.before, 0);
-  for (const environment of environmentsOf(touched)) await keepItemSet(desk, project, kind, environment, changes);
+  let stood = 0;
+  for (const environment of environmentsOf(touched)) {
+    if (await keepItemSet(desk, project, kind, environment, changes)) stood |= environmentMask(environment);
+  }
+  return stood;
 }
 
 /** The same for one environment; its set is sealed under the newest data key even where nothing in it changes. */
@@ -58,8 +62,9 @@ export async function keepItemSet(
   kind: ItemKind,
   environment: Environment,
   changes: readonly ItemChange[],
-): Promise<void> {
+): Promise<boolean> {
   const entries = await openEntries(desk, project, kind, environment);
+  const stood = changes.some(({ entry: [name] }) => entries.has(name));
   const bit = environmentMask(environment);
   for (const { entry, environments, before, found } of changes) {
     const [name, fingerprint] = entry;
@@ -81,6 +86,7 @@ export async function keepItemSet(
         listing: sql`excluded.listing`,
       },
     });
+  return stood;
 }
 
 function itemSetRow(dataKey: DataKey, projectId: string, kind: ItemKind, environment: Environment, listing: string) {
@@ -109,11 +115,4 @@ async function openEntries(
     if (error instanceof Fault && error.code === "decryption_failed") throw brokenSet(project, kind, environment);
     throw error;
   }
-}
-
-function brokenSet({ organization, slug }: FoundProject, kind: ItemKind, environment: Environment): Refused {
-  return new Refused(
-    "conflict",
-    `The record of which ${kind} there are in ${organization.slug}/${slug} ${environment} was deleted or changed by other means than Keyhole's: nothing was written. Restore a backup, or delete the project and make it anew.`,
-  );
 }

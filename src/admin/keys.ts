@@ -15,7 +15,7 @@ export type KeyRecord = {
   readonly organization: string;
   readonly surfaces: readonly Surface[];
   readonly resources: readonly Resource[];
-  /** Slugs; null: every project of the organization. */
+  /** Slugs; null: every project of the organization. None where the row is so damaged that nobody can tell. */
   readonly projects: readonly string[] | null;
   /** Null: every environment. */
   readonly environments: readonly Environment[] | null;
@@ -23,7 +23,8 @@ export type KeyRecord = {
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
   readonly lastUsedAt: number | null;
-  readonly status: "active" | "expired" | "revoked";
+  /** `damaged`: its row is not what it was sealed to be. It is no key to any server, and good for nothing. */
+  readonly status: "active" | "expired" | "revoked" | "damaged";
 };
 
 export type NewKey = {
@@ -126,17 +127,12 @@ export async function rotateKey(
     const [old] = await (desk.database.dialect === "postgres" ? query.for("update") : query);
     if (!old) throw noKey(id);
     const now = desk.now();
-    const sealedAs = (keyId: string, of: Uint8Array, expiresAt: number | null) => {
-      const { organizationId, surfaces, resources, environments, projects } = old;
-      const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt };
-      return sealGrant(desk.systemKeys.grant, of, grant);
-    };
     if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked and has no successor.`);
     if (old.expiresAt !== null && old.expiresAt <= now) {
       throw new Refused("conflict", `The key ${id} has expired and has no successor: make a new key.`);
     }
     // A row that SQL changed is no key to any server, and must not become one by being sealed anew.
-    if (!sealedAs(id, old.digest, old.expiresAt).equals(old.grantSeal)) {
+    if (!isSealed(desk, old)) {
       throw new Refused(
         "conflict",
         `The key ${id} was changed by other means and is good for nothing: make a new key.`,
@@ -144,13 +140,11 @@ export async function rotateKey(
     }
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);
-    const grantSeal = sealedAs(successorId, digest, expiresAt);
-    await db
-      .insert(k)
-      .values({ ...old, id: successorId, digest, expiresAt, revokedAt: null, createdAt: now, grantSeal });
+    const successor = { ...old, id: successorId, digest, expiresAt, revokedAt: null, createdAt: now };
+    await db.insert(k).values({ ...successor, grantSeal: sealOf(desk, successor) });
     await db
       .update(k)
-      .set({ expiresAt: endsAt, grantSeal: sealedAs(id, old.digest, endsAt) })
+      .set({ expiresAt: endsAt, grantSeal: sealOf(desk, { ...old, expiresAt: endsAt }) })
       .where(eq(k.id, id));
   });
   return { successor: { ...(await showKey(desk, successorId)), key }, predecessor: await showKey(desk, id) };
@@ -170,27 +164,48 @@ async function records(desk: Desk, where: ReturnType<typeof eq> | undefined): Pr
 
 type KeyRow = Desk["database"]["tables"]["apiKeys"]["$inferSelect"];
 
-function recordOf(
-  desk: Desk,
-  row: Omit<KeyRow, "digest" | "grantSeal">,
-  organization: string,
-  lastUsedAt: number | null,
-): KeyRecord {
-  const expired = row.expiresAt !== null && row.expiresAt <= desk.now();
+function recordOf(desk: Desk, row: KeyRow, organization: string, lastUsedAt: number | null): KeyRecord {
   return {
     id: row.id,
     name: row.name,
     organization,
     surfaces: membersOf(surfaces, row.surfaces),
     resources: membersOf(resources, row.resources),
-    projects: row.projects === null ? null : Object.keys(JSON.parse(row.projects) as object),
+    projects: row.projects === null ? null : slugsOf(row.projects),
     environments: row.environments === everyEnvironment ? null : environmentsOf(row.environments),
     createdAt: row.createdAt,
     expiresAt: row.expiresAt,
     revokedAt: row.revokedAt,
     lastUsedAt,
-    status: row.revokedAt !== null ? "revoked" : expired ? "expired" : "active",
+    status: statusOf(desk, row),
   };
+}
+
+function statusOf(desk: Desk, row: KeyRow): KeyRecord["status"] {
+  if (row.revokedAt !== null) return "revoked";
+  if (!isSealed(desk, row)) return "damaged";
+  return row.expiresAt !== null && row.expiresAt <= desk.now() ? "expired" : "active";
+}
+
+/** Whether a row is what it was sealed to be; one that SQL changed is no key to any server. */
+function isSealed(desk: Desk, row: KeyRow): boolean {
+  return sealOf(desk, row).equals(row.grantSeal);
+}
+
+function sealOf(desk: Desk, { id: keyId, ...row }: Omit<KeyRow, "grantSeal">): Buffer {
+  const { digest, organizationId, surfaces, resources, environments, projects, expiresAt } = row;
+  const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt };
+  return sealGrant(desk.systemKeys.grant, digest, grant);
+}
+
+/** Of a list that SQL damaged nothing may be left to show. */
+function slugsOf(list: string): string[] {
+  try {
+    const ids: unknown = JSON.parse(list);
+    return typeof ids === "object" && ids !== null && !Array.isArray(ids) ? Object.keys(ids) : [];
+  } catch {
+    return [];
+  }
 }
 
 /** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */

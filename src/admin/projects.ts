@@ -223,7 +223,8 @@ export function noteMove(byMask: Map<EnvironmentMask, number>, from: Environment
 
 function changed(countsByMask: string, byMask: ReadonlyMap<EnvironmentMask, number>): string {
   const counts = JSON.parse(countsByMask) as number[];
-  return JSON.stringify(counts.map((count, index) => count + (byMask.get(index + 1) ?? 0)));
+  // Never below zero, which no reader takes: of rows that SQL moved, what was counted is not what is there now.
+  return JSON.stringify(counts.map((count, index) => Math.max(0, count + (byMask.get(index + 1) ?? 0))));
 }
 
 function sum(countsByMask: string): number {

@@ -162,6 +162,8 @@ async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
     )
     .orderBy(asc(d.projectId), asc(d.generation))
     .limit(rewrappedAtOnce);
+  // Before any key of it: triggers write to the project's environments then, which its other writers have locked before.
+  for (const projectId of new Set(rows.map((row) => row.projectId))) await desk.database.lockProject(db, projectId);
   let moved = 0;
   const broken: string[] = [];
   for (const { projectId, generation, rootId, wrapped } of rows) {
@@ -170,7 +172,7 @@ async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
       broken.push(`data key ${generation} of project ${projectId}`);
       continue;
     }
-    // Where a run beside this one was first, there is nothing to change.
+    // Where a run beside this one was first, or the key is gone since, there is nothing to change.
     const changed = await db
       .update(d)
       .set(rewrapped)
@@ -244,13 +246,14 @@ export async function rotateData(
   return { projects: projects.length, resumed: unfinished.length, ...tally, broken: [...new Set(broken)] };
 }
 
+/** By id: who locks several projects does so in this order, and never waits for another in a circle. */
 async function everyProject(desk: Desk): Promise<FoundProject[]> {
   const { projects: p, organizations: o } = desk.database.tables;
   const rows = await desk.database.db
     .select({ id: p.id, slug: p.slug, organization: o })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
-    .orderBy(asc(o.slug), asc(p.slug));
+    .orderBy(asc(p.id));
   return rows;
 }
 
@@ -415,7 +418,7 @@ async function resealVariables(
     .select({ stale: sql<number>`case when ${stale(s, dataKey)} then 1 else 0 end`.mapWith(Number) })
     .from(s)
     .where(and(eq(s.projectId, project.id), eq(s.environment, environment)));
-  if (set && (values.length > 0 || set.stale)) {
+  if (!set || values.length > 0 || set.stale) {
     const [state] = await db
       .select()
       .from(e)
@@ -423,8 +426,8 @@ async function resealVariables(
     try {
       await keepSet(desk, project, environment, new Map(), state?.revision ?? 0, carried);
     } catch (error) {
-      // It did not open before either, and nothing was written: readers go on to be refused.
-      if (!isDecryptionFailure(error)) throw error;
+      // It is gone, or did not open before either, and stays so: readers go on to be refused.
+      if (!(error instanceof Refused)) throw error;
       broken.push(`the set of ${placeOf(project)} ${environment}`);
     }
   }
@@ -551,16 +554,11 @@ async function deleteOlderKeys(desk: Desk, project: LockedProject): Promise<numb
       .limit(1);
     if (left) return 0;
   }
-  const older = await db
-    .select({ generation: d.generation })
-    .from(d)
+  const deleted = await db
+    .delete(d)
     .where(and(eq(d.projectId, project.id), lt(d.generation, dataKey.generation)))
-    .orderBy(asc(d.generation));
-  // In this order, which a rotation of roots beside this one keeps to as well: neither waits for the other in a circle.
-  for (const { generation } of older) {
-    await db.delete(d).where(and(eq(d.projectId, project.id), eq(d.generation, generation)));
-  }
-  return older.length;
+    .returning({ generation: d.generation });
+  return deleted.length;
 }
 
 /** How many items are under an older data key than their project's newest, before the first of them is sealed anew. */

@@ -3,11 +3,12 @@ import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, itemsMax } from "../names.ts";
 import { noListing, setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
-import { entriesOf, itemListing, variableEntry } from "../seal/item-set.ts";
+import { entriesOf, type ItemKind, itemListing, variableEntry } from "../seal/item-set.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import { setPlace, variablePlace } from "../seal/place.ts";
 import type { Desk } from "./desk.ts";
-import type { LockedProject } from "./projects.ts";
+import type { FoundProject, LockedProject } from "./projects.ts";
+import { Refused } from "./refused.ts";
 
 /** A variable in the clear, as a set holds it. */
 export type SetMember = { readonly name: string; readonly value: string; readonly updatedAt: number };
@@ -44,12 +45,14 @@ export type Resealed = { readonly name: string; readonly before: string; readonl
  * A new set is the old one with this write's changes, never what the rows happen to be: a row that somebody deleted or
  * put back by SQL must go on to differ from the set, and not be made good by the next innocent write. Such a set keeps
  * a revision that is not the environment's, so that readers hold it against the rows; once both say the same again it is
- * current. The same where there is no old set: somebody took it, and until people have written all that the rows hold, or
- * deleted what is too much, the two differ.
+ * current. A set that was itself deleted or changed says nothing of what there should be, and no write may stand in for
+ * it.
  *
  * @param changes - by name; null: deleted
  * @param carried - what was sealed anew and says the same as before
  * @param revision - the environment's so far; the writing of the set raises it by one, by trigger like every write
+ * @returns which of the changed names the old set had
+ * @throws Refused `conflict` where the old set is gone or does not open
  */
 export async function keepSet(
   desk: Desk,
@@ -58,17 +61,18 @@ export async function keepSet(
   changes: ReadonlyMap<string, Omit<SetMember, "name"> | null>,
   revision: number,
   carried: readonly Resealed[] = [],
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const { variableSets: s } = desk.database.tables;
   const here = and(eq(s.projectId, project.id), eq(s.environment, environment));
   const [before] = await project.db.select().from(s).where(here);
-  // An environment always has a set that opens. One whose set was taken or damaged begins anew with what people write.
-  const base = (before && (await openMembers(desk, project, before))) ?? [];
+  const base = before && (await openMembers(desk, project, before));
+  if (!base) throw brokenSet(project, "variables", environment);
+  const names = isListed(base) ? [...base.keys()] : base.map(({ name }) => name);
   const members = isListed(base)
     ? await membersOf(desk, project, environment, await brought(desk, project, environment, base, changes, carried))
     : applied(base, changes);
   const kept = isListed(members) || fits(members) ? members : await listed(desk, project, environment, members);
-  const wasCurrent = before?.revision === project.revisions.get(environment);
+  const wasCurrent = before.revision === project.revisions.get(environment);
   const current = wasCurrent || isListed(kept) || (await agree(desk, project, environment, kept));
   const row = sealSet(project.dataKey, project.id, environment, current ? revision + 1 : notCurrent, kept);
   await project.db
@@ -83,6 +87,19 @@ export async function keepSet(
         sealed: sql`excluded.sealed`,
       },
     });
+  return new Set(names.filter((name) => changes.has(name)));
+}
+
+/** What whoever writes is told where a set of an environment, which always has one, is gone or does not open. */
+export function brokenSet(
+  { organization, slug }: FoundProject,
+  kind: "variables" | ItemKind,
+  environment: Environment,
+): Refused {
+  return new Refused(
+    "conflict",
+    `The record of which ${kind} there are in ${organization.slug}/${slug} ${environment} was deleted or changed by other means than Keyhole's: nothing was written. Restore a backup, or delete the project and make it anew.`,
+  );
 }
 
 function fits(members: readonly SetMember[]): boolean {
@@ -167,7 +184,7 @@ async function listed(
       .where(and(inEnvironment(desk, project, environment), inArray(v.name, [...some.keys()])));
     for (const row of rows) {
       const member = some.get(row.name);
-      const opened = await openRow(desk, project, environment, row).catch(() => undefined);
+      const opened = await openRow(desk, project, environment, row);
       if (member && opened?.value === member.value && opened.updatedAt === member.updatedAt) {
         entries.set(...variableEntry(project.id, environment, row));
       }
@@ -208,7 +225,7 @@ async function openMembers(
   }
 }
 
-/** The environment's rows, opened; undefined where there are more than a set holds. @throws Fault `decryption_failed` */
+/** The environment's rows, opened; undefined where one does not open, or there are more than a set holds. */
 async function openRows(
   desk: Desk,
   project: LockedProject,
@@ -222,30 +239,39 @@ async function openRows(
     .limit(itemsMax + 1);
   if (rows.length > itemsMax) return undefined;
   const members: SetMember[] = [];
-  for (const row of rows) members.push(await openRow(desk, project, environment, row));
+  for (const row of rows) {
+    const member = await openRow(desk, project, environment, row);
+    if (!member) return undefined;
+    members.push(member);
+  }
   return members.sort((a, b) => compareBytes(a.name, b.name));
 }
 
-/** @throws Fault `decryption_failed` */
+/** A row, opened; undefined where it does not open. */
 async function openRow(
   desk: Desk,
   project: LockedProject,
   environment: Environment,
   { id, name, version, sealed, updatedAt }: Desk["database"]["tables"]["variables"]["$inferSelect"],
-): Promise<SetMember> {
-  const place = variablePlace({ projectId: project.id, environment, variableId: id, version, name });
-  const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
-  return { name, value: open(dataKey.subkey("variable"), place, sealed).toString("utf8"), updatedAt };
+): Promise<SetMember | undefined> {
+  try {
+    const place = variablePlace({ projectId: project.id, environment, variableId: id, version, name });
+    const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
+    return { name, value: open(dataKey.subkey("variable"), place, sealed).toString("utf8"), updatedAt };
+  } catch (error) {
+    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
+    throw error;
+  }
 }
 
-/** Whether the rows, opened, are these members; rows that do not open are not. */
+/** Whether the rows, opened, are these members; where one does not open they are not. */
 async function agree(
   desk: Desk,
   project: LockedProject,
   environment: Environment,
   members: readonly SetMember[],
 ): Promise<boolean> {
-  const rows = await openRows(desk, project, environment).catch(() => undefined);
+  const rows = await openRows(desk, project, environment);
   return rows !== undefined && variablesArray(rows) === variablesArray(members);
 }
 

@@ -21,7 +21,7 @@ export type VariableRecord = { readonly name: string; readonly version: number; 
  * Writes variables of one environment: all of them, or on any failure none.
  *
  * @param progress - told how many of how many are sealed and sent, now and then
- * @throws Refused `invalid` naming what is wrong, `not_found`, `ambiguous`
+ * @throws Refused `invalid` naming what is wrong, `not_found`, `ambiguous`, `conflict` as {@link keepSet}
  */
 export async function setVariables(
   desk: Desk,
@@ -55,9 +55,9 @@ export async function setVariables(
       result: { created, updated: names.length - created },
       touched: names.length > 0 ? environmentMask(target) : 0,
       counts: { column: "variableCounts", byMask },
-      finish: (revisions) => {
+      finish: async (revisions) => {
         const changes = new Map([...values].map(([name, value]) => [name, { value, updatedAt: project.now }]));
-        return keepSet(desk, project, target, changes, revisions.get(target) as number);
+        await keepSet(desk, project, target, changes, revisions.get(target) as number);
       },
     };
   });
@@ -75,24 +75,30 @@ export async function listVariables(desk: Desk, where: string, environment: stri
     .orderBy(asc(v.name));
 }
 
-/** Deletes one variable of one environment. @throws Refused `invalid`, `not_found`, `ambiguous` */
+/**
+ * Deletes one variable of one environment, also where its row is gone by other means.
+ * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` as {@link keepSet}
+ */
 export async function deleteVariable(desk: Desk, where: string, environment: string, name: string): Promise<void> {
   const target = requireEnvironment(environment);
   const { variables: v } = desk.database.tables;
   await writingProject(desk, where, async (project) => {
     const mask = (await placesOf(desk, project, [name])).get(name)?.mask ?? 0;
     const bit = environmentMask(target);
-    if (!(mask & bit)) {
-      throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
-    }
     await project.db.delete(v).where(and(eq(v.projectId, project.id), eq(v.environment, target), eq(v.name, name)));
     const byMask = new Map<EnvironmentMask, number>();
-    noteMove(byMask, mask, mask & ~bit);
+    noteMove(byMask, mask | bit, mask & ~bit);
     return {
       result: undefined,
       touched: bit,
       counts: { column: "variableCounts", byMask },
-      finish: (revisions) => keepSet(desk, project, target, new Map([[name, null]]), revisions.get(target) as number),
+      finish: async (revisions) => {
+        const change = new Map([[name, null]]);
+        const stood = await keepSet(desk, project, target, change, revisions.get(target) as number);
+        if (!(mask & bit) && !stood.has(name)) {
+          throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
+        }
+      },
     };
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
+import { listKeys, revokeKey, showKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { deleteProject } from "../../src/admin/projects.ts";
 import { setVariables } from "../../src/admin/variables.ts";
@@ -322,6 +322,32 @@ describeBoth("a key", (world) => {
         reason: expect.stringContaining("grant seal of key"),
       });
     });
+
+    test.each(["{", "", "null", '["web"]', '{"web":"x"}'])(
+      "people see it marked so, and every other as it is: the list %p",
+      async (list) => {
+        const w = world();
+        const organization = await w.organization();
+        await w.project(organization, "web");
+        const damaged = await w.key(organization, { projects: ["web"] });
+        const widened = await w.key(organization, { resources: ["projects"] });
+        const revoked = await w.key(organization, { projects: ["web"] });
+        const good = await w.key(organization, { projects: ["web"] });
+        await revokeKey(w.desk, revoked.id);
+        await w.sql`update api_keys set projects = ${list} where id = ${damaged.id}`;
+        await w.sql`update api_keys set resources = 31 where id = ${widened.id}`;
+        const listed = await listKeys(w.desk, organization.slug);
+        expect(listed.map(({ id, status }) => [id, status])).toEqual([
+          [damaged.id, "damaged"],
+          [widened.id, "damaged"],
+          [revoked.id, "revoked"],
+          [good.id, "active"],
+        ]);
+        expect(listed.slice(2).map(({ projects }) => projects)).toEqual([["web"], ["web"]]);
+        expect(await showKey(w.desk, damaged.id)).toMatchObject({ status: "damaged" });
+        expect(await revokeKey(w.desk, damaged.id)).toMatchObject({ status: "revoked" });
+      },
+    );
 
     test("a row with a plain hash of a text is no key for that text", async () => {
       const w = world();

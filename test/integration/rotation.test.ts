@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import postgres from "postgres";
 import { deleteAccount, listAccounts, setAccount } from "../../src/admin/accounts.ts";
 import { type Desk, deskOf } from "../../src/admin/desk.ts";
 import { listFiles } from "../../src/admin/files.ts";
@@ -414,6 +415,33 @@ describeBoth("rotate data", (world, dialect) => {
     expect(await asked()).toEqual([200, 200, 503]);
   });
 
+  test.each([
+    ["is gone", "delete from variable_sets where project_id = ? and environment = 'production'"],
+    [
+      "does not open",
+      "update variable_sets set sealed = substr(sealed, 2) where project_id = ? and environment = 'production'",
+    ],
+  ])(
+    "names a set of variables that %s and makes none in its place, also where no revision shows it",
+    async (_, edit) => {
+      const w = world();
+      const { where, id, key } = await furnished(w);
+      const [before] = await w.sql`select revision from project_environments where project_id = ${id}
+      and environment = 'production'`;
+      await w.run(edit, [id]);
+      await w.sql`update project_environments set revision = ${before?.["revision"]} where project_id = ${id}
+      and environment = 'production'`;
+      const sets = () => w.sql`select * from variable_sets where project_id = ${id} and environment = 'production'`;
+      const left = await sets();
+      for (let run = 0; run < 2; run++) {
+        expect(await rotateData(w.desk, where)).toMatchObject({ broken: [`the set of ${where} production`] });
+        expect((await w.client().ask(reads[1] as string, { key })).status).toBe(503);
+        expect((await w.client().ask(reads[2] as string, { key })).status).toBe(200);
+      }
+      expect(await sets()).toEqual(left);
+    },
+  );
+
   test("leaves the older data key where a set is still under it", async () => {
     const w = world();
     const { where, id } = await furnished(w);
@@ -594,6 +622,60 @@ describeBoth("rotate data", (world, dialect) => {
     expect({ status, finished }).toEqual({ status: 200, finished: true });
   });
 });
+
+describeBoth("a rotation beside a writer", () => {
+  /** Has a project to itself, as a writer does, until `done`. */
+  const writer = async (w: World, projectId: string) => {
+    const client = postgres(w.config.databaseUrl as string, { max: 1, onnotice: () => {} });
+    await client`begin`;
+    await client`select id from projects where id = ${projectId} for update`;
+    await client`update variables set updated_at = updated_at where project_id = ${projectId}`;
+    const done = async () => {
+      await client`commit`;
+      await client.end();
+    };
+    return { client, done };
+  };
+  const someoneWaits = async (w: World) => {
+    for (;;) {
+      const waiting = await w.sql`select pid from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`;
+      if (waiting.length > 0) return;
+    }
+  };
+
+  test("of roots waits for the writer before it touches a data key of the project, so that neither waits in a circle", async () => {
+    const w = await openWorld("postgres");
+    const { id, key } = await furnished(w);
+    const both = await beside(w, text(spelled(newKey()), (w.config.rootKey as { text: string }).text));
+    const { client, done } = await writer(w, id);
+    const rotated = rotateRoot(both.desk, both.config, false);
+    await someoneWaits(w);
+    const held = client`select generation from data_keys where project_id = ${id} for update nowait`;
+    expect(await held.then((rows) => rows.length)).toBe(1);
+    await done();
+    expect(await rotated).toMatchObject({ dataKeys: 1 });
+    await readAll(both.client, key);
+    await both.close();
+    await w.close();
+  });
+
+  test("of all data takes projects by id, whatever they are called", async () => {
+    const w = await openWorld("postgres");
+    const organization = await w.organization();
+    const first = await w.project(organization, "z", { variables: { staging: { A: "1" } } });
+    const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
+    expect(first.id < second.id).toBe(true);
+    const { client, done } = await writer(w, first.id);
+    const rotated = rotateData(w.desk, undefined);
+    await someoneWaits(w);
+    const free = client`select id from projects where id = ${second.id} for update nowait`;
+    expect(await free.then((rows) => rows.length)).toBe(1);
+    await done();
+    expect(await rotated).toMatchObject({ projects: 2, variables: 2, broken: [] });
+    await w.close();
+  });
+}, ["postgres"]);
 
 describeBoth("key rotate", (world) => {
   const dayMs = 86_400_000;

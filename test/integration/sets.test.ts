@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { deleteFile, listFiles, putFile } from "../../src/admin/files.ts";
+import { createProject, deleteProject, listProjects } from "../../src/admin/projects.ts";
 import { rotateData } from "../../src/admin/rotation.ts";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import { deleteVariable, listVariables, setVariables } from "../../src/admin/variables.ts";
 import { describeBoth, everything, type Row, type World } from "../world.ts";
 
 describeBoth("sealed sets", (world) => {
@@ -24,7 +25,7 @@ describeBoth("sealed sets", (world) => {
         "staging",
         Object.entries(entries).map(([name, value]) => ({ name, value })),
       );
-    return { w, project, read, write };
+    return { w, project, key, read, write };
   };
 
   test("a row deleted by SQL is not made good by an innocent write, only by writing it again", async () => {
@@ -37,29 +38,68 @@ describeBoth("sealed sets", (world) => {
     expect(await read()).toEqual({ A: "1 again", B: "2", C: "3" });
   });
 
-  test("a row deleted by SQL is made good by deleting what the set still has, once it is there to delete", async () => {
-    const { w, project, read, write } = await place();
+  test("a row deleted by SQL is made good by deleting by name what the set still has", async () => {
+    const { w, project, read } = await place();
     await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
-    await write({ A: "x" });
-    await deleteVariable(w.desk, project.where, "staging", "A");
+    const remove = () => deleteVariable(w.desk, project.where, "staging", "A");
+    await remove();
+    expect(await read()).toEqual({ B: "2" });
+    const listed = await listProjects(w.desk, project.organization);
+    expect(listed.map(({ variableCount }) => variableCount)).toEqual([1]);
+    await expect(remove()).rejects.toMatchObject({ kind: "not_found" });
     expect(await read()).toEqual({ B: "2" });
   });
 
-  test.each([
-    ["was taken", "delete from variable_sets where project_id = ?"],
+  const brokenSets = [
+    ["was deleted", "delete from variable_sets where project_id = ? and environment = 'staging'"],
     [
       "does not open",
-      "update variable_sets set generation = generation, sealed = substr(sealed, 2) where project_id = ?",
+      "update variable_sets set sealed = substr(sealed, 2) where project_id = ? and environment = 'staging'",
     ],
-  ])("an environment whose set %s serves again when people have written all of it", async (_, sql) => {
-    const { w, project, read, write } = await place();
+    [
+      "has another revision",
+      "update variable_sets set revision = revision + 1 where project_id = ? and environment = 'staging'",
+    ],
+  ] as const;
+
+  test.each(brokenSets)("a set that %s is a 503, and no write takes its place", async (_, sql) => {
+    const { w, project, key, read, write } = await place();
     await w.run(sql, [project.id]);
     expect(await read()).toBe(503);
-    await write({ A: "1" });
+    const refusal = {
+      kind: "conflict",
+      message: `The record of which variables there are in ${project.where} staging was deleted or changed by other means than Keyhole's: nothing was written. Restore a backup, or delete the project and make it anew.`,
+    };
+    await expect(write({ C: "3" })).rejects.toMatchObject(refusal);
+    await expect(write({ A: "1", B: "2" })).rejects.toMatchObject(refusal);
+    await expect(deleteVariable(w.desk, project.where, "staging", "A")).rejects.toMatchObject(refusal);
     expect(await read()).toBe(503);
-    await write({ B: "2" });
-    expect(await read()).toEqual({ A: "1", B: "2" });
+    // Nothing of it was written, and what is not touched goes on.
+    const names = await listVariables(w.desk, project.where, "staging");
+    expect(names.map(({ name, version }) => [name, version])).toEqual([
+      ["A", 1],
+      ["B", 1],
+    ]);
+    await setVariables(w.desk, project.where, "production", [{ name: "P", value: "p" }]);
+    const production = "/projects/web/variables?environment=production";
+    expect(await w.ask(production, { key })).toMatchObject({ status: 200, text: expect.stringContaining('"p"') });
+    // The way out, where there is no backup.
+    await deleteProject(w.desk, project.where);
+    await createProject(w.desk, project.where, {});
+    await write({ A: "anew" });
+    expect(await read()).toEqual({ A: "anew" });
   });
+
+  test.each(brokenSets)(
+    "the row that is left beside a set that %s makes no environment of one, when it is written",
+    async (_, sql) => {
+      const { w, project, read, write } = await place();
+      await w.run(sql, [project.id]);
+      await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
+      await expect(write({ B: "innocent" })).rejects.toMatchObject({ kind: "conflict" });
+      expect(await read()).toBe(503);
+    },
+  );
 
   test("a change by SQL that is taken back leaves nothing behind", async () => {
     const { w, project, read } = await place();
@@ -166,6 +206,26 @@ describeBoth("the set of an environment that is too large for one", (world) => {
     expect(await read()).toBe(503);
   });
 
+  test("one that does not open is a 503, and no write takes its place", async () => {
+    const { w, project, read, write, grow } = await place();
+    await grow();
+    await w.sql`update variable_sets set sealed = substr(sealed, 2) where project_id = ${project.id}`;
+    await expect(write({ C: "3" })).rejects.toMatchObject({ kind: "conflict" });
+    expect(await read()).toBe(503);
+  });
+
+  test("a row that does not open keeps no other from being sealed anew, and is mended by writing it", async () => {
+    const { w, project, read, write, grow, rowOf } = await place();
+    await grow();
+    const damaged = Buffer.from((await rowOf("A"))["sealed"] as Buffer);
+    damaged.writeUInt8(damaged.readUInt8(18) ^ 1, 18); // neither nonce nor tag, so its fingerprint is the same
+    await w.sql`update variables set sealed = ${damaged} where project_id = ${project.id} and name = 'A'`;
+    expect(await read()).toBe(503);
+    expect(await rotateData(w.desk, project.where)).toMatchObject({ broken: [`A of ${project.where} staging`] });
+    await write({ A: "mended" });
+    expect(await read()).toBe("A=mended,B=2");
+  });
+
   test("a rotation takes its rows along, and makes none good", async () => {
     const { w, project, read, write, grow, putBack } = await place();
     await grow();
@@ -270,6 +330,43 @@ describeBoth("sets of accounts and files", (world) => {
     expect([await accounts(), await accounts("production")]).toEqual(["innocent", ""]);
   });
 
+  const byHand = [
+    ["deleted", (table: string) => `delete from ${table} where project_id = ?`],
+    ["narrowed", (table: string) => `update ${table} set environments = 4 where project_id = ?`],
+    ["widened", (table: string) => `update ${table} set environments = 7 where project_id = ?`],
+  ] as const;
+
+  test.each(byHand)("accounts that SQL %s are mended by writing or deleting them by name", async (_, edit) => {
+    const { w, id, where, accounts, set } = await place();
+    const all = async () => [await accounts("development"), await accounts(), await accounts("production")];
+    await w.run(edit("accounts"), [id]);
+    expect(await all()).toContain(503);
+    await deleteAccount(w.desk, where, "a");
+    await set("b", "again", "staging");
+    expect(await all()).toEqual(["", "again", ""]);
+    const [web] = await listProjects(w.desk, where.split("/")[0]);
+    expect(web).toMatchObject({ accountCount: 1 });
+    await expect(deleteAccount(w.desk, where, "a")).rejects.toMatchObject({ kind: "not_found" });
+    await deleteAccount(w.desk, where, "b");
+    expect(await all()).toEqual(["", "", ""]);
+  });
+
+  test.each(byHand)("files that SQL %s are mended by putting or deleting them by path", async (_, edit) => {
+    const { w, id, where, files, put } = await place();
+    const all = async () => [await files("development"), await files(), await files("production")];
+    await w.run(edit("files"), [id]);
+    expect(await all()).toContain(503);
+    const rows = await listFiles(w.desk, where);
+    const stands = rows.find(({ path }) => path === "a")?.environments ?? [];
+    await deleteFile(w.desk, where, "a", [...new Set(["staging", "production", ...stands])]);
+    await put("b", "again", ...new Set(["staging", "production", ...stands]));
+
+    const everywhere = stands.includes("development") ? "again" : "";
+    expect(await all()).toEqual([everywhere, "again", "again"]);
+    await expect(deleteFile(w.desk, where, "a", ["staging"])).rejects.toMatchObject({ kind: "not_found" });
+    expect(await all()).toEqual([everywhere, "again", "again"]);
+  });
+
   test("a file put back as it was is not made good where it stays behind when another takes its other place", async () => {
     const { w, id, files, put } = await place();
     const putBack = await keep(w, "files", id, "a");
@@ -330,16 +427,16 @@ describeBoth("sets of accounts and files", (world) => {
       kind: "conflict",
       message: expect.stringContaining(`which ${kind} there are in ${where} ${environment} was deleted or changed`),
     });
-    await expect(set("c", "c", "staging")).rejects.toMatchObject(refusal("accounts", "staging"));
-    await expect(set("c", "c", "development", "production")).rejects.toMatchObject(refusal("accounts", "development"));
-    await expect(deleteAccount(w.desk, where, "a")).rejects.toMatchObject(refusal("accounts", "staging"));
+    await expect(set("c", "c", "staging")).rejects.toMatchObject(refusal("accounts", "development"));
+    await expect(deleteAccount(w.desk, where, "a")).rejects.toMatchObject(refusal("accounts", "development"));
+    // It says of every environment whether an account stands there.
+    await expect(set("c", "c", "production")).rejects.toMatchObject(refusal("accounts", "development"));
     await expect(put("c", "c", "staging")).rejects.toMatchObject(refusal("files", "staging"));
     await expect(deleteFile(w.desk, where, "a", ["staging"])).rejects.toMatchObject(refusal("files", "staging"));
     // Nothing of it was written, and what is not touched goes on.
     expect((await listFiles(w.desk, where)).map(({ path }) => path)).toEqual(["a", "b"]);
-    await set("c", "c", "production");
     await put("c", "c", "production");
-    expect([await accounts("production"), await files("production")]).toEqual(["a,b,c", "a,b,c"]);
+    expect([await accounts("production"), await files("production")]).toEqual(["a,b", "a,b,c"]);
     expect([await accounts(), await files()]).toEqual([503, 503]);
   });
 

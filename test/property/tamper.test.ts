@@ -6,7 +6,7 @@
  * the revision back, so that a sealed set seems current.
  *
  * Not claimed here: whoever asks for variables or files by name is told what the rows say, since only what is read whole
- * is held against its set; and rows that are put back together with their set, its revision and its data key go unseen.
+ * is held against its set; and a set that is put back together with its revision and its data key goes unseen.
  */
 import { beforeAll, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
@@ -14,7 +14,8 @@ import { type Grant, sealGrant } from "../../src/access/grant.ts";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
-import { setVariables } from "../../src/admin/variables.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { environments } from "../../src/names.ts";
 import { SealedSets } from "../../src/read/sets.ts";
 import { setQueries } from "../../src/store/sets.ts";
@@ -259,6 +260,45 @@ describeBoth("what SQL did to a row", (world, dialect) => {
     await stage.restore();
     expect(status).toBe(503);
   });
+
+  const broken = [
+    ["was changed", column(set, "sealed = ?", Buffer.alloc(64, 1))],
+    ["was given another revision", column(set, "revision = revision + 1")],
+    ["is gone", (stage: Stage) => stage.world.sql`delete from variable_sets where project_id = ${stage.web.id}`],
+  ] as const;
+  for (const [what, edit] of broken) {
+    test(`a set that ${what} is not made good by a write or a rotation, whether a revision shows it or not`, async () => {
+      const { world, web } = stage;
+      const innocent = [
+        () => setVariables(world.desk, web.where, "production", [{ name: "THIRD", value: "innocent" }]),
+        () => deleteVariable(world.desk, web.where, "production", "FIRST"),
+        () => rotateData(world.desk, web.where),
+      ];
+      const found: string[] = [];
+      for (const write of innocent) {
+        for (const done of [edit, quietly(edit)]) {
+          await done(stage);
+          await write().catch(() => {});
+          found.push(...(await Promise.all(wholeProduction.map((name) => stage.ask(named(stage, name))))));
+          await stage.restore();
+        }
+      }
+      expect([...new Set(found)]).toEqual(["decryption_failed"]);
+    });
+  }
+
+  for (const table of ["variables", "variable_sets", "data_keys"]) {
+    test.skipIf(onSqlite)(`${table} that were truncated leave nothing to servers that remember sets`, async () => {
+      const asks = () => Promise.all(wholeProduction.map((name) => stage.ask(named(stage, name), stage.remembering)));
+      await stage.restore();
+      const before = await asks();
+      await stage.world.run(`truncate ${table}`);
+      const found = await asks();
+      await stage.restore();
+      expect([...new Set(before)]).toEqual(["200"]);
+      expect([...new Set(found)]).toEqual(["decryption_failed"]);
+    });
+  }
 
   test.each(noLists)(
     "a key row whose list is %s is a 401 too, and no concern of the requests beside it",
