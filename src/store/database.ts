@@ -169,10 +169,14 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
   /** While the database is away every connection fails, and not each of them is worth a new client: some wait. */
   async #next(): Promise<Client> {
-    const youngMs = renewEveryMs - (performance.now() - this.#madeAt);
-    if (youngMs > 0) await Bun.sleep(youngMs);
-    if (this.#closed) throw new Fault("unavailable", "the database was closed meanwhile");
-    if (this.#distrusted && performance.now() - this.#madeAt >= renewEveryMs) {
+    // Timers may wake a little early, so the clock is asked again.
+    while (this.#distrusted) {
+      if (this.#closed) throw new Fault("unavailable", "the database was closed meanwhile");
+      const youngMs = renewEveryMs - (performance.now() - this.#madeAt);
+      if (youngMs > 0) {
+        await Bun.sleep(Math.ceil(youngMs));
+        continue;
+      }
       const old = this.#client;
       // Not at once: what waits on it in vain would be asked again late, and its caller wait twice as long.
       setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
