@@ -207,14 +207,21 @@ CREATE UNIQUE INDEX "organizations_slug" ON "organizations" USING btree ("slug")
 CREATE UNIQUE INDEX "projects_place" ON "projects" USING btree ("organization_id","slug");--> statement-breakpoint
 ALTER TABLE "files" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
 ALTER TABLE "variable_sets" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
+CREATE FUNCTION "draw_state"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	NEW."state" := gen_random_uuid()::text;
+	RETURN NEW;
+END $$;--> statement-breakpoint
+CREATE TRIGGER "project_environments_state" BEFORE INSERT OR UPDATE OF "revision", "state" ON "project_environments"
+	FOR EACH ROW EXECUTE FUNCTION "draw_state"();--> statement-breakpoint
 CREATE FUNCTION "raise_revisions"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'UPDATE' THEN
-		UPDATE "project_environments" AS e SET "revision" = e."revision" + 1, "state" = gen_random_uuid()::text
+		UPDATE "project_environments" AS e SET "revision" = e."revision" + 1
 		FROM (SELECT "project_id", "environment" FROM "old_rows" UNION SELECT "project_id", "environment" FROM "new_rows") AS c
 		WHERE e."project_id" = c."project_id" AND e."environment" = c."environment";
 	ELSE
-		UPDATE "project_environments" AS e SET "revision" = e."revision" + 1, "state" = gen_random_uuid()::text
+		UPDATE "project_environments" AS e SET "revision" = e."revision" + 1
 		FROM (SELECT DISTINCT "project_id", "environment" FROM "changed") AS c
 		WHERE e."project_id" = c."project_id" AND e."environment" = c."environment";
 	END IF;
@@ -235,11 +242,11 @@ CREATE TRIGGER "variable_sets_delete_revision" AFTER DELETE ON "variable_sets" R
 CREATE FUNCTION "change_states"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'UPDATE' THEN
-		UPDATE "project_environments" AS e SET "state" = gen_random_uuid()::text
+		UPDATE "project_environments" AS e SET "state" = DEFAULT
 		FROM (SELECT "project_id" FROM "old_rows" UNION SELECT "project_id" FROM "new_rows") AS c
 		WHERE e."project_id" = c."project_id";
 	ELSE
-		UPDATE "project_environments" AS e SET "state" = gen_random_uuid()::text
+		UPDATE "project_environments" AS e SET "state" = DEFAULT
 		FROM (SELECT DISTINCT "project_id" FROM "changed") AS c
 		WHERE e."project_id" = c."project_id";
 	END IF;
@@ -253,7 +260,7 @@ CREATE TRIGGER "data_keys_delete_state" AFTER DELETE ON "data_keys" REFERENCING 
 	FOR EACH STATEMENT EXECUTE FUNCTION "change_states"();--> statement-breakpoint
 CREATE FUNCTION "change_every_state"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	UPDATE "project_environments" SET "revision" = "revision" + 1, "state" = gen_random_uuid()::text;
+	UPDATE "project_environments" SET "revision" = "revision" + 1;
 	RETURN NULL;
 END $$;--> statement-breakpoint
 CREATE TRIGGER "variables_truncate_state" AFTER TRUNCATE ON "variables"

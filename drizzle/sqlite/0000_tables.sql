@@ -202,23 +202,29 @@ CREATE TABLE `variables` (
 	CONSTRAINT "variables_name_rule" CHECK(length(name) between 1 and 255 and name not glob '*[^A-Za-z0-9_]*' and name not glob '[0-9]*' and name not in ('_', '__proto__')),
 	CONSTRAINT "variables_version_rule" CHECK(version >= 1)
 ) STRICT, WITHOUT ROWID;--> statement-breakpoint
+CREATE TRIGGER `project_environments_insert_state` AFTER INSERT ON `project_environments` BEGIN
+	UPDATE `project_environments` SET `state` = lower(hex(randomblob(16))) WHERE `project_id` = NEW.`project_id` AND `environment` = NEW.`environment`;
+END;--> statement-breakpoint
+CREATE TRIGGER `project_environments_update_state` AFTER UPDATE OF `revision`, `state` ON `project_environments` BEGIN
+	UPDATE `project_environments` SET `state` = lower(hex(randomblob(16))) WHERE `project_id` = NEW.`project_id` AND `environment` = NEW.`environment`;
+END;--> statement-breakpoint
 CREATE TRIGGER `variables_insert_revision` AFTER INSERT ON `variables` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variables_update_revision` AFTER UPDATE ON `variables` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variables_delete_revision` AFTER DELETE ON `variables` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variable_sets_insert_revision` AFTER INSERT ON `variable_sets` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variable_sets_update_revision` AFTER UPDATE ON `variable_sets` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`) OR (`project_id` = NEW.`project_id` AND `environment` = NEW.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `variable_sets_delete_revision` AFTER DELETE ON `variable_sets` BEGIN
-	UPDATE `project_environments` SET `revision` = `revision` + 1, `state` = lower(hex(randomblob(16))) WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
+	UPDATE `project_environments` SET `revision` = `revision` + 1 WHERE (`project_id` = OLD.`project_id` AND `environment` = OLD.`environment`);
 END;--> statement-breakpoint
 CREATE TRIGGER `data_keys_insert_state` AFTER INSERT ON `data_keys` BEGIN
 	UPDATE `project_environments` SET `state` = lower(hex(randomblob(16))) WHERE `project_id` = NEW.`project_id`;

@@ -90,6 +90,11 @@ export function fileQueries(database: Database, bulk: Database): FileQueries {
       { every: records(environment, false), at: records(environment, true) },
     ]),
   );
+  // SQLite makes a copy of all that `substr` looks at, and there is one piece of every file.
+  const piece =
+    bulk.dialect === "postgres"
+      ? sql`substr(${f.sealed}, cast(${sql.placeholder("from")} as integer), cast(${sql.placeholder("length")} as integer))`
+      : sql`${f.sealed}`;
   const contents = bulk.query<ContentRow>(sql`
     with ${place}
     select 0 as kind, project_id as id, plan as plan, live as number, cast(null as bytea) as bytes from place
@@ -97,8 +102,7 @@ export function fileQueries(database: Database, bulk: Database): FileQueries {
     select 1, ${d.rootId}, '', ${d.generation}, ${d.wrapped}
     from place_open join ${d} on ${d.projectId} = place_open.project_id
     union all
-    select 2, ${f.id}, '', ${f.version},
-      substr(${f.sealed}, cast(${sql.placeholder("from")} as integer), cast(${sql.placeholder("length")} as integer))
+    select 2, ${f.id}, '', ${f.version}, ${piece}
     from place_open join ${f} on ${f.projectId} = place_open.project_id
     where ${bulk.isMember(f.id, sql.placeholder("ids"))}`);
   return {

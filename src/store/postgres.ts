@@ -84,8 +84,9 @@ export const projectEnvironments = pgTable(
     /** Grows with every write to the environment's variables or their set: triggers see to it, whoever writes. */
     revision: bigint("revision", { mode: "number" }).notNull(),
     /**
-     * Random, and another one with every such write, and every write to the project's data keys: by it, whoever has read
-     * the environment knows whether all still is so. Triggers see to it.
+     * Random, and another one wherever this or the revision is written, so with every such write and every write to the
+     * project's data keys: by it, whoever has read the environment knows whether all still is so. Triggers draw it, and
+     * whoever writes cannot put an earlier one back.
      */
     state: text("state").notNull().default(sql`gen_random_uuid()::text`),
     updatedAt: moment("updated_at").notNull(),

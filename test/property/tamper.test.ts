@@ -287,6 +287,23 @@ describeBoth("what SQL did to a row", (world, dialect) => {
     });
   }
 
+  test("a state that SQL puts back brings nothing back from a server that remembers it", async () => {
+    const { world, web, every, remembering } = stage;
+    const where = ["project_id = ? and environment = 'production'", web.id] as const;
+    const states = () => world.run(`select state from project_environments where ${where[0]}`, [where[1]]);
+    const read = async () => (await remembering.ask(variables("web", "production"), { key: every })).text;
+    await stage.restore();
+    const [before] = await states();
+    const old = await read();
+    await setVariables(world.desk, web.where, "production", [{ name: "FIRST", value: "rotated since" }]);
+    await world.run(`update project_environments set state = ? where ${where[0]}`, [before?.["state"], where[1]]);
+    expect(await states()).not.toEqual([before]);
+    const now = await read();
+    await stage.restore();
+    expect(now).not.toBe(old);
+    expect(now).toContain("rotated since");
+  });
+
   for (const table of ["variables", "variable_sets", "data_keys"]) {
     test.skipIf(onSqlite)(`${table} that were truncated leave nothing to servers that remember sets`, async () => {
       const asks = () => Promise.all(wholeProduction.map((name) => stage.ask(named(stage, name), stage.remembering)));

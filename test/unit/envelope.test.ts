@@ -111,7 +111,7 @@ describe("openInSlices", () => {
 
   test("lets others take a turn while it works", async () => {
     const turns: string[] = [];
-    const work = openInSlices(key, place, seal(key, 1, place, Buffer.alloc(8 * slicedBytesMin))).then(() =>
+    const work = openInSlices(key, place, seal(key, 1, place, Buffer.alloc(32 * slicedBytesMin))).then(() =>
       turns.push("opened"),
     );
     const others = (async () => {
