@@ -122,7 +122,7 @@ function readRootKeySource(env: Readonly<Record<string, string | undefined>>, ex
   }
   if (!external) return { from: "folder" };
   throw new ConfigProblem(
-    "KEYHOLE_ROOT_KEY or KEYHOLE_ROOT_KEY_FILE is required with DATABASE_URL: make a key with `openssl rand -base64 32`.",
+    "KEYHOLE_ROOT_KEY, KEYHOLE_ROOT_KEY_FILE or KEYHOLE_ROOT_KEY_COMMAND is required with DATABASE_URL: make a key with `openssl rand -base64 32`.",
   );
 }
 

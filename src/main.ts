@@ -127,6 +127,9 @@ Settings (environment):
   DATABASE_URL       PostgreSQL, in place of the embedded database
   KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it; or
                      KEYHOLE_ROOT_KEY_COMMAND, a command that prints it
+  KEYHOLE_URL        the server that run, pull and files pull ask, with KEYHOLE_API_KEY
+  HOST, PORT         where serve listens; health and metrics: KEYHOLE_OPS_HOST and KEYHOLE_OPS_PORT
+The README has all of them.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found, 5 refused by a limit or bound, 6 unavailable.
 "keyhole COMMAND --help" explains a command.`;

@@ -92,7 +92,11 @@ function judgeTransport(request: Request, exchange: Exchange): void {
   }
   const { headers } = request;
   if ((headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding")) {
-    throw new Fault("invalid_request", "a GET that announces a body");
+    // Nobody will read it: what follows it on the connection is not to be trusted.
+    exchange.closing = true;
+    throw knownPath.test(exchange.path)
+      ? new Fault("invalid_request", "a GET that announces a body")
+      : new Fault("not_found", "no such path");
   }
 }
 

@@ -18,8 +18,8 @@ export type Exchange = {
   readonly userAgent: string | null;
   /** The socket's peer, or nothing where there is no socket (tests). */
   readonly clientAddress: () => string;
-  /** The server is about to stop: the answer closes its connection. */
-  readonly closing: boolean;
+  /** The answer closes its connection: the server is about to stop, or what else comes on it is not to be trusted. */
+  closing: boolean;
   /** RateLimit and RateLimit-Policy, once a recognized key has been charged. */
   rateLimit: RateLimitHeaders | undefined;
   /** For the log. */

@@ -40,8 +40,6 @@ export function problemOf(fault: Fault): Problem {
   const { parameter, names, retryAfterS } = fault.detail;
   const headers: Record<string, string> = {};
   let error: string = sentence;
-  // Without a parameter it is a body that nobody will read: what follows it on the connection is not to be trusted.
-  if (fault.code === "invalid_request" && !parameter) headers["Connection"] = "close";
   if (parameter) error = `The query parameter ${quotable(parameter.name)} ${parameter.problem}.`;
   if (names) error = `${sentence} They are: ${names.join(", ")}.`;
   if (fault.code === "unauthorized") headers["WWW-Authenticate"] = 'Bearer realm="keyhole"';

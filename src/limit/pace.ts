@@ -1,7 +1,8 @@
 /**
  * How fast a body must move while others wait for its memory: {@link bytesPerSMin} or as much as lets all of it leave in
- * {@link wholeWithinMs}, on average, with {@link patienceMs} of standing still at most. Bytes that move ahead of their time earn nothing beyond that, or the megabytes that a socket
- * swallows at once would buy a client who never reads half a minute.
+ * {@link wholeWithinMs}, on average, with {@link patienceMs} of standing still at most. Bytes that move ahead of their
+ * time earn nothing beyond that, or the megabytes that a socket swallows at once would buy a client who never reads half
+ * a minute.
  *
  * Time is counted in looks, not by a clock: while the process itself stands still nobody can take anything of it.
  */

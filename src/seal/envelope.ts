@@ -105,8 +105,8 @@ export function open(key: Uint8Array, place: Uint8Array, sealed: Uint8Array): Bu
  *
  * WebCrypto was measured for this and not taken. It decrypts in a thread of its own but copies what goes in and what
  * comes out on this one, 2 to 4 ms per 8 MiB, which is as much as the decryption. With eight of 8 MiB at once the
- * longest gap between two turns of a 1 ms timer was 26 ms, with eight times `open` 21 ms, with slices of 256 KiB 3 ms (medians,
- * Bun 1.4.5, two cores). An HTTP request beside them took 7 ms with WebCrypto, 0.3 ms with slices.
+ * longest gap between two turns of a 1 ms timer was 26 ms, with eight times `open` 21 ms, with slices of 256 KiB 3 ms
+ * (medians, Bun 1.4.5, two cores). An HTTP request beside them took 7 ms with WebCrypto, 0.3 ms with slices.
  *
  * @throws Fault as {@link open} does, as a rejection
  */

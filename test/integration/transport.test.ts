@@ -129,6 +129,11 @@ describe("a request that is no GET, or for no path of the API", () => {
           headers: usualHeaders({ connection: "close" }),
         } as never);
       }
+      expect(await ask("/api/v1/nowhere", "GET", headers)).toEqual({
+        status: 404,
+        text: '{"error":"No such path.","code":"not_found"}',
+        headers: usualHeaders({ connection: "close" }),
+      } as never);
     });
   });
 });
