@@ -304,8 +304,9 @@ describeBoth("what SQL did to a row", (world, dialect) => {
     expect(now).toContain("rotated since");
   });
 
-  for (const table of ["variables", "variable_sets", "data_keys"]) {
-    test.skipIf(onSqlite)(`${table} that were truncated leave nothing to servers that remember sets`, async () => {
+  // SQLite has no TRUNCATE.
+  for (const table of onSqlite ? [] : ["variables", "variable_sets", "data_keys"]) {
+    test(`${table} that were truncated leave nothing to servers that remember sets`, async () => {
       const asks = () => Promise.all(wholeProduction.map((name) => stage.ask(named(stage, name), stage.remembering)));
       await stage.restore();
       const before = await asks();
