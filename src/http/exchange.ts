@@ -95,8 +95,25 @@ export const textType = "text/plain; charset=utf-8";
 /** A 200 of JSON text. */
 export function json(exchange: Exchange, body: string | Uint8Array): Response {
   exchange.bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
-  return new Response(body, { headers: headersOf(exchange, jsonType) });
+  return new Response(asBody(body, exchange.bytes), { headers: headersOf(exchange, jsonType) });
 }
+
+/**
+ * The body as Bun 1.4.5 sends it with the least work. What it can not put into its 16 KiB of output at once costs 75 µs
+ * where the answer was awaited, and 18 µs as a stream of one piece (measured for 35 KB).
+ */
+function asBody(body: string | Uint8Array, bytes: number): string | Uint8Array | ReadableStream<Uint8Array> {
+  if (bytes <= wholeBytesMax) return body;
+  const piece = typeof body === "string" ? Buffer.from(body) : body;
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(piece);
+      controller.close();
+    },
+  });
+}
+
+const wholeBytesMax = 15 * 1024;
 
 /** A 200 of dotenv text, with the header that names what few readers read alike. */
 export function envAnswer(
@@ -107,5 +124,5 @@ export function envAnswer(
   const named = nonportableHeader(dotenv.nonportable);
   if (named !== undefined) headers["Keyhole-Env-Nonportable"] = named;
   exchange.bytes = Buffer.byteLength(dotenv.text);
-  return new Response(dotenv.text, { headers });
+  return new Response(asBody(dotenv.text, exchange.bytes), { headers });
 }
