@@ -31,6 +31,7 @@ export function plotOf(results: Results): string {
       `<g transform="translate(${(index % 2) * width} ${Math.floor(index / 2) * height})">${draw(panel)}</g>`,
   );
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${wholeWidth} ${wholeHeight}" font-family="system-ui, sans-serif" font-size="12">
+<title>Requests per second</title>
 <rect width="${wholeWidth}" height="${wholeHeight}" fill="#fff"/>
 ${drawn.join("\n")}
 </svg>
