@@ -33,6 +33,9 @@ export function createApp(keyhole: Keyhole) {
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
       const { request } = context;
+      // The plugin looks there where the header has no key. In the built program Elysia does not see that it does, and
+      // makes none: every request without a key was a defect.
+      Object.assign(context, { query: noQuery });
       const address = () => addressOf(app.server?.requestIP(request)?.address);
       context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
       judgeTransport(request, context.exchange);
@@ -63,6 +66,8 @@ export function createApp(keyhole: Keyhole) {
       served(keyhole, exchange, "/secrets", getSecrets(keyhole, exchange, bearer)),
     );
 }
+
+const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Bun.serve's options beside address and port: what Elysia or Bun would else do by default is unsafe here. */
 export const serveOptions = {

@@ -292,3 +292,20 @@ onBoth("what a server writes", (dialect) => {
     }
   });
 });
+
+describe("the built program", () => {
+  test("answers 401 where no key was sent, or nothing that could be one", async () => {
+    const site = await makeSite("sqlite");
+    const server = await site.serve();
+    const paths = ["organization", "projects", "projects/web/variables?environment=staging", "files", "secrets"];
+    const sent = [{}, { authorization: "Bearer" }, { authorization: "Basic eDp5" }, { authorization: "Bearer a b" }];
+    for (const path of paths) {
+      for (const headers of sent) {
+        const { status } = await fetch(`${server.origin}/api/v1/${path}`, { headers });
+        expect([path, headers, status]).toEqual([path, headers, 401]);
+      }
+    }
+    await server.stop();
+    await site.remove();
+  });
+});
