@@ -247,10 +247,13 @@ test.skipIf(process.platform !== "linux")(
       stderr: "inherit",
     });
     const ended = { placed: 0, refused: 0 };
+    const tried = () => Math.min(ended.placed, ended.refused) > 0;
     try {
       await swapper.stdout.getReader().read();
-      const giveUpAt = performance.now() + swapMs;
-      for (let round = 0; performance.now() < giveUpAt; round++) {
+      const begun = performance.now();
+      const passed = () => performance.now() - begun;
+      // Until both happened: on one core the swapper may wait long for its turn.
+      for (let round = 0; passed() < swapMs || (!tried() && passed() < swapMs + 20_000); round++) {
         const content = `round ${round}`;
         try {
           const opened = new Root(root);
@@ -267,8 +270,7 @@ test.skipIf(process.platform !== "linux")(
       await swapper.exited;
     }
     expect(tree(outside)).toEqual({ victim: "644 as it was" });
-    // Both happened, or nothing was tried.
-    expect(Math.min(ended.placed, ended.refused)).toBeGreaterThan(0);
+    expect(tried()).toBe(true);
   },
   swapMs + 30_000,
 );
