@@ -239,9 +239,11 @@ export async function openKeyhole(
   const { keyring, systemKeys } = installation;
   const database = installation.open("serve");
   const bulk = installation.open("files");
+  // On connections of their own, look-ups wait behind no other read.
+  const gatehouse = database.dialect === "postgres" ? installation.open("look-up") : database;
   const side = installation.open("journal");
   const store = installation.openJournal();
-  await warm(database);
+  await Promise.all([warm(gatehouse), warm(database)]);
   const journal = new Journal({
     append: store.append,
     auditKey: systemKeys.audit,
@@ -282,7 +284,7 @@ export async function openKeyhole(
           large: memory.large.bytesTaken,
           vast: memory.vast.bytesTaken,
         }),
-        pools: { serve: database.pool, files: bulk.pool, journal: side.pool },
+        pools: { "look-up": gatehouse.pool, serve: database.pool, files: bulk.pool, journal: side.pool },
         shared,
       })
     : undefined;
@@ -298,7 +300,7 @@ export async function openKeyhole(
     gate: {
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
-      lookUp: keyLookUps(database),
+      lookUp: keyLookUps(gatehouse),
       limiter,
       shared,
       refusals,
@@ -328,7 +330,7 @@ export async function openKeyhole(
     },
     database,
     metrics,
-    readiness: readinessOf({ database, keyring, journal }, () => draining, log),
+    readiness: readinessOf({ database, gatehouse, keyring, journal }, () => draining, log),
     drain: () => {
       draining = true;
     },
@@ -343,7 +345,13 @@ export async function openKeyhole(
       await traces?.close();
       await journal.close();
       await uses.flush(Date.now(), true);
-      await Promise.all([store.close(), side.close(), bulk.close(), database.close()]);
+      await Promise.all([
+        store.close(),
+        side.close(),
+        bulk.close(),
+        database.close(),
+        gatehouse !== database && gatehouse.close(),
+      ]);
     },
   };
 }

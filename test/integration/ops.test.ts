@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openKeyhole } from "../../src/cli/serve.ts";
 import { ConfigProblem, readConfig } from "../../src/config.ts";
+import { Fault } from "../../src/fault.ts";
+import { readinessChecks } from "../../src/ops/checks.ts";
 import { checkReadiness, startOps } from "../../src/ops/listener.ts";
+import type { Database } from "../../src/store/database.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../world.ts";
 
 /** One scrape: each series by its name and labels as they stand in the text. */
@@ -95,7 +98,10 @@ describeBoth("metrics and traces", (world) => {
     expect(after.get("keyhole_limiter_buckets")).toBeGreaterThan(0);
     expect(after.get("keyhole_audit_queue_entries")).toBe(0);
     expect(after.get("process_resident_memory_bytes")).toBeGreaterThan(1e7);
-    expect(after.get('keyhole_database_connections_max{pool="serve"}')).toBe(world().dialect === "postgres" ? 10 : 1);
+    const connections = world().dialect === "postgres" ? [4, 6, 3] : [1, 1, 1];
+    expect(
+      ["look-up", "serve", "files"].map((pool) => after.get(`keyhole_database_connections_max{pool="${pool}"}`)),
+    ).toEqual(connections);
   });
 
   test("statements and files under way are seen while they are, and entries that wait", async () => {
@@ -104,6 +110,7 @@ describeBoth("metrics and traces", (world) => {
     const during = await scrape();
     const underWay = [...during].filter(([name]) => name.startsWith("keyhole_database_statements"));
     expect(underWay.map(([name]) => name)).toEqual([
+      'keyhole_database_statements{pool="look-up"}',
       'keyhole_database_statements{pool="serve"}',
       'keyhole_database_statements{pool="files"}',
       'keyhole_database_statements{pool="journal"}',
@@ -151,6 +158,16 @@ describeBoth("metrics and traces", (world) => {
       ready: true,
       draining: false,
       checks: { database: true, migrations: true, root_key: true, audit: true },
+    });
+  });
+
+  test("readiness asks the look-ups' connections too", async () => {
+    const { database } = keyhole;
+    const needs = { database, keyring: world().installation.keyring, journal: { check: async () => true } };
+    const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
+    expect(await readinessChecks({ ...needs, gatehouse: database }).database()).toBe(true);
+    await expect(readinessChecks({ ...needs, gatehouse: gone }).database()).rejects.toMatchObject({
+      code: "unavailable",
     });
   });
 
