@@ -21,6 +21,7 @@ import type { Readiness } from "../ops/listener.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { readBytesMax } from "../read/memory.ts";
 import { SealedSets } from "../read/sets.ts";
+import { FileOpener } from "../seal/file-opener.ts";
 import { accountQueries } from "../store/accounts.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
 import { fileQueries } from "../store/files.ts";
@@ -238,9 +239,9 @@ export async function openKeyhole(
 ): Promise<OpenKeyhole> {
   const { keyring, systemKeys } = installation;
   const database = installation.open("serve");
-  const bulk = installation.open("files");
   // On connections of their own, look-ups wait behind no other read.
   const gatehouse = database.dialect === "postgres" ? installation.open("look-up") : database;
+  const bulk = installation.open("files");
   const side = installation.open("journal");
   const store = installation.openJournal();
   await Promise.all([warm(gatehouse), warm(database)]);
@@ -265,6 +266,7 @@ export async function openKeyhole(
   const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
   await shared?.open();
   const lane = new Lane();
+  const opener = new FileOpener();
   const budget = new ByteBudget(fileMemoryBytes, fileMemoryBytes / 2);
   const memory = {
     small: new ByteBudget(smallMemoryBytes),
@@ -316,6 +318,7 @@ export async function openKeyhole(
       sets: new SealedSets(setQueries(database), keyring),
       accounts: accountQueries(database),
       files: fileQueries(database, bulk),
+      opener,
       memory,
     },
     journal,
@@ -341,6 +344,7 @@ export async function openKeyhole(
     },
     close: async () => {
       for (const timer of timers) clearInterval(timer);
+      opener.close();
       shared?.close();
       await traces?.close();
       await journal.close();
@@ -357,7 +361,7 @@ export async function openKeyhole(
 }
 
 // One key may have half of the memory for files and for large values, and of that for vast ones one read of the largest.
-const fileMemoryBytes = 64 * 1024 * 1024;
+const fileMemoryBytes = 40 * 1024 * 1024;
 const smallMemoryBytes = 64 * 1024 * 1024;
 const largeMemoryBytes = 48 * 1024 * 1024;
 const vastMemoryBytes = 96 * 1024 * 1024;

@@ -1,6 +1,7 @@
 import { lookEveryMs, Pace } from "../limit/pace.ts";
 import { type Share, smallReadBytesMax } from "../read/memory.ts";
 import type { DotenvText } from "../render/dotenv.ts";
+import { tidyAfter } from "../seal/tidy.ts";
 import { type Exchange, envAnswer, headersOf, json, jsonType } from "./exchange.ts";
 import type { Keyhole } from "./keyhole.ts";
 
@@ -109,20 +110,6 @@ export function streamed(
   });
   return new Response(stream, { headers });
 }
-
-/**
- * A large body leaves as much behind again, in pieces that have left, and the collector is in no hurry to take them: 64
- * callers of 8 MiB made the process 600 MiB large, and 400 MiB with a collection now and then, of some 15 ms each.
- */
-function tidyAfter(bytes: number): void {
-  untidyBytes += bytes;
-  if (untidyBytes < untidyBytesMax) return;
-  untidyBytes = 0;
-  Bun.gc(true);
-}
-
-const untidyBytesMax = 40 * 1024 * 1024;
-let untidyBytes = 0;
 
 /** The same bytes in pieces that are neither so small that each costs a turn nor so large that they fill memory. */
 function* sized(pieces: Iterable<string | Uint8Array>): Generator<Uint8Array, undefined> {

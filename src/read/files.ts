@@ -4,7 +4,8 @@ import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
 import { contentBytesMax, type Environment, environmentMask, environmentsOf, itemsMax } from "../names.ts";
 import { pathProblem } from "../path.ts";
-import { generationOf, open, openInSlices, overheadBytes, sha256InSlices, slicedBytesMin } from "../seal/envelope.ts";
+import { discard, generationOf, overheadBytes } from "../seal/envelope.ts";
+import type { FileText, SealedFile } from "../seal/file-text.ts";
 import { fileEntry } from "../seal/item-set.ts";
 import { filePlace } from "../seal/place.ts";
 import type { ContentRow, FileRow } from "../store/files.ts";
@@ -28,7 +29,8 @@ export type FileRecord = {
   readonly environments: readonly Environment[];
   readonly updatedAt: number;
 };
-export type OpenedFile = { readonly record: FileRecord; readonly content: Buffer };
+/** A file with its content in base64, as ASCII. */
+export type OpenedFile = { readonly record: FileRecord; readonly base64: Uint8Array };
 
 export type FilesAsk = {
   readonly project: string;
@@ -88,8 +90,8 @@ export async function readFiles(
         continue;
       }
       passed(stages, "readToMs");
-      const files: OpenedFile[] = [];
-      for (const row of rows) files.push(await openFile(caller, sealed, project, ask.environment, row));
+      const texts = await source.opener.open(rows.map((row) => sealedFile(sealed, project, ask.environment, row)));
+      const files = rows.map((row, index) => ({ record: recordOf(caller, row), base64: fitting(row, texts[index]) }));
       opened(stages, "file", files.length);
       return { project, paths: rows.map((row) => row.path), held: new Held(files), share };
     } catch (error) {
@@ -175,6 +177,7 @@ function gather(contents: Map<string, Buffer>, row: FileRow, from: number, piece
   const whole = contents.get(id) ?? Buffer.allocUnsafeSlow(row.sealedSize);
   contents.set(id, whole);
   piece.copy(whole, from - 1);
+  discard(piece);
 }
 
 /** Files that one statement may fetch together: as many as fit into a piece, and at least one. */
@@ -195,13 +198,12 @@ function* grouped(rows: readonly FileRow[], pieceBytes: number): Generator<FileR
   if (group.length > 0) yield group;
 }
 
-async function openFile(
-  caller: Caller,
+function sealedFile(
   { dataKeys, contents }: Sealed,
   project: ReadProject,
   environment: Environment,
   row: FileRow,
-): Promise<OpenedFile> {
+): SealedFile {
   const sealed = contents.get(row.id as string) as Buffer;
   if (!(row.environments & environmentMask(environment))) throw new Fault("decryption_failed", `file ${row.id}`);
   const place = filePlace({
@@ -216,14 +218,13 @@ async function openFile(
     name: row.name,
     contentType: row.contentType,
   });
-  const key = dataKeys.of(generationOf(sealed)).subkey("file");
-  const large = sealed.length > slicedBytesMin;
-  const content = large ? await openInSlices(key, place, sealed) : open(key, place, sealed);
-  const sha256 = large ? await sha256InSlices(content) : new Bun.CryptoHasher("sha256").update(content).digest("hex");
-  if (content.length !== row.size || sha256 !== row.sha256) {
-    throw new Fault("decryption_failed", `file ${row.id}: its content does not fit its record`);
-  }
-  return { record: recordOf(caller, row), content };
+  return { id: row.id as string, key: dataKeys.of(generationOf(sealed)).subkey("file"), place, sealed };
+}
+
+/** The content, where it is what the record says. @throws Fault `decryption_failed` */
+function fitting(row: FileRow, text: FileText | undefined): Uint8Array {
+  if (text?.size === row.size && text.sha256 === row.sha256) return text.base64;
+  throw new Fault("decryption_failed", `file ${row.id}: its content does not fit its record`);
 }
 
 function recordOf(caller: Caller, row: FileRow): FileRecord {

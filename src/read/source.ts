@@ -1,4 +1,5 @@
 import { Fault } from "../fault.ts";
+import type { FileOpener } from "../seal/file-opener.ts";
 import type { DataKey, Keyring } from "../seal/keyring.ts";
 import type { AccountQueries } from "../store/accounts.ts";
 import type { FileQueries } from "../store/files.ts";
@@ -16,6 +17,7 @@ export type Source = {
   readonly sets: SealedSets;
   readonly accounts: AccountQueries;
   readonly files: FileQueries;
+  readonly opener: FileOpener;
   readonly memory: ValueMemory;
 };
 

@@ -1,5 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, type DecipherGCM, randomBytes } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { createCipheriv, createDecipheriv, type DecipherGCM, randomBytes } from "node:crypto";
 import { Fault } from "../fault.ts";
 
 /*
@@ -28,14 +27,8 @@ const gcm = { authTagLength: tagBytes } as const;
 /** How many bytes longer a sealed value is than its plaintext. */
 export const overheadBytes = ciphertextAt + tagBytes;
 
-/**
- * From how many bytes on a value is opened and hashed in slices: {@link openInSlices}, {@link sha256InSlices}. Below
- * it, waiting for a turn costs more than the work.
- */
-export const slicedBytesMin = 256 * 1024;
-
-/** Done in one turn: half a millisecond of hashing. With less, a large file waits for more turns than it takes time. */
-const sliceBytes = 1024 * 1024;
+/** What {@link openInPieces} gives at a time: a multiple of 3, so that pieces of base64 join without padding between them. */
+export const pieceBytes = 192 * 1024;
 
 /**
  * Seals a plaintext with a nonce of its own. Nonces are random, so one key may seal at most 2³¹ times
@@ -99,54 +92,36 @@ export function open(key: Uint8Array, place: Uint8Array, sealed: Uint8Array): Bu
 }
 
 /**
- * {@link open} for a large value: after every MiB, some tenths of a millisecond, it lets others have a turn. The value
- * is opened in place: what is returned is part of `sealed`, which holds nothing sealed any more, and is zeroed where the
- * value does not open. `place` may not change before the promise settles.
+ * {@link open} piece by piece, for a large value of which there shall be no second copy. What `take` is given is not
+ * verified before this returns, and nothing made of it may leave before; each piece is zeroed once it was taken.
  *
- * WebCrypto was measured for this and not taken. It decrypts in a thread of its own but copies what goes in and what
- * comes out on this one, 2 to 4 ms per 8 MiB, which is as much as the decryption. With eight of 8 MiB at once the
- * longest gap between two turns of a 1 ms timer was 26 ms, with eight times `open` 21 ms, with slices of 256 KiB 3 ms
- * (medians, Bun 1.4.5, two cores). An HTTP request beside them took 7 ms with WebCrypto, 0.3 ms with slices.
- *
- * @throws Fault as {@link open} does, as a rejection
+ * @throws Fault as {@link open} does
  */
-export async function openInSlices(key: Uint8Array, place: Uint8Array, sealed: Uint8Array): Promise<Buffer> {
+export function openInPieces(
+  key: Uint8Array,
+  place: Uint8Array,
+  sealed: Uint8Array,
+  take: (piece: Buffer) => void,
+): void {
   requireFrame(sealed);
   const bytes = ciphertextOf(sealed);
-  const opened = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
     const opening = startOpening(key, place, sealed);
-    for (let at = 0; at < opened.length; at += sliceBytes) {
-      if (at > 0) await nextTurn();
-      const slice = opening.update(opened.subarray(at, at + sliceBytes));
-      opened.set(slice, at);
-      slice.fill(0);
-      discard(slice);
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      const piece = opening.update(bytes.subarray(at, at + pieceBytes));
+      take(piece);
+      piece.fill(0);
+      discard(piece);
     }
     opening.final();
-    return opened;
   } catch {
-    opened.fill(0);
     throw doesNotOpen();
   }
 }
 
-/** Gives memory back that is nobody else's, at once: the collector would let dozens of slices gather. */
-function discard({ buffer, byteLength }: Uint8Array): void {
+/** Gives memory back that is nobody else's, at once: the collector would let dozens of pieces gather. */
+export function discard({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
-}
-
-/**
- * The SHA-256 of a large value in lower-case hex, in turns like {@link openInSlices}: 4 ms of work per 8 MiB.
- * Here too WebCrypto copies first: the longest gap was 27 ms, with slices of 256 KiB 1.5 ms.
- */
-export async function sha256InSlices(bytes: Uint8Array): Promise<string> {
-  const hash = createHash("sha256");
-  for (let at = 0; at < bytes.length; at += sliceBytes) {
-    if (at > 0) await nextTurn();
-    hash.update(bytes.subarray(at, at + sliceBytes));
-  }
-  return hash.digest("hex");
 }
 
 /**

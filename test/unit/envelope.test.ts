@@ -1,15 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
 import { Fault } from "../../src/fault.ts";
 import {
   generationOf,
   open,
-  openInSlices,
+  openInPieces,
   overheadBytes,
+  pieceBytes,
   seal,
   sealWithChosenNonceForVectors,
-  sha256InSlices,
-  slicedBytesMin,
 } from "../../src/seal/envelope.ts";
 import { filePlace, variablePlace } from "../../src/seal/place.ts";
 
@@ -65,7 +63,7 @@ describe("open", () => {
       [Buffer.alloc(5), Buffer.from("c4n4ry-place"), sealed],
     ];
     const faults = attempts.map((attempt) => faultOf(() => open(...attempt)));
-    for (const attempt of attempts) faults.push((await openInSlices(...attempt).catch((error) => error)) as Fault);
+    for (const attempt of attempts) faults.push(faultOf(() => openInPieces(...attempt, () => {})));
     expect(new Set(faults.map((fault) => `${fault.code} ${fault.message}`)).size).toBe(1);
     for (const fault of faults) {
       expect(fault).toBeInstanceOf(Fault);
@@ -85,43 +83,30 @@ describe("generationOf", () => {
   });
 });
 
-describe("openInSlices", () => {
-  // One slice, and around each place where another begins.
-  const lengths = [0, 1, slicedBytesMin - 1, slicedBytesMin, slicedBytesMin + 1, 3 * slicedBytesMin + 5];
+describe("openInPieces", () => {
+  // One piece, and around each place where another begins.
+  const lengths = [0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5];
 
-  test.each(lengths)("opens %p bytes to what was sealed", async (length) => {
+  test.each(lengths)("gives %p bytes as they were sealed, in pieces that are zeroed once they were taken", (length) => {
     const plaintext = Buffer.alloc(length, "0123456789abc");
-    const opened = await openInSlices(key, place, seal(key, 1, place, plaintext));
-    expect(opened.equals(plaintext)).toBe(true);
+    const copies: Buffer[] = [];
+    const pieces: Buffer[] = [];
+    openInPieces(key, place, seal(key, 1, place, plaintext), (piece) => {
+      copies.push(Buffer.from(piece));
+      pieces.push(piece);
+    });
+    expect(Buffer.concat(copies).equals(plaintext)).toBe(true);
+    expect(copies.every(({ length }) => length <= pieceBytes)).toBe(true);
+    expect(pieces.flatMap((piece) => [...new Set(piece)]).filter((byte) => byte !== 0)).toEqual([]);
   });
 
-  test.each(lengths)("hashes %p bytes as at once", async (length) => {
-    const bytes = Buffer.alloc(length, "0123456789abc");
-    expect(await sha256InSlices(bytes)).toBe(createHash("sha256").update(bytes).digest("hex"));
-  });
-
-  test("finds a bit flipped in any slice, and in the tag", async () => {
-    const sealed = seal(key, 1, place, Buffer.alloc(3 * slicedBytesMin));
-    for (const at of [0, 17, 18, slicedBytesMin + 18, 2 * slicedBytesMin + 18, sealed.length - 17, sealed.length - 1]) {
+  test("finds a bit flipped in any piece, and in the tag", () => {
+    const sealed = seal(key, 1, place, Buffer.alloc(3 * pieceBytes));
+    for (const at of [0, 17, 18, pieceBytes + 18, 2 * pieceBytes + 18, sealed.length - 17, sealed.length - 1]) {
       const flipped = Buffer.from(sealed);
       flipped.writeUInt8(flipped.readUInt8(at) ^ 0x80, at);
-      await expect(openInSlices(key, place, flipped)).rejects.toMatchObject({ code: "decryption_failed" });
+      expect(faultOf(() => openInPieces(key, place, flipped, () => {})).code).toBe("decryption_failed");
     }
-  });
-
-  test("lets others take a turn while it works", async () => {
-    const turns: string[] = [];
-    const work = openInSlices(key, place, seal(key, 1, place, Buffer.alloc(32 * slicedBytesMin))).then(() =>
-      turns.push("opened"),
-    );
-    const others = (async () => {
-      for (let turn = 0; turn < 4; turn++) {
-        await new Promise<void>((resolve) => setImmediate(resolve));
-        turns.push("other");
-      }
-    })();
-    await Promise.all([work, others]);
-    expect(turns).toEqual(["other", "other", "other", "other", "opened"]);
   });
 });
 

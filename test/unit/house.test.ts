@@ -201,7 +201,7 @@ function told({ from, target }: Import): string {
 }
 
 function isRuntime(target: string): boolean {
-  return target.startsWith("node:") || target === "bun";
+  return target.startsWith("node:") || target === "bun" || target === "bun:jsc";
 }
 
 /** The file or folder right under src; of anything else its whole name, which no rule takes for one of those. */
