@@ -10,6 +10,8 @@ export type ChainedRow = Omit<AuditEntry, "names"> & {
   readonly at: number;
   /** JSON array: the very text the mac was made over. */
   readonly names: string;
+  /** JSON of that text, where it is there already. */
+  readonly namesJson?: string;
   readonly count: number;
   readonly mac: Buffer;
 };
@@ -32,7 +34,8 @@ export const recordDeadlineMs = 2000;
  * row, so that a row changed, removed, put elsewhere or made up shows when the lane is walked.
  */
 export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<ChainedRow, "mac">): Buffer {
-  const fields = [
+  // One JSON array of all fields, put together so that the names, which may be many, are spelled once for all reads.
+  const before = JSON.stringify([
     "keyhole audit v1",
     Buffer.from(previous).toString("hex"),
     row.lane,
@@ -45,14 +48,24 @@ export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<C
     row.project,
     row.environment,
     row.action,
-    row.names,
-    row.count,
-    row.requestId,
-    row.clientAddress,
-    row.userAgent,
-  ];
-  return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(fields)).digest() as Buffer;
+  ]);
+  const after = JSON.stringify([row.count, row.requestId, row.clientAddress, row.userAgent]);
+  const names = row.namesJson ?? JSON.stringify(row.names);
+  const fields = `${before.slice(0, -1)},${names},${after.slice(1)}`;
+  return new Bun.CryptoHasher("sha256", auditKey).update(fields).digest() as Buffer;
 }
+
+/** The names as entries hold them, and JSON of that. A remembered set gives the same list to every read of it. */
+function spelled(names: readonly string[]): { readonly names: string; readonly namesJson: string } {
+  const known = spellings.get(names);
+  if (known) return known;
+  const text = JSON.stringify(names);
+  const spelling = { names: text, namesJson: JSON.stringify(text) };
+  spellings.set(names, spelling);
+  return spelling;
+}
+
+const spellings = new WeakMap<readonly string[], ReturnType<typeof spelled>>();
 
 /**
  * The one writer of audit entries. At most one batch is under way; what arrives meanwhile is the next one, so the more
@@ -74,6 +87,7 @@ export class Journal {
   #sweeper: ReturnType<typeof setInterval> | undefined;
   #unannounced = 0;
   #checks: ((durable: boolean) => void)[] = [];
+  #closed = false;
 
   constructor(options: {
     append: Append;
@@ -99,9 +113,10 @@ export class Journal {
 
   /**
    * Whether entries can be written now: an empty batch, in its turn, by the very statement and connection that entries
-   * take. Leaves no trace. Never throws, and ends within the deadlines of a batch.
+   * take; not once it is closed. Leaves no trace. Never throws, and ends within the deadlines of a batch.
    */
   check(): Promise<boolean> {
+    if (this.#closed) return Promise.resolve(false);
     return new Promise((resolve) => {
       this.#checks.push(resolve);
       this.#working ??= this.#work();
@@ -110,11 +125,12 @@ export class Journal {
 
   /**
    * Resolves once every entry is durable.
-   * @throws Fault `unavailable` where that did not happen within 2 s, or too many entries wait already; some of the
-   *   entries may be on record all the same: the record is a superset of what left, never the other way round
+   * @throws Fault `unavailable` where that did not happen within 2 s, too many entries wait already, or it is closed; some
+   *   of the entries may be on record all the same: the record is a superset of what left, never the other way round
    */
   async record(entries: readonly AuditEntry[]): Promise<void> {
     if (entries.length === 0) return;
+    if (this.#closed) throw new Fault("unavailable", "the journal is closed");
     if (this.#queue.length + entries.length > entriesQueuedMax) {
       throw new Fault("unavailable", `${this.#queue.length} audit entries wait already`);
     }
@@ -134,8 +150,9 @@ export class Journal {
     this.#checkpoint({ lane: this.#lane, seq: this.#seq, mac: this.#mac.toString("hex") });
   }
 
-  /** Waits for what is queued, then announces the end of the lane. */
+  /** Waits for what is queued, and takes nothing more; then announces the end of the lane. */
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#working;
     clearInterval(this.#sweeper);
     this.announce();
@@ -143,6 +160,8 @@ export class Journal {
 
   async #work(): Promise<void> {
     while (this.#queue.length > 0 || this.#checks.length > 0) {
+      // Callers whose look-up was answered in this turn of the event loop come along: fewer, larger batches.
+      await new Promise(setImmediate);
       const checks = this.#checks.splice(0);
       const batch = this.#queue.splice(0, entriesPerBatchMax).filter(({ call }) => call.left > 0);
       if (batch.length > 0) await this.#write(batch);
@@ -193,7 +212,7 @@ export class Journal {
     return batch.map(({ entry }) => {
       seq += 1;
       const { names, ...said } = entry;
-      const row = { ...said, lane: this.#lane, seq, at, names: JSON.stringify(names), count: names.length };
+      const row = { ...said, ...spelled(names), lane: this.#lane, seq, at, count: names.length };
       mac = chainMac(this.#auditKey, mac, row);
       return { ...row, mac };
     });

@@ -36,7 +36,8 @@ export class SealedSet {
     this.project = project;
     this.environment = environment;
     this.stored = stored;
-    this.names = stored.listing === noListing ? [] : namesOf(project.id, stored.listing);
+    // Frozen: what audit entries make of this list is kept as long as the list is.
+    this.names = Object.freeze(stored.listing === noListing ? [] : namesOf(project.id, stored.listing));
   }
 
   /**
@@ -161,7 +162,7 @@ function namesOf(projectId: string, listing: string): string[] {
   throw new Fault("decryption_failed", `a set of ${projectId} has another listing than one of ours: it was changed`);
 }
 
-/** Sealed bytes; the listing as text, as names and in what it is sealed to; and about what the rest takes. */
+/** Sealed bytes; the listing as text, as names, as audit entries spell these and in what it is sealed to; and the rest. */
 function sizeOf({ stored }: SealedSet): number {
-  return stored.sealed.length + 4 * stored.listing.length + 2048;
+  return stored.sealed.length + 5 * stored.listing.length + 2048;
 }

@@ -24,6 +24,7 @@ export function grouped<Ask, Answer>(run: (asks: readonly Ask[]) => Promise<read
     impatience = undefined;
     const group = waiting.splice(0, asksMax);
     if (group.length === 0) return;
+    if (waiting.length > 0) impatience = setTimeout(() => void send(), patienceMs);
     underWay += 1;
     lastSentAtMs = performance.now();
     try {
@@ -48,6 +49,6 @@ export function grouped<Ask, Answer>(run: (asks: readonly Ask[]) => Promise<read
         return;
       }
       scheduled = true;
-      queueMicrotask(() => void send());
+      setImmediate(() => void send());
     });
 }

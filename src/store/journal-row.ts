@@ -11,6 +11,8 @@ export type JournalRow = {
   readonly environment: string | null;
   readonly action: string;
   readonly names: string;
+  /** JSON of `names`, where it is there already. */
+  readonly namesJson?: string;
   readonly count: number;
   readonly requestId: string;
   readonly clientAddress: string;

@@ -31,7 +31,7 @@ export function postgresJournal(url: string): JournalStore {
   let client = connect();
   return {
     append: async (rows, again) => {
-      const json = JSON.stringify(rows.map((row) => ({ ...row, mac: Buffer.from(row.mac).toString("hex") })));
+      const json = `[${rows.map(jsonOf).join(",")}]`;
       const result = await Promise.race([
         client
           .unsafe(appendText, [json], { prepare: true })
@@ -52,6 +52,10 @@ export function postgresJournal(url: string): JournalStore {
     },
     close: () => client.end({ timeout: 1 }),
   };
+}
+
+function jsonOf({ names, namesJson = JSON.stringify(names), ...row }: JournalRow): string {
+  return `{"names":${namesJson},${JSON.stringify({ ...row, mac: Buffer.from(row.mac).toString("hex") }).slice(1)}`;
 }
 
 /** A journal on the embedded database, in a thread of its own (see `journal-worker.ts`). */

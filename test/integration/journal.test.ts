@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Append, type ChainedRow, type Checkpoint, chainMac, Journal } from "../../src/audit/journal.ts";
 import type { Fault } from "../../src/fault.ts";
@@ -20,10 +22,20 @@ const entry: AuditEntry = {
 };
 
 describe("the journal", () => {
-  test("writes what arrives during a batch as the next one: a hundred callers cost two commits", async () => {
-    const { journal, batches } = open();
-    await Promise.all(Array.from({ length: 100 }, (_, i) => journal.record([numberedEntry(i)])));
-    expect(batches.map(({ rows }) => rows.length)).toEqual([1, 99]);
+  test("writes what arrives in one turn together, and what arrives during that as the next batch", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    const record = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => journal.record([numberedEntry(from + i)]));
+    const calls = record(0, 10);
+    await turn();
+    calls.push(...record(10, 60));
+    await turn();
+    calls.push(...record(60, 100));
+    await answer({ outcome: "durable" });
+    await answer({ outcome: "durable" });
+    await Promise.all(calls);
+    expect(batches.map(({ rows }) => rows.length)).toEqual([10, 90]);
     expect(namesIn(batches)).toEqual(Array.from({ length: 100 }, (_, i) => `n${i}`));
     expectChain(batches.flatMap(({ rows }) => rows));
   });
@@ -40,7 +52,7 @@ describe("the journal", () => {
     const calls = Array.from({ length: 20 }, (_, call) => numberedEntries(100, call * 100));
     await Promise.all(calls.map((entries) => journal.record(entries)));
     expect(most).toBe(1);
-    expect(batches.map(({ rows }) => rows.length)).toEqual([100, 512, 512, 512, 364]);
+    expect(batches.map(({ rows }) => rows.length)).toEqual([512, 512, 512, 464]);
     expect(namesIn(batches)).toEqual(Array.from({ length: 2000 }, (_, i) => `n${i}`));
     expectChain(batches.flatMap(({ rows }) => rows));
   });
@@ -89,6 +101,7 @@ describe("the journal", () => {
     const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "unknown", reason: "CONNECTION_CLOSED" }];
     const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });
     await Promise.all([journal.record([numberedEntry(1)]), journal.record([numberedEntry(2)])]);
+    await journal.record([numberedEntry(3)]);
     expect(batches.map(({ again }) => again)).toEqual([false, true, false]);
     expect(batches[1]?.rows).toEqual(batches[0]?.rows as ChainedRow[]);
     expectChain([batches[1], batches[2]].flatMap((batch) => batch?.rows ?? []));
@@ -120,6 +133,7 @@ describe("the journal", () => {
     const { journal, batches } = open(append);
     const began = performance.now();
     const stuck = journal.record([numberedEntry(1)]).catch((fault: Fault) => fault.code);
+    await turn();
     const behind = journal.record(numberedEntries(600, 10)).catch((fault: Fault) => fault.code);
     expect(await Promise.all([stuck, behind])).toEqual(["unavailable", "unavailable"]);
     const tookMs = performance.now() - began;
@@ -136,7 +150,8 @@ describe("the journal", () => {
   test("holds 4096 waiting entries, and refuses at once, and whole, what would be more", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
-    const calls = [journal.record([entry])]; // under way: it waits no longer
+    const calls = [journal.record([entry])];
+    await turn(); // it is under way, and waits no longer
     for (let i = 0; i < 4; i++) calls.push(journal.record(numberedEntries(1000, i * 1000)));
     const refused = await journal.record(numberedEntries(97)).catch((fault: Fault) => fault);
     expect(refused).toMatchObject({ code: "unavailable" });
@@ -169,6 +184,19 @@ describe("the journal", () => {
     expect(checkpoints.length).toBe(3);
   });
 
+  test("takes nothing more once it is being closed, and ends when what it took has ended", async () => {
+    const { append, answer } = byHand();
+    const { journal, batches } = open(append);
+    const first = journal.record([numberedEntry(1)]);
+    const closed = journal.close();
+    const late = journal.record([numberedEntry(2)]).catch((fault: Fault) => fault.message);
+    expect(await late).toBe("the journal is closed");
+    expect(await journal.check()).toBe(false);
+    await answer({ outcome: "durable" });
+    await Promise.all([first, closed]);
+    expect(namesIn(batches)).toEqual(["n1"]);
+  });
+
   test("is done at once with a call of nothing", async () => {
     const { journal, batches } = open();
     await journal.record([]);
@@ -177,6 +205,35 @@ describe("the journal", () => {
 });
 
 describe("the mac of an entry", () => {
+  test("is HMAC-SHA-256 over one JSON array of what was before and of all fields, however the names are spelled", () => {
+    const fields = fc.record({
+      lane: fc.uuid(),
+      seq: fc.nat(),
+      at: fc.nat(),
+      keyId: fc.string({ unit: "binary" }),
+      organizationId: fc.string(),
+      organization: fc.string({ unit: "grapheme" }),
+      projectId: fc.string(),
+      project: fc.string(),
+      environment: fc.constantFrom("staging" as const, null),
+      action: fc.constant("variables.read" as const),
+      names: fc.array(fc.string({ unit: "binary" })).map((names) => JSON.stringify(names)),
+      count: fc.nat(),
+      requestId: fc.string(),
+      clientAddress: fc.string(),
+      userAgent: fc.string({ unit: "binary" }),
+    });
+    fc.assert(
+      fc.property(fields, fc.uint8Array(), (row, previous) => {
+        const said = ["keyhole audit v1", Buffer.from(previous).toString("hex"), ...Object.values(row)];
+        const expected = createHmac("sha256", auditKey).update(JSON.stringify(said)).digest("hex");
+        expect(chainMac(auditKey, previous, row).toString("hex")).toBe(expected);
+        const spelled = { ...row, namesJson: JSON.stringify(row.names) };
+        expect(chainMac(auditKey, previous, spelled).toString("hex")).toBe(expected);
+      }),
+    );
+  });
+
   const row = {
     ...entry,
     lane: "lane",
@@ -412,6 +469,7 @@ function byHand() {
     await until(async () => waiting.length > 0);
     waiting.shift()?.(result);
     await turn();
+    await turn(); // the next batch goes out at the end of the turn that the answer came in
   };
   return { append, answer };
 }

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { grouped } from "../../src/store/grouped.ts";
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A grouped function whose groups are answered by hand, each ask with its double. */
+function byHand() {
+  const groups: { asks: readonly number[]; answer: () => void; fail: (reason: Error) => void }[] = [];
+  const ask = grouped<number, number>((asks) => {
+    const { promise, resolve, reject } = Promise.withResolvers<number[]>();
+    groups.push({ asks, answer: () => resolve(asks.map((n) => n * 2)), fail: reject });
+    return promise;
+  });
+  return { ask, groups, sizes: () => groups.map(({ asks }) => asks.length) };
+}
+
+describe("asks", () => {
+  test("of one turn are one group, also where each comes in a step of its own", async () => {
+    const { ask, groups, sizes } = byHand();
+    const answers: Promise<number>[] = [];
+    for (let n = 0; n < 10; n++) {
+      answers.push(ask(n));
+      await Promise.resolve();
+    }
+    expect(sizes()).toEqual([]);
+    await turn();
+    expect(sizes()).toEqual([10]);
+    groups[0]?.answer();
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, (_, n) => n * 2));
+  });
+
+  test("that come while a group is under way are the next, which goes out when that is back", async () => {
+    const { ask, groups, sizes } = byHand();
+    const answers = [ask(0)];
+    for (let n = 1; n <= 5; n++) {
+      await turn();
+      answers.push(ask(n));
+    }
+    expect(sizes()).toEqual([1]);
+    groups[0]?.answer();
+    await turn();
+    expect(sizes()).toEqual([1, 5]);
+    groups[1]?.answer();
+    expect(await Promise.all(answers)).toEqual([0, 2, 4, 6, 8, 10]);
+  });
+
+  test("wait no longer than 50 ms for a group that does not come back", async () => {
+    const { ask, groups } = byHand();
+    void ask(0);
+    await turn();
+    const beganAt = performance.now();
+    const second = ask(1);
+    while (groups.length < 2) await turn();
+    expect(performance.now() - beganAt).toBeGreaterThan(40);
+    groups[1]?.answer();
+    expect(await second).toBe(2);
+  });
+
+  test("that one group did not hold wait no longer for it than others", async () => {
+    const { ask, sizes } = byHand();
+    const beganAt = performance.now();
+    for (let n = 0; n < 300; n++) void ask(n);
+    while (sizes().length < 2) {
+      expect(performance.now() - beganAt).toBeLessThan(5000);
+      await turn();
+    }
+    expect(sizes()).toEqual([256, 44]);
+  });
+
+  test("of a group that fails are refused, and the next group is not", async () => {
+    const { ask, groups } = byHand();
+    const first = [ask(1), ask(2)].map((answer) => answer.catch((error: Error) => error.message));
+    await turn();
+    const second = ask(3);
+    groups[0]?.fail(new Error("gone"));
+    expect(await Promise.all(first)).toEqual(["gone", "gone"]);
+    await turn();
+    groups[1]?.answer();
+    expect(await second).toBe(6);
+  });
+});
+
+test("every ask has its own answer, from a group of at most 256 that began after it came", async () => {
+  const step = fc.oneof(
+    fc.record({ asks: fc.integer({ min: 1, max: 300 }) }),
+    fc.record({ end: fc.constantFrom("answer", "fail"), which: fc.nat(3) }),
+    fc.constant("turn" as const),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const { ask, groups } = byHand();
+      const ended = new Map<number, number | string>();
+      const failed = new Set<number>();
+      /** How many groups had begun when each came. */
+      const cameAt: number[] = [];
+      const end = (index: number, how: string) => {
+        const group = groups[index];
+        if (!group) return;
+        if (how === "answer") return group.answer();
+        for (const n of group.asks) if (!ended.has(n)) failed.add(n);
+        group.fail(new Error("failed"));
+      };
+      const over = new Set<number>();
+      for (const step of steps) {
+        if (step === "turn") await turn();
+        else if ("asks" in step) {
+          for (let i = 0; i < step.asks; i++) {
+            const n = cameAt.push(groups.length) - 1;
+            ask(n).then(
+              (answer) => ended.set(n, answer),
+              () => ended.set(n, "failed"),
+            );
+          }
+        } else {
+          const open = groups.map((_, index) => index).filter((index) => !over.has(index));
+          const index = open[step.which % Math.max(1, open.length)];
+          if (index === undefined) continue;
+          over.add(index);
+          end(index, step.end);
+          await turn();
+        }
+      }
+      while (ended.size < cameAt.length) {
+        await turn();
+        for (const index of groups.keys()) if (!over.has(index)) end(index, "answer");
+      }
+      expect([...ended].filter(([n, answer]) => answer !== (failed.has(n) ? "failed" : n * 2))).toEqual([]);
+      expect(groups.flatMap(({ asks }) => asks)).toEqual(cameAt.map((_, n) => n));
+      for (const [index, { asks }] of groups.entries()) {
+        expect(asks.length).toBeWithin(1, 257);
+        for (const n of asks) expect(cameAt[n]).toBeLessThanOrEqual(index);
+      }
+    }),
+  );
+});
