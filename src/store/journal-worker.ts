@@ -30,7 +30,9 @@ function open(path: string): void {
   const opened = new SqliteFile(path, { create: false, readwrite: true });
   opened.run("PRAGMA busy_timeout = 1800");
   opened.run("PRAGMA synchronous = FULL");
-  // SQLite's own 1000 pages before a checkpoint stay: with 8000 it paused commits for 25 ms, now and then.
+  // Half of SQLite's own pages before a checkpoint, during which commits wait: 64 callers' p99 is 13.5 ms in place of 17,
+  // at the same rate. A quarter of them costs rate and p50, and with 8000 it was 25 ms.
+  opened.run("PRAGMA wal_autocheckpoint = 500");
   const names = journalColumns.map(([name]) => name);
   const insert = opened.query(
     `insert into audit_entries (${names.join(", ")}) values (${names.map(() => "?").join(", ")})`,
