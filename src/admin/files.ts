@@ -1,4 +1,5 @@
 import { and, asc, eq } from "drizzle-orm";
+import { Fault } from "../fault.ts";
 import { contentBytesMax, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
 import { pathProblem, pathSetProblem } from "../path.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
@@ -37,7 +38,7 @@ export type NewFile = {
  * other environments only; where it stands in exactly these, it becomes a new version.
  *
  * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`, `conflict` as
- *   {@link keepItemSets}
+ *   {@link keepItemSets}, or where a file that should keep other environments does not open
  */
 export async function putFile(
   desk: Desk,
@@ -121,7 +122,7 @@ export async function listFiles(desk: Desk, where: string): Promise<FileRecord[]
  * Takes the file at `path` out of these environments, also where its row is gone by other means; one that stands in none
  * any more is gone.
  * @throws Refused `invalid`, `not_found` where any of the environments has no file there, `ambiguous`, `conflict` as
- *   {@link keepItemSets}
+ *   {@link putFile}
  */
 export async function deleteFile(
   desk: Desk,
@@ -212,11 +213,29 @@ async function shrink(
   }
   const [row] = await project.db.select().from(f).where(eq(f.id, id));
   if (!row) throw new Error(`the file ${id} went out of a locked project`);
-  const dataKey = await dataKeyOf(desk, project, generationOf(row.sealed));
-  const content = open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
+  const content = await openRow(desk, project, row);
   const entry = await write(desk, project, { ...row, environments, version: row.version + 1 }, content, true);
   content.fill(0);
   return { entry, environments, before, found: fileEntry(project.id, row)[1] };
+}
+
+/** @throws Refused `conflict` where it does not open; Fault `decryption_failed` where its data key does not, or cannot be told */
+async function openRow(
+  desk: Desk,
+  project: LockedProject,
+  row: SealableFile & { readonly sealed: Buffer },
+): Promise<Buffer> {
+  const dataKey = await dataKeyOf(desk, project, generationOf(row.sealed));
+  try {
+    return open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== "decryption_failed") throw error;
+    const where = environmentsOf(row.environments).join(", ");
+    throw new Refused(
+      "conflict",
+      `The file ${JSON.stringify(row.path)} does not open: its row in ${where} was changed by other means than Keyhole's, and nothing was written. Put it anew in just these environments, or delete it from them.`,
+    );
+  }
 }
 
 function placeOf(project: LockedProject, file: SealableFile): Buffer {

@@ -367,6 +367,38 @@ describeBoth("sets of accounts and files", (world) => {
     expect(await all()).toEqual([everywhere, "again", "again"]);
   });
 
+  test("a file that does not open leaves no environment alone: it says which, and what mends it", async () => {
+    const { w, id, where, files, put } = await place();
+    await w.run("update files set environments = 7 where project_id = ? and path = 'a'", [id]);
+    const refusal = {
+      kind: "conflict",
+      message:
+        'The file "a" does not open: its row in development, staging, production was changed by other means than Keyhole\'s, and nothing was written. Put it anew in just these environments, or delete it from them.',
+    };
+    await expect(put("a", "newer", "staging")).rejects.toMatchObject(refusal);
+    await expect(deleteFile(w.desk, where, "a", ["development"])).rejects.toMatchObject(refusal);
+    expect([await files("development"), await files()]).toEqual([503, 503]);
+    await put("a", "again", "development", "staging", "production");
+    expect([await files("development"), await files()]).toEqual(["again", "again,b"]);
+    await w.run("update files set environments = 3 where project_id = ? and path = 'a'", [id]);
+    await deleteFile(w.desk, where, "a", ["development", "staging"]);
+    await deleteFile(w.desk, where, "a", ["production"]);
+    expect([await files("development"), await files(), await files("production")]).toEqual(["", "b", "b"]);
+  });
+
+  test("a file whose data key does not open is not said to be changed", async () => {
+    const { w, id, where, put } = await place();
+    const putBack = await keep(w, "files", id, "a");
+    await rotateData(w.desk, where);
+    await w.run(
+      `insert into data_keys (project_id, generation, root_id, wrapped, created_at)
+        select project_id, 1, 'gone', wrapped, created_at from data_keys where project_id = ?`,
+      [id],
+    );
+    await putBack();
+    await expect(put("a", "newer", "staging")).rejects.toMatchObject({ code: "decryption_failed" });
+  });
+
   test("a file put back as it was is not made good where it stays behind when another takes its other place", async () => {
     const { w, id, files, put } = await place();
     const putBack = await keep(w, "files", id, "a");
