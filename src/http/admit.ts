@@ -97,7 +97,7 @@ async function recognize(
     const charged = charge(gate, exchange, keyId, bucket);
     if (charged) await charged;
   }
-  gate.used(keyId);
+  gate.used(known ?? keyId);
   return caller;
 }
 

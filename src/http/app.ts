@@ -33,9 +33,9 @@ export function createApp(keyhole: Keyhole) {
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
       const { request } = context;
-      // The plugin looks there where the header has no key. In the built program Elysia does not see that it does, and
-      // makes none: every request without a key was a defect.
-      Object.assign(context, { query: noQuery });
+      // The plugin looks there where the header has no key. In the built program Elysia may not see that it does, and
+      // make none. To hand the context to a function would have it make all it knows: cookies, and each Response anew.
+      (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => addressOf(app.server?.requestIP(request)?.address);
       context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
       judgeTransport(request, context.exchange);

@@ -1,0 +1,150 @@
+/** The built program answers as its source does. Bundled and minified, a function says less of what it reads. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { makeSite, type ServeOptions, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+type Question = { readonly path: string; readonly method?: string; readonly headers?: Record<string, string> };
+type Answer = { readonly status: number; readonly headers: Record<string, unknown>; readonly body: string };
+
+const source = join(import.meta.dir, "../../src/main.ts");
+const web = "project=web&environment=staging";
+
+const paths = [
+  "/organization",
+  "/organization?page=1",
+  "/projects",
+  "/projects/web",
+  "/projects/absent",
+  "/projects/%77eb",
+  "/projects/%ff",
+  "/projects/web/",
+  "/projects/web/variables",
+  "/projects/web/variables?environment=staging",
+  "/projects/web/variables?environment=production",
+  "/projects/web/variables?environment=development",
+  "/projects/web/variables?environment=elsewhere",
+  "/projects/web/variables?environment=staging&environment=staging",
+  "/projects/web/variables?environment=staging&unknown=1",
+  "/projects/web/variables?environment=staging&keys=A,B,ABSENT",
+  "/projects/web/variables?environment=staging&keys=,",
+  "/projects/web/variables?environment=staging&prefix=A",
+  "/projects/web/variables?environment=staging&format=env",
+  "/projects/web/variables?environment=staging&format=yaml",
+  "/projects/web/variables?environment=staging&metadata_only=true",
+  "/projects/web/variables?metadata_only=true",
+  "/projects/web/variables?metadata_only=maybe",
+  "/projects/web/variables?environment=%73taging",
+  "/projects/web/variables?environment=%",
+  "/projects/web/accounts",
+  "/projects/web/accounts?environment=staging",
+  "/projects/web/accounts?environment=staging&metadata_only=true",
+  "/projects/web/accounts?keys=A",
+  "/files",
+  `/files?${web}`,
+  `/files?${web}&metadataOnly=1`,
+  `/files?${web}&path=small.bin`,
+  `/files?${web}&path=large.bin&path=small.bin`,
+  `/files?${web}&path=../x`,
+  `/files?${web}&path=`,
+  "/files?project=absent&environment=staging",
+  `/secrets?${web}`,
+  `/secrets?${web}&format=env`,
+  "/secrets?project=web",
+  "/absent",
+  "/",
+];
+
+describe("the built program and its source", () => {
+  let site: Site;
+  let keys: Readonly<Record<string, string>>;
+  beforeAll(async () => {
+    site = await makeSite("sqlite");
+    await site.json(["org", "create", "acme"]);
+    await site.json(["project", "create", "acme/web"]);
+    for (const [name, value] of [
+      ["A", "one"],
+      ["B", "é🦔 $two\nlines"],
+    ] as const) {
+      await site.json(["var", "set", "acme/web", "staging", name], value);
+    }
+    await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"user":"u","password":"é"}`);
+    for (const [name, bytes] of [
+      ["small.bin", 1000],
+      ["large.bin", 700_001],
+    ] as const) {
+      const file = join(site.folder, name);
+      writeFileSync(file, randomBytes(bytes));
+      await site.json(["file", "put", "acme/web", file, "--path", name, "--env", "staging"]);
+    }
+    const resources = "projects,variables,accounts,files,requests";
+    const all = await site.key("--org", "acme", "--resource", resources, "--env", "staging,production");
+    const few = await site.key("--org", "acme", "--resource", "projects", "--project", "web", "--env", "production");
+    const gone = await site.key("--org", "acme", "--resource", resources);
+    await site.json(["key", "revoke", gone.id]);
+    keys = { all: all.key, few: few.key, gone: gone.key };
+  });
+  afterAll(() => site.remove());
+
+  test("give the same answers, to the byte", async () => {
+    const { all, few, gone } = keys as { all: string; few: string; gone: string };
+    const questions: Question[] = [
+      ...paths.flatMap((path) => [all, few].map((key) => ({ path, headers: { authorization: `Bearer ${key}` } }))),
+      ...paths.map((path) => ({ path })),
+      ...[`bearer ${all}`, `Bearer  ${all}`, `Bearer ${gone}`, `Bearer ${all}x`, "Bearer", "Basic eDp5", ""].map(
+        (authorization) => ({ path: "/organization", headers: { authorization } }),
+      ),
+      ...["HEAD", "POST", "PUT", "DELETE", "OPTIONS"].map((method) => ({
+        path: "/projects/web/variables?environment=staging",
+        method,
+        headers: { authorization: `Bearer ${all}` },
+      })),
+      { path: `/organization?access_token=${all}` },
+      { path: `/organization?access_token=${all}`, headers: { authorization: `Bearer ${all}` } },
+      { path: "/organization", headers: { cookie: `access_token=${all}; a=b` } },
+      { path: "/organization", headers: { authorization: `Bearer ${all}`, cookie: "a=b; __proto__=x" } },
+      { path: "/organization", headers: { authorization: `Bearer ${all}`, "x-request-id": "its-own.1" } },
+      { path: "/organization", headers: { authorization: `Bearer ${all}`, "content-length": "0" } },
+    ];
+    const fromSource = await answers({ as: [process.execPath, "--no-env-file"], program: source }, questions);
+    const fromBuilt = await answers({}, questions);
+    expect(new Set(fromSource.map(({ status }) => status))).toEqual(new Set([200, 400, 401, 403, 404, 405]));
+    for (const [index, question] of questions.entries()) {
+      expect({ question, ...fromBuilt[index] }).toEqual({ question, ...(fromSource[index] as Answer) });
+    }
+  });
+
+  /** What a server of this kind answers to all of them, one after the other. */
+  async function answers(options: ServeOptions, questions: readonly Question[]): Promise<Answer[]> {
+    const server = await site.serve(options);
+    const found: Answer[] = [];
+    for (const question of questions) found.push(await ask(server.origin, question));
+    expect(await server.stop()).toBe(0);
+    return found;
+  }
+});
+
+/** By node:http, which sends a path and header fields as they are. What differs from run to run is made alike. */
+function ask(origin: string, { path, method = "GET", headers = {} }: Question): Promise<Answer> {
+  const fixed = { "x-request-id": "same", ...headers };
+  return new Promise((resolve, reject) => {
+    const asked = request(`${origin}/api/v1`, { path: `/api/v1${path}`, method, headers: fixed }, (response) => {
+      let body = "";
+      response.setEncoding("utf8");
+      response.on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => {
+        const { date: _, ratelimit, "retry-after": __, ...rest } = response.headers;
+        const left = typeof ratelimit === "string" ? ratelimit.replaceAll(/\d+/g, "N") : ratelimit;
+        resolve({ status: response.statusCode ?? 0, headers: { ...rest, ratelimit: left }, body });
+      });
+    });
+    asked.on("error", reject);
+    asked.end();
+  });
+}
