@@ -1,5 +1,4 @@
 /** The world breaks around a running server: rows altered, the audit shut, processes killed, the database gone. */
-import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,6 +11,7 @@ import {
   type Answer,
   eventually,
   type Key,
+  lockAudit,
   long,
   makeSite,
   type Outcome,
@@ -180,29 +180,6 @@ onBoth("rows altered by SQL", (dialect) => {
     expect((await filled.server.get("/projects", narrow.key)).status).toBe(401);
   });
 });
-
-/** Keeps everyone else from writing audit entries, until called. */
-async function lockAudit(site: Site): Promise<() => Promise<void>> {
-  if (site.dialect === "sqlite") {
-    const file = new SqliteFile(join(site.data, "keyhole.db"));
-    file.run("PRAGMA busy_timeout = 5000");
-    file.run("BEGIN IMMEDIATE");
-    return async () => {
-      file.run("ROLLBACK");
-      file.close();
-    };
-  }
-  const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
-  await client`select 1`; // the driver never gives out a connection that was opened for this and asked for no types
-  const session = await client.reserve();
-  await session`begin`;
-  await session`lock table audit_entries in access exclusive mode`;
-  return async () => {
-    await session`rollback`;
-    session.release();
-    await client.end({ timeout: 5 });
-  };
-}
 
 /** What holds while no entry can be written, and afterwards. */
 async function expectFailClosed(filled: Filled, shut: () => Promise<() => Promise<void>>): Promise<void> {

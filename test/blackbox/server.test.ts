@@ -1,11 +1,19 @@
 /** A server beside the commands that change what it serves, and the process that it is. */
-import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import postgres from "postgres";
 import { binary } from "./keyhole.ts";
-import { type Key, long, makeSite, type Outcome, onBoth, type Server, type Site, startReaders } from "./server.ts";
+import {
+  type Key,
+  lockAudit,
+  long,
+  makeSite,
+  type Outcome,
+  onBoth,
+  type Server,
+  type Site,
+  startReaders,
+} from "./server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
 
@@ -168,32 +176,10 @@ onBoth("a signal to end", (dialect) => {
     }
   });
 
-  /** Keeps value reads waiting for their audit entry, until called. */
-  const lockAudit = async (): Promise<() => Promise<void>> => {
-    if (dialect === "sqlite") {
-      const file = new SqliteFile(join(site.data, "keyhole.db"));
-      file.run("BEGIN IMMEDIATE");
-      return async () => {
-        file.run("ROLLBACK");
-        file.close();
-      };
-    }
-    const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
-    await client`select 1`; // the driver never gives out a connection that was opened for this and asked for no types
-    const session = await client.reserve();
-    await session`begin`;
-    await session`lock table audit_entries in access exclusive mode`;
-    return async () => {
-      await session`rollback`;
-      session.release();
-      await client.end({ timeout: 5 });
-    };
-  };
-
   test.each(["SIGTERM", "SIGINT"] as const)("as %s waits for what is under way", async (signal) => {
     const server = await site.serve();
     const connection = await server.connect();
-    const unlock = await lockAudit();
+    const unlock = await lockAudit(site);
     const reading = connection.get(`/api/v1${files}`, authorization());
     server.signal(signal);
     await server.says("finishing what is under way");
@@ -206,7 +192,7 @@ onBoth("a signal to end", (dialect) => {
 
   test("given twice ends the process at once", async () => {
     const server = await site.serve();
-    const unlock = await lockAudit();
+    const unlock = await lockAudit(site);
     const connection = await server.connect();
     connection.ignore(`/api/v1${files}`, authorization());
     server.signal("SIGTERM");

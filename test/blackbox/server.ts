@@ -113,6 +113,29 @@ export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
   };
 }
 
+/** Keeps everyone else from writing audit entries, until called. */
+export async function lockAudit(site: Site): Promise<() => Promise<void>> {
+  if (site.dialect === "sqlite") {
+    const file = new SqliteFile(join(site.data, "keyhole.db"));
+    file.run("PRAGMA busy_timeout = 5000");
+    file.run("BEGIN IMMEDIATE");
+    return async () => {
+      file.run("ROLLBACK");
+      file.close();
+    };
+  }
+  const client = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
+  await client`select 1`; // the driver never gives out a connection that was opened for this and asked for no types
+  const session = await client.reserve();
+  await session`begin`;
+  await session`lock table audit_entries in access exclusive mode`;
+  return async () => {
+    await session`rollback`;
+    session.release();
+    await client.end({ timeout: 5 });
+  };
+}
+
 /** A server that runs. */
 export type Server = {
   /** Such as `http://127.0.0.1:40123`. */
