@@ -4,7 +4,7 @@
  *
  *     bun test/bench/floor.ts FOLDER      FOLDER holds bodies as NAME.body with their header fields as NAME.json
  *
- * `/ready/NAME` sends a body, `/select-1/NAME` sends it after one statement to DATABASE_URL.
+ * `/ready/NAME` sends a body, `/select-1/NAME` and `/select-1-defaults/NAME` send it after one statement to DATABASE_URL.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +12,17 @@ import postgres from "postgres";
 
 const folder = process.argv[2] ?? ".";
 const url = process.env["DATABASE_URL"];
-// The pool of the server: deeper pipelines are slower at 64 connections (measured).
-const sql = url
-  ? postgres(url, { max: 10, fetch_types: false, max_pipeline: 2 } as postgres.Options<never>)
-  : undefined;
+// As the driver comes, and as its pool of ten is fastest: deeper pipelines are slower at 64 connections (measured).
+const pools: Readonly<Record<string, postgres.Sql>> = url
+  ? {
+      "select-1-defaults": postgres(url),
+      "select-1": postgres(url, {
+        max: 10,
+        fetch_types: false,
+        max_pipeline: 2,
+      } as postgres.Options<never>) as postgres.Sql,
+    }
+  : {};
 // Text is what Keyhole answers with, and the fastest of what Bun sends where the body is large (measured); it is ASCII.
 const answers = new Map(
   readdirSync(folder)
@@ -37,7 +44,8 @@ const server = Bun.serve({
     const answer = answers.get(name);
     if (!answer) return new Response("no such body", { status: 404 });
     const respond = () => new Response(answer.body, { headers: answer.headers });
-    if (how !== "select-1") return respond();
+    if (how === "ready") return respond();
+    const sql = pools[how ?? ""];
     if (!sql) return new Response("no DATABASE_URL", { status: 404 });
     return sql`select 1`.then(respond);
   },

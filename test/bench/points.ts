@@ -35,7 +35,11 @@ export async function measureRows(meter: Meter, rows: readonly Row[], pace: Pace
   let againLeft = Math.floor((plan.length * pace.repeats) / 2);
   for (let repeat = 0; repeat < pace.repeats; repeat++) {
     for (const { row, connections } of plan) {
-      const measure = () => meter.measure(row, connections, pace.seconds * (row.large && connections > 1 ? 2 : 1));
+      const measure = async () => {
+        // Not from a rest; before the very first runs all rows have just been warmed.
+        if (!row.large && repeat + connections > 1) await meter.settle(row);
+        return meter.measure(row, connections, pace.seconds * (row.large && connections > 1 ? 2 : 1));
+      };
       let sample = await measure();
       for (let again = 0; again < 2 && (sample.others ?? 0) > othersMax && againLeft > 0; again++, againLeft--) {
         const another = await measure();

@@ -35,7 +35,7 @@ import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, strangersCount } from 
 import { climb, rungsOf, scaleStocks } from "./scale.ts";
 import type { DatabaseName, Place } from "./stand.ts";
 import { Stand } from "./stand.ts";
-import { targetsTable } from "./targets.ts";
+import { defaultsFloor, targetsTable } from "./targets.ts";
 
 const help = `Usage: bun run bench [options]
 
@@ -218,9 +218,11 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string): Pr
       environment === undefined ? {} : { DATABASE_URL: environment },
     ),
   );
-  const wanted = new Set(chosen.map((row) => row.floor));
+  const wanted = new Set(
+    chosen.flatMap((row) => (row.floor === "floor/select-1" ? [row.floor, defaultsFloor] : [row.floor])),
+  );
   const rows = [...floors.filter((row) => wanted.has(row.id) || (only?.test(row.id) ?? true)), ...chosen].filter(
-    (row) => cluster || !row.id.endsWith("select-1"),
+    (row) => cluster || !row.id.startsWith("floor/select-1"),
   );
   const pace = { ...options, say };
   const measured = await measureRows(
