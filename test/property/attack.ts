@@ -6,9 +6,6 @@ import type { Client, World } from "../world.ts";
  * CONTRACT promises of any answer, written down a second time and from its text alone.
  */
 
-/** KEYHOLE_TEST_SEED gives other random worlds; a failure names the seed that it was found with. */
-export const seed = Number(process.env["KEYHOLE_TEST_SEED"] ?? 1);
-
 /** A clock by which an hour passes between any two looks: no bucket is ever found empty. */
 export function impatient(): () => number {
   let nowUs = 0;

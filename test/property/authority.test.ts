@@ -11,8 +11,9 @@ import { setVariables } from "../../src/admin/variables.ts";
 import type { LookUp } from "../../src/http/admit.ts";
 import type { Limiter } from "../../src/limit/limiter.ts";
 import { type Environment, environmentMask, environments } from "../../src/names.ts";
+import { seed } from "../seed.ts";
 import { type Answer, answerOf, type Client, describeBoth, everything, type Key, type World } from "../world.ts";
-import { type Dice, diceOf, seed, unlimited, verdictOf } from "./attack.ts";
+import { type Dice, diceOf, unlimited, verdictOf } from "./attack.ts";
 import {
   bucketOf,
   judge,

@@ -4,8 +4,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createApp, serveOptions } from "../../src/http/app.ts";
 import { type Environment, environments } from "../../src/names.ts";
+import { seed } from "../seed.ts";
 import { answerOf, type Client, describeBoth, everything, type Key, requestOf, type World } from "../world.ts";
-import { contractProblem, type Dice, diceOf, impatient, seed, unlimited } from "./attack.ts";
+import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";
 
 type Scoped = Key & {
   readonly owner: number;

@@ -9,12 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
+import { seed } from "../seed.ts";
 import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";
 import { type Family, families, findReaders, type Reader, type Reading } from "./readers/readers.ts";
 
 const timeoutMs = 120_000;
-/** KEYHOLE_TEST_SEED gives other random values; a failure names the seed that it was found with. */
-const seed = Number(process.env["KEYHOLE_TEST_SEED"] ?? 1);
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-dotenv-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 

@@ -5,8 +5,9 @@ import { beforeAll, expect, test } from "bun:test";
 import type { LookUp } from "../../src/http/admit.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
 import { environments } from "../../src/names.ts";
+import { seed } from "../seed.ts";
 import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../world.ts";
-import { diceOf, impatient, seed } from "./attack.ts";
+import { diceOf, impatient } from "./attack.ts";
 
 /** Three slugs of one length, so that nothing differs but what they lead to. */
 const absent = "project-absent";

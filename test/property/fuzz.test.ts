@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { mintKey } from "../../src/access/api-key.ts";
 import { createApp, serveOptions } from "../../src/http/app.ts";
+import { seed } from "../seed.ts";
 import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../world.ts";
-import { contractProblem, type Dice, diceOf, impatient, seed, unlimited } from "./attack.ts";
+import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";
 
 /** In whatever a caller makes up; it must come back nowhere. */
 const mark = "kHmArK";

@@ -19,8 +19,9 @@ import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { environments } from "../../src/names.ts";
 import { SealedSets } from "../../src/read/sets.ts";
 import { setQueries } from "../../src/store/sets.ts";
+import { seed } from "../seed.ts";
 import { type Answer, type Client, describeBoth, type Key, type Placed, type Row, type World } from "../world.ts";
-import { type Dice, diceOf, seed, unlimited, verdictOf } from "./attack.ts";
+import { type Dice, diceOf, unlimited, verdictOf } from "./attack.ts";
 
 /** In every value, so that one leaves a trace wherever it goes. */
 const canary = "KHCANARY";
