@@ -113,7 +113,8 @@ function asBody(body: string | Uint8Array, bytes: number): string | Uint8Array |
   });
 }
 
-const wholeBytesMax = 15 * 1024;
+/** Up to so many bytes Bun sends at once what it has whole. */
+export const wholeBytesMax = 15 * 1024;
 
 /** A 200 of dotenv text, with the header that names what few readers read alike. */
 export function envAnswer(

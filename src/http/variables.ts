@@ -2,7 +2,7 @@ import { listVariableNames, readVariables } from "../read/variables.ts";
 import { renderDotenv } from "../render/dotenv.ts";
 import type { Admission } from "./admit.ts";
 import { dotenvAnswer, enclosed, isWhole, jsonAnswer } from "./body.ts";
-import { type Exchange, json } from "./exchange.ts";
+import { type Exchange, json, wholeBytesMax } from "./exchange.ts";
 import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseVariablesQuery, soughtBy } from "./query.ts";
 
@@ -47,7 +47,13 @@ export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: 
   }
 }
 
-/** Text, even of what is bytes already: Bun sends a small one with less work. */
-function joined(before: string, array: string | Buffer, after: string): string {
-  return `${before}${typeof array === "string" ? array : array.toString("utf8")}${after}`;
+/** As Bun sends it with the least work: text where that is small, else bytes. Those of the array are zeroed. */
+function joined(before: string, array: string | Buffer, after: string): string | Buffer {
+  if (typeof array === "string") return `${before}${array}${after}`;
+  const whole =
+    array.length > wholeBytesMax
+      ? Buffer.concat([Buffer.from(before), array, Buffer.from(after)])
+      : `${before}${array.toString("utf8")}${after}`;
+  array.fill(0);
+  return whole;
 }

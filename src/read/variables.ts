@@ -20,7 +20,7 @@ export type VariableName = { readonly name: string; readonly updatedAt: number }
 
 /** Opened variables, in the spellings that answers need; each is made when it is asked for. */
 export type OpenedVariables = {
-  /** A JSON array of `{"key","value","updatedAt"}`, as text or as UTF-8. */
+  /** A JSON array of `{"key","value","updatedAt"}`, as text, or as UTF-8 that is the taker's to zero. */
   readonly array: () => string | Buffer;
   /** The same piece by piece, for what is large. */
   readonly pieces: () => Iterable<string | Uint8Array>;
@@ -160,10 +160,12 @@ function openedSet(array: Buffer): OpenedVariables {
   return {
     array: () => array,
     pieces: () => [array],
-    list: () =>
-      (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
-        ({ key, ...variable }) => ({ name: key, ...variable }),
-      ),
+    list: () => {
+      const text = array.toString("utf8");
+      array.fill(0);
+      const variables = JSON.parse(text) as { key: string; value: string; updatedAt: number }[];
+      return variables.map(({ key, ...variable }) => ({ name: key, ...variable }));
+    },
   };
 }
 

@@ -4,6 +4,8 @@ import { deleteFile, listFiles, putFile } from "../../src/admin/files.ts";
 import { createProject, deleteProject, listProjects } from "../../src/admin/projects.ts";
 import { rotateData } from "../../src/admin/rotation.ts";
 import { deleteVariable, listVariables, setVariables } from "../../src/admin/variables.ts";
+import { SealedSets } from "../../src/read/sets.ts";
+import { setQueries } from "../../src/store/sets.ts";
 import { describeBoth, everything, type Row, type World } from "../world.ts";
 
 describeBoth("sealed sets", (world) => {
@@ -100,6 +102,44 @@ describeBoth("sealed sets", (world) => {
       expect(await read()).toBe(503);
     },
   );
+
+  test("what a set opened to is zeroed once the answer was made of it, in each spelling, small or not", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const project = await w.project(organization, "sizes", {});
+    const key = await w.key(organization, { surfaces: ["rest_api", "ci_action"] });
+    const opened: Buffer[] = [];
+    const client = w.client(({ source }) => {
+      const sets = new SealedSets(setQueries(w.keyhole.database), source.keyring);
+      const find = sets.fetch.bind(sets);
+      sets.fetch = async (...args) => {
+        const set = await find(...args);
+        if (typeof set !== "object") return set;
+        const open = set.open.bind(set);
+        set.open = () => {
+          const bytes = open();
+          opened.push(bytes);
+          return bytes;
+        };
+        return set;
+      };
+      return { source: { ...source, sets } };
+    });
+    for (const length of [1, 20_000]) {
+      await setVariables(w.desk, project.where, "staging", [{ name: "A", value: "x".repeat(length) }]);
+      for (const path of [
+        "/projects/sizes/variables?environment=staging",
+        "/projects/sizes/variables?environment=staging&format=env",
+        "/secrets?project=sizes&environment=staging",
+        "/secrets?project=sizes&environment=staging&format=env",
+      ]) {
+        const answer = await client.ask(path, { key });
+        expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("x".repeat(length)) });
+      }
+    }
+    expect(opened.length).toBe(8);
+    for (const bytes of opened) expect(bytes.every((byte) => byte === 0)).toBe(true);
+  });
 
   test("a change by SQL that is taken back leaves nothing behind", async () => {
     const { w, project, read } = await place();
