@@ -219,23 +219,26 @@ async function shrink(
   return { entry, environments, before, found: fileEntry(project.id, row)[1] };
 }
 
-/** @throws Refused `conflict` where it does not open; Fault `decryption_failed` where its data key does not, or cannot be told */
+/** @throws Refused `conflict` where it does not open; Fault `decryption_failed` where its data key does not */
 async function openRow(
   desk: Desk,
   project: LockedProject,
-  row: SealableFile & { readonly sealed: Buffer },
+  row: SealableFile & { readonly generation: number; readonly sealed: Buffer },
 ): Promise<Buffer> {
-  const dataKey = await dataKeyOf(desk, project, generationOf(row.sealed));
+  // That of the column: it names a data key that there is, whatever became of the sealed bytes.
+  const dataKey = await dataKeyOf(desk, project, row.generation);
   try {
-    return open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
+    if (generationOf(row.sealed) === row.generation) {
+      return open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
+    }
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== "decryption_failed") throw error;
-    const where = environmentsOf(row.environments).join(", ");
-    throw new Refused(
-      "conflict",
-      `The file ${JSON.stringify(row.path)} does not open: its row in ${where} was changed by other means than Keyhole's, and nothing was written. Put it anew in just these environments, or delete it from them.`,
-    );
   }
+  const where = environmentsOf(row.environments).join(", ");
+  throw new Refused(
+    "conflict",
+    `The file ${JSON.stringify(row.path)} does not open: its row in ${where} was changed by other means than Keyhole's, and nothing was written. Put it anew in just these environments, or delete it from them.`,
+  );
 }
 
 function placeOf(project: LockedProject, file: SealableFile): Buffer {

@@ -426,6 +426,24 @@ describeBoth("sets of accounts and files", (world) => {
     expect([await files("development"), await files(), await files("production")]).toEqual(["", "b", "b"]);
   });
 
+  test.each([
+    ["the version", "x'02' || substr(sealed, 2)"],
+    ["the generation", "substr(sealed, 1, 2) || x'00000009' || substr(sealed, 7)"],
+    ["all but the tag", "substr(sealed, length(sealed) - 15)"],
+    ["everything", "x''"],
+  ])("so does one of which SQL changed %s", async (_, sealed) => {
+    const { w, id, files, put } = await place();
+    const spelled = w.dialect === "postgres" ? sealed.replace(/x'(\d*)'/, "'\\x$1'::bytea") : `cast(${sealed} as blob)`;
+    await w.run(`update files set sealed = ${spelled} where project_id = ? and path = 'a'`, [id]);
+    expect(await files()).toBe(503);
+    await expect(put("a", "newer", "staging")).rejects.toMatchObject({
+      kind: "conflict",
+      message: expect.stringContaining('The file "a" does not open'),
+    });
+    await put("a", "again", "staging", "production");
+    expect(await files()).toBe("again,b");
+  });
+
   test("a file whose data key does not open is not said to be changed", async () => {
     const { w, id, where, put } = await place();
     const putBack = await keep(w, "files", id, "a");
