@@ -4,25 +4,24 @@
  */
 export class Deadline {
   readonly #ms: number;
-  readonly #everyMs: number;
+  readonly #ticker: Ticker;
   readonly #refusal: () => Error;
   /** In the order of their beginning, which is that of their end. */
   readonly #waits = new Set<Wait>();
-  #timer: ReturnType<typeof setInterval> | undefined;
 
   /** @param refusal - what a wait that takes too long is rejected with */
   constructor(ms: number, refusal: () => Error, everyMs = 100) {
     this.#ms = ms;
-    this.#everyMs = everyMs;
     this.#refusal = refusal;
+    this.#ticker = new Ticker(everyMs, () => this.#sweep());
   }
 
   /** What the work comes to, or the refusal. */
   of<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const wait: Wait = { endsAtMs: performance.now() + this.#ms, reject };
+      this.#ticker.start();
+      const wait: Wait = { endsAtMs: this.#ticker.nowMs() + this.#ms, reject };
       this.#waits.add(wait);
-      this.#timer ??= setInterval(() => this.#sweep(), this.#everyMs);
       work.then(
         (value) => {
           this.#waits.delete(wait);
@@ -37,15 +36,55 @@ export class Deadline {
   }
 
   #sweep(): void {
-    const now = performance.now();
+    const now = this.#ticker.nowMs();
     for (const wait of this.#waits) {
       if (wait.endsAtMs > now) return;
       this.#waits.delete(wait);
       wait.reject(this.#refusal());
     }
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#ticker.stop();
   }
 }
 
 type Wait = { readonly endsAtMs: number; readonly reject: (reason: Error) => void };
+
+/**
+ * Looks at something every so often, by a clock that stands still when the process does (stopped, frozen, moved to
+ * another machine): else all that was under way would be refused when it goes on, although it had been answered.
+ */
+export class Ticker {
+  readonly #everyMs: number;
+  readonly #look: () => void;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #readAtMs = 0;
+  #stoodStillMs = 0;
+
+  constructor(everyMs: number, look: () => void) {
+    this.#everyMs = everyMs;
+    this.#look = look;
+  }
+
+  /** Begins, unless it has begun. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    this.#readAtMs = performance.now();
+    this.#timer = setInterval(this.#look, this.#everyMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Milliseconds by its clock; to be asked while it runs, and at each look. */
+  nowMs(): number {
+    const nowMs = performance.now();
+    const lateMs = nowMs - this.#readAtMs - this.#everyMs;
+    // Less may be a busy process, whose time counts.
+    if (lateMs > standstillMsMin) this.#stoodStillMs += lateMs;
+    this.#readAtMs = nowMs;
+    return nowMs - this.#stoodStillMs;
+  }
+}
+
+const standstillMsMin = 500;

@@ -22,6 +22,9 @@ export type Append = (
   again: boolean,
 ) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
 
+/** Looks every 100 ms or so between start and stop, and tells the milliseconds by which callers wait. */
+export type Ticker = { start(): void; stop(): void; nowMs(): number };
+
 /** The last entry of a lane that is on record. */
 export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
 
@@ -84,7 +87,7 @@ export class Journal {
   #mac: Buffer = Buffer.alloc(0);
   #at = 0;
   #working: Promise<void> | undefined;
-  #sweeper: ReturnType<typeof setInterval> | undefined;
+  readonly #ticker: Ticker;
   #unannounced = 0;
   #checks: ((durable: boolean) => void)[] = [];
   #closed = false;
@@ -96,6 +99,7 @@ export class Journal {
     now: () => number;
     /** Told the newest entry on record every 1,000 rows or 60 s and at {@link close}. */
     checkpoint: (checkpoint: Checkpoint) => void;
+    ticker: (look: () => void) => Ticker;
     /** Told of each batch, however it ended. */
     measure?: ((batch: MeasuredBatch) => void) | undefined;
   }) {
@@ -103,6 +107,7 @@ export class Journal {
     this.#auditKey = options.auditKey;
     this.#now = options.now;
     this.#checkpoint = options.checkpoint;
+    this.#ticker = options.ticker(() => this.#sweep());
     this.#measure = options.measure;
   }
 
@@ -135,10 +140,11 @@ export class Journal {
       throw new Fault("unavailable", `${this.#queue.length} audit entries wait already`);
     }
     await new Promise<void>((resolve, reject) => {
-      const call: Call = { left: entries.length, giveUpAtMs: performance.now() + recordDeadlineMs, resolve, reject };
+      this.#ticker.start();
+      const giveUpAtMs = this.#ticker.nowMs() + recordDeadlineMs;
+      const call: Call = { left: entries.length, giveUpAtMs, resolve, reject };
       this.#calls.add(call);
       for (const entry of entries) this.#queue.push({ entry, call });
-      this.#sweeper ??= setInterval(() => this.#sweep(), 100);
       this.#working ??= this.#work();
     });
   }
@@ -154,7 +160,7 @@ export class Journal {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
-    clearInterval(this.#sweeper);
+    this.#ticker.stop();
     this.announce();
   }
 
@@ -170,8 +176,7 @@ export class Journal {
       for (const check of checks) check(outcome === "durable");
     }
     this.#working = undefined;
-    clearInterval(this.#sweeper);
-    this.#sweeper = undefined;
+    this.#ticker.stop();
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
@@ -227,7 +232,7 @@ export class Journal {
 
   /** Ends what waits for too long, in the queue or under way; entries that nobody waits for any more are not begun. */
   #sweep(): void {
-    const now = performance.now();
+    const now = this.#ticker.nowMs();
     for (const call of this.#calls) if (now >= call.giveUpAtMs) this.#end(call, "audit took over 2 s");
     this.#queue = this.#queue.filter(({ call }) => call.left > 0);
   }

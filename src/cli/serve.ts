@@ -9,6 +9,7 @@ import { listOrganizations } from "../admin/organizations.ts";
 import { Refused } from "../admin/refused.ts";
 import { Journal } from "../audit/journal.ts";
 import { type Config, parsePort, readConfig } from "../config.ts";
+import { Ticker } from "../deadline.ts";
 import { apiRoot, createApp, serveOptions } from "../http/app.ts";
 import type { Keyhole } from "../http/keyhole.ts";
 import { ByteBudget } from "../limit/budget.ts";
@@ -251,6 +252,7 @@ export async function openKeyhole(
     now: Date.now,
     checkpoint: (checkpoint) => log({ event: "checkpoint", ...checkpoint }),
     measure: (batch) => metrics?.measureBatch(batch),
+    ticker: (look) => new Ticker(100, look),
   });
   const limiter = new Limiter();
   const nowUs = () => Math.floor(performance.now() * 1000);

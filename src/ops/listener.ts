@@ -1,3 +1,5 @@
+import { Deadline } from "../deadline.ts";
+
 /** Whether this server should be asked, and if not, why. */
 export type Readiness = {
   readonly ready: boolean;
@@ -19,15 +21,11 @@ export async function checkReadiness(
   draining: boolean,
   checks: Readonly<Record<string, () => Promise<boolean>>>,
 ): Promise<Readiness> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), checkDeadlineMs);
-  });
-  const run = async (check: () => Promise<boolean>) => Promise.race([check(), deadline]).catch(() => false);
+  const deadline = new Deadline(checkDeadlineMs, () => new Error("no answer"));
+  const run = (check: () => Promise<boolean>) => deadline.of(check()).catch(() => false);
   const results = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => [name, await run(check)] as const),
   );
-  clearTimeout(timer);
   return {
     ready: !draining && results.every(([, good]) => good),
     draining,

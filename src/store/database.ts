@@ -282,7 +282,8 @@ const lookupsOnly = {
   max_parallel_workers_per_gather: 0,
   plan_cache_mode: "force_generic_plan",
 };
-const readsOnly = { statement_timeout: queryDeadlineMs, default_transaction_read_only: true, ...lookupsOnly };
+// Ours is the deadline. PostgreSQL's own ends what nobody waits for any more; it counts on while this process stands still.
+const readsOnly = { statement_timeout: queryDeadlineMs + 1000, default_transaction_read_only: true, ...lookupsOnly };
 const sessionOf = {
   "look-up": readsOnly,
   serve: readsOnly,

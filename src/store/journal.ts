@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { Deadline } from "../deadline.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 import { type AppendResult, type JournalRow, journalColumns } from "./journal-row.ts";
 import type { JournalOrder } from "./journal-worker.ts";
@@ -29,20 +30,19 @@ export function postgresJournal(url: string): JournalStore {
       },
     });
   let client = connect();
+  const deadline = new Deadline(queryDeadlineMs, () => new Error("no answer"));
   return {
     append: async (rows, again) => {
       const json = `[${rows.map(jsonOf).join(",")}]`;
-      const result = await Promise.race([
-        client
-          .unsafe(appendText, [json], { prepare: true })
-          .then((): AppendResult => ({ outcome: "durable" }))
-          .catch((error: unknown): AppendResult => {
-            const reason = databaseErrorCode(error);
-            if (isConnectionFailure(error)) return { outcome: "unknown", reason };
-            return { outcome: again && reason === uniqueViolation ? "durable" : "refused", reason };
-          }),
-        Bun.sleep(queryDeadlineMs).then((): AppendResult => ({ outcome: "unknown", reason: "no answer" })),
-      ]);
+      const answer = client
+        .unsafe(appendText, [json], { prepare: true })
+        .then((): AppendResult => ({ outcome: "durable" }))
+        .catch((error: unknown): AppendResult => {
+          const reason = databaseErrorCode(error);
+          if (isConnectionFailure(error)) return { outcome: "unknown", reason };
+          return { outcome: again && reason === uniqueViolation ? "durable" : "refused", reason };
+        });
+      const result = await deadline.of(answer).catch((): AppendResult => ({ outcome: "unknown", reason: "no answer" }));
       if (result.outcome === "unknown") {
         // After a failure the driver may give the next query the old error, or never send it: see Clients.
         void client.end({ timeout: 0 }).catch(() => {});

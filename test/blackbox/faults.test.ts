@@ -279,6 +279,29 @@ onPostgres("a server under a role of its own", () => {
   });
 });
 
+onBoth("a server that stood still", (dialect) => {
+  test("longer than any deadline has what was answered meanwhile, and refuses nothing", async () => {
+    const site = await makeSite(dialect);
+    try {
+      const filled = await fill(site, 4);
+      const { server } = filled;
+      const right = await rightAnswers(filled);
+      const readers = startReaders(16, () => server.origin, valueReads(filled), 2);
+      for (const stoodMs of [2300, 2500]) {
+        await readers.more(30, ({ status }) => status === 200);
+        server.signal("SIGSTOP");
+        await Bun.sleep(stoodMs);
+        server.signal("SIGCONT");
+      }
+      await readers.more(30, ({ status }) => status === 200);
+      expectRight(await readers.stop(), right, [200, 429]);
+      expect(await server.stop()).toBe(0);
+    } finally {
+      await site.remove();
+    }
+  });
+});
+
 onBoth("kill -9 of the server", (dialect) => {
   const rounds = long ? 20 : 10;
   test(`${rounds} times, during reads and writes: nothing acknowledged is lost, every complete 200 is on record`, async () => {

@@ -4,6 +4,7 @@ import { revokeKey } from "../../src/admin/keys.ts";
 import { type Organization, setPlan } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import { Journal } from "../../src/audit/journal.ts";
+import { Ticker } from "../../src/deadline.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
@@ -241,6 +242,7 @@ async function setStage(w: World) {
     auditKey: new Uint8Array(32),
     now: Date.now,
     checkpoint: () => {},
+    ticker: (look) => new Ticker(100, look),
   });
   // One app whose parts are put in anew for each question, small ones, since there are some thousand.
   const parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] } = { ...w.keyhole };

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Append, type ChainedRow, type Checkpoint, chainMac, Journal } from "../../src/audit/journal.ts";
+import { Ticker } from "../../src/deadline.ts";
 import type { Fault } from "../../src/fault.ts";
 import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../world.ts";
 
@@ -273,6 +274,7 @@ describeBoth("the journal on its database", (world) => {
       auditKey: w.installation.systemKeys.audit,
       now: Date.now,
       checkpoint: () => {},
+      ticker: (look) => new Ticker(100, look),
     });
     const client = w.client(() => ({ journal }));
     for (const key of keys) await client.ask("/organization", { key });
@@ -430,6 +432,7 @@ describeBoth(
         auditKey,
         now: Date.now,
         checkpoint: () => {},
+        ticker: (look) => new Ticker(100, look),
       });
       await journal.record([entry]);
       expect(await store.append(rows, true)).toMatchObject({ outcome: "durable" });
@@ -457,6 +460,7 @@ function open(append: Append = async () => ({ outcome: "durable" })) {
     auditKey,
     now: () => 1_700_000_000_000,
     checkpoint: (checkpoint) => checkpoints.push(checkpoint),
+    ticker: (look) => new Ticker(100, look),
   });
   return { journal, batches, checkpoints };
 }

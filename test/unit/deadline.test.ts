@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Deadline } from "../../src/deadline.ts";
 
 const refusal = new Error("too late");
@@ -33,4 +33,33 @@ test("one that ends in time does not keep another from its end", async () => {
   expect(await quick).toBe("done");
   expect(slow).rejects.toBe(refusal);
   await slow.catch(() => {});
+});
+
+describe("where the process itself stood still", () => {
+  test("what was answered meanwhile counts", async () => {
+    for (let round = 0; round < 3; round++) {
+      const deadline = new Deadline(500, () => refusal, 10);
+      const child = Bun.spawn(["sleep", "0.05"]);
+      const answer = deadline.of(child.exited);
+      await Bun.sleep(20);
+      Bun.sleepSync(1000);
+      expect(await answer).toBe(0);
+    }
+  });
+
+  test("what was not answered is refused all the same", async () => {
+    const deadline = new Deadline(100, () => refusal, 10);
+    const wait = deadline.of(never);
+    Bun.sleepSync(1000);
+    expect(wait).rejects.toBe(refusal);
+    await wait.catch(() => {});
+  });
+
+  test("for moments, as a busy one does, everything is refused in its time", async () => {
+    const deadline = new Deadline(20, () => refusal, 1);
+    const busy = setInterval(() => Bun.sleepSync(50), 1);
+    expect(deadline.of(never)).rejects.toBe(refusal);
+    await deadline.of(never).catch(() => {});
+    clearInterval(busy);
+  });
 });
