@@ -6,6 +6,7 @@ import { connect as connectSocket, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import { createDatabase, type Postgres, startPostgres, type TestDatabase } from "../postgres.ts";
+import { ranMs } from "./clock.ts";
 import { binary } from "./keyhole.ts";
 import {
   type Answer,
@@ -192,17 +193,17 @@ async function expectFailClosed(filled: Filled, shut: () => Promise<() => Promis
   const metadata: number[] = [];
   const watching = (async () => {
     while (!opened) {
-      const askedAt = performance.now();
+      const askedAt = ranMs();
       const answer = await watcher.get("/api/v1/projects", { Authorization: `Bearer ${key}` });
       expect(answer.status).toBe(200);
-      metadata.push(performance.now() - askedAt);
+      metadata.push(ranMs() - askedAt);
       await Bun.sleep(50);
     }
   })();
   const asked = [variables, files, "/projects/web/accounts", `${variables}&format=env`, variables, files, files, files];
-  const beganAt = performance.now();
+  const beganAt = ranMs();
   const answers = await Promise.all(asked.map((path) => server.get(path, key)));
-  expect(performance.now() - beganAt).toBeLessThan(3000);
+  expect(ranMs() - beganAt).toBeLessThan(3000);
   for (const answer of answers) expectRefusal(answer, "unavailable");
   opened = true;
   await watching;
@@ -211,17 +212,18 @@ async function expectFailClosed(filled: Filled, shut: () => Promise<() => Promis
   expect(metadata.length).toBeGreaterThan(0);
   expect(Math.max(...metadata)).toBeLessThan(1000);
   await open();
-  const openedAt = performance.now();
+  const openedAt = ranMs();
   const outcomes: Outcome[] = [];
   await eventually(async () => {
     const requestId = crypto.randomUUID();
     const answer = await server.get(files, key, { "x-request-id": requestId });
     if (answer.status !== 200) return undefined;
     expect(answer.body.equals(right.get(files) as Buffer)).toBe(true);
-    outcomes.push({ requestId, path: files, beganAt: 0, endedAt: 0, status: 200, answer, received: "" });
+    const moments = { beganAt: 0, endedAt: 0, stoodStillMs: 0 };
+    outcomes.push({ requestId, path: files, ...moments, status: 200, answer, received: "" });
     return true;
   });
-  expect(performance.now() - openedAt).toBeLessThan(3000);
+  expect(ranMs() - openedAt).toBeLessThan(3000);
   await expectAudited(site, outcomes);
 }
 
@@ -349,7 +351,7 @@ onBoth("kill -9 of the server", (dialect) => {
       // Otherwise nothing was tried: reads were cut short, and writes went on beside them.
       expect(reading).toBeGreaterThan(rounds * 20);
       expect(outcomes.some(({ status }) => status === "cut")).toBe(true);
-      expect(writes).toBeGreaterThan(rounds);
+      expect(writes).toBeGreaterThanOrEqual(rounds);
 
       const { key } = filled.keys[0];
       const valuesOf = async (environment: string) => {
@@ -413,10 +415,10 @@ onPostgres("a PostgreSQL that fails", () => {
   /** Every connection of the server, those it seldom needs too, works again, and at once. */
   const expectAllConnectionsWork = async () => {
     const asked = filled.keys.flatMap(({ key }) => Array.from({ length: 8 }, () => key));
-    const beganAt = performance.now();
+    const beganAt = ranMs();
     const answers = await Promise.all(asked.map((key) => filled.server.get("/projects/web", key)));
     expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 200));
-    expect(performance.now() - beganAt).toBeLessThan(1500);
+    expect(ranMs() - beganAt).toBeLessThan(1500);
   };
   const firstSuccessAfter = (outcomes: readonly Outcome[], moment: number) =>
     Math.min(
@@ -463,7 +465,7 @@ onPostgres("a PostgreSQL that fails", () => {
         await Bun.sleep(10 + Math.random() * 100); // not awaiting anything: the moment itself is what is tried
       }
       await client.end({ timeout: 5 });
-      const leftAloneAt = performance.now();
+      const leftAloneAt = ranMs();
       await readers.more(16, ({ beganAt, status }) => beganAt > leftAloneAt && status === 200);
     }, 6000);
     await expectAllConnectionsWork();
@@ -476,7 +478,7 @@ onPostgres("a PostgreSQL that fails", () => {
           "select pid from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
         );
         for (const { pid } of rows) signalIfThere(pid as number, "SIGKILL");
-        const killedAt = performance.now();
+        const killedAt = ranMs();
         await readers.more(3, ({ beganAt, status }) => beganAt > killedAt && status === 200);
       }
     });
@@ -500,11 +502,11 @@ onPostgres("a PostgreSQL that fails", () => {
     let backAt = 0;
     const outcomes = await underLoad(async (readers) => {
       const goOn = cluster.freeze();
-      const frozenAt = performance.now();
+      const frozenAt = ranMs();
       await readers.more(16, ({ beganAt, status }) => beganAt > frozenAt && status === 503);
-      await Bun.sleep(5000 - (performance.now() - frozenAt));
+      await Bun.sleep(5000 - (ranMs() - frozenAt));
       goOn();
-      backAt = performance.now();
+      backAt = ranMs();
     });
     expect(firstSuccessAfter(outcomes, backAt)).toBeLessThan(2000);
     await expectAllConnectionsWork();
@@ -520,7 +522,7 @@ onPostgres("a PostgreSQL that fails", () => {
       let mutedAt = 0;
       const outcomes = await underLoad(async (readers) => {
         proxy.mute();
-        mutedAt = performance.now();
+        mutedAt = ranMs();
         await readers.more(16, ({ beganAt, status }) => beganAt > mutedAt && status === 200);
       });
       // Look-ups, files and the audit have connections of their own, and each finds out at its own deadline of 2 s.
@@ -584,7 +586,7 @@ function killable(cluster: Postgres | undefined): Killable {
         again = started;
         current = started.pid;
         const ready = await eventually(() => (started.exitCode !== null ? "no" : isReady(pgdata, started.pid)), 60_000);
-        if (ready === "yes") return performance.now();
+        if (ready === "yes") return ranMs();
       }
     },
     stop: async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/limit/shared.ts";
-import { eventually, type Key, makeSite, onPostgres, type Server, type Site } from "./server.ts";
+import { eventually, type Key, makeSite, onPostgres, passedOf60, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -72,14 +72,16 @@ withStore("buckets in a store", () => {
       const { capacity, intervalUs } = policies[name];
       const keyId = crypto.randomUUID();
       const decisions = [];
-      for (let taken = 0; taken < Math.min(capacity, 40); taken++) decisions.push(await buckets.take(keyId, name));
+      const beganAt = performance.now();
+      for (let taken = 0; taken < Math.min(capacity, 30); taken++) decisions.push(await buckets.take(keyId, name));
+      // Time goes on meanwhile: what refilled since the first call is the difference.
+      const refilledUs = Math.ceil((performance.now() - beganAt) * 1000) + 1000;
       decisions.forEach((decision, taken) => {
         if (!decision.allowed) throw new Error(`refused after ${taken}`);
         expect(Number.isInteger(decision.fullAfterUs)).toBe(true);
-        // Time goes on meanwhile: what refilled since the first call is the difference.
         expect(decision.fullAfterUs).toBeLessThanOrEqual((taken + 1) * intervalUs);
-        expect(decision.fullAfterUs).toBeGreaterThan(taken * intervalUs);
-        expect(capacity - 1 - taken - decision.remaining).toBeOneOf([0, -1]);
+        expect(decision.fullAfterUs).toBeGreaterThan((taken + 1) * intervalUs - refilledUs);
+        expect(decision.remaining - (capacity - 1 - taken)).toBeWithin(0, 1 + Math.ceil(refilledUs / intervalUs));
       });
     }
     buckets.close();
@@ -140,7 +142,8 @@ withStore("buckets in a store", () => {
     own.signal("SIGSTOP");
     const beganAt = performance.now();
     const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take("key", "value", nowUs())));
-    expect(performance.now() - beganAt).toBeLessThan(sharedDeadlineMs + 25);
+    // Not one after the other, each its own deadline.
+    expect(performance.now() - beganAt).toBeLessThan(10 * sharedDeadlineMs);
     // What the store had allowed here counts on.
     expect(atOnce.filter(({ allowed }) => allowed).length).toBe(10);
     expect(limiter.take("key", "value", nowUs())).not.toBeInstanceOf(Promise);
@@ -188,6 +191,10 @@ withStore("several servers, one store", () =>
     });
 
     const path = "/projects/web/variables?environment=staging";
+    const newKey = async () => {
+      key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+      return key;
+    };
     const statuses = async (servers: readonly Server[], count: number) => {
       const answers = await Promise.all(
         Array.from({ length: count }, (_, at) => (servers[at % servers.length] as Server).get(path, key.key)),
@@ -195,28 +202,19 @@ withStore("several servers, one store", () =>
       return answers.map(({ status }) => status);
     };
 
-    /** How many of 60 requests at once pass; asked again where the machine was too slow for the store's deadline. */
-    const passed = async (servers: readonly Server[]): Promise<number> => {
-      for (let attempt = 0; attempt < 5; attempt++) {
-        key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
-        const before = servers.map((server) => server.said().stdout.length);
-        const all = await statuses(servers, 60);
-        expect(all.filter((status) => status !== 200 && status !== 429)).toEqual([]);
-        await Bun.sleep(100); // for the log, which is written a little later
-        const news = servers.filter((server, at) =>
-          server.said().stdout.slice(before[at]).includes('"event":"limiter"'),
-        );
-        if (news.length === 0) return all.filter((status) => status === 200).length;
-      }
-      throw new Error("the store never answered all of 60 requests in time");
-    };
-
     test("four processes give one key 30 of 60 value requests, 31 with a refill", async () => {
       const env = { KEYHOLE_LIMITER_URL: store.url };
-      const servers = await Promise.all(Array.from({ length: 4 }, () => site.serve({ env })));
-      expect(await passed(servers)).toBeOneOf([30, 31]);
-      const [first] = servers as [Server];
-      const { headers } = await first.get(path, key.key);
+      const servers = (await Promise.all(Array.from({ length: 4 }, () => site.serve({ env })))) as [
+        Server,
+        ...Server[],
+      ];
+      expect(await passedOf60(newKey, path, servers)).toBeOneOf([30, 31]);
+      const [first] = servers;
+      // A token comes back every two seconds.
+      const { headers } = await eventually(async () => {
+        const answer = await first.get(path, key.key);
+        return answer.status === 429 ? answer : undefined;
+      });
       expect(headers.get("ratelimit-policy")).toBe('"value";q=30;w=60');
       expect(headers.get("retry-after")).toBeOneOf(["1", "2"]);
       for (const server of servers) expect(await server.stop()).toBe(0);
@@ -224,7 +222,7 @@ withStore("several servers, one store", () =>
 
     test("four workers and a store: the same", async () => {
       const server = await site.serve({ args: ["--workers", "4"], env: { KEYHOLE_LIMITER_URL: store.url } });
-      expect(await passed([server])).toBeOneOf([30, 31]);
+      expect(await passedOf60(newKey, path, [server])).toBeOneOf([30, 31]);
       expect(await server.stop()).toBe(0);
     });
 
@@ -247,7 +245,7 @@ withStore("several servers, one store", () =>
       await eventually(async () => ((await gauge())?.[1] === "0" ? true : undefined));
       const said = () => server.said().stdout.match(/(?<="event":"limiter","shared":)\w+/g);
       await eventually(() => (said()?.length === 2 ? true : undefined));
-      expect(said()).toEqual(["false", "true"]);
+      expect(said()?.join()).toBe("false,true");
       await server.stop();
       await own.end();
     });

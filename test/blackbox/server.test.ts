@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ranMs } from "./clock.ts";
 import { binary } from "./keyhole.ts";
 import {
+  eventually,
   type Key,
   lockAudit,
   long,
@@ -47,8 +49,11 @@ onBoth("a command beside a running server", (dialect) => {
   });
   afterAll(() => site.remove());
 
-  /** 50 clients read while a command runs; `after` are those of their requests that began after it had ended. */
-  const readAcross = async (keys: readonly Key[], args: readonly string[]) => {
+  /**
+   * 50 clients read while a command runs; `after` are those of their requests that began after it had ended.
+   * @param wanted - a status that ten of them are to meet: a key whose bucket was used up meets it once a second
+   */
+  const readAcross = async (keys: readonly Key[], args: readonly string[], wanted?: number) => {
     const key = (client: number) => (keys[client % keys.length] as Key).key;
     // Paced, so that no key uses its bucket up before the command has ended.
     const readers = startReaders(
@@ -59,8 +64,10 @@ onBoth("a command beside a running server", (dialect) => {
     );
     await readers.more(100, isSuccess);
     expect(await site.keyhole(args)).toMatchObject({ exitCode: 0 });
-    const endedAt = performance.now();
+    const endedAt = ranMs();
     await readers.more(100, ({ beganAt }) => beganAt > endedAt);
+    const met = () => readers.outcomes.filter(({ status }) => status === wanted).length;
+    if (wanted !== undefined) await eventually(() => (met() < 10 ? undefined : true), 30_000);
     const outcomes = await readers.stop();
     return { all: outcomes, after: outcomes.filter(({ beganAt }) => beganAt > endedAt) };
   };
@@ -77,7 +84,7 @@ onBoth("a command beside a running server", (dialect) => {
 
   test("that revokes a key is obeyed by the very next request of 50 clients", async () => {
     const [key] = (await makeKeys(site, 1)) as [Key];
-    const { all, after } = await readAcross([key], ["key", "revoke", key.id]);
+    const { all, after } = await readAcross([key], ["key", "revoke", key.id], 401);
     // From the eleventh on it is a key that is not recognized too often. (Before the command ended a request may also
     // have been recognized and then found the key gone when it came to the files.)
     expect(all.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(10);
@@ -107,20 +114,21 @@ onBoth("a command beside a running server", (dialect) => {
   });
 
   test("that makes a key with an end is obeyed when that has come", async () => {
-    const { key } = await site.key("--org", "acme", "--expires-in", "2s");
-    const madeAt = performance.now();
+    const made = await site.json(["key", "create", "--org", "acme", "--name", "short", "--expires-in", "4s"]);
+    const { key, expiresAt } = made as { key: string; expiresAt: number };
     const connection = await server.connect();
     const ask = () => connection.get("/api/v1/organization", { Authorization: `Bearer ${key}` });
-    expect((await ask()).status).toBe(200);
+    let good = 0;
     for (;;) {
-      const askedAt = performance.now();
+      const beganAt = Date.now();
       const { status } = await ask();
+      if (Date.now() < expiresAt) expect(status).toBe(200);
+      if (beganAt >= expiresAt) expect(status).toBe(401);
       if (status === 401) break;
-      expect(status).toBe(200);
-      expect(askedAt - madeAt).toBeLessThan(2000);
+      good += 1;
       await Bun.sleep(100);
     }
-    expect(performance.now() - madeAt).toBeGreaterThan(1500);
+    expect(good).toBeGreaterThan(0);
     connection.close();
   });
 });
@@ -148,13 +156,17 @@ onBoth("a signal to end", (dialect) => {
         10,
       );
       await readers.more(200, isSuccess);
-      const askedAt = performance.now();
+      const askedAt = ranMs();
       server.signal("SIGTERM");
       // They go on asking for as long as it listens, and no longer: somebody else may be given its port.
       expect(await server.ended).toBe(0);
       const outcomes = await readers.stop();
-      expect(performance.now() - askedAt).toBeLessThan(5000);
-      const dropped = outcomes.filter(({ status }) => status !== 200 && status !== "refused");
+      expect(ranMs() - askedAt).toBeLessThan(5000);
+      // A connection on which nothing comes is ended within a tenth of a second: where this process stood still, rightly.
+      const dropped = outcomes.filter(
+        ({ status, received, stoodStillMs }) =>
+          status !== 200 && status !== "refused" && !(status === "cut" && received === "" && stoodStillMs > 0),
+      );
       const times = dropped.map(({ status, beganAt, endedAt }) => [status, beganAt - askedAt, endedAt - askedAt]);
       expect(times).toEqual([]);
       // While it drains it still answers, and says with each answer that the connection ends.
@@ -197,10 +209,10 @@ onBoth("a signal to end", (dialect) => {
     connection.ignore(`/api/v1${files}`, authorization());
     server.signal("SIGTERM");
     await server.says("a second one ends at once");
-    const askedAt = performance.now();
+    const askedAt = ranMs();
     server.signal("SIGTERM");
     expect(await server.ended).toBe(1);
-    expect(performance.now() - askedAt).toBeLessThan(1000);
+    expect(ranMs() - askedAt).toBeLessThan(1000);
     connection.close();
     await unlock();
   });

@@ -1,6 +1,17 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { connect, eventually, type Key, makeSite, onPostgres, type Server, type Site } from "./server.ts";
+import { stoodStillMs } from "./clock.ts";
+import {
+  Cut,
+  connect,
+  eventually,
+  type Key,
+  makeSite,
+  onPostgres,
+  passedOf60,
+  type Server,
+  type Site,
+} from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -21,11 +32,8 @@ onPostgres("workers", () => {
   const serve = (count: number) => site.serve({ args: ["--workers", String(count)], env: { KEYHOLE_OPS_PORT: "0" } });
 
   test("without a store the limits of a key are still one key's, whichever worker it meets", async () => {
-    const { key } = await newKey();
     const server = await serve(4);
-    const answers = await Promise.all(Array.from({ length: 60 }, () => server.get(path, key)));
-    expect(answers.filter(({ status }) => status === 200).length).toBeOneOf([30, 31]);
-    expect(answers.filter(({ status }) => status === 429).length).toBeOneOf([29, 30]);
+    expect(await passedOf60(newKey, path, [server])).toBeOneOf([30, 31]);
     expect(await server.stop()).toBe(0);
   });
 
@@ -84,8 +92,14 @@ onPostgres("workers", () => {
             expect({ connection, signalled }).toEqual({ connection: "ECONNREFUSED", signalled: true });
             return answered;
           }
-          const { status } = await connection.get(`/api/v1${names}`, { Authorization: `Bearer ${key}` });
-          expect(status).toBeOneOf([200, 429]);
+          const stood = stoodStillMs();
+          try {
+            const { status } = await connection.get(`/api/v1${names}`, { Authorization: `Bearer ${key}` });
+            expect(status).toBeOneOf([200, 429]);
+          } catch (error) {
+            // A connection on which nothing comes is ended within a tenth of a second: where this process stood still, rightly.
+            if (!(error instanceof Cut) || error.received.length > 0 || stoodStillMs() === stood) throw error;
+          }
           connection.close();
         }
       };

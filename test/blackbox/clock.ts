@@ -1,0 +1,24 @@
+/*
+ * What a promise of seconds is measured with. Where this process stood still the machine did, and a machine that stops
+ * is no slow server.
+ */
+
+/** Monotonic milliseconds, less those during which this process did not run. */
+export function ranMs(): number {
+  const nowMs = performance.now();
+  const lateMs = nowMs - readAtMs - everyMs;
+  if (lateMs > everyMs) stoodMs += lateMs;
+  readAtMs = nowMs;
+  return nowMs - stoodMs;
+}
+
+/** For how long in all it did not run, in moments of 20 ms and more. */
+export function stoodStillMs(): number {
+  ranMs();
+  return stoodMs;
+}
+
+const everyMs = 20;
+let readAtMs = performance.now();
+let stoodMs = 0;
+setInterval(ranMs, everyMs).unref();
