@@ -313,8 +313,10 @@ test.skipIf(process.platform !== "linux")(
     const codes = new Map<number, number>();
     try {
       await swapper.stdout.getReader().read();
-      const giveUpAt = performance.now() + swapMs;
-      while (performance.now() < giveUpAt) {
+      const begun = performance.now();
+      const passed = () => performance.now() - begun;
+      // Until it came in between: on one core the swapper may wait long for its turn.
+      while (passed() < swapMs || (!codes.has(1) && passed() < swapMs + 20_000)) {
         const { exitCode } = await keyhole(["files", "pull", "--root", root, "--path", "config/tls.key"]);
         codes.set(exitCode, (codes.get(exitCode) ?? 0) + 1);
         rmSync(join(root, "config.aside/tls.key"), { force: true });
@@ -329,7 +331,7 @@ test.skipIf(process.platform !== "linux")(
     expect([...codes.keys()].every((code) => code === 0 || code === 1)).toBe(true);
     expect(codes.get(1)).toBeGreaterThan(0); // it did come in between
   },
-  swapMs + 30_000,
+  swapMs + 50_000,
 );
 
 function lying(twist: (files: Record<string, unknown>[]) => unknown, where: "listing" | "content") {

@@ -3,7 +3,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually, type Key, makeSite, onBoth, onPostgres, postgresUrl, type Server, type Site } from "./server.ts";
+import {
+  eventually,
+  type Key,
+  makeSite,
+  onBoth,
+  onPostgres,
+  postgresUrl,
+  type Server,
+  type Site,
+  standStill,
+} from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -58,6 +68,13 @@ onBoth("the second listener of the program", (dialect) => {
   test("says 503 while the server drains, until it is gone", async () => {
     const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
     const ops = opsOf(server);
+    // Until somebody has read a large file to its end the server drains, so that it is seen however slow the machine is.
+    const file = join(site.folder, "large.bin");
+    writeFileSync(file, Buffer.alloc(8 * 1024 * 1024, "large "));
+    await site.json(["file", "put", "web", file, "--path", "large.bin", "--env", "staging"]);
+    const reader = await site.key("--org", "acme", "--resource", "files");
+    const files = "/api/v1/files?project=web&environment=staging";
+    const goOn = await standStill(server.origin, files, { Authorization: `Bearer ${reader.key}` });
     server.signal("SIGTERM");
     const answer = await eventually(async () => {
       const response = await fetch(`${ops}/readyz`);
@@ -65,6 +82,7 @@ onBoth("the second listener of the program", (dialect) => {
     });
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ status: "draining", failed: [] });
+    expect((await goOn()).toString("latin1", 0, 12)).toBe("HTTP/1.1 200");
     expect(await server.ended).toBe(0);
   });
 

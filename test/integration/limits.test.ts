@@ -30,8 +30,12 @@ describeBoth("limits", (world) => {
       const { key, ask } = await stopped(w);
       await ask(bucket.name === "metadata" ? variables : "/organization", { key }); // now the key is recognized
       const extra = bucket.capacity === 1000 ? 20 : bucket.capacity;
-      const asked = Array.from({ length: bucket.capacity + extra }, () => ask(bucket.path, { key }));
-      const answers = await Promise.all(asked);
+      const answers: Answer[] = [];
+      // So many at a time that the database answers the last of them within its 2 s on a slow machine, too.
+      for (let left = bucket.capacity + extra; left > 0; left -= 240) {
+        const asked = Array.from({ length: Math.min(left, 240) }, () => ask(bucket.path, { key }));
+        answers.push(...(await Promise.all(asked)));
+      }
       const passed = answers.filter(({ status }) => status === 200);
       expect(passed.length).toBe(bucket.capacity);
       expect(answers.filter(({ status }) => status === 429).length).toBe(extra);

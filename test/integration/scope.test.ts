@@ -200,7 +200,9 @@ async function surrounded(w: World) {
 
 /** Whether anything of an answer holds the text, the content of files included. */
 function tells(answer: Answer, canary: string): boolean {
-  const whole = `${answer.text} ${JSON.stringify(headersOf(answer))}`.replace(/"x-request-id":"[^"]*"/, "");
+  const said = `${answer.text} ${JSON.stringify(headersOf(answer))}`.replace(/"x-request-id":"[^"]*"/, "");
+  // An id may hold any digits.
+  const whole = /^\d+$/.test(canary) ? said.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "") : said;
   const decoded = [...whole.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => Buffer.from(text ?? "", "base64"));
   return whole.includes(canary) || decoded.some((bytes) => bytes.includes(canary));
 }

@@ -439,10 +439,11 @@ describeBoth("every answer", (world) => {
     await w.ask("/projects/web/variables?environment=WHATEVER", { key });
     await w.ask("/WHATEVER", { key });
     await w.ask("/projects/WHATEVER", { method: "POST" });
-    expect(w.log.length).toBe(before + 4);
-    expect(JSON.stringify(w.log.slice(before))).not.toContain("WHATEVER");
+    const logged = w.log.slice(before);
+    expect(JSON.stringify(logged)).not.toContain("WHATEVER");
     expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
-    expect(w.log.slice(before)).toMatchObject([
+    // A checkpoint of the journal is of no request, and comes once a minute.
+    expect(logged.filter(({ event }) => event !== "checkpoint")).toMatchObject([
       { event: "request", route: "/projects/{slug}/variables", status: 200, keyId: key.id },
       { event: "request", route: "/projects/{slug}/variables", status: 400, code: "invalid_request", keyId: key.id },
       { event: "request", route: "none", status: 404, code: "not_found" },

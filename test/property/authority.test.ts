@@ -64,7 +64,7 @@ describeBoth("every request is judged as the contract says", (world, dialect) =>
       written.set(id, [...(written.get(id) ?? []), `${row["action"]} ${row["names"]}`].sort());
     }
     expect(written).toEqual(owed);
-  }, 120_000);
+  }, 300_000);
 });
 
 const codesToBeSeen = [

@@ -98,7 +98,7 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
         expect([what, slug, told, equal(told)]).toEqual([what, slug, told, true]);
       }
     }
-  }, 120_000);
+  }, 300_000);
 });
 
 type Told = { readonly t: number; readonly auc: number };

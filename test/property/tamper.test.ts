@@ -88,7 +88,7 @@ describeBoth("what SQL did to a row", (world, dialect) => {
       const slot = slotOf(stage, label);
       await refusesEachFlip(stage, slot, range(slot.bytes.length * 8));
     }
-  });
+  }, 300_000);
 
   test("every single flipped bit of a sealed set is a 503, whether its environment's revision shows it or not", async () => {
     const slot = slotOf(stage, "set web production");
@@ -106,7 +106,7 @@ describeBoth("what SQL did to a row", (world, dialect) => {
     const large = slotOf(stage, "file api large.bin");
     const some = Array.from({ length: onSqlite ? 100 : 12 }, () => dice.below(large.bytes.length * 8));
     await refusesEachFlip(stage, large, [...some, large.bytes.length * 8 - 1, 18 * 8]);
-  });
+  }, 300_000);
 
   test("every length but the right one is a 503: cut at either end, or longer", async () => {
     for (const label of [...small, "set web production"]) {
@@ -160,7 +160,7 @@ describeBoth("what SQL did to a row", (world, dialect) => {
     expect(turns).toBeGreaterThan(100);
     await stage.restore();
     await expectUntouched(stage);
-  });
+  }, 300_000);
 
   test.each(edits)("$what", async ({ edit, verdicts }) => {
     await edit(stage);
@@ -195,7 +195,7 @@ describeBoth("what SQL did to a row", (world, dialect) => {
       expect([verdict, (seen.get(verdict) ?? 0) > 10]).toEqual([verdict, true]);
     }
     await expectUntouched(stage);
-  });
+  }, 300_000);
 
   test("a key row that anything but Keyhole wrote is no key: one 401 for all, and the log says so", async () => {
     const { world, client } = stage;

@@ -133,7 +133,7 @@ const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; c
   },
   { lie: "no HTTP", reply: () => ({ raw: "220 smtp ready\r\n" }), says: /cannot be reached/, code: "unreachable" },
   { lie: "nothing", reply: () => ({ raw: "" }), says: /cannot be reached/, code: "unreachable" },
-  { lie: "silence", reply: () => ({ silent: true }), says: /did not answer within 0.3 s/, code: "timeout" },
+  { lie: "silence", reply: () => ({ silent: true }), says: /did not answer within 2 s/, code: "timeout" },
   { lie: "204", reply: () => ({ status: 204 }), says: /answered 204/, code: "http_204" },
   {
     lie: "206 with half a set",
@@ -146,7 +146,7 @@ const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; c
 describe("an answer that lies is refused", () => {
   test.each(lies)("$lie", async ({ reply, says, code = "invalid_answer" }) => {
     const { client, liar } = await meet(reply, {
-      timeoutMs: says.source.includes("0.3") ? 300 : 10_000,
+      timeoutMs: says.source.includes("within 2 s") ? 2000 : 10_000,
       waitMs: 60_000,
     });
     const problem = await failing(client.variables(asked));
@@ -164,7 +164,8 @@ describe("an answer that lies is refused", () => {
   test("a giant is not read to its end", async () => {
     const { client, liar } = await meet(() => ({ endless: Buffer.alloc(65536, 0x20) }));
     await failing(client.variables(asked));
-    expect(liar.endlessBytes()).toBeLessThan(2 * answerBytesMax);
+    // What is on its way counts, too, and of that a kernel may keep as much again and more.
+    expect(liar.endlessBytes()).toBeLessThan(4 * answerBytesMax);
   });
 });
 
@@ -422,10 +423,11 @@ describe("waiting", () => {
   });
 
   test("is not for a host that does not exist", async () => {
-    const { client, slept } = meetAt("http://localhost.invalid:1", { waitMs: 2000 });
+    // A machine's resolver may look for long until it knows.
+    const { client, slept } = meetAt("http://localhost.invalid:1", { waitMs: 2000, timeoutMs: 60_000 });
     expect(await failing(client.variables(asked))).toMatchObject({ code: "unreachable", exitCode: 6 });
     expect(slept).toEqual([]);
-  });
+  }, 90_000);
 });
 
 test("the key is in no failure's words", async () => {
