@@ -87,7 +87,10 @@ function writeValue(value: string): string | undefined {
   if (!breaksLine && isBalanced(value)) return value;
   // dotenvx and ruby-dotenv run `$(` even behind a backslash, so the two are torn apart. That takes more than one run
   // of quotes, and of a line break in there the JavaScript readers would make new variables.
-  if (value.includes("$(")) return breaksLine ? undefined : `"${escapeHot(value).replaceAll("\\$(", tornApart)}"`;
+  if (value.includes("$(")) {
+    if (breaksLine || breaksComment(value)) return undefined;
+    return `"${escapeHot(value).replaceAll("\\$(", tornApart)}"`;
+  }
   const escaped = escapeHot(value);
   // Node, Deno and Vite stop at the first `"` whatever precedes it, and read the lines that remain as variables.
   return value.includes('"') ? `"${escapeLineBreaks(escaped)}"` : `"${escaped}"`;
@@ -97,6 +100,15 @@ const bareCharacters = /^[\w./@%+,:=-]*$/;
 const bareCharactersOrBackslash = /^[\w./@%+,:=\\-]*$/;
 const hot = /["\\$`]/;
 const tornApart = () => `\\$"'('"`; // a function: in a replacement text `$"` would mean something
+
+/**
+ * Whether a reader in JavaScript, to whom a `#` after the torn quotes begins a comment, would end it inside the value: its
+ * lines end at U+2028 and U+2029 too, and what follows would be a variable.
+ */
+function breaksComment(value: string): boolean {
+  const from = value.indexOf("#");
+  return from >= 0 && Math.max(value.lastIndexOf("\u2028"), value.lastIndexOf("\u2029")) > from;
+}
 
 /** Safe without quotes in every shell; zsh takes `=cmd` for the path of a command, at the start and after a colon. */
 function isBare(value: string, characters: RegExp): boolean {

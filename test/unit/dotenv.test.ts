@@ -36,6 +36,7 @@ describe("one value", () => {
     ["it's $5 `x` \\", 'K="it\'s \\$5 \\`x\\` \\\\"'],
     ["I'm at $(pwd)", 'K="I\'m at \\$"\'(\'"pwd)"'],
     ["it's \\$(a) $$(b)", 'K="it\'s \\\\\\$"\'(\'"a) \\$\\$"\'(\'"b)"'],
+    ["it's\u2028$(a) #b", 'K="it\'s\u2028\\$"\'(\'"a) #b"'], // no comment is ended there
     ['a\'b\n"c"', 'K="a\'b\\n\\"c\\""'],
     ["a'b\n$c", 'K="a\'b\n\\$c"'],
   ])("%j", (value, line) => {
@@ -142,6 +143,8 @@ describe("a value that no harmless text can carry", () => {
   test.each([
     ["a command, an apostrophe and a line break", "it's $(pwd)\n"],
     ["a command, a line break and a backslash at the end", "$(pwd)\r\\"],
+    ["a command, an apostrophe, and what JavaScript ends a comment at", "'$(pwd) #\u2028B=c"],
+    ["the same, the comment before the command and the other such end", "a#b $(pwd) '\u2029B=c"],
     ["a NUL", "a\0b"],
     ["half a surrogate pair", "a\ud800"],
   ])("stops the whole file: %s", (_, value) => {
@@ -253,7 +256,8 @@ function writeByExpression(value: string): string | undefined {
   const bare = /^[A-Za-z0-9_./@%+,:{}[\]-](?:[A-Za-z0-9_./@%+,:{}[\]-]|(?<=[^:'"])=|'[^']*'|"(?:[^"\\]|\\[\s\S])*")*$/;
   if (!/[#$`\n\r\u2028\u2029]/.test(value) && bare.test(value)) return `K=${value}\n`;
   if (/\$\(/.test(value)) {
-    return /[\r\n]/.test(value) ? undefined : `K="${escaped.split("\\$(").join("\\$\"'('\"")}"\n`;
+    // But for the second of these the document writes it, and dotenv finds a variable behind the comment.
+    return /[\r\n]|#[\s\S]*[\u2028\u2029]/.test(value) ? undefined : `K="${escaped.split("\\$(").join("\\$\"'('\"")}"\n`;
   }
   if (/"/.test(value)) return `K="${escaped.replace(/\r/g, "\\r").replace(/\n/g, "\\n")}"\n`;
   return `K="${escaped}"\n`;
