@@ -4,13 +4,14 @@ import { contentBytesMax, type Environment, type EnvironmentMask, environmentsOf
 import { pathProblem, pathSetProblem } from "../path.ts";
 import { generationOf, open, seal } from "../seal/envelope.ts";
 import { fileEntry, type ItemEntry } from "../seal/item-set.ts";
+import type { DataKey } from "../seal/keyring.ts";
 import { filePlace } from "../seal/place.ts";
 import type { Tables } from "../store/database.ts";
 import type { Desk } from "./desk.ts";
 import { type ItemChange, keepItemSets } from "./item-sets.ts";
 import { findProject, type LockedProject, noteMove, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { dataKeyOf } from "./sets.ts";
+import { findDataKey } from "./sets.ts";
 import { displayName, requireEnvironments } from "./words.ts";
 
 export type FileRecord = {
@@ -223,14 +224,11 @@ async function shrink(
 async function openRow(
   desk: Desk,
   project: LockedProject,
-  row: SealableFile & { readonly generation: number; readonly sealed: Buffer },
+  row: SealableFile & { readonly sealed: Buffer },
 ): Promise<Buffer> {
-  // That of the column: it names a data key that there is, whatever became of the sealed bytes.
-  const dataKey = await dataKeyOf(desk, project, row.generation);
+  const dataKey = await keyNamedBy(desk, project, row.sealed);
   try {
-    if (generationOf(row.sealed) === row.generation) {
-      return open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
-    }
+    if (dataKey) return open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== "decryption_failed") throw error;
   }
@@ -239,6 +237,17 @@ async function openRow(
     "conflict",
     `The file ${JSON.stringify(row.path)} does not open: its row in ${where} was changed by other means than Keyhole's, and nothing was written. Put it anew in just these environments, or delete it from them.`,
   );
+}
+
+/** Undefined where the sealed bytes are so damaged that they name none. @throws Fault as {@link findDataKey} */
+async function keyNamedBy(desk: Desk, project: LockedProject, sealed: Buffer): Promise<DataKey | undefined> {
+  let generation: number;
+  try {
+    generation = generationOf(sealed);
+  } catch {
+    return undefined;
+  }
+  return findDataKey(desk, project, generation);
 }
 
 function placeOf(project: LockedProject, file: SealableFile): Buffer {

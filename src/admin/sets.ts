@@ -215,8 +215,10 @@ async function openMembers(
       setPlace({ projectId: project.id, environment, revision, listing }),
       sealed,
     );
-    if (listing === noListing) return new Map(entriesOf(array.toString("utf8")));
-    return (JSON.parse(array.toString("utf8")) as { key: string; value: string; updatedAt: number }[]).map(
+    const text = array.toString("utf8");
+    array.fill(0);
+    if (listing === noListing) return new Map(entriesOf(text));
+    return (JSON.parse(text) as { key: string; value: string; updatedAt: number }[]).map(
       ({ key, value, updatedAt }) => ({ name: key, value, updatedAt }),
     );
   } catch (error) {
@@ -257,7 +259,10 @@ async function openRow(
   try {
     const place = variablePlace({ projectId: project.id, environment, variableId: id, version, name });
     const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
-    return { name, value: open(dataKey.subkey("variable"), place, sealed).toString("utf8"), updatedAt };
+    const plaintext = open(dataKey.subkey("variable"), place, sealed);
+    const value = plaintext.toString("utf8");
+    plaintext.fill(0);
+    return { name, value, updatedAt };
   } catch (error) {
     if (error instanceof Fault && error.code === "decryption_failed") return undefined;
     throw error;
@@ -275,14 +280,33 @@ async function agree(
   return rows !== undefined && variablesArray(rows) === variablesArray(members);
 }
 
-/** A project's data key of this generation, opened. @throws Fault `decryption_failed` */
-export async function dataKeyOf(desk: Desk, project: LockedProject, generation: number): Promise<DataKey> {
+/**
+ * A project's data key of this generation, opened; undefined where there is none.
+ * @throws Fault `decryption_failed` where it does not open
+ */
+export async function findDataKey(
+  desk: Desk,
+  project: LockedProject,
+  generation: number,
+): Promise<DataKey | undefined> {
   if (generation === project.dataKey.generation) return project.dataKey;
+  // Damaged bytes may name one that the column cannot hold.
+  if (generation > generationMax) return undefined;
   const { dataKeys: d } = desk.database.tables;
   const [row] = await project.db
     .select()
     .from(d)
     .where(and(eq(d.projectId, project.id), eq(d.generation, generation)));
   const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
-  return desk.keyring.dataKey(owner, generation, row?.rootId ?? "", row?.wrapped ?? Buffer.alloc(0));
+  return row && desk.keyring.dataKey(owner, generation, row.rootId, row.wrapped);
 }
+
+/** The same. @throws Fault `decryption_failed` where there is none, too */
+export async function dataKeyOf(desk: Desk, project: LockedProject, generation: number): Promise<DataKey> {
+  const dataKey = await findDataKey(desk, project, generation);
+  if (dataKey) return dataKey;
+  throw new Fault("decryption_failed", `${project.id} has no data key of generation ${generation}`);
+}
+
+/** Of PostgreSQL's integer. */
+const generationMax = 2 ** 31 - 1;

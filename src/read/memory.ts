@@ -103,5 +103,5 @@ export async function readRows(
       throw error;
     }
   }
-  throw new Fault("unavailable", "what was read grew each time it was read");
+  throw new Fault("unavailable", `not read within ${waitMsMax} ms: it grew meanwhile, or there was no time`);
 }

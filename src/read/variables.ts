@@ -143,7 +143,9 @@ function holdAgainstSet(
     listing === noListing
       ? itemListing(rows.filter(isItem).map((item) => variableEntry(project.id, environment, storedOf(item))))
       : variablesArray(opened);
-  if (set.toString("utf8") !== array) {
+  const text = set.toString("utf8");
+  set.fill(0);
+  if (text !== array) {
     throw new Fault("decryption_failed", `the rows of ${project.id} ${environment} are not those of its set`);
   }
 }

@@ -429,6 +429,7 @@ describeBoth("sets of accounts and files", (world) => {
   test.each([
     ["the version", "x'02' || substr(sealed, 2)"],
     ["the generation", "substr(sealed, 1, 2) || x'00000009' || substr(sealed, 7)"],
+    ["the generation, beyond what its column holds,", "substr(sealed, 1, 2) || x'80000001' || substr(sealed, 7)"],
     ["all but the tag", "substr(sealed, length(sealed) - 15)"],
     ["everything", "x''"],
   ])("so does one of which SQL changed %s", async (_, sealed) => {
@@ -442,6 +443,20 @@ describeBoth("sets of accounts and files", (world) => {
     });
     await put("a", "again", "staging", "production");
     expect(await files()).toBe("again,b");
+  });
+
+  test("a file opens by the data key that its bytes name, whatever its column says", async () => {
+    const { w, id, where, files, put } = await place();
+    await rotateData(w.desk, where);
+    await w.run(
+      `insert into data_keys (project_id, generation, root_id, wrapped, created_at)
+        select project_id, 1, 'gone', wrapped, created_at from data_keys where project_id = ?`,
+      [id],
+    );
+    await w.run("update files set generation = 1 where project_id = ? and path = 'a'", [id]);
+    expect(await files()).toBe("a,b");
+    await put("a", "newer", "staging");
+    expect([await files(), await files("production")]).toEqual(["newer,b", "a,b"]);
   });
 
   test("a file whose data key does not open is not said to be changed", async () => {
@@ -553,4 +568,37 @@ describeBoth("sets of accounts and files", (world) => {
     expect([await accounts(), await files()]).toEqual([503, 503]);
     expect([await accounts("production"), await files("production")]).toEqual(["newer,b", "newer,b"]);
   });
+});
+
+describeBoth("sealed bytes that name a data key beyond what its column holds", (world) => {
+  test.each(["variables", "variable_sets", "accounts", "item_sets", "files"])(
+    "do not open, like any others: in %s",
+    async (table) => {
+      const w = world();
+      const organization = await w.organization();
+      const item = { environments: ["staging"] as const, content: "a", values: { of: "a" } };
+      const { where, id } = await w.project(organization, "web", {
+        variables: { staging: { A: "1", B: "2" } },
+        accounts: [{ name: "a", ...item }],
+        files: [{ path: "a", ...item }],
+      });
+      const beyond = w.dialect === "postgres" ? "'\\x80000001'::bytea" : "x'80000001'";
+      const damaged = `substr(sealed, 1, 2) || ${beyond} || substr(sealed, 7)`;
+      const bytes = w.dialect === "postgres" ? damaged : `cast(${damaged} as blob)`;
+      await w.run(`update ${table} set sealed = ${bytes} where project_id = ?`, [id]);
+      const writes = [
+        () => setVariables(w.desk, where, "staging", [{ name: "A", value: "2" }]),
+        () => setAccount(w.desk, where, "b", ["staging"], { of: "b" }),
+        () => putFile(w.desk, where, { path: "b", environments: ["staging"], content: Buffer.from("b") }),
+      ];
+      for (const write of writes) {
+        const problem = await write().then(
+          () => undefined,
+          (error: { kind?: string }) => error.kind,
+        );
+        expect(problem).toBeOneOf([undefined, "conflict"]);
+      }
+      expect((await rotateData(w.desk, where)).broken.length).toBeGreaterThan(0);
+    },
+  );
 });
