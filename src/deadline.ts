@@ -16,11 +16,18 @@ export class Deadline {
     this.#ticker = new Ticker(everyMs, () => this.#sweep());
   }
 
-  /** What the work comes to, or the refusal. */
-  of<T>(work: Promise<T>): Promise<T> {
+  /**
+   * What the work comes to, or the refusal.
+   * @param late - told that it was refused
+   */
+  of<T>(work: Promise<T>, late?: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#ticker.start();
-      const wait: Wait = { endsAtMs: this.#ticker.nowMs() + this.#ms, reject };
+      const refuse = () => {
+        late?.();
+        reject(this.#refusal());
+      };
+      const wait: Wait = { endsAtMs: this.#ticker.nowMs() + this.#ms, refuse };
       this.#waits.add(wait);
       work.then(
         (value) => {
@@ -40,23 +47,26 @@ export class Deadline {
     for (const wait of this.#waits) {
       if (wait.endsAtMs > now) return;
       this.#waits.delete(wait);
-      wait.reject(this.#refusal());
+      wait.refuse();
     }
     this.#ticker.stop();
   }
 }
 
-type Wait = { readonly endsAtMs: number; readonly reject: (reason: Error) => void };
+type Wait = { readonly endsAtMs: number; readonly refuse: () => void };
 
 /**
  * Looks at something every so often, by a clock that stands still when the process does (stopped, frozen, moved to
- * another machine): else all that was under way would be refused when it goes on, although it had been answered.
+ * another machine): else all that was under way would be refused when it goes on, although it had been answered. Time in
+ * which it worked counts, however long it looked at nothing.
  */
 export class Ticker {
   readonly #everyMs: number;
   readonly #look: () => void;
   #timer: ReturnType<typeof setInterval> | undefined;
   #readAtMs = 0;
+  /** What the process had worked at the last look, all its threads. */
+  #workedMs = 0;
   #stoodStillMs = 0;
 
   constructor(everyMs: number, look: () => void) {
@@ -68,7 +78,11 @@ export class Ticker {
   start(): void {
     if (this.#timer !== undefined) return;
     this.#readAtMs = performance.now();
-    this.#timer = setInterval(this.#look, this.#everyMs);
+    this.#workedMs = workedMs();
+    this.#timer = setInterval(() => {
+      this.#look();
+      this.#workedMs = workedMs();
+    }, this.#everyMs);
   }
 
   stop(): void {
@@ -80,11 +94,15 @@ export class Ticker {
   nowMs(): number {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#readAtMs - this.#everyMs;
-    // Less may be a busy process, whose time counts.
-    if (lateMs > standstillMsMin) this.#stoodStillMs += lateMs;
+    if (lateMs > standstillMsMin) this.#stoodStillMs += Math.max(0, lateMs - (workedMs() - this.#workedMs));
     this.#readAtMs = nowMs;
     return nowMs - this.#stoodStillMs;
   }
 }
 
 const standstillMsMin = 500;
+
+function workedMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 
 /**
- * Of every random choice that a test makes: KEYHOLE_TEST_SEED makes others, and a failure names the seed it was found
- * with. Two runs of the same code try the same; keys and ids alone are new each time.
+ * Of the random choices that properties and attacks make: KEYHOLE_TEST_SEED makes others, and a failure names the seed it
+ * was found with. Keys, ids and contents that only have to be some are new each time.
  */
 export const seed = Number(process.env["KEYHOLE_TEST_SEED"] ?? 1);
+if (!Number.isSafeInteger(seed)) throw new Error("KEYHOLE_TEST_SEED is a whole number.");
 
 fc.configureGlobal({ seed });

@@ -67,10 +67,10 @@ export function openPostgres(url: string, use: Use): Database {
     } as postgres.Options<{ bigint: postgres.PostgresType<number> }>),
   );
   const pool = { underWay: 0, connectionsMax: poolOf[use].max };
-  const deadline = new Deadline(queryDeadlineMs, () => {
-    clients.distrust();
-    return new Fault("unavailable", "the database did not answer within 2 s");
-  });
+  const deadline = new Deadline(
+    queryDeadlineMs,
+    () => new Fault("unavailable", "the database did not answer within 2 s"),
+  );
   const db = drizzlePostgres(clients.client as unknown as postgres.Sql, { schema: postgresTables });
   const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   return {
@@ -88,9 +88,11 @@ export function openPostgres(url: string, use: Use): Database {
       return async (values) => {
         const parameters = parametersOf(values) as never[];
         pool.underWay += 1;
+        const { answer, giveUp } = clients.ask(attempts, (client) =>
+          client.unsafe(compiled.sql, parameters, { prepare: true }),
+        );
         try {
-          const rows = clients.ask(attempts, (client) => client.unsafe(compiled.sql, parameters, { prepare: true }));
-          return (await deadline.of(rows)) as never;
+          return (await deadline.of(answer, giveUp)) as never;
         } catch (error) {
           throw refused(error);
         } finally {
@@ -136,11 +138,27 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
   /**
    * Asks, and asks again where a connection failed meanwhile.
-   * @throws whatever the query throws; Fault `unavailable` where connections fail time after time, or it was closed
+   * @returns the answer, and how to give it up: its client is not trusted any more then, and nobody is asked again
+   * @throws into the answer: whatever the query throws; Fault `unavailable` where connections fail time after time, it was
+   *   closed, or given up
    */
-  async ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>): Promise<T> {
+  ask<T>(
+    attempts: number,
+    query: (client: Client) => PromiseLike<T>,
+  ): { readonly answer: Promise<T>; readonly giveUp: () => void } {
+    const asked: Asked<Client> = { client: undefined, givenUp: false };
+    const giveUp = () => {
+      asked.givenUp = true;
+      if (asked.client === this.#client) this.#distrusted = true;
+    };
+    return { answer: this.#ask(attempts, query, asked), giveUp };
+  }
+
+  async #ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>, asked: Asked<Client>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const client = this.#distrusted ? await this.#next() : this.#client;
+      if (asked.givenUp) throw new Fault("unavailable", "nobody waits for it any more");
+      asked.client = client;
       try {
         const answer = await query(client);
         if (client === this.#client && !this.#distrusted) return answer;
@@ -155,11 +173,6 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         if (error instanceof Fault || !doubtful || attempt >= attempts) throw error;
       }
     }
-  }
-
-  /** Notes that the client did not answer. */
-  distrust(): void {
-    this.#distrusted = true;
   }
 
   close(): Promise<void> {
@@ -194,6 +207,8 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
     return client;
   }
 }
+
+type Asked<Client> = { client: Client | undefined; givenUp: boolean };
 
 /** Opens the embedded database file, which is made if absent. */
 export function openSqlite(path: string, use: Use): Database {

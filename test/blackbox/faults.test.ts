@@ -512,6 +512,36 @@ onPostgres("a PostgreSQL that fails", () => {
     await expectAllConnectionsWork();
   });
 
+  test("of which a table is locked is not asked for more and more connections", async () => {
+    const client = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+    await client`select 1`; // as in lockAudit
+    const session = await client.reserve();
+    await session`begin`;
+    await session`lock table files in access exclusive mode`;
+    const answers: Promise<Answer>[] = [];
+    let most = 0;
+    for (const lockedAt = ranMs(); ranMs() - lockedAt < 8000; await Bun.sleep(50)) {
+      const { key } = filled.keys[answers.length % filled.keys.length] as Key;
+      answers.push(filled.server.get(files, key));
+      const [row] = await filled.site.sql(
+        "select count(*) as n from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
+      );
+      most = Math.max(most, Number(row?.["n"]));
+    }
+    for (const answer of await Promise.all(answers.slice(0, 60))) expectRefusal(answer, "unavailable");
+    await session`rollback`;
+    session.release();
+    await client.end({ timeout: 5 });
+    await Promise.all(answers);
+    // As many as ever, and as many again whose statements PostgreSQL ends a second after their time.
+    console.log("MOST", most);
+    expect(most).toBeLessThan(45);
+    await eventually(async () =>
+      (await filled.server.get(files, filled.keys[0].key)).status === 200 ? true : undefined,
+    );
+    await expectAllConnectionsWork();
+  });
+
   test("whose connections die without a word is asked on new ones", async () => {
     const proxy = await startProxy(new URL(database.url));
     const url = new URL(database.url);

@@ -17,9 +17,9 @@ test("what fails is told to who asked, and the next one asks a new client", asyn
   const clients = numbered();
   const failing = clients.ask(3, async () => {
     throw failure;
-  });
+  }).answer;
   expect(await failing.catch((error: unknown) => error)).toBe(failure);
-  expect(await clients.ask(3, async ({ number }) => number)).toBe(1);
+  expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
 });
 
 test("a timer that wakes too early uses up no attempt", async () => {
@@ -29,8 +29,33 @@ test("a timer that wakes too early uses up no attempt", async () => {
   for (let renewals = 0; renewals < 3; renewals++) {
     const failing = clients.ask(1, async () => {
       throw failure;
-    });
+    }).answer;
     expect(await failing.catch((error: unknown) => error)).toBe(failure);
   }
-  expect(await clients.ask(1, async ({ number }) => number)).toBe(3);
+  expect(await clients.ask(1, async ({ number }) => number).answer).toBe(3);
+});
+
+test("what is given up is not asked again, and what it was asked of is not trusted any more", async () => {
+  const clients = numbered();
+  const asked: number[] = [];
+  const { promise: never, reject: fail } = Promise.withResolvers<never>();
+  const { answer, giveUp } = clients.ask(3, ({ number }) => {
+    asked.push(number);
+    return never;
+  });
+  giveUp();
+  expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
+  fail(Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" }));
+  await expect(answer).rejects.toThrow();
+  expect(asked).toEqual([0]);
+});
+
+test("what is given up says nothing of a client that took its client's place", async () => {
+  const clients = numbered();
+  const never = new Promise<never>(() => {});
+  const given = [clients.ask(3, () => never), clients.ask(3, () => never)];
+  given[0]?.giveUp();
+  expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
+  given[1]?.giveUp();
+  expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
 });

@@ -24,6 +24,16 @@ test("work that does not is refused, in the order of its beginning", async () =>
   expect(deadline.of(never)).rejects.toBe(refusal); // the timer starts anew
 });
 
+test("who is told of a refusal is told once, and of nothing else", async () => {
+  const deadline = new Deadline(5, () => refusal, 1);
+  let late = 0;
+  const wait = deadline.of(never, () => late++);
+  await deadline.of(Promise.resolve(7), () => late++);
+  await wait.catch(() => {});
+  await Bun.sleep(20);
+  expect(late).toBe(1);
+});
+
 test("one that ends in time does not keep another from its end", async () => {
   const deadline = new Deadline(20, () => refusal, 1);
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -55,11 +65,16 @@ describe("where the process itself stood still", () => {
     await wait.catch(() => {});
   });
 
-  test("for moments, as a busy one does, everything is refused in its time", async () => {
-    const deadline = new Deadline(20, () => refusal, 1);
-    const busy = setInterval(() => Bun.sleepSync(50), 1);
+  test.each([50, 700])("what keeps it busy for %p ms at a time counts: nothing waits for ever", async (ms) => {
+    const deadline = new Deadline(200, () => refusal, 10);
+    let times = 0;
+    const busy = setInterval(() => {
+      times += 1;
+      for (const beganAt = performance.now(); performance.now() - beganAt < ms; );
+    }, 1);
     expect(deadline.of(never)).rejects.toBe(refusal);
     await deadline.of(never).catch(() => {});
     clearInterval(busy);
+    expect(times).toBeLessThan(20);
   });
 });

@@ -257,7 +257,9 @@ function writeByExpression(value: string): string | undefined {
   if (!/[#$`\n\r\u2028\u2029]/.test(value) && bare.test(value)) return `K=${value}\n`;
   if (/\$\(/.test(value)) {
     // But for the second of these the document writes it, and dotenv finds a variable behind the comment.
-    return /[\r\n]|#[\s\S]*[\u2028\u2029]/.test(value) ? undefined : `K="${escaped.split("\\$(").join("\\$\"'('\"")}"\n`;
+    return /[\r\n]|#[\s\S]*[\u2028\u2029]/.test(value)
+      ? undefined
+      : `K="${escaped.split("\\$(").join("\\$\"'('\"")}"\n`;
   }
   if (/"/.test(value)) return `K="${escaped.replace(/\r/g, "\\r").replace(/\n/g, "\\n")}"\n`;
   return `K="${escaped}"\n`;
