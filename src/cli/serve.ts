@@ -269,7 +269,7 @@ export async function openKeyhole(
   await shared?.open();
   const lane = new Lane();
   const opener = new FileOpener();
-  const budget = new ByteBudget(fileMemoryBytes, fileMemoryBytes / 2);
+  const budget = new ByteBudget(fileMemoryBytes, fileMemoryBytesPerKey);
   const memory = {
     small: new ByteBudget(smallMemoryBytes),
     large: new ByteBudget(largeMemoryBytes, largeMemoryBytes / 2),
@@ -362,8 +362,10 @@ export async function openKeyhole(
   };
 }
 
-// One key may have half of the memory for files and for large values, and of that for vast ones one read of the largest.
-const fileMemoryBytes = 40 * 1024 * 1024;
+// Three of the largest reads of files at once, and one key two of them; of the memory for large values one key may have
+// half, and of that for vast ones one read of the largest.
+const fileMemoryBytes = 30 * 1024 * 1024;
+const fileMemoryBytesPerKey = 20 * 1024 * 1024;
 const smallMemoryBytes = 64 * 1024 * 1024;
 const largeMemoryBytes = 48 * 1024 * 1024;
 const vastMemoryBytes = 96 * 1024 * 1024;

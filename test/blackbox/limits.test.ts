@@ -178,7 +178,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
     await expectBudgetFree();
   });
 
-  test("who never read, all of one key, leave half of the memory to other keys", async () => {
+  test("who never read, all of one key, leave memory to other keys", async () => {
     const greedy = { Authorization: `Bearer ${keys[0]}` };
     const idle = await connections(12);
     for (const connection of idle) connection.ignore(path, greedy);
