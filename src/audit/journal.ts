@@ -99,6 +99,7 @@ export class Journal {
     now: () => number;
     /** Told the newest entry on record every 1,000 rows or 60 s and at {@link close}. */
     checkpoint: (checkpoint: Checkpoint) => void;
+    /** Makes what looks for callers that have waited too long. */
     ticker: (look: () => void) => Ticker;
     /** Told of each batch, however it ended. */
     measure?: ((batch: MeasuredBatch) => void) | undefined;

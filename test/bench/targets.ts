@@ -21,7 +21,7 @@ const refusals = {
   unknown: "unknown keys, each another",
 } as const;
 
-/** postgres.js as it comes: what the bars were set with. */
+/** postgres.js as it comes: what the bars seem to have been set with. */
 export const defaultsFloor = "floor/select-1-defaults";
 
 const targets: readonly Target[] = [

@@ -338,6 +338,8 @@ onBoth("kill -9 of the server", (dialect) => {
           stderr: "ignore",
         });
         await readers.more(5 + round);
+        // On a slow machine a round may be over before its first write.
+        if (round === rounds - 1) await eventually(() => (writes > rounds ? true : undefined));
         importing.kill("SIGKILL");
         await server.kill();
         killed = true;
@@ -351,7 +353,7 @@ onBoth("kill -9 of the server", (dialect) => {
       // Otherwise nothing was tried: reads were cut short, and writes went on beside them.
       expect(reading).toBeGreaterThan(rounds * 20);
       expect(outcomes.some(({ status }) => status === "cut")).toBe(true);
-      expect(writes).toBeGreaterThanOrEqual(rounds);
+      expect(writes).toBeGreaterThan(rounds);
 
       const { key } = filled.keys[0];
       const valuesOf = async (environment: string) => {
@@ -534,7 +536,6 @@ onPostgres("a PostgreSQL that fails", () => {
     await client.end({ timeout: 5 });
     await Promise.all(answers);
     // As many as ever, and as many again whose statements PostgreSQL ends a second after their time.
-    console.log("MOST", most);
     expect(most).toBeLessThan(45);
     await eventually(async () =>
       (await filled.server.get(files, filled.keys[0].key)).status === 200 ? true : undefined,
