@@ -1,3 +1,7 @@
 import { defineConfig } from "drizzle-kit";
 
-export default defineConfig({ dialect: "postgresql", schema: "./src/store/postgres.ts", out: "./drizzle/postgres" });
+export default defineConfig({
+  dialect: "postgresql",
+  schema: "./drizzle/postgres.schema.ts",
+  out: "./drizzle/postgres",
+});

@@ -32,6 +32,12 @@ export function isVariableName(text: string): boolean {
   return variableNamePattern.test(text) && text !== "_" && text !== "__proto__";
 }
 
+/** Which variables of an environment: all, those of a list of names, or those whose names start with a prefix. */
+export type Selection =
+  | { readonly by: "all" }
+  | { readonly by: "names"; readonly names: readonly string[] }
+  | { readonly by: "prefix"; readonly prefix: string };
+
 /** Orders text by its UTF-8 bytes, the order of every list in the API; UTF-16 order differs above U+FFFF. */
 export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -16,27 +16,25 @@ import {
 import { setAccount } from "../src/admin/accounts.ts";
 import { type AuditRecord, listAudit } from "../src/admin/audit.ts";
 import { type Desk, deskOf } from "../src/admin/desk.ts";
-import { type NewFile, putFile } from "../src/admin/files.ts";
+import { type NewFile, putFile, storeContent } from "../src/admin/files.ts";
 import { type Installation, openInstallation } from "../src/admin/installation.ts";
-import { keepItemSets } from "../src/admin/item-sets.ts";
 import { createKey, type KeyRecord, type NewKey } from "../src/admin/keys.ts";
 import { createOrganization, type Organization } from "../src/admin/organizations.ts";
-import { createProject, type LockedProject, type Project } from "../src/admin/projects.ts";
+import { createProject, type Project, writingProject } from "../src/admin/projects.ts";
+import { type NewItem, writeSets } from "../src/admin/sets.ts";
 import { setVariables } from "../src/admin/variables.ts";
 import { type OpenKeyhole, openKeyhole } from "../src/cli/serve.ts";
 import { type Config, readConfig } from "../src/config.ts";
 import { Fault } from "../src/fault.ts";
 import { apiRoot, createApp } from "../src/http/app.ts";
 import type { Keyhole } from "../src/http/keyhole.ts";
-import { ByteBudget } from "../src/limit/budget.ts";
+import { MemoryBudget } from "../src/limit/budget.ts";
 import { Lane } from "../src/limit/lane.ts";
 import { Limiter } from "../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
 import { type Environment, environmentMask } from "../src/names.ts";
-import { seal } from "../src/seal/envelope.ts";
-import { accountEntry, fileEntry } from "../src/seal/item-set.ts";
 import { type DataKey, newKey } from "../src/seal/keyring.ts";
-import { accountPlace, filePlace } from "../src/seal/place.ts";
+import { accounts, files } from "../src/seal/kinds.ts";
 import { createDatabase } from "./postgres.ts";
 
 /** The server that `test/run.ts` found, or undefined. */
@@ -340,12 +338,6 @@ export function leaksIn(secrets: Iterable<string>, text: string): string[] {
   });
 }
 
-/** Memory for values that is a test's own, and how much of it requests hold. */
-export function memoryOf(smallBytes?: number, largeBytes?: number) {
-  const [small, large] = [new ByteBudget(smallBytes), new ByteBudget(largeBytes)];
-  return { small, large, vast: large, taken: () => [small.bytesTaken, large.bytesTaken] as const };
-}
-
 /** A journal whose database said no. */
 export const refusingJournal: Keyhole["journal"] = {
   record: async () => {
@@ -358,29 +350,30 @@ export const refusingJournal: Keyhole["journal"] = {
  * @returns the answer that was read whole
  */
 export async function expectMemoryBack(w: World, path: string, key: Key, bytes: number): Promise<Answer> {
-  const memory = memoryOf();
+  const memory = new MemoryBudget();
+  const taken = () => Object.values(memory.bytesTaken);
   const { handle } = w.client(({ source }) => ({ source: { ...source, memory } }));
   const get = async () => {
     const response = await handle(requestOf(path, { key }));
-    const [small, large] = memory.taken();
+    const { small, large } = memory.bytesTaken;
     expect([path, response.status, small, large >= bytes]).toEqual([path, 200, 0, true]);
     return response;
   };
   const answer = await answerOf(await get());
-  expect(memory.taken()).toEqual([0, 0]);
+  expect(taken()).toEqual([0, 0]);
 
   const half = (await get()).body?.getReader();
   await half?.read();
-  expect(memory.taken()[1]).toBeGreaterThanOrEqual(bytes);
+  expect(memory.bytesTaken.large).toBeGreaterThanOrEqual(bytes);
   await half?.cancel();
-  expect(memory.taken()).toEqual([0, 0]);
+  expect(taken()).toEqual([0, 0]);
 
   await (await get()).body?.cancel();
-  expect(memory.taken()).toEqual([0, 0]);
+  expect(taken()).toEqual([0, 0]);
 
   const refusing = w.client(({ source }) => ({ source: { ...source, memory }, journal: refusingJournal }));
   expect((await refusing.ask(path, { key })).status).toBe(503);
-  expect(memory.taken()).toEqual([0, 0]);
+  expect(taken()).toEqual([0, 0]);
   return answer;
 }
 
@@ -399,72 +392,57 @@ export function randomContent(size: number): Buffer {
   return bytes;
 }
 
-/** Many good accounts in one statement, where setting each by itself would take a commit each. */
+/** Many accounts in one write, each with the field `a`. */
 export async function insertAccounts(
   w: World,
-  organization: Organization,
   project: Placed,
   names: readonly string[],
   environments: readonly Environment[],
 ): Promise<void> {
-  const dataKey = await dataKeyOf(w, organization, project);
-  const key = dataKey.subkey("account");
-  const mask = environmentMask(...environments);
-  const rows = names.map((name) => {
-    const id = Bun.randomUUIDv7();
-    const place = accountPlace({ projectId: project.id, accountId: id, version: 1, environments: mask, name });
-    const sealed = seal(key, 1, place, Buffer.from(JSON.stringify({ a: name })));
-    return { id, projectId: project.id, name, environments: mask, version: 1, generation: 1, sealed, updatedAt: 1 };
+  await writingProject(w.desk, project.where, async (locked) => {
+    const items = names.map((name) => {
+      const value = Buffer.from(JSON.stringify({ a: name }));
+      return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
+    });
+    await writeSets(
+      w.desk,
+      locked,
+      accounts,
+      new Map(environments.map((environment) => [environment, new Map(items)])),
+    );
   });
-  await w.desk.database.db.insert(w.desk.database.tables.accounts).values(rows);
-  const changes = rows.map((row) => ({ entry: accountEntry(project.id, row), environments: mask, before: 0 }));
-  await keepItemSets(w.desk, lockedOf(w, organization, project, dataKey), "accounts", changes);
-  await count(w, project, "account_counts", mask, rows.length);
 }
 
 /**
- * Many good files in few statements, where putting each by itself would look at all the others each time.
- * @param size - of random content; left out: `content of PATH`
+ * Many files in one write.
+ * @param size - of random content; if omitted: `content of PATH`
  */
 export async function insertFiles(
   w: World,
-  organization: Organization,
   project: Placed,
   paths: readonly string[],
   environments: readonly Environment[],
   size?: number,
 ): Promise<void> {
-  const dataKey = await dataKeyOf(w, organization, project);
-  const key = dataKey.subkey("file");
-  const mask = environmentMask(...environments);
-  const rows = paths.map((path) => {
-    const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
-    const record = {
-      version: 1,
-      environments: mask,
-      path,
-      mode: "0600" as const,
-      size: content.length,
-      sha256: sha256(content),
-      name: "a file",
-      contentType: "text/plain",
-    };
-    const id = Bun.randomUUIDv7();
-    const sealed = seal(key, 1, filePlace({ ...record, projectId: project.id, fileId: id }), content);
-    return { ...record, id, projectId: project.id, generation: 1, sealed, updatedAt: 1 };
+  await writingProject(w.desk, project.where, async (locked) => {
+    const items: (readonly [string, NewItem<"files">])[] = [];
+    for (const path of paths) {
+      const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
+      const entry = {
+        id: Bun.randomUUIDv7(),
+        path,
+        name: "a file",
+        mode: "0600" as const,
+        size: content.length,
+        sha256: sha256(content),
+        contentType: "text/plain",
+        updatedAt: locked.now,
+      };
+      await storeContent(w.desk, locked, entry, content);
+      items.push([path, { entry, value: null }]);
+    }
+    await writeSets(w.desk, locked, files, new Map(environments.map((environment) => [environment, new Map(items)])));
   });
-  for (let from = 0; from < rows.length; from += 500) {
-    await w.desk.database.db.insert(w.desk.database.tables.files).values(rows.slice(from, from + 500));
-  }
-  const changes = rows.map((row) => ({ entry: fileEntry(project.id, row), environments: mask, before: 0 }));
-  await keepItemSets(w.desk, lockedOf(w, organization, project, dataKey), "files", changes);
-  await count(w, project, "file_counts", mask, rows.length);
-}
-
-/** A project as a writer has it in hand, with nobody kept out: the world has no other writer then. */
-function lockedOf(w: World, organization: Organization, project: Placed, dataKey: DataKey): LockedProject {
-  const { db } = w.desk.database;
-  return { id: project.id, slug: project.slug, organization, db, dataKey, now: 1, revisions: new Map() };
 }
 
 /** Many projects at once, with nothing in them that could be read. */
@@ -478,29 +456,16 @@ export async function insertProjects(w: World, organization: Organization, slugs
     variableCounts: none,
     accountCounts: none,
     fileCounts: none,
+    changedAt: "[0,0,0]",
     createdAt: 1,
   }));
   await w.desk.database.db.insert(w.desk.database.tables.projects).values(rows);
 }
 
 /** A project's first data key, for sealing what the functions of `src/admin` would not. */
-export async function dataKeyOf(w: World, organization: Organization, project: Placed): Promise<DataKey> {
+export async function dataKeyOf(w: World, project: Placed): Promise<DataKey> {
   const [row] = await w.sql`select root_id, wrapped from data_keys where project_id = ${project.id}`;
-  const owner = { id: project.id, organizationId: organization.id, slug: project.slug };
-  return w.desk.keyring.dataKey(owner, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);
-}
-
-async function count(
-  w: World,
-  project: Placed,
-  column: "account_counts" | "file_counts",
-  mask: number,
-  more: number,
-): Promise<void> {
-  const [row] = await w.run(`select ${column} as counts from projects where id = ?`, [project.id]);
-  const counts = JSON.parse(row?.["counts"] as string) as number[];
-  counts[mask - 1] = (counts[mask - 1] as number) + more;
-  await w.run(`update projects set ${column} = ? where id = ?`, [JSON.stringify(counts), project.id]);
+  return w.desk.keyring.dataKey(project.id, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);
 }
 
 function valuesOf({ variables = {}, accounts = [], files = [] }: Content): string[] {

@@ -1,62 +1,75 @@
 import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../fault.ts";
+import type { Environment } from "../names.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
 
 /**
- * A key's row with its organization's and, through its scope, the project asked for, as one statement found them; `live`
- * is judged by the database's clock.
+ * A key's row with its organization and, through its scope, the project that was asked for, as one statement found them.
+ * `live` is judged by the database's clock. What is larger than Keyhole ever writes comes as null, or as an empty list.
  */
 export type KeyRow = Grant & {
   readonly digest: Uint8Array;
-  readonly grantSeal: Uint8Array;
+  readonly grantSeal: Uint8Array | null;
   readonly live: number;
   readonly organizationSlug: string;
-  readonly organizationName: string;
+  readonly organizationName: string | null;
   readonly plan: Plan;
-  /** Null where no project was asked for, or the key reaches none of that slug. */
-  readonly projectId: string | null;
-  /** Null where no environment was asked for, too. */
-  readonly state: string | null;
+  /** Null if the request names no project, or one that the key does not reach. */
+  readonly target: Target | null;
 };
 
-/** The environment that a request asks for, as it stood when the key was judged. */
+/** The project that a request asks for, with the sets it needs, in the moment in which its key was judged. */
 export type Target = {
   readonly projectId: string;
-  /** Random, and another one with every write to the environment's variables, their set or the project's data keys. */
-  readonly state: string;
+  /** Of all its environments, as its row has them. */
+  readonly fileCounts: string | null;
+  readonly sets: readonly StoredSet[];
 };
 
-/** Who asks: a key that is good at this moment. Made for one request and never kept beyond it. */
+/** A set's row. */
+export type StoredSet = {
+  readonly environment: Environment;
+  /** Changes whenever the row or its data key is written; empty if the database has no such token. */
+  readonly rowVersion: string;
+  readonly version: number;
+  readonly generation: number;
+  readonly listingMac: Buffer | null;
+  /** Null if it was not fetched: it would have been too large. */
+  readonly listing: string | null;
+  readonly listingBytes: number;
+  /** Null if it was not fetched, or for files. */
+  readonly sealed: Buffer | null;
+  /** Null for files. */
+  readonly sealedBytes: number | null;
+  /** The data key; null if there is none of that generation. */
+  readonly rootId: string | null;
+  readonly wrapped: Buffer | null;
+};
+
+/** Who asks: a key that is good at this moment. Made for one request and never kept. */
 export type Caller = {
   readonly grant: Grant;
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string; readonly plan: Plan };
-  /** Null where the request asks for no environment, or for one of a project that the key does not reach. */
   readonly target: Target | null;
 };
 
 /**
- * Judges a found row.
+ * Judges a row that was found.
  * @param digest - of the key text that was presented
- * @throws Fault `unauthorized`; its message tells the operator which of the reasons it was
+ * @throws Fault `unauthorized`, whose message tells the operator the reason; `decryption_failed` for an organization
+ *   that was damaged in SQL
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !timingSafeEqual(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
   if (!row.live) throw new Fault("unauthorized", `key ${row.keyId} is expired or revoked`);
+  const { grantSeal, organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
   const seal = sealGrant(grantKey, digest, row);
-  if (row.grantSeal.length !== seal.length || !timingSafeEqual(row.grantSeal, seal)) {
+  if (grantSeal?.length !== seal.length || !timingSafeEqual(grantSeal, seal)) {
     throw new Fault(
       "unauthorized",
       `grant seal of key ${row.keyId} does not match: its row was changed by other means`,
     );
   }
-  return {
-    grant: row,
-    organization: {
-      id: row.organizationId,
-      slug: row.organizationSlug,
-      name: row.organizationName,
-      plan: row.plan,
-    },
-    target: row.projectId === null || row.state === null ? null : { projectId: row.projectId, state: row.state },
-  };
+  if (name === null) throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);
+  return { grant: row, organization: { id, slug, name, plan }, target: row.target };
 }

@@ -1,5 +1,5 @@
 import type { FaultCode } from "../fault.ts";
-import { type Environment, type EnvironmentMask, environmentMask, slugPattern } from "../names.ts";
+import { type Environment, type EnvironmentMask, environmentMask } from "../names.ts";
 
 /** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
 export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;
@@ -54,20 +54,6 @@ export function refusalOf(plan: Plan, grant: Grant, need: Need): FaultCode | und
 /** Gate 6: whether the key reaches the environment; it says nothing about projects. */
 export function reaches(grant: Grant, environment: Environment): boolean {
   return (grant.environments & environmentMask(environment)) !== 0;
-}
-
-/** How the one statement that reads a project finds it; see {@link placeOf}. */
-export type Place = { readonly slug: string; readonly projectId: string | null };
-
-/**
- * Gate 7's look-up values. A listed project is found by the id its key was granted; anything else under a listed key
- * becomes a slug that no project can have, so absent and out of scope run the same statement with the same values and
- * the database never touches a row that is out of reach.
- */
-export function placeOf(grant: Grant, slug: string): Place {
-  if (grant.projects === null) return { slug: slugPattern.test(slug) ? slug : "", projectId: null };
-  const id = projectsOf(grant)?.get(slug);
-  return id === undefined ? { slug: "", projectId: "" } : { slug, projectId: id };
 }
 
 /** Slug to id of a listed key, or null where it reaches every project. */

@@ -1,18 +1,14 @@
-import { and, asc, eq, sql } from "drizzle-orm";
-import { type Environment, type EnvironmentMask, environmentsOf, everyEnvironment } from "../names.ts";
-import { seal } from "../seal/envelope.ts";
-import { accountEntry } from "../seal/item-set.ts";
-import { accountPlace } from "../seal/place.ts";
+import { type Environment, environments, environmentsOf } from "../names.ts";
+import { accounts } from "../seal/kinds.ts";
 import type { Desk } from "./desk.ts";
-import { keepItemSets } from "./item-sets.ts";
-import { findProject, noteMove, writingProject } from "./projects.ts";
+import { findProject, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
+import { itemsOf, openSets, type SetChanges, writeSets } from "./sets.ts";
 import { displayName, requireEnvironments, requireText } from "./words.ts";
 
 export type AccountRecord = {
   readonly name: string;
   readonly environments: readonly Environment[];
-  readonly version: number;
   readonly updatedAt: number;
 };
 
@@ -23,97 +19,53 @@ export const accountBytesMax = 64 * 1024;
  * Writes an account: its fields and its environments become exactly these.
  *
  * @param values - must be an object of strings, and not empty
- * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` as {@link keepItemSets}
+ * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
  */
 export async function setAccount(
   desk: Desk,
   where: string,
   name: string,
-  environments: readonly string[],
+  environmentNames: readonly string[],
   values: unknown,
 ): Promise<{ created: boolean }> {
   displayName("account", name);
-  const mask = requireEnvironments(environments);
-  const plaintext = Buffer.from(JSON.stringify(fieldsOf(values)));
-  if (plaintext.length > accountBytesMax) {
+  const targets = environmentsOf(requireEnvironments(environmentNames));
+  const value = Buffer.from(JSON.stringify(fieldsOf(values)));
+  if (value.length > accountBytesMax) {
     throw new Refused(
       "bound",
-      `The account's fields take ${plaintext.length} bytes; at most ${accountBytesMax} are allowed.`,
+      `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`,
     );
   }
-  const { accounts: a } = desk.database.tables;
   return writingProject(desk, where, async (project) => {
-    const [before] = await project.db
-      .select()
-      .from(a)
-      .where(and(eq(a.projectId, project.id), eq(a.name, name)));
-    const id = before?.id ?? Bun.randomUUIDv7();
-    const version = (before?.version ?? 0) + 1;
-    const { generation } = project.dataKey;
-    const place = accountPlace({ projectId: project.id, accountId: id, version, environments: mask, name });
-    const sealed = seal(project.dataKey.subkey("account"), generation, place, plaintext);
-    const row = { id, name, environments: mask, version, generation, sealed, updatedAt: project.now };
-    await project.db
-      .insert(a)
-      .values({ ...row, projectId: project.id })
-      .onConflictDoUpdate({
-        target: [a.projectId, a.name],
-        set: {
-          environments: sql`excluded.environments`,
-          version: sql`excluded.version`,
-          generation: sql`excluded.generation`,
-          sealed: sql`excluded.sealed`,
-          updatedAt: sql`excluded.updated_at`,
-        },
-      });
-    const entry = accountEntry(project.id, row);
-    const change = { entry, environments: mask, before: everyEnvironment };
-    const stood = await keepItemSets(desk, project, "accounts", [change]);
-    const byMask = new Map<EnvironmentMask, number>();
-    noteMove(byMask, stood, mask);
-    return {
-      result: { created: before === undefined },
-      touched: mask | stood | (before?.environments ?? 0),
-      counts: { column: "accountCounts", byMask },
-    };
+    const before = itemsOf(accounts, await openSets(desk, project, accounts)).find(({ entry }) => entry.name === name);
+    const changes = new Map<Environment, SetChanges<"accounts">>();
+    for (const environment of environments) {
+      const item = targets.includes(environment) ? { entry: { name, updatedAt: project.now }, value } : null;
+      if (item || before?.environments.includes(environment)) changes.set(environment, new Map([[name, item]]));
+    }
+    await writeSets(desk, project, accounts, changes);
+    return { created: before === undefined };
   });
 }
 
-/** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `ambiguous` */
+/** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
 export async function listAccounts(desk: Desk, where: string): Promise<AccountRecord[]> {
-  const project = await findProject(desk, where);
-  const { accounts: a } = desk.database.tables;
-  const rows = await desk.database.db
-    .select({ name: a.name, environments: a.environments, version: a.version, updatedAt: a.updatedAt })
-    .from(a)
-    .where(eq(a.projectId, project.id))
-    .orderBy(asc(a.name));
-  return rows.map((row) => ({ ...row, environments: environmentsOf(row.environments) }));
+  const sets = await openSets(desk, await findProject(desk, where), accounts);
+  return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
+    name: entry.name,
+    environments,
+    updatedAt,
+  }));
 }
 
-/**
- * Deletes an account from every environment, also one whose row is gone by other means.
- * @throws Refused `not_found`, `ambiguous`, `conflict` as {@link keepItemSets}
- */
+/** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous`, `conflict` */
 export async function deleteAccount(desk: Desk, where: string, name: string): Promise<void> {
-  const { accounts: a } = desk.database.tables;
   await writingProject(desk, where, async (project) => {
-    const [gone] = await project.db
-      .delete(a)
-      .where(and(eq(a.projectId, project.id), eq(a.name, name)))
-      .returning();
-    const change = { entry: [name, ""] as const, environments: 0, before: everyEnvironment };
-    const stood = await keepItemSets(desk, project, "accounts", [change]);
-    if (!gone && stood === 0) {
-      throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
-    }
-    const byMask = new Map<EnvironmentMask, number>();
-    noteMove(byMask, stood, 0);
-    return {
-      result: undefined,
-      touched: stood | (gone?.environments ?? 0),
-      counts: { column: "accountCounts", byMask },
-    };
+    const account = itemsOf(accounts, await openSets(desk, project, accounts)).find(({ entry }) => entry.name === name);
+    if (!account) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
+    const gone = new Map(account.environments.map((environment) => [environment, new Map([[name, null]])]));
+    await writeSets(desk, project, accounts, gone);
   });
 }
 

@@ -8,10 +8,10 @@ import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../
 import { databaseErrorCode } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
 import { deskOf } from "./desk.ts";
-import { type Opened, openEveryItem } from "./every-item.ts";
 import { openInstallation, prepareFolder } from "./installation.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring } from "./root-keys.ts";
+import { type Opened, openEverything } from "./verify.ts";
 
 /**
  * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs. Everything
@@ -107,7 +107,7 @@ export async function verifyBackup(
       say,
     );
     const desk = deskOf(installation);
-    return await openEveryItem(desk, progress).finally(() => desk.close());
+    return await openEverything(desk, progress).finally(() => desk.close());
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

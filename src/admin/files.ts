@@ -1,30 +1,16 @@
-import { and, asc, eq } from "drizzle-orm";
-import { Fault } from "../fault.ts";
-import { contentBytesMax, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
+import { eq } from "drizzle-orm";
+import { contentBytesMax, type Environment, environmentsOf, itemsMax } from "../names.ts";
 import { pathProblem, pathSetProblem } from "../path.ts";
-import { generationOf, open, seal } from "../seal/envelope.ts";
-import { fileEntry, type ItemEntry } from "../seal/item-set.ts";
-import type { DataKey } from "../seal/keyring.ts";
-import { filePlace } from "../seal/place.ts";
-import type { Tables } from "../store/database.ts";
+import { contentAssociatedData } from "../seal/associated-data.ts";
+import { seal } from "../seal/envelope.ts";
+import { type FileEntry, files } from "../seal/kinds.ts";
 import type { Desk } from "./desk.ts";
-import { type ItemChange, keepItemSets } from "./item-sets.ts";
-import { findProject, type LockedProject, noteMove, writingProject } from "./projects.ts";
+import { findProject, type LockedProject, sum, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { findDataKey } from "./sets.ts";
+import { deleteUnusedContents, itemsOf, openSet, openSets, type SetWrite, writeSets } from "./sets.ts";
 import { displayName, requireEnvironments } from "./words.ts";
 
-export type FileRecord = {
-  readonly path: string;
-  readonly name: string;
-  readonly mode: string;
-  readonly size: number;
-  readonly sha256: string;
-  readonly contentType: string;
-  readonly environments: readonly Environment[];
-  readonly version: number;
-  readonly updatedAt: number;
-};
+export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
 export type NewFile = {
   readonly content: Uint8Array;
   readonly path: string;
@@ -35,140 +21,99 @@ export type NewFile = {
 };
 
 /**
- * Puts a file in place for these environments. Where another file stands at that path in some of them, it keeps its
- * other environments only; where it stands in exactly these, it becomes a new version.
- *
- * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`, `conflict` as
- *   {@link keepItemSets}, or where a file that should keep other environments does not open
+ * Puts a file in place for these environments. A file at that path keeps its other environments.
+ * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`, `conflict` if
+ *   a set does not verify
  */
 export async function putFile(
   desk: Desk,
   where: string,
   asked: NewFile,
-): Promise<{
-  id: string;
-  path: string;
-  size: number;
-  sha256: string;
-  environments: readonly Environment[];
-  created: boolean;
-}> {
-  const file = judged(asked);
-  const { files: f } = desk.database.tables;
+): Promise<Pick<FileRecord, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
+  const { content, environments, ...file } = validate(asked);
   return writingProject(desk, where, async (project) => {
-    const paths = await project.db
-      .select({ path: f.path, environments: f.environments, id: f.id })
-      .from(f)
-      .where(eq(f.projectId, project.id));
-    // Two paths meet only where one environment holds both.
-    const beside = paths.filter((row) => row.path !== file.path && row.environments & file.environments);
-    const clash = pathSetProblem([...new Set(beside.map((row) => row.path)), file.path]);
-    if (clash) {
+    for (const environment of environments) {
+      const { names } = await openSet(desk, project.db, project, files, environment);
+      const clash = pathSetProblem([...names.filter((path) => path !== file.path), file.path]);
+      if (clash === undefined) continue;
       throw new Refused(
         "invalid",
-        `${JSON.stringify(file.path)} can not stand beside the project's other files: ${clash}.`,
+        `${JSON.stringify(file.path)} cannot stand beside the other files of ${environment}: ${clash}.`,
       );
     }
-    const here = paths.filter((row) => row.path === file.path && row.environments & file.environments);
-    const same = here.find((row) => row.environments === file.environments);
-    const byMask = new Map<EnvironmentMask, number>();
-    const changes: ItemChange[] = [];
-    let touched = file.environments;
-    for (const row of here) {
-      if (row === same) continue;
-      touched |= row.environments;
-      noteMove(byMask, row.environments, row.environments & ~file.environments);
-      changes.push(await shrink(desk, project, row, row.environments & ~file.environments));
+    const id = Bun.randomUUIDv7();
+    await storeContent(desk, project, { id, ...file }, content);
+    const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
+    const changes = new Map(environments.map((environment) => [environment, new Map([[file.path, item]])]));
+    const writes = await writeSets(desk, project, files, changes);
+    if ((await countFiles(desk, project)) > itemsMax) {
+      throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
     }
-    noteMove(byMask, same?.environments ?? 0, file.environments);
-    const total = paths.length + [...byMask.values()].reduce((sum, change) => sum + change, 0);
-    if (total > itemsMax) throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
-    const id = same?.id ?? Bun.randomUUIDv7();
-    const version = same ? await versionOf(desk, project, id) : 0;
-    const entry = await write(desk, project, { ...file, id, version: version + 1 }, file.content, same !== undefined);
-    changes.push({ entry, environments: file.environments, before: same?.environments ?? 0 });
-    await keepItemSets(desk, project, "files", changes);
+    const created = [...writes.values()].every(({ added }) => added.length > 0);
+    await deleteUnusedContents(desk, project, idsOf(writes));
     const { path, size, sha256 } = file;
-    return {
-      result: { id, path, size, sha256, environments: environmentsOf(file.environments), created: !same },
-      touched,
-      counts: { column: "fileCounts", byMask },
-    };
+    return { id, path, size, sha256, environments, created };
   });
 }
 
-/** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous` */
+/** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
 export async function listFiles(desk: Desk, where: string): Promise<FileRecord[]> {
-  const project = await findProject(desk, where);
-  const { files: f } = desk.database.tables;
-  const rows = await desk.database.db
-    .select({
-      path: f.path,
-      name: f.name,
-      mode: f.mode,
-      size: f.size,
-      sha256: f.sha256,
-      contentType: f.contentType,
-      environments: f.environments,
-      version: f.version,
-      updatedAt: f.updatedAt,
-    })
-    .from(f)
-    .where(eq(f.projectId, project.id))
-    .orderBy(asc(f.path), asc(f.environments));
-  return rows.map((row) => ({ ...row, environments: environmentsOf(row.environments) }));
+  const sets = await openSets(desk, await findProject(desk, where), files);
+  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => ({
+    ...file,
+    environments,
+    updatedAt,
+  }));
 }
 
 /**
- * Takes the file at `path` out of these environments, also where its row is gone by other means; one that stands in none
- * any more is gone.
- * @throws Refused `invalid`, `not_found` where any of the environments has no file there, `ambiguous`, `conflict` as
- *   {@link putFile}
+ * Takes the file at `path` out of these environments. A file that is in none any more is gone.
+ * @throws Refused `invalid`, `not_found` if any of the environments has no file there, `ambiguous`, `conflict`
  */
 export async function deleteFile(
   desk: Desk,
   where: string,
   path: string,
-  environments: readonly string[],
+  environmentNames: readonly string[],
 ): Promise<void> {
-  const mask = requireEnvironments(environments);
-  const { files: f } = desk.database.tables;
+  const environments = environmentsOf(requireEnvironments(environmentNames));
   await writingProject(desk, where, async (project) => {
-    const rows = await project.db
-      .select({ id: f.id, path: f.path, environments: f.environments })
-      .from(f)
-      .where(and(eq(f.projectId, project.id), eq(f.path, path)));
-    const byMask = new Map<EnvironmentMask, number>();
-    // Whatever the rows say: where SQL took a row away, or out of an environment, the set goes on to have it.
-    const changes: ItemChange[] = [{ entry: [path, ""], environments: 0, before: mask }];
-    let touched = mask;
-    for (const row of rows.filter((row) => row.environments & mask)) {
-      touched |= row.environments;
-      noteMove(byMask, row.environments, row.environments & ~mask);
-      changes.push(await shrink(desk, project, row, row.environments & ~mask));
-    }
-    const stood = await keepItemSets(desk, project, "files", changes);
-    const missing = environmentsOf(mask & ~rows.reduce((all, row) => all | row.environments, stood));
+    const changes = new Map(environments.map((environment) => [environment, new Map([[path, null]])]));
+    const writes = await writeSets(desk, project, files, changes);
+    const missing = [...writes].filter(([, { deleted }]) => deleted.length === 0).map(([environment]) => environment);
     if (missing.length > 0) {
       throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
     }
-    return { result: undefined, touched, counts: { column: "fileCounts", byMask } };
+    await deleteUnusedContents(desk, project, idsOf(writes));
   });
 }
 
-type SealableFile = {
-  readonly id: string;
-  readonly version: number;
-  readonly path: string;
-  readonly environments: EnvironmentMask;
-  readonly name: string;
-  readonly mode: "0600" | "0400";
-  readonly size: number;
-  readonly sha256: string;
-  readonly contentType: string;
-};
+async function countFiles(desk: Desk, { db, id }: LockedProject): Promise<number> {
+  const { projects: p } = desk.database.tables;
+  const [row] = await db.select({ counts: p.fileCounts }).from(p).where(eq(p.id, id));
+  return sum(row?.counts ?? "[]");
+}
 
-function judged(asked: NewFile) {
+/** Of the contents that a write replaced or deleted. */
+function idsOf(writes: ReadonlyMap<Environment, SetWrite<"files">>): string[] {
+  return [...writes.values()].flatMap(({ replaced, deleted }) => [...replaced, ...deleted].map(({ id }) => id));
+}
+
+/** Seals and stores a content, which a listing then names. */
+export async function storeContent(
+  desk: Desk,
+  { db, id: projectId, dataKey }: LockedProject,
+  { id, size, sha256 }: { readonly id: string; readonly size: number; readonly sha256: string },
+  content: Uint8Array,
+): Promise<void> {
+  const { generation } = dataKey;
+  const associatedData = contentAssociatedData({ projectId, id, size, sha256 });
+  const sealed = seal(dataKey.subkey("file"), generation, associatedData, content);
+  await db.insert(desk.database.tables.fileContents).values({ id, projectId, size, generation, sealed });
+}
+
+/** @throws Refused `invalid`, `bound` */
+function validate(asked: NewFile) {
   const { content, path } = asked;
   const problem = pathProblem(path);
   if (problem) throw new Refused("invalid", `The path ${JSON.stringify(path)} ${problem}.`);
@@ -185,103 +130,11 @@ function judged(asked: NewFile) {
   return {
     content,
     path,
-    environments: requireEnvironments(asked.environments),
+    environments: environmentsOf(requireEnvironments(asked.environments)),
     name: displayName("file", asked.name ?? (path.split("/").at(-1) as string)),
     mode: mode as "0600" | "0400",
     size: content.length,
     sha256: new Bun.CryptoHasher("sha256").update(content).digest("hex"),
     contentType,
   };
-}
-
-async function versionOf(desk: Desk, project: LockedProject, id: string): Promise<number> {
-  const { files: f } = desk.database.tables;
-  const [row] = await project.db.select({ version: f.version }).from(f).where(eq(f.id, id));
-  return row?.version ?? 0;
-}
-
-/** Leaves a file in fewer environments. They are part of what it is sealed to, so it is sealed anew. */
-async function shrink(
-  desk: Desk,
-  project: LockedProject,
-  { id, path, environments: before }: Pick<SealableFile, "id" | "path" | "environments">,
-  environments: EnvironmentMask,
-): Promise<ItemChange> {
-  const { files: f } = desk.database.tables;
-  if (environments === 0) {
-    await project.db.delete(f).where(eq(f.id, id));
-    return { entry: [path, ""], environments, before };
-  }
-  const [row] = await project.db.select().from(f).where(eq(f.id, id));
-  if (!row) throw new Error(`the file ${id} went out of a locked project`);
-  const content = await openRow(desk, project, row);
-  const entry = await write(desk, project, { ...row, environments, version: row.version + 1 }, content, true);
-  content.fill(0);
-  return { entry, environments, before, found: fileEntry(project.id, row)[1] };
-}
-
-/** @throws Refused `conflict` where it does not open; Fault `decryption_failed` where its data key does not */
-async function openRow(
-  desk: Desk,
-  project: LockedProject,
-  row: SealableFile & { readonly sealed: Buffer },
-): Promise<Buffer> {
-  const dataKey = await keyNamedBy(desk, project, row.sealed);
-  try {
-    if (dataKey) return open(dataKey.subkey("file"), placeOf(project, row), row.sealed);
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== "decryption_failed") throw error;
-  }
-  const where = environmentsOf(row.environments).join(", ");
-  throw new Refused(
-    "conflict",
-    `The file ${JSON.stringify(row.path)} does not open: its row in ${where} was changed by other means than Keyhole's, and nothing was written. Put it anew in just these environments, or delete it from them.`,
-  );
-}
-
-/** Undefined where the sealed bytes are so damaged that they name none. @throws Fault as {@link findDataKey} */
-async function keyNamedBy(desk: Desk, project: LockedProject, sealed: Buffer): Promise<DataKey | undefined> {
-  let generation: number;
-  try {
-    generation = generationOf(sealed);
-  } catch {
-    return undefined;
-  }
-  return findDataKey(desk, project, generation);
-}
-
-function placeOf(project: LockedProject, file: SealableFile): Buffer {
-  const { id, version, environments, path, mode, size, sha256, name, contentType } = file;
-  return filePlace({
-    projectId: project.id,
-    fileId: id,
-    version,
-    environments,
-    path,
-    mode,
-    size,
-    sha256,
-    name,
-    contentType,
-  });
-}
-
-async function write(
-  desk: Desk,
-  project: LockedProject,
-  file: SealableFile,
-  content: Uint8Array,
-  exists: boolean,
-): Promise<ItemEntry> {
-  const { files: f } = desk.database.tables;
-  const { generation } = project.dataKey;
-  const sealed = seal(project.dataKey.subkey("file"), generation, placeOf(project, file), content);
-  const { id, version, path, environments, name, mode, size, sha256, contentType } = file;
-  const columns = {
-    ...{ path, environments, name, mode, size, sha256, contentType, version, generation, sealed },
-    updatedAt: project.now,
-  } satisfies Partial<Tables["files"]["$inferInsert"]>;
-  if (exists) await project.db.update(f).set(columns).where(eq(f.id, id));
-  else await project.db.insert(f).values({ id, projectId: project.id, ...columns });
-  return fileEntry(project.id, { ...file, updatedAt: project.now });
 }

@@ -88,7 +88,7 @@ export function prepareFolder(folder: string): void {
 }
 
 /** The keys that every installation has. */
-export const purposes = ["pepper", "grant", "audit"] as const satisfies readonly SystemKeyPurpose[];
+export const purposes = ["pepper", "grant", "audit", "listing"] as const satisfies readonly SystemKeyPurpose[];
 type SystemKeyRow = { readonly purpose: string; readonly rootId: string; readonly wrapped: Buffer };
 
 async function systemKeyRows(database: Database): Promise<Map<string, SystemKeyRow>> {

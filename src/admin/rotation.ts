@@ -1,24 +1,24 @@
-import { and, asc, eq, gt, inArray, lt, ne, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, lt, ne, type SQL, sql } from "drizzle-orm";
 import type { Config } from "../config.ts";
 import { Fault } from "../fault.ts";
-import { type Environment, environments, itemsMax } from "../names.ts";
-import { generationOf, open, seal } from "../seal/envelope.ts";
-import { accountEntry, fileEntry, type ItemEntry, type ItemKind, variableEntry } from "../seal/item-set.ts";
+import { environments, itemsMax } from "../names.ts";
+import { contentAssociatedData } from "../seal/associated-data.ts";
+import { seal } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
-import { accountPlace, filePlace, variablePlace } from "../seal/place.ts";
+import { accounts, type FileEntry, files, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
+import { openContent } from "./contents.ts";
 import { type Desk, writing } from "./desk.ts";
 import { purposes } from "./installation.ts";
-import { type ItemChange, keepItemSet } from "./item-sets.ts";
-import { type FoundProject, findProject, type LockedProject, newestDataKey } from "./projects.ts";
+import { type FoundProject, findProject, type LockedProject, lockProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { addRootKey, currentRootId, dropOlderRootKeys, lockKeyFile, openKeyring, rootKeyName } from "./root-keys.ts";
-import { dataKeyOf, keepSet, type Resealed } from "./sets.ts";
+import { findSet, orUndefined, resealSet } from "./sets.ts";
 
 /*
- * Rotation while servers run. Everything happens in transactions that are small and each leave the database whole: a
- * reader sees the state before one or after it, and whoever is killed between two of them is followed by a second run.
- * What is left to do is never noted anywhere: it is what the rows themselves still say.
+ * Rotation while servers run. Everything happens in small transactions that each leave the database whole: a reader sees
+ * the state before one or after it, and a run that is killed between two of them is finished by the next run. What is
+ * left to do is never noted anywhere: the rows themselves say it.
  */
 
 type Report = (done: number, total: number) => void;
@@ -162,12 +162,10 @@ async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
     )
     .orderBy(asc(d.projectId), asc(d.generation))
     .limit(rewrappedAtOnce);
-  // Before any key of it: triggers write to the project's environments then, which its other writers have locked before.
-  for (const projectId of new Set(rows.map((row) => row.projectId))) await desk.database.lockProject(db, projectId);
   let moved = 0;
   const broken: string[] = [];
   for (const { projectId, generation, rootId, wrapped } of rows) {
-    const rewrapped = attempt(() => keyring.rewrapDataKey(projectId, generation, rootId, wrapped));
+    const rewrapped = orUndefined(() => keyring.rewrapDataKey(projectId, generation, rootId, wrapped));
     if (rewrapped === undefined) {
       broken.push(`data key ${generation} of project ${projectId}`);
       continue;
@@ -185,35 +183,33 @@ async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
 
 /** What a rotation of data keys came to. */
 export type DataRotation = {
-  /** Projects whose items are under their newest data key now, by this run. */
+  /** Projects that are wholly under their newest data key now, by this run. */
   readonly projects: number;
   /** Of these, how many an earlier run had begun. */
   readonly resumed: number;
-  readonly variables: number;
-  readonly accounts: number;
-  readonly files: number;
+  /** Resealed by this run. */
+  readonly sets: number;
+  readonly contents: number;
   /** Data keys of older generations that nothing used any more. */
   readonly deletedKeys: number;
-  /** Items that do not open, in words: they stayed as they were, and with them the older data keys of their project. */
+  /** What does not open, in words. It stayed as it was, and with it the older data keys of its project. */
   readonly broken: readonly string[];
 };
 
 /**
- * Gives a project a data key of a new generation, or each project where none is named, seals everything in it anew and
- * deletes the older data keys. New writes use the new one at once.
+ * Gives a project a data key of a new generation, or each project if none is named; reseals everything in it and deletes
+ * the older data keys. New writes use the new one at once.
  *
- * Where an earlier run was interrupted, this one finishes it and begins no new generation: a project with more than one
- * data key is in the middle of a rotation. Projects that the interrupted run had finished already are known by the
- * moment it began, which all its data keys carry.
+ * If an earlier run was interrupted, this one finishes it and begins no new generation: a project with more than one
+ * data key is in the middle of a rotation. Projects that the interrupted run had finished are recognized by the moment
+ * it began, which all its data keys carry.
  *
- * @param atOnceBytes - after how many sealed bytes a transaction ends
  * @throws Refused `not_found`, `ambiguous`, `invalid`
  */
 export async function rotateData(
   desk: Desk,
   where: string | undefined,
   report: Report = () => {},
-  atOnceBytes: number = atOnceBytesUsually,
 ): Promise<DataRotation> {
   const targets = where === undefined ? await everyProject(desk) : [await findProject(desk, where)];
   const { unfinished, due } = await judged(desk, targets, where === undefined);
@@ -223,30 +219,28 @@ export async function rotateData(
       for (const one of due.slice(from, from + begunAtOnce)) await beginGeneration(desk, db, one, begunAt);
     });
   }
-  const tally = { variables: 0, accounts: 0, files: 0, deletedKeys: 0 };
+  const tally = { sets: 0, contents: 0, deletedKeys: 0 };
   const broken: string[] = [];
-  const total = await countStale(desk, where === undefined ? undefined : targets[0]?.id);
   const projects = [...unfinished, ...due.map(({ project }) => project)];
-  for (const project of projects) {
-    let at: Cursor | undefined = { step: 0, after: "" };
-    while (at !== undefined) {
-      const from: Cursor = at;
-      const part = await inTurn(desk, (db) => resealPart(desk, db, project, from, atOnceBytes)).catch(
-        unopened(project),
-      );
-      tally.variables += part.variables;
-      tally.accounts += part.accounts;
-      tally.files += part.files;
-      tally.deletedKeys += part.deletedKeys;
-      broken.push(...part.broken);
-      at = part.next;
-      report(Math.min(tally.variables + tally.accounts + tally.files, total), total);
+  for (const [index, project] of projects.entries()) {
+    for (const step of [resealSets, resealContents, deleteOlderKeys]) {
+      let more = true;
+      for (let after = ""; more; ) {
+        const part: Part = await inTurn(desk, (db) => withLock(desk, db, project, after, step));
+        tally.sets += part.sets ?? 0;
+        tally.contents += part.contents ?? 0;
+        tally.deletedKeys += part.deletedKeys ?? 0;
+        broken.push(...(part.broken ?? []));
+        more = part.after !== undefined;
+        after = part.after ?? "";
+      }
     }
+    report(index + 1, projects.length);
   }
   return { projects: projects.length, resumed: unfinished.length, ...tally, broken: [...new Set(broken)] };
 }
 
-/** By id: who locks several projects does so in this order, and never waits for another in a circle. */
+/** By id: projects are always locked in this order, so no two commands wait for each other. */
 async function everyProject(desk: Desk): Promise<FoundProject[]> {
   const { projects: p, organizations: o } = desk.database.tables;
   const rows = await desk.database.db
@@ -303,326 +297,127 @@ async function beginGeneration(desk: Desk, db: Db, { project, generation }: Due,
   await db.insert(d).values({ projectId: project.id, generation: next, ...wrapped, createdAt: begunAt });
 }
 
-/** Where in a project to go on: the kind of items, and the key of the last row that is done. */
-type Cursor = { readonly step: number; readonly after: string };
-
-/** What one transaction came to; `next` where more is to be done. */
-type Part = Omit<DataRotation, "projects" | "resumed"> & { readonly next: Cursor | undefined };
-
-/** What was done of one kind of items; `last`: the key of the last row, where more may follow. */
-type Batch = {
-  readonly resealed: number;
-  readonly bytes: number;
-  readonly broken: readonly string[];
-  readonly last: string | undefined;
+/** What one transaction came to; `after` is where the next one continues, if there is more to do. */
+type Part = {
+  readonly sets?: number;
+  readonly contents?: number;
+  readonly deletedKeys?: number;
+  readonly broken?: readonly string[];
+  readonly after?: string;
 };
 
-/** Seals some of a project anew in one transaction, and with the last of it deletes the data keys it was under. */
-async function resealPart(desk: Desk, db: Db, project: FoundProject, from: Cursor, atOnceBytes: number): Promise<Part> {
-  const locked = await lock(desk, db, project);
-  const tally = { variables: 0, accounts: 0, files: 0 };
-  if (!locked) return { ...tally, deletedKeys: 0, broken: [], next: undefined };
-  const steps = [
-    ...environments.map((environment) => ({
-      kind: "variables" as const,
-      reseal: (after: string) => resealVariables(desk, locked, environment, after, atOnceBytes),
-    })),
-    { kind: "accounts" as const, reseal: (after: string) => resealAccounts(desk, locked, after, atOnceBytes) },
-    { kind: "files" as const, reseal: (after: string) => resealFiles(desk, locked, after, atOnceBytes) },
-  ];
-  const broken: string[] = [];
-  let { after } = from;
-  let bytes = 0;
-  for (const [index, { kind, reseal }] of steps.entries()) {
-    if (index < from.step) continue;
-    const batch = await reseal(after);
-    tally[kind] += batch.resealed;
-    broken.push(...batch.broken);
-    bytes += batch.bytes;
-    after = "";
-    const next = batch.last === undefined ? { step: index + 1, after } : { step: index, after: batch.last };
-    if (next.step < steps.length && (batch.last !== undefined || bytes >= atOnceBytes)) {
-      return { ...tally, deletedKeys: 0, broken, next };
-    }
-  }
-  return { ...tally, deletedKeys: await deleteOlderKeys(desk, locked), broken, next: undefined };
-}
-
-/** What stands for a project whose data key does not open: all of it stays, and the others go on. */
-function unopened(project: FoundProject): (error: unknown) => Part {
-  return (error) => {
-    if (!isDecryptionFailure(error)) throw error;
-    const broken = [`the data key of ${placeOf(project)}`];
-    return { variables: 0, accounts: 0, files: 0, deletedKeys: 0, broken, next: undefined };
-  };
-}
-
-/** Keeps other writers of the project out until the transaction ends; undefined where it is gone. */
-async function lock(desk: Desk, db: Db, project: FoundProject): Promise<LockedProject | undefined> {
-  const { projectEnvironments: e } = desk.database.tables;
-  await desk.database.lockProject(db, project.id);
-  const states = await db.select().from(e).where(eq(e.projectId, project.id));
-  if (states.length === 0) return undefined;
-  const dataKey = await newestDataKey(desk, db, project);
-  const revisions = new Map(states.map((row) => [row.environment, row.revision]));
-  return { ...project, db, dataKey, now: desk.now(), revisions };
-}
-
-/**
- * Variables, and with them the environment's set, which is then as current as it was. What a variable says and when it
- * was last changed stay.
- */
-async function resealVariables(
+/** Runs a step with the project locked. One whose data key does not open stays as it is. */
+async function withLock(
   desk: Desk,
-  project: LockedProject,
-  environment: Environment,
+  db: Db,
+  project: FoundProject,
   after: string,
-  atOnceBytes: number,
-): Promise<Batch> {
-  const { variables: v, variableSets: s, projectEnvironments: e } = desk.database.tables;
-  const { db, dataKey } = project;
-  const of = keysOf(desk, project);
-  const here = and(eq(v.projectId, project.id), eq(v.environment, environment));
-  const { keys, bytes, last } = await nextKeys(project, v, v.name, eq(v.environment, environment), after, atOnceBytes);
-  const rows =
-    keys.length === 0
-      ? []
-      : await db
-          .select()
-          .from(v)
-          .where(and(here, inArray(v.name, keys)));
-  const values: (typeof rows)[number][] = [];
-  const carried: Resealed[] = [];
-  const broken: string[] = [];
-  for (const row of rows) {
-    const place = (version: number) =>
-      variablePlace({ projectId: project.id, environment, variableId: row.id, version, name: row.name });
-    const sealed = await resealed(of, "variable", place, row, dataKey);
-    if (!sealed) {
-      broken.push(`${row.name} of ${placeOf(project)} ${environment}`);
-      continue;
-    }
-    values.push({ ...row, ...sealed });
-    const [[, after], [, before]] = [{ ...row, ...sealed }, row].map((one) =>
-      variableEntry(project.id, environment, one),
-    ) as [ItemEntry, ItemEntry];
-    carried.push({ name: row.name, before, after });
-  }
-  if (values.length > 0) {
-    await db
-      .insert(v)
-      .values(values)
-      .onConflictDoUpdate({ target: [v.projectId, v.environment, v.name], set: excludedSeal });
-  }
-  const [set] = await db
-    .select({ stale: sql<number>`case when ${stale(s, dataKey)} then 1 else 0 end`.mapWith(Number) })
-    .from(s)
-    .where(and(eq(s.projectId, project.id), eq(s.environment, environment)));
-  if (!set || values.length > 0 || set.stale) {
-    const [state] = await db
-      .select()
-      .from(e)
-      .where(and(eq(e.projectId, project.id), eq(e.environment, environment)));
-    try {
-      await keepSet(desk, project, environment, new Map(), state?.revision ?? 0, carried);
-    } catch (error) {
-      // It is gone, or did not open before either, and stays so: readers go on to be refused.
-      if (!(error instanceof Refused)) throw error;
-      broken.push(`the set of ${placeOf(project)} ${environment}`);
-    }
-  }
-  return { resealed: values.length, bytes, broken, last };
-}
-
-async function resealAccounts(desk: Desk, project: LockedProject, after: string, atOnceBytes: number): Promise<Batch> {
-  const { accounts: a } = desk.database.tables;
-  const { db, dataKey } = project;
-  const of = keysOf(desk, project);
-  const { keys, bytes, last } = await nextKeys(project, a, a.name, undefined, after, atOnceBytes);
-  const here = and(eq(a.projectId, project.id), inArray(a.name, keys));
-  const rows = keys.length === 0 ? [] : await db.select().from(a).where(here);
-  const values: (typeof rows)[number][] = [];
-  const changes: ItemChange[] = [];
-  const broken: string[] = [];
-  for (const row of rows) {
-    const { id: accountId, environments, name } = row;
-    const place = (version: number) => accountPlace({ projectId: project.id, accountId, version, environments, name });
-    const sealed = await resealed(of, "account", place, row, dataKey);
-    if (!sealed) {
-      broken.push(`the account ${name} of ${placeOf(project)}`);
-      continue;
-    }
-    values.push({ ...row, ...sealed });
-    const [entry, [, found]] = [accountEntry(project.id, { ...row, ...sealed }), accountEntry(project.id, row)];
-    changes.push({ entry, environments, before: environments, found });
-  }
-  if (values.length > 0) {
-    await db
-      .insert(a)
-      .values(values)
-      .onConflictDoUpdate({ target: [a.projectId, a.name], set: excludedSeal });
-  }
-  broken.push(...(await resealItemSets(desk, project, "accounts", changes)));
-  return { resealed: values.length, bytes, broken, last };
-}
-
-async function resealFiles(desk: Desk, project: LockedProject, after: string, atOnceBytes: number): Promise<Batch> {
-  const { files: f } = desk.database.tables;
-  const { db, dataKey } = project;
-  const of = keysOf(desk, project);
-  const { keys, bytes, last } = await nextKeys(project, f, f.id, undefined, after, atOnceBytes);
-  const changes: ItemChange[] = [];
-  const broken: string[] = [];
-  for (const id of keys) {
-    const [row] = await db.select().from(f).where(eq(f.id, id));
-    if (!row) continue;
-    const place = (version: number) => filePlace({ ...row, projectId: project.id, fileId: id, version });
-    const sealed = await resealed(of, "file", place, row, dataKey);
-    if (!sealed) {
-      broken.push(`the file ${row.path} of ${placeOf(project)}`);
-      continue;
-    }
-    await db.update(f).set(sealed).where(eq(f.id, id));
-    const { environments } = row;
-    const [entry, [, found]] = [fileEntry(project.id, { ...row, ...sealed }), fileEntry(project.id, row)];
-    changes.push({ entry, environments, before: environments, found });
-  }
-  broken.push(...(await resealItemSets(desk, project, "files", changes)));
-  return { resealed: changes.length, bytes, broken, last };
-}
-
-/**
- * The sets of accounts or files, with what was sealed anew of them.
- * @returns those that do not open, in words: their readers were refused before, and go on to be
- */
-async function resealItemSets(
-  desk: Desk,
-  project: LockedProject,
-  kind: ItemKind,
-  changes: readonly ItemChange[],
-): Promise<string[]> {
-  const { itemSets: s } = desk.database.tables;
-  const rows = await project.db
-    .select({ environment: s.environment })
-    .from(s)
-    .where(and(eq(s.projectId, project.id), eq(s.kind, kind), sql`not ${stale(s, project.dataKey)}`));
-  const current = new Set(rows.map((row) => row.environment));
-  const broken: string[] = [];
-  for (const environment of environments) {
-    if (changes.length === 0 && current.has(environment)) continue;
-    try {
-      await keepItemSet(desk, project, kind, environment, changes);
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      broken.push(`the set of ${kind} of ${placeOf(project)} ${environment}`);
-    }
-  }
-  return broken;
-}
-
-/** What changes of a row, or undefined where it does not open and so must stay as it is. */
-async function resealed(
-  of: (generation: number) => Promise<DataKey>,
-  kind: "variable" | "account" | "file",
-  place: (version: number) => Buffer,
-  row: { readonly version: number; readonly sealed: Buffer },
-  to: DataKey,
-): Promise<{ version: number; generation: number; sealed: Buffer } | undefined> {
-  let plaintext: Buffer;
+  step: (desk: Desk, project: LockedProject, after: string) => Promise<Part>,
+): Promise<Part> {
   try {
-    const from = await of(generationOf(row.sealed));
-    plaintext = open(from.subkey(kind), place(row.version), row.sealed);
+    const locked = await lockProject(desk, db, project);
+    return locked === undefined ? {} : await step(desk, locked, after);
   } catch (error) {
-    if (isDecryptionFailure(error)) return undefined;
-    throw error;
+    if (!(error instanceof Fault && error.code === "decryption_failed")) throw error;
+    return { broken: [`the data key of ${nameOf(project)}`] };
   }
-  const version = row.version + 1;
-  const sealed = seal(to.subkey(kind), to.generation, place(version), plaintext);
-  plaintext.fill(0);
-  return { version, generation: to.generation, sealed };
+}
+
+/** Reseals the next set that is under an older data key. What its items say and when they changed stays. */
+async function resealSets(desk: Desk, project: LockedProject, after: string): Promise<Part> {
+  const due = [variables, accounts].flatMap((descriptor) =>
+    environments.map((environment) => ({ descriptor, environment, id: `${descriptor.kind} in ${environment}` })),
+  );
+  const next = due[due.findIndex(({ id }) => id === after) + 1];
+  if (next === undefined) return {};
+  const { descriptor, environment, id } = next;
+  const set = await findSet(desk, project.db, project, descriptor as KindDescriptor<Kind>, environment);
+  const isBroken = set === undefined || orUndefined(() => set.open().all.fill(0)) === undefined;
+  if (isBroken) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
+  if (set.stored.generation === project.dataKey.generation) return { after: id };
+  await resealSet(desk, project, descriptor as KindDescriptor<Kind>, set);
+  return { sets: 1, after: id };
+}
+
+/** Reseals some contents that are under an older data key, and deletes those that no listing names. */
+async function resealContents(desk: Desk, project: LockedProject, after: string): Promise<Part> {
+  const { fileContents: c } = desk.database.tables;
+  const { db, dataKey } = project;
+  const listed = await findListed(desk, project);
+  const rows = await db
+    .select({ id: c.id, size: c.size })
+    .from(c)
+    .where(and(eq(c.projectId, project.id), gt(c.id, after), isUnderOther(c, dataKey)))
+    .orderBy(asc(c.id))
+    .limit(itemsMax);
+  const broken: string[] = [];
+  let contents = 0;
+  let bytes = 0;
+  for (const { id, size } of rows) {
+    const entry = listed.entries.get(id);
+    bytes += size;
+    if (entry === undefined && listed.complete) await db.delete(c).where(eq(c.id, id));
+    else if (entry !== undefined && (await resealContent(desk, project, entry))) contents += 1;
+    else
+      broken.push(
+        entry === undefined
+          ? `the content ${id} of ${nameOf(project)}`
+          : `the file ${entry.path} of ${nameOf(project)}`,
+      );
+    if (bytes >= atOnceBytes) return { contents, broken, after: id };
+  }
+  return { contents, broken, ...(rows.length === itemsMax && { after: rows.at(-1)?.id ?? "" }) };
+}
+
+/** Every entry of the project's listings of files by the id of its content, and whether all three listings verify. */
+async function findListed(desk: Desk, project: LockedProject) {
+  const entries = new Map<string, FileEntry>();
+  let complete = true;
+  for (const environment of environments) {
+    const set = await findSet(desk, project.db, project, files, environment);
+    complete &&= set !== undefined;
+    for (const entry of set?.entries ?? []) entries.set(entry.id, entry);
+  }
+  return { entries, complete };
+}
+
+/** @returns whether it opened */
+async function resealContent(desk: Desk, project: LockedProject, { id, size, sha256 }: FileEntry): Promise<boolean> {
+  const { fileContents: c } = desk.database.tables;
+  const { db, dataKey } = project;
+  const opened = await openContent(desk, db, project.id, { id, size, sha256 });
+  if (opened === undefined) return false;
+  const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256 });
+  const sealed = seal(dataKey.subkey("file"), dataKey.generation, associatedData, opened);
+  opened.fill(0);
+  await db.update(c).set({ generation: dataKey.generation, sealed }).where(eq(c.id, id));
+  return true;
 }
 
 /** Deletes the data keys before the newest, unless something is still under one of them. */
-async function deleteOlderKeys(desk: Desk, project: LockedProject): Promise<number> {
-  const { variables, variableSets, accounts, files, itemSets, dataKeys: d } = desk.database.tables;
+async function deleteOlderKeys(desk: Desk, project: LockedProject): Promise<Part> {
+  const { sets: s, fileContents: c, dataKeys: d } = desk.database.tables;
   const { db, dataKey } = project;
-  for (const table of [variables, variableSets, accounts, files, itemSets]) {
-    const [left] = await db
-      .select({ one: sql`1` })
-      .from(table)
-      .where(and(eq(table.projectId, project.id), stale(table, dataKey)))
-      .limit(1);
-    if (left) return 0;
-  }
+  const sealed = and(eq(s.projectId, project.id), isNotNull(s.sealed), isUnderOther(s, dataKey));
+  const [set] = await db.select({ one: sql`1` }).from(s).where(sealed).limit(1);
+  const old = and(eq(c.projectId, project.id), isUnderOther(c, dataKey));
+  const [content] = await db.select({ one: sql`1` }).from(c).where(old).limit(1);
+  if (set || content) return {};
   const deleted = await db
     .delete(d)
     .where(and(eq(d.projectId, project.id), lt(d.generation, dataKey.generation)))
     .returning({ generation: d.generation });
-  return deleted.length;
+  return { deletedKeys: deleted.length };
 }
-
-/** How many items are under an older data key than their project's newest, before the first of them is sealed anew. */
-async function countStale(desk: Desk, projectId: string | undefined): Promise<number> {
-  const { variables, accounts, files, dataKeys: d } = desk.database.tables;
-  const { db } = desk.database;
-  let total = 0;
-  for (const table of [variables, accounts, files]) {
-    const newest = sql`(select max(${d.generation}) from ${d} where ${d.projectId} = ${table.projectId})`;
-    const [row] = await db
-      .select({ count: sql<number>`count(*)`.mapWith(Number) })
-      .from(table)
-      .where(and(lt(table.generation, newest), projectId === undefined ? undefined : eq(table.projectId, projectId)));
-    total += row?.count ?? 0;
-  }
-  return total;
-}
-
-type Sealed = Tables["variables" | "variableSets" | "accounts" | "files" | "itemSets"];
 
 /**
- * Whether a row is under another data key: by its column or by its envelope, which may differ where somebody wrote to
- * the row by other means. What either still names must not lose its key.
+ * Whether a row is under another data key, by its column or by its envelope, which may differ if someone wrote to the
+ * row by other means. What either of them names must not lose its key.
  */
-function stale(table: Sealed, { generation }: DataKey): SQL {
+function isUnderOther(table: Tables["sets"] | Tables["fileContents"], { generation }: DataKey): SQL {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(generation);
   return sql`(${table.generation} <> ${generation} or substr(${table.sealed}, 3, 4) <> ${bytes})`;
-}
-
-/** The keys of the next rows to seal anew, as many as one transaction should take. */
-async function nextKeys(
-  project: LockedProject,
-  table: Tables["variables"] | Tables["accounts"] | Tables["files"],
-  key: Tables["variables"]["name"] | Tables["accounts"]["name"] | Tables["files"]["id"],
-  scope: SQL | undefined,
-  after: string,
-  atOnceBytes: number,
-): Promise<{ keys: string[]; bytes: number; last: string | undefined }> {
-  const rows = await project.db
-    .select({ key: sql<string>`${key}`, bytes: sql<number>`length(${table.sealed})`.mapWith(Number) })
-    .from(table)
-    .where(and(eq(table.projectId, project.id), scope, gt(key, after), stale(table, project.dataKey)))
-    .orderBy(asc(key))
-    .limit(itemsMax);
-  const keys: string[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    if (keys.length > 0 && bytes + row.bytes > atOnceBytes) break;
-    bytes += row.bytes;
-    keys.push(row.key);
-  }
-  const all = keys.length === rows.length && rows.length < itemsMax;
-  return { keys, bytes, last: all ? undefined : keys.at(-1) };
-}
-
-/** A project's data keys by generation, each looked up once. */
-function keysOf(desk: Desk, project: LockedProject): (generation: number) => Promise<DataKey> {
-  const found = new Map<number, Promise<DataKey>>();
-  return (generation) => {
-    const key = found.get(generation) ?? dataKeyOf(desk, project, generation);
-    found.set(generation, key);
-    return key;
-  };
 }
 
 /**
@@ -649,16 +444,10 @@ async function inTurn<T>(desk: Desk, work: (db: Db) => Promise<T>): Promise<T> {
 const attemptsMax = 5;
 const rewrappedAtOnce = 100;
 const begunAtOnce = 50;
-/** Some 30 ms of work: the embedded database has no other writer meanwhile, and no audit entry is written. */
-const atOnceBytesUsually = 4 * 1024 * 1024;
+/** Some 30 ms of work. The embedded database has no other writer meanwhile, so no audit entry is written. */
+const atOnceBytes = 4 * 1024 * 1024;
 
-const excludedSeal = {
-  version: sql`excluded.version`,
-  generation: sql`excluded.generation`,
-  sealed: sql`excluded.sealed`,
-};
-
-function placeOf(project: FoundProject): string {
+function nameOf(project: FoundProject): string {
   return `${project.organization.slug}/${project.slug}`;
 }
 
@@ -666,17 +455,4 @@ function placeOf(project: FoundProject): string {
 export function listed(items: readonly string[]): string {
   const shown = items.slice(0, 10).join(", ");
   return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (isDecryptionFailure(error)) return undefined;
-    throw error;
-  }
-}
-
-function isDecryptionFailure(error: unknown): boolean {
-  return error instanceof Fault && error.code === "decryption_failed";
 }

@@ -1,312 +1,337 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray } from "drizzle-orm";
 import { Fault } from "../fault.ts";
-import { compareBytes, type Environment, itemsMax } from "../names.ts";
-import { noListing, setBytesMax, variablesArray, variablesListing } from "../render/variables-json.ts";
-import { generationOf, open, seal } from "../seal/envelope.ts";
-import { entriesOf, type ItemKind, itemListing, variableEntry } from "../seal/item-set.ts";
-import type { DataKey } from "../seal/keyring.ts";
-import { setPlace, variablePlace } from "../seal/place.ts";
+import { compareBytes, type Environment, type EnvironmentMask, environmentMask, environments } from "../names.ts";
+import { VerifiedSet } from "../read/verified-set.ts";
+import { type DataKey, newKey } from "../seal/keyring.ts";
+import {
+  type Entries,
+  everyKind,
+  files,
+  type Kind,
+  type KindDescriptor,
+  setBytesMax,
+  setItemsMax,
+} from "../seal/kinds.ts";
+import { sealSet } from "../seal/set.ts";
+import type { Db } from "../store/database.ts";
 import type { Desk } from "./desk.ts";
 import type { FoundProject, LockedProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
+import { currentRootId } from "./root-keys.ts";
 
-/** A variable in the clear, as a set holds it. */
-export type SetMember = { readonly name: string; readonly value: string; readonly updatedAt: number };
+/*
+ * The one writer of sets. A write opens the old version, applies its changes and seals the next one, with the project
+ * locked. A set that is missing or does not verify is never taken for an empty one: it refuses every write.
+ */
 
-/** In place of its members, of a set that would be too large: the fingerprint of each row by name (`seal/item-set.ts`). */
-type Fingerprints = ReadonlyMap<string, string>;
+/** An item as it is written. The value is null for files, whose contents are written separately. */
+export type NewItem<K extends Kind> = { readonly entry: Entries[K]; readonly value: Uint8Array | null };
 
-/** The row of a set. */
-export function sealSet(
-  dataKey: DataKey,
-  projectId: string,
-  environment: Environment,
-  revision: number,
-  members: readonly SetMember[] | Fingerprints,
-) {
-  const listing = isListed(members) ? noListing : variablesListing(members);
-  const text = isListed(members) ? itemListing(members) : variablesArray(members);
-  const place = setPlace({ projectId, environment, revision, listing });
-  const { generation } = dataKey;
-  const sealed = seal(dataKey.subkey("set"), generation, place, Buffer.from(text));
-  return { projectId, environment, revision, generation, listing, sealed };
+/** What a write does to a set, by name; null deletes. */
+export type SetChanges<K extends Kind> = ReadonlyMap<string, NewItem<K> | null>;
+
+/** What a write did to a set. */
+export type SetWrite<K extends Kind> = {
+  readonly added: readonly string[];
+  /** The entries that were replaced or deleted. */
+  readonly replaced: readonly Entries[K][];
+  readonly deleted: readonly Entries[K][];
+  /** How many items the set has now. */
+  readonly total: number;
+};
+
+/** Makes a project's first data key and its nine empty sets. */
+export async function createSets(desk: Desk, db: Db, project: FoundProject, now: number): Promise<void> {
+  const { dataKeys, sets } = desk.database.tables;
+  const wrapped = desk.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(desk.database, db));
+  await db.insert(dataKeys).values({ projectId: project.id, generation: 1, ...wrapped, createdAt: now });
+  const dataKey = desk.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
+  const rows = everyKind.flatMap((descriptor) =>
+    environments.map((environment) =>
+      sealedRow(desk, project, descriptor as KindDescriptor<Kind>, environment, 1, [], dataKey),
+    ),
+  );
+  await db.insert(sets).values(rows);
 }
-
-function isListed(members: readonly SetMember[] | Fingerprints): members is Fingerprints {
-  return members instanceof Map;
-}
-
-/** A variable that was sealed anew as it was found: its fingerprints before and after. */
-export type Resealed = { readonly name: string; readonly before: string; readonly after: string };
 
 /**
- * Brings an environment's sealed set along with a write to its variables.
- *
- * A new set is the old one with this write's changes, never what the rows happen to be: a row that somebody deleted or
- * put back by SQL must go on to differ from the set, and not be made good by the next innocent write. Such a set keeps
- * a revision that is not the environment's, so that readers hold it against the rows; once both say the same again it is
- * current. A set that was itself deleted or changed says nothing of what there should be, and no write may stand in for
- * it.
- *
- * @param changes - by name; null: deleted
- * @param carried - what was sealed anew and says the same as before
- * @param revision - the environment's so far; the writing of the set raises it by one, by trigger like every write
- * @returns which of the changed names the old set had
- * @throws Refused `conflict` where the old set is gone or does not open
+ * A set as it is, verified.
+ * @throws Refused `conflict` if it is missing or was changed by other means
  */
-export async function keepSet(
+export async function openSet<K extends Kind>(
   desk: Desk,
-  project: LockedProject,
+  db: Db,
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
   environment: Environment,
-  changes: ReadonlyMap<string, Omit<SetMember, "name"> | null>,
-  revision: number,
-  carried: readonly Resealed[] = [],
-): Promise<ReadonlySet<string>> {
-  const { variableSets: s } = desk.database.tables;
-  const here = and(eq(s.projectId, project.id), eq(s.environment, environment));
-  const [before] = await project.db.select().from(s).where(here);
-  const base = before && (await openMembers(desk, project, before));
-  if (!base) throw brokenSet(project, "variables", environment);
-  const names = isListed(base) ? [...base.keys()] : base.map(({ name }) => name);
-  const members = isListed(base)
-    ? await membersOf(desk, project, environment, await brought(desk, project, environment, base, changes, carried))
-    : applied(base, changes);
-  const kept = isListed(members) || fits(members) ? members : await listed(desk, project, environment, members);
-  const wasCurrent = before.revision === project.revisions.get(environment);
-  const current = wasCurrent || isListed(kept) || (await agree(desk, project, environment, kept));
-  const row = sealSet(project.dataKey, project.id, environment, current ? revision + 1 : notCurrent, kept);
-  await project.db
-    .insert(s)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [s.projectId, s.environment],
-      set: {
-        revision: sql`excluded.revision`,
-        generation: sql`excluded.generation`,
-        listing: sql`excluded.listing`,
-        sealed: sql`excluded.sealed`,
-      },
-    });
-  return new Set(names.filter((name) => changes.has(name)));
+): Promise<VerifiedSet<K>> {
+  const set = await findSet(desk, db, project, descriptor, environment);
+  if (set !== undefined) return set;
+  throw new Refused(
+    "conflict",
+    `The ${descriptor.kind} of ${project.organization.slug}/${project.slug} in ${environment} were deleted or changed by other means than Keyhole. Nothing was written. Restore a backup, or delete the project and create it again.`,
+  );
 }
 
-/** What whoever writes is told where a set of an environment, which always has one, is gone or does not open. */
-export function brokenSet(
+/** The same; undefined if it is missing or does not verify. */
+export async function findSet<K extends Kind>(
+  desk: Desk,
+  db: Db,
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
+  environment: Environment,
+): Promise<VerifiedSet<K> | undefined> {
+  const { sets: s, dataKeys: d } = desk.database.tables;
+  const [row] = await db
+    .select({ set: s, dataKey: { rootId: d.rootId, wrapped: d.wrapped } })
+    .from(s)
+    .leftJoin(d, and(eq(d.projectId, s.projectId), eq(d.generation, s.generation)))
+    .where(and(eq(s.projectId, project.id), eq(s.kind, descriptor.kind), eq(s.environment, environment)));
+  if (row === undefined) return undefined;
+  const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
+  const { set, dataKey } = row;
+  const stored = {
+    ...set,
+    rowVersion: "",
+    listingBytes: set.listing.length,
+    sealedBytes: set.sealed?.length ?? null,
+    rootId: dataKey?.rootId ?? null,
+    wrapped: dataKey?.wrapped ?? null,
+  };
+  return orUndefined(() => new VerifiedSet(setKeysOf(desk), owner, descriptor, stored));
+}
+
+/** What `work` gives; undefined if something does not decrypt. */
+export function orUndefined<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
+    throw error;
+  }
+}
+
+export function setKeysOf({ keyring, systemKeys }: Desk) {
+  return { keyring, listingKey: systemKeys.listing };
+}
+
+/**
+ * Writes sets of one kind, and brings the project's counts and times along.
+ * @throws Refused `bound`; `conflict` as {@link openSet}
+ */
+export async function writeSets<K extends Kind>(
+  desk: Desk,
+  project: LockedProject,
+  descriptor: KindDescriptor<K>,
+  changes: ReadonlyMap<Environment, SetChanges<K>>,
+): Promise<ReadonlyMap<Environment, SetWrite<K>>> {
+  const writes = new Map<Environment, SetWrite<K>>();
+  for (const [environment, change] of changes) {
+    writes.set(environment, await writeSet(desk, project, descriptor, environment, change));
+  }
+  await noteWrite(desk, project, descriptor, [...writes.keys()]);
+  return writes;
+}
+
+async function writeSet<K extends Kind>(
+  desk: Desk,
+  project: LockedProject,
+  descriptor: KindDescriptor<K>,
+  environment: Environment,
+  changes: SetChanges<K>,
+): Promise<SetWrite<K>> {
+  const { nameOf } = descriptor;
+  const before = await openSet(desk, project.db, project, descriptor, environment);
+  const opened = descriptor.hasValues ? orUndefined(() => before.open()) : undefined;
+  if (descriptor.hasValues && opened === undefined) throw doesNotOpen(project, descriptor, environment);
+  const items = new Map<string, NewItem<K>>(
+    before.entries.map((entry, index) => [nameOf(entry), { entry, value: opened?.items[index] ?? null }]),
+  );
+  const [added, replaced, deleted]: [string[], Entries[K][], Entries[K][]] = [[], [], []];
+  for (const [name, item] of changes) {
+    const old = items.get(name);
+    if (item === null) items.delete(name);
+    else items.set(name, item);
+    if (old === undefined) added.push(...(item === null ? [] : [name]));
+    else (item === null ? deleted : replaced).push(old.entry);
+  }
+  await storeSet(desk, project, descriptor, before, [...items.values()]);
+  opened?.all.fill(0);
+  return { added, replaced, deleted, total: items.size };
+}
+
+/** Seals a set again as it is, under the project's newest data key. Its version is another one. */
+export async function resealSet<K extends Kind>(
+  desk: Desk,
+  project: LockedProject,
+  descriptor: KindDescriptor<K>,
+  before: VerifiedSet<K>,
+): Promise<void> {
+  const opened = before.open();
+  const items = before.entries.map((entry, index) => ({ entry, value: opened.items[index] ?? null }));
+  await storeSet(desk, project, descriptor, before, items);
+  opened.all.fill(0);
+}
+
+/** Stores the version that follows `before`. @throws Refused `bound` */
+async function storeSet<K extends Kind>(
+  desk: Desk,
+  project: LockedProject,
+  descriptor: KindDescriptor<K>,
+  before: VerifiedSet<K>,
+  items: readonly NewItem<K>[],
+): Promise<void> {
+  const { environment } = before;
+  const { sets: s } = desk.database.tables;
+  const version = before.stored.version + 1;
+  const row = sealedRow(desk, project, descriptor, environment, version, items, project.dataKey);
+  await project.db
+    .update(s)
+    .set(row)
+    .where(and(eq(s.projectId, project.id), eq(s.kind, descriptor.kind), eq(s.environment, environment)));
+}
+
+function sealedRow<K extends Kind>(
+  desk: Desk,
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
+  environment: Environment,
+  version: number,
+  items: readonly NewItem<K>[],
+  dataKey: DataKey,
+) {
+  const { kind, nameOf, hasValues } = descriptor;
+  const sorted = items
+    .map((item) => ({ item, name: Buffer.from(nameOf(item.entry)) }))
+    .sort((a, b) => Buffer.compare(a.name, b.name))
+    .map(({ item }) => item);
+  const listing = JSON.stringify(sorted.map(({ entry }) => entry));
+  const values = hasValues ? sorted.map(({ value }) => value ?? new Uint8Array()) : null;
+  const bytes = values?.reduce((sum, value) => sum + value.length + 1, 0) ?? 0;
+  if (items.length > setItemsMax || bytes > setBytesMax || Buffer.byteLength(listing) > setBytesMax) {
+    const holds = `${items.length} ${kind} with ${bytes} bytes of values`;
+    throw new Refused(
+      "bound",
+      `${environment} would hold ${holds}; at most ${setItemsMax} and ${setBytesMax} bytes are allowed.`,
+    );
+  }
+  const { id: projectId, slug, organization } = project;
+  const identity = { organizationId: organization.id, projectId, slug, kind, environment, version };
+  const sealed = sealSet(desk.systemKeys.listing, identity, listing, values && { items: values, dataKey });
+  return { projectId, kind, environment, version, ...sealed };
+}
+
+/** Brings the project's counts of a kind, and the times of the environments that were written, along. */
+async function noteWrite<K extends Kind>(
+  desk: Desk,
+  project: LockedProject,
+  descriptor: KindDescriptor<K>,
+  written: readonly Environment[],
+): Promise<void> {
+  const { projects: p } = desk.database.tables;
+  const counts = countsOf(descriptor, await listings(desk, project, descriptor));
+  const times = JSON.parse(project.changedAt) as number[];
+  const changedAt = environments.map((environment, index) =>
+    written.includes(environment) ? Math.max(project.now, times[index] ?? 0) : (times[index] ?? 0),
+  );
+  await project.db
+    .update(p)
+    .set({ [descriptor.countsColumn]: JSON.stringify(counts), changedAt: JSON.stringify(changedAt) })
+    .where(eq(p.id, project.id));
+}
+
+/** How many items are in exactly the environments of mask 1 to 7. */
+export function countsOf<K extends Kind>(
+  { identityOf }: KindDescriptor<K>,
+  entries: ReadonlyMap<Environment, readonly Entries[K][]>,
+): number[] {
+  const masks = new Map<string, EnvironmentMask>();
+  for (const [environment, some] of entries) {
+    for (const entry of some) {
+      const identity = identityOf(entry);
+      masks.set(identity, (masks.get(identity) ?? 0) | environmentMask(environment));
+    }
+  }
+  const counts = [0, 0, 0, 0, 0, 0, 0];
+  for (const mask of masks.values()) counts[mask - 1] = (counts[mask - 1] ?? 0) + 1;
+  return counts;
+}
+
+/**
+ * The listings of a kind as they are stored. They are not verified: another environment that was damaged must not stop
+ * this write, and counts are not sealed either. One that is no JSON counts as empty.
+ */
+async function listings<K extends Kind>(
+  desk: Desk,
+  { db, id }: LockedProject,
+  { kind }: KindDescriptor<K>,
+): Promise<Map<Environment, readonly Entries[K][]>> {
+  const { sets: s } = desk.database.tables;
+  const rows = await db
+    .select({ environment: s.environment, listing: s.listing })
+    .from(s)
+    .where(and(eq(s.projectId, id), eq(s.kind, kind)));
+  return new Map(rows.map(({ environment, listing }) => [environment, parsed<K>(listing)]));
+}
+
+function parsed<K extends Kind>(listing: string): readonly Entries[K][] {
+  try {
+    const entries: unknown = JSON.parse(listing);
+    return Array.isArray(entries) ? entries : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Deletes those of these contents that no listing of the project names any more. */
+export async function deleteUnusedContents(desk: Desk, project: LockedProject, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const { fileContents: c } = desk.database.tables;
+  const used = new Set([...(await listings(desk, project, files)).values()].flat().map(({ id }) => id));
+  const unused = ids.filter((id) => !used.has(id));
+  await project.db.delete(c).where(and(eq(c.projectId, project.id), inArray(c.id, unused)));
+}
+
+/** The verified sets of a kind in every environment. @throws Refused `conflict` as {@link openSet} */
+export async function openSets<K extends Kind>(
+  desk: Desk,
+  project: FoundProject & { readonly db?: Db },
+  descriptor: KindDescriptor<K>,
+): Promise<readonly VerifiedSet<K>[]> {
+  const { db = desk.database.db } = project;
+  const opened: VerifiedSet<K>[] = [];
+  for (const environment of environments) opened.push(await openSet(desk, db, project, descriptor, environment));
+  return opened;
+}
+
+/** The items of several sets, each once, in byte order of name, with the environments that have it and its last change. */
+export function itemsOf<K extends Kind>(
+  { identityOf, nameOf }: KindDescriptor<K>,
+  sets: readonly VerifiedSet<K>[],
+): readonly {
+  readonly entry: Entries[K];
+  readonly environments: readonly Environment[];
+  readonly updatedAt: number;
+}[] {
+  const found = new Map<string, { entry: Entries[K]; environments: Environment[]; updatedAt: number }>();
+  for (const { environment, entries } of sets) {
+    for (const entry of entries) {
+      const item = found.get(identityOf(entry)) ?? { entry, environments: [], updatedAt: 0 };
+      item.environments.push(environment);
+      item.updatedAt = Math.max(item.updatedAt, entry.updatedAt);
+      found.set(identityOf(entry), item);
+    }
+  }
+  return [...found.values()].sort((a, b) => compareBytes(nameOf(a.entry), nameOf(b.entry)));
+}
+
+function doesNotOpen(
   { organization, slug }: FoundProject,
-  kind: "variables" | ItemKind,
+  { kind }: { kind: Kind },
   environment: Environment,
 ): Refused {
   return new Refused(
     "conflict",
-    `The record of which ${kind} there are in ${organization.slug}/${slug} ${environment} was deleted or changed by other means than Keyhole's: nothing was written. Restore a backup, or delete the project and make it anew.`,
+    `The ${kind} of ${organization.slug}/${slug} in ${environment} do not open. Nothing was written. Restore a backup, or delete the project and create it again.`,
   );
 }
-
-function fits(members: readonly SetMember[]): boolean {
-  return members.length <= itemsMax && Buffer.byteLength(variablesArray(members)) <= setBytesMax;
-}
-
-/** A revision that no environment has: each begins with the writing of its first set. */
-const notCurrent = 0;
-
-function applied(
-  members: readonly SetMember[],
-  changes: ReadonlyMap<string, Omit<SetMember, "name"> | null>,
-): SetMember[] {
-  const kept = members.filter(({ name }) => !changes.has(name));
-  for (const [name, change] of changes) if (change) kept.push({ name, ...change });
-  return kept.sort((a, b) => compareBytes(a.name, b.name));
-}
-
-/** The listing of a set that is too large, with this write's changes. */
-async function brought(
-  desk: Desk,
-  project: LockedProject,
-  environment: Environment,
-  base: Fingerprints,
-  changes: ReadonlyMap<string, Omit<SetMember, "name"> | null>,
-  carried: readonly Resealed[],
-): Promise<Fingerprints> {
-  const entries = new Map(base);
-  for (const { name, before, after } of carried) if (entries.get(name) === before) entries.set(name, after);
-  const written: string[] = [];
-  for (const [name, change] of changes) {
-    entries.delete(name);
-    if (change) written.push(name);
-  }
-  const { variables: v } = desk.database.tables;
-  for (let from = 0; from < written.length; from += rowsPerPage) {
-    const some = inArray(v.name, written.slice(from, from + rowsPerPage));
-    for (const row of await project.db
-      .select()
-      .from(v)
-      .where(and(inEnvironment(desk, project, environment), some))) {
-      entries.set(...variableEntry(project.id, environment, row));
-    }
-  }
-  return entries;
-}
-
-/** The members of a set that may be small enough again, where its rows are those of its listing; else the listing. */
-async function membersOf(
-  desk: Desk,
-  project: LockedProject,
-  environment: Environment,
-  entries: Fingerprints,
-): Promise<readonly SetMember[] | Fingerprints> {
-  if (entries.size > itemsMax) return entries;
-  const { variables: v } = desk.database.tables;
-  const rows = await project.db
-    .select()
-    .from(v)
-    .where(inEnvironment(desk, project, environment))
-    .limit(itemsMax + 1);
-  const found = rows.map((row) => variableEntry(project.id, environment, row));
-  if (itemListing(found) !== itemListing(entries)) return entries;
-  const members = await openRows(desk, project, environment);
-  return members && fits(members) ? members : entries;
-}
-
-/** The listing of members that are too many or too large; a row that is not what its member says has no place in it. */
-async function listed(
-  desk: Desk,
-  project: LockedProject,
-  environment: Environment,
-  members: readonly SetMember[],
-): Promise<Fingerprints> {
-  const { variables: v } = desk.database.tables;
-  const entries = new Map(members.map(({ name }) => [name, ""]));
-  for (let from = 0; from < members.length; from += rowsPerPage) {
-    const some = new Map(members.slice(from, from + rowsPerPage).map((member) => [member.name, member]));
-    const rows = await project.db
-      .select()
-      .from(v)
-      .where(and(inEnvironment(desk, project, environment), inArray(v.name, [...some.keys()])));
-    for (const row of rows) {
-      const member = some.get(row.name);
-      const opened = await openRow(desk, project, environment, row);
-      if (member && opened?.value === member.value && opened.updatedAt === member.updatedAt) {
-        entries.set(...variableEntry(project.id, environment, row));
-      }
-    }
-  }
-  return entries;
-}
-
-/** As many as one statement may take by name, and memory for their values. */
-const rowsPerPage = 500;
-
-function inEnvironment(desk: Desk, project: LockedProject, environment: Environment) {
-  const { variables: v } = desk.database.tables;
-  return and(eq(v.projectId, project.id), eq(v.environment, environment));
-}
-
-/** What a set holds; undefined where it does not open. */
-async function openMembers(
-  desk: Desk,
-  project: LockedProject,
-  set: Desk["database"]["tables"]["variableSets"]["$inferSelect"],
-): Promise<SetMember[] | Fingerprints | undefined> {
-  const { environment, revision, listing, sealed } = set;
-  try {
-    const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
-    const array = open(
-      dataKey.subkey("set"),
-      setPlace({ projectId: project.id, environment, revision, listing }),
-      sealed,
-    );
-    const text = array.toString("utf8");
-    array.fill(0);
-    if (listing === noListing) return new Map(entriesOf(text));
-    return (JSON.parse(text) as { key: string; value: string; updatedAt: number }[]).map(
-      ({ key, value, updatedAt }) => ({ name: key, value, updatedAt }),
-    );
-  } catch (error) {
-    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
-    throw error;
-  }
-}
-
-/** The environment's rows, opened; undefined where one does not open, or there are more than a set holds. */
-async function openRows(
-  desk: Desk,
-  project: LockedProject,
-  environment: Environment,
-): Promise<SetMember[] | undefined> {
-  const { variables: v } = desk.database.tables;
-  const rows = await project.db
-    .select()
-    .from(v)
-    .where(inEnvironment(desk, project, environment))
-    .limit(itemsMax + 1);
-  if (rows.length > itemsMax) return undefined;
-  const members: SetMember[] = [];
-  for (const row of rows) {
-    const member = await openRow(desk, project, environment, row);
-    if (!member) return undefined;
-    members.push(member);
-  }
-  return members.sort((a, b) => compareBytes(a.name, b.name));
-}
-
-/** A row, opened; undefined where it does not open. */
-async function openRow(
-  desk: Desk,
-  project: LockedProject,
-  environment: Environment,
-  { id, name, version, sealed, updatedAt }: Desk["database"]["tables"]["variables"]["$inferSelect"],
-): Promise<SetMember | undefined> {
-  try {
-    const place = variablePlace({ projectId: project.id, environment, variableId: id, version, name });
-    const dataKey = await dataKeyOf(desk, project, generationOf(sealed));
-    const plaintext = open(dataKey.subkey("variable"), place, sealed);
-    const value = plaintext.toString("utf8");
-    plaintext.fill(0);
-    return { name, value, updatedAt };
-  } catch (error) {
-    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
-    throw error;
-  }
-}
-
-/** Whether the rows, opened, are these members; where one does not open they are not. */
-async function agree(
-  desk: Desk,
-  project: LockedProject,
-  environment: Environment,
-  members: readonly SetMember[],
-): Promise<boolean> {
-  const rows = await openRows(desk, project, environment);
-  return rows !== undefined && variablesArray(rows) === variablesArray(members);
-}
-
-/**
- * A project's data key of this generation, opened; undefined where there is none.
- * @throws Fault `decryption_failed` where it does not open
- */
-export async function findDataKey(
-  desk: Desk,
-  project: LockedProject,
-  generation: number,
-): Promise<DataKey | undefined> {
-  if (generation === project.dataKey.generation) return project.dataKey;
-  // Damaged bytes may name one that the column cannot hold.
-  if (generation > generationMax) return undefined;
-  const { dataKeys: d } = desk.database.tables;
-  const [row] = await project.db
-    .select()
-    .from(d)
-    .where(and(eq(d.projectId, project.id), eq(d.generation, generation)));
-  const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
-  return row && desk.keyring.dataKey(owner, generation, row.rootId, row.wrapped);
-}
-
-/** The same. @throws Fault `decryption_failed` where there is none, too */
-export async function dataKeyOf(desk: Desk, project: LockedProject, generation: number): Promise<DataKey> {
-  const dataKey = await findDataKey(desk, project, generation);
-  if (dataKey) return dataKey;
-  throw new Fault("decryption_failed", `${project.id} has no data key of generation ${generation}`);
-}
-
-/** Of PostgreSQL's integer. */
-const generationMax = 2 ** 31 - 1;

@@ -1,15 +1,19 @@
-import { type Held, letGo } from "../held.ts";
+import { type Body, type Held, type Render, renderHeld } from "../held.ts";
 import type { AuditEntry } from "./entry.ts";
 
 /**
- * Gate 10: the entries durable, then the value. The only way out of a {@link Held}.
- * @throws Fault `unavailable` where the entries could not be written; the value stays in
+ * Gate 10: renders a value, puts its entries on record, and only then returns the body. The only way out of a
+ * {@link Held}. A render that refuses leaves no entry.
+ *
+ * @throws Fault `unavailable` if the entries could not be written, or what the render throws
  */
 export async function release<T>(
   journal: { record(entries: readonly AuditEntry[]): Promise<void> },
   entries: readonly AuditEntry[],
   held: Held<T>,
-): Promise<T> {
+  render: Render<T>,
+): Promise<Body> {
+  const body = renderHeld(held, render);
   await journal.record(entries);
-  return letGo(held);
+  return body;
 }

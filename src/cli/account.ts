@@ -40,13 +40,8 @@ export function accountCommand(here: Surroundings) {
     .argument(...projectArgument)
     .action(async (where) => {
       const accounts = await atDesk(here, (desk) => listAccounts(desk, where));
-      const header = ["NAME", "ENVIRONMENTS", "VERSION", "UPDATED"];
-      const rows = accounts.map((one) => [
-        one.name,
-        one.environments.join(","),
-        String(one.version),
-        formatTime(one.updatedAt),
-      ]);
+      const header = ["NAME", "ENVIRONMENTS", "UPDATED"];
+      const rows = accounts.map((one) => [one.name, one.environments.join(","), formatTime(one.updatedAt)]);
       await answerList(here, accounts, header, rows, `${where} has no accounts.`);
     });
 

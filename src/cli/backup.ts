@@ -1,5 +1,5 @@
 import { backUp, restore, verifyBackup } from "../admin/backup.ts";
-import { DoesNotOpen } from "../admin/every-item.ts";
+import { DoesNotOpen } from "../admin/verify.ts";
 import { readConfig } from "../config.ts";
 import { answer, counted, exits, Problem, type Surroundings, unreadable, verb } from "./command.ts";
 import { progressOn } from "./terminal.ts";

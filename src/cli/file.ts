@@ -57,13 +57,12 @@ export function fileCommand(here: Surroundings) {
     .argument(...projectArgument)
     .action(async (where) => {
       const files = await atDesk(here, (desk) => listFiles(desk, where));
-      const header = ["PATH", "MODE", "SIZE", "ENVIRONMENTS", "VERSION", "UPDATED", "NAME"];
+      const header = ["PATH", "MODE", "SIZE", "ENVIRONMENTS", "UPDATED", "NAME"];
       const rows = files.map((one) => [
         one.path,
         one.mode,
         String(one.size),
         one.environments.join(","),
-        String(one.version),
         formatTime(one.updatedAt),
         one.name,
       ]);

@@ -39,27 +39,27 @@ export function rotateCommand(here: Surroundings) {
 
   const data = verb(
     "data",
-    "Give a project a new data key and seal everything in it anew, while servers go on.",
+    "Give a project a new data key and reseal everything in it, while servers go on.",
     "keyhole rotate data acme/web",
     "keyhole rotate data",
   )
     .argument("[project]", "ORG/PROJECT (default: every project)")
     .action(async (where) => {
-      const progress = progressOn(here.terminal.stderr, "Sealing", "items");
+      const progress = progressOn(here.terminal.stderr, "Resealing", "projects");
       const done = await atDesk(here, (desk) => rotateData(desk, where, progress.report)).finally(progress.clear);
-      const { projects, resumed, variables, accounts, files, deletedKeys, broken } = done;
+      const { projects, resumed, sets, contents, deletedKeys, broken } = done;
       if (broken.length > 0) {
         throw new Problem(
           exits.failed,
           "decryption_failed",
-          `Does not open, and stayed as it was: ${listed(broken)}. All else is under new data keys; set or delete these, then run this again.`,
+          `Does not open, and stayed as it was: ${listed(broken)}. Everything else is under new data keys. Restore a backup, or delete what is damaged, and run this again.`,
         );
       }
       const again = resumed > 0 ? `, of which ${resumed} were begun by an earlier run` : "";
       await answer(
         here,
         done,
-        `Sealed ${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")} of ${counted(projects, "project")} anew${again}; ${counted(deletedKeys, "older data key")} deleted.`,
+        `Resealed ${counted(sets, "set")} and ${counted(contents, "file content")} of ${counted(projects, "project")}${again}; ${counted(deletedKeys, "older data key")} deleted.`,
       );
     });
 

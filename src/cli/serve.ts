@@ -12,7 +12,7 @@ import { type Config, parsePort, readConfig } from "../config.ts";
 import { Ticker } from "../deadline.ts";
 import { apiRoot, createApp, serveOptions } from "../http/app.ts";
 import type { Keyhole } from "../http/keyhole.ts";
-import { ByteBudget } from "../limit/budget.ts";
+import { MemoryBudget } from "../limit/budget.ts";
 import { Lane } from "../limit/lane.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { redisBuckets, type SharedBuckets, SharedLimiter } from "../limit/shared.ts";
@@ -20,18 +20,15 @@ import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import type { readinessChecks } from "../ops/checks.ts";
 import type { Readiness } from "../ops/listener.ts";
 import type { Metrics } from "../ops/metrics.ts";
-import { readBytesMax } from "../read/memory.ts";
-import { SealedSets } from "../read/sets.ts";
+import { RememberedSets } from "../read/lookup.ts";
 import { FileOpener } from "../seal/file-opener.ts";
-import { accountQueries } from "../store/accounts.ts";
+import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode, isStrayConnectionFailure, warm } from "../store/database.ts";
-import { fileQueries } from "../store/files.ts";
-import { keyLookUps, keyUseWriter } from "../store/keys.ts";
+import { keyLookups, keyUseWriter } from "../store/lookups.ts";
 import { exclusively } from "../store/migrate.ts";
 import { projectQueries } from "../store/projects.ts";
 import { rightsBeyondServing } from "../store/rights.ts";
 import { setQueries } from "../store/sets.ts";
-import { variableQueries } from "../store/variables.ts";
 import { Problem, parseCount, type Surroundings, usageProblem, verb } from "./command.ts";
 import { harden } from "./harden.ts";
 import { type Log, openLog } from "./log.ts";
@@ -269,12 +266,7 @@ export async function openKeyhole(
   await shared?.open();
   const lane = new Lane();
   const opener = new FileOpener();
-  const budget = new ByteBudget(fileMemoryBytes, fileMemoryBytesPerKey);
-  const memory = {
-    small: new ByteBudget(smallMemoryBytes),
-    large: new ByteBudget(largeMemoryBytes, largeMemoryBytes / 2),
-    vast: new ByteBudget(vastMemoryBytes, readBytesMax),
-  };
+  const memory = new MemoryBudget();
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
   const metrics: Metrics | undefined = options.metered
     ? new (await import("../ops/metrics.ts")).Metrics(version, {
@@ -282,12 +274,7 @@ export async function openKeyhole(
         auditQueued: () => journal.queued,
         refusals: () => ({ ...refusals, lane: lane.refused }),
         buckets: () => limiter.size,
-        fileBytes: () => budget.bytesTaken,
-        valueBytes: () => ({
-          small: memory.small.bytesTaken,
-          large: memory.large.bytesTaken,
-          vast: memory.vast.bytesTaken,
-        }),
+        memory: () => memory.bytesTaken,
         pools: { "look-up": gatehouse.pool, serve: database.pool, files: bulk.pool, journal: side.pool },
         shared,
       })
@@ -304,7 +291,7 @@ export async function openKeyhole(
     gate: {
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
-      lookUp: keyLookUps(gatehouse),
+      lookUp: keyLookups(gatehouse),
       limiter,
       shared,
       refusals,
@@ -315,16 +302,15 @@ export async function openKeyhole(
     },
     source: {
       keyring,
+      listingKey: systemKeys.listing,
       projects: projectQueries(database),
-      variables: variableQueries(database),
-      sets: new SealedSets(setQueries(database), keyring),
-      accounts: accountQueries(database),
-      files: fileQueries(database, bulk),
+      sets: setQueries(database),
+      contents: contentQueries(database, bulk),
       opener,
       memory,
+      remembered: new RememberedSets(),
     },
     journal,
-    budget,
     log,
     meter: metrics?.measure,
     trace: traces?.trace,
@@ -362,13 +348,6 @@ export async function openKeyhole(
   };
 }
 
-// Three of the largest reads of files at once, and one key two of them; of the memory for large values one key may have
-// half, and of that for vast ones one read of the largest.
-const fileMemoryBytes = 30 * 1024 * 1024;
-const fileMemoryBytesPerKey = 20 * 1024 * 1024;
-const smallMemoryBytes = 64 * 1024 * 1024;
-const largeMemoryBytes = 48 * 1024 * 1024;
-const vastMemoryBytes = 96 * 1024 * 1024;
 const usesEveryMs = 1000;
 const sweepEveryMs = 1000;
 const checkpointEveryMs = 60_000;

@@ -17,7 +17,7 @@ import {
 } from "./command.ts";
 import { EnvFileProblem, nameWarnings, parseEnvFile } from "./env-file.ts";
 import { environmentArgument, projectArgument } from "./project.ts";
-import { formatTime, progressOn, readHidden } from "./terminal.ts";
+import { formatTime, readHidden } from "./terminal.ts";
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
@@ -35,15 +35,18 @@ export function varCommand(here: Surroundings) {
     .option("--value <value>", "the value, where it is no secret: other users of this machine may see it")
     .action(async (where, environment, name, options) => {
       const value = options.value === undefined ? await readValue(here, name) : spelledOut(options.value);
-      const { created } = await atDesk(here, (desk) => setVariables(desk, where, environment, [{ name, value }]));
+      const { created, warnings } = await atDesk(here, (desk) =>
+        setVariables(desk, where, environment, [{ name, value }]),
+      );
       const did = created === 1 ? "created" : "updated";
       if (value.at(-1) === newline) here.say(`The value of ${name} ends in a newline, which is part of it.`);
       const warning = nameWarnings(name);
       if (warning !== undefined) here.say(`${warning}.`);
       if (value.length === 0) here.say(`The value of ${name} is empty.`);
+      for (const one of warnings) here.say(one);
       await answer(
         here,
-        { project: where, environment, key: name, status: did },
+        { project: where, environment, key: name, status: did, warnings },
         `${capital(did)} ${name} in ${where}, ${environment}.`,
       );
     });
@@ -57,15 +60,9 @@ export function varCommand(here: Surroundings) {
     .addArgument(environmentArgument)
     .action(async (where, environment) => {
       const variables = await atDesk(here, (desk) => listVariables(desk, where, environment));
-      const documents = variables.map(({ name, version, updatedAt }) => ({ key: name, version, updatedAt }));
-      const rows = variables.map((one) => [one.name, String(one.version), formatTime(one.updatedAt)]);
-      await answerList(
-        here,
-        documents,
-        ["NAME", "VERSION", "UPDATED"],
-        rows,
-        `${where} has no variables in ${environment}.`,
-      );
+      const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
+      const rows = variables.map((one) => [one.name, formatTime(one.updatedAt)]);
+      await answerList(here, documents, ["NAME", "UPDATED"], rows, `${where} has no variables in ${environment}.`);
     });
 
   const remove = verb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
@@ -88,13 +85,12 @@ export function varCommand(here: Surroundings) {
     .addArgument(environmentArgument)
     .argument("<file>", "dotenv text, or - for stdin")
     .action(async (where, environment, file) => {
-      const { variables, warnings } = await readEnvFile(here, file);
-      const progress = progressOn(here.terminal.stderr, "Importing", "variables");
-      const { created, updated } = await atDesk(here, (desk) =>
-        setVariables(desk, where, environment, variables, progress.report),
-      ).finally(progress.clear);
-      for (const warning of warnings) here.say(`${localName(file)}: ${warning}`);
-      const document = { project: where, environment, created, updated };
+      const { variables, warnings: ofFile } = await readEnvFile(here, file);
+      const written = await atDesk(here, (desk) => setVariables(desk, where, environment, variables));
+      const { created, updated } = written;
+      const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
+      for (const warning of warnings) here.say(warning);
+      const document = { project: where, environment, created, updated, warnings };
       await answer(
         here,
         document,

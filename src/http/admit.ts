@@ -7,6 +7,7 @@ import type { Lane } from "../limit/lane.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { SharedLimiter } from "../limit/shared.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import type { EnvironmentMask } from "../names.ts";
 import { passed } from "../read/stages.ts";
 import { type Exchange, noteRateLimit } from "./exchange.ts";
 
@@ -14,7 +15,7 @@ import { type Exchange, noteRateLimit } from "./exchange.ts";
 export type Gatekeeper = {
   readonly pepper: Uint8Array;
   readonly grantKey: Uint8Array;
-  readonly lookUp: (ask: LookUp) => Promise<KeyRow | undefined>;
+  readonly lookUp: (lookup: Lookup) => Promise<KeyRow | undefined>;
   readonly limiter: Limiter;
   /** Buckets that several processes share, in place of the limiter's own. */
   readonly shared?: SharedLimiter | undefined;
@@ -30,10 +31,16 @@ export type Gatekeeper = {
 
 export type Refusals = Record<BucketName | "unrecognized", number>;
 
-/** What is looked up: a key by its digest and, for the reads that can use it at once, a project and an environment. */
-export type LookUp = Sought & { readonly digest: Uint8Array };
-export type Sought = { readonly slug: string; readonly environment: string };
-export const nothingSought: Sought = { slug: "", environment: "" };
+/** What the lookup looks for beside the key: a project, and sets in it. */
+export type Sought = {
+  readonly slug: string;
+  readonly kind: "variables" | "accounts" | "files" | "";
+  /** Masks: the sets that are needed, and those of which the values are needed. */
+  readonly environments: EnvironmentMask;
+  readonly values: EnvironmentMask;
+};
+export type Lookup = Sought & { readonly digest: Uint8Array };
+export const nothingSought: Sought = { slug: "", kind: "", environments: 0, values: 0 };
 
 /** The bucket that a request is charged to and what it needs of its key. */
 export type Admission = Need & { readonly bucket: BucketName };
@@ -43,7 +50,7 @@ export type Admission = Need & { readonly bucket: BucketName };
  * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
  *
  * @param token - what @elysiajs/bearer took from the header
- * @param sought - looked up with the key, and judged later by those who use it
+ * @param sought - looked up with the key; the endpoint judges it later
  * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`
  */
 export async function admit(

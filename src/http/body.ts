@@ -1,73 +1,48 @@
+import type { Body } from "../held.ts";
+import { type Share, smallBytesMax } from "../limit/budget.ts";
 import { lookEveryMs, Pace } from "../limit/pace.ts";
-import { type Share, smallReadBytesMax } from "../read/memory.ts";
-import type { DotenvText } from "../render/dotenv.ts";
-import { tidyAfter } from "../seal/tidy.ts";
-import { type Exchange, envAnswer, headersOf, json, jsonType } from "./exchange.ts";
-import type { Keyhole } from "./keyhole.ts";
+import { tidyAfter } from "../tidy.ts";
+import { type Exchange, headersOf, whole } from "./exchange.ts";
 
 /*
- * How values leave. Bun keeps a body that was handed over whole until the client has read it, and does not say when that
- * is; so only a small one is. A large one is made as it is taken, and its memory is given back when the last byte left,
- * the client is gone, or the client was cut off because it held up others.
+ * How values leave. Bun keeps a body that it was given whole until the client has read it, and does not say when that
+ * is, so only small ones are. A large body is made as fast as the client takes it. Its memory is given back when the last
+ * byte has left, when the client is gone, or when the client is cut off because it holds up others.
  */
 
 /** Bytes that leave at once, as much as a piece of a file has in base64. */
 const pieceBytes = 256 * 1024;
 
-/** How long somebody must have waited before a body is cut off: a short queue of quick readers is nobody's fault. */
+/** How long someone must have waited before a body is cut off: a short queue of quick readers needs no cut. */
 const waitedMs = 1000;
 
-/** Whether an answer is made whole: then its memory is given back with it. */
-export function isWhole(share: Share): boolean {
-  return share.bytes <= smallReadBytesMax;
-}
+type Logger = { readonly log: (event: Readonly<Record<string, unknown>>) => void };
 
-/** One text for each item with commas between them, and what stands around: whole, or in pieces where that is large. */
-export function listed<T>(
-  share: Share,
-  before: string,
-  items: readonly T[],
-  write: (item: T) => string,
-  after: string,
-): string | Iterable<string> {
-  if (isWhole(share)) return `${before}${items.map(write).join(",")}${after}`;
-  return enclosed(before, separated(items, write), after);
-}
-
-/** A 200 of JSON, which has what the share was taken for. */
-export function jsonAnswer(
-  keyhole: Keyhole,
-  exchange: Exchange,
-  body: string | Uint8Array | Iterable<string | Uint8Array>,
-  share: Share,
-): Response {
-  if (typeof body === "string" || body instanceof Uint8Array) {
-    const answer = json(exchange, body);
-    if (body.length > smallReadBytesMax) return streamed(keyhole, exchange, answer.headers, [body], share);
-    share.release();
-    return answer;
+/** A 200 with what the share was taken for. */
+export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: Share): Response {
+  const { content, contentType } = body;
+  const headers = headersOf(exchange, contentType);
+  for (const name in body.headers) headers[name] = body.headers[name] as string;
+  if (typeof content === "string" || content instanceof Uint8Array) {
+    exchange.bytes = typeof content === "string" ? Buffer.byteLength(content) : content.byteLength;
+    if (exchange.bytes <= smallBytesMax) {
+      share.release();
+      return whole(content, exchange.bytes, headers);
+    }
+    return streamed(keyhole, exchange, headers, [content], share);
   }
-  return streamed(keyhole, exchange, headersOf(exchange, jsonType), body, share);
-}
-
-/** A 200 of dotenv text, which has what the share was taken for. */
-export function dotenvAnswer(keyhole: Keyhole, exchange: Exchange, dotenv: DotenvText, share: Share): Response {
-  const answer = envAnswer(exchange, dotenv);
-  if (dotenv.text.length > smallReadBytesMax) {
-    return streamed(keyhole, exchange, answer.headers, [dotenv.text], share);
-  }
-  share.release();
-  return answer;
+  return streamed(keyhole, exchange, headers, content, share);
 }
 
 /**
- * A 200 whose body is made as fast as it is taken; its share is given back however it ends. While somebody waits for its
- * memory it must keep pace (`limit/pace.ts`): else its connection is reset, so that nobody takes what came for an answer.
+ * A 200 whose body is made as fast as it is taken. However it ends, its share is given back. While another request waits
+ * for memory it must keep pace (`limit/pace.ts`); if not, its connection is reset, so that nobody takes a part for the
+ * whole.
  */
-export function streamed(
-  keyhole: Keyhole,
+function streamed(
+  keyhole: Logger,
   exchange: Exchange,
-  headers: Headers | Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
   body: Iterable<string | Uint8Array>,
   share: Share,
 ): Response {
@@ -92,7 +67,7 @@ export function streamed(
       watch.unref();
     },
     pull(controller) {
-      pace.moved(bytes); // whoever asks for the next piece has taken the last one
+      pace.moved(bytes); // a client that asks for the next piece has taken the last one
       try {
         const { value, done } = pieces.next();
         if (!done) {
@@ -129,7 +104,7 @@ function* sized(pieces: Iterable<string | Uint8Array>): Generator<Uint8Array, un
 function* slicesOf(text: string): Generator<Uint8Array> {
   for (let from = 0; from < text.length; ) {
     let to = Math.min(from + pieceBytes, text.length);
-    // Two halves of one character are encoded together.
+    // Both halves of a surrogate pair are encoded together.
     if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to += 1;
     yield encoder.encode(text.slice(from, to));
     from = to;
@@ -145,18 +120,3 @@ function isHighSurrogate(code: number): boolean {
 }
 
 const encoder = new TextEncoder();
-
-/** What stands around a body's pieces. */
-export function* enclosed<T>(before: T, pieces: Iterable<T>, after: T): Generator<T> {
-  yield before;
-  yield* pieces;
-  yield after;
-}
-
-function* separated<T>(items: readonly T[], write: (item: T) => string): Generator<string> {
-  let separator = "";
-  for (const item of items) {
-    yield `${separator}${write(item)}`;
-    separator = ",";
-  }
-}

@@ -3,13 +3,14 @@ import { reaches } from "../access/grant.ts";
 import { type AuditAction, type AuditEntry, printableUserAgent } from "../audit/entry.ts";
 import { release } from "../audit/release.ts";
 import { Fault, type FaultCode } from "../fault.ts";
-import type { Held } from "../held.ts";
+import type { Held, Render } from "../held.ts";
+import type { Share } from "../limit/budget.ts";
 import type { Environment } from "../names.ts";
-import type { Budget } from "../read/memory.ts";
-import type { Source } from "../read/source.ts";
+import type { Source } from "../read/lookup.ts";
 import { passed } from "../read/stages.ts";
-import type { ReadProject } from "../read/standing.ts";
+import type { ReadProject } from "../read/verified-set.ts";
 import { type Admission, admit, type Gatekeeper, type Sought } from "./admit.ts";
+import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** All that the API needs from outside, built once by `cli/serve.ts` and handed down. */
@@ -17,8 +18,6 @@ export type Keyhole = {
   readonly gate: Gatekeeper;
   readonly source: Source;
   readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
-  /** Of the content of files; that of values is the source's. */
-  readonly budget: Budget;
   /** Takes one event for the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;
   /** Told of each answer, for metrics; must return at once and never throw. Without it and `trace` nothing is timed. */
@@ -54,17 +53,23 @@ export function inScope(caller: Caller, environment: Environment): void {
   }
 }
 
-/** Gate 10, timed. @throws Fault as {@link release} */
+/** Gate 10, timed, and the answer that has what was released. @throws Fault as {@link release} */
 export async function released<T>(
   keyhole: Keyhole,
   exchange: Exchange,
   entries: readonly AuditEntry[],
-  held: Held<T>,
-): Promise<T> {
-  passed(exchange.stages, "auditFromMs");
-  const value = await release(keyhole.journal, entries, held);
-  passed(exchange.stages, "auditToMs");
-  return value;
+  { held, share }: { readonly held: Held<T>; readonly share: Share },
+  render: Render<T>,
+): Promise<Response> {
+  try {
+    passed(exchange.stages, "auditFromMs");
+    const body = await release(keyhole.journal, entries, held, render);
+    passed(exchange.stages, "auditToMs");
+    return answer(keyhole, exchange, body, share);
+  } catch (error) {
+    share.release();
+    throw error;
+  }
 }
 
 /** The entry of a read that is about to be answered. */

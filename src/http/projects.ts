@@ -1,5 +1,6 @@
+import { slugPattern } from "../names.ts";
 import { listProjects, readProject } from "../read/projects.ts";
-import type { Admission } from "./admit.ts";
+import { type Admission, nothingSought } from "./admit.ts";
 import { type Exchange, json } from "./exchange.ts";
 import { admitted, type Keyhole } from "./keyhole.ts";
 import { parseNoQuery } from "./query.ts";
@@ -27,7 +28,8 @@ export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: s
 
 /** GET /projects/{slug}. */
 export async function getProject(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
-  const caller = await admitted(keyhole, exchange, token, projects); // 401 429 403
+  const sought = { ...nothingSought, slug: slugPattern.test(slug) ? slug : "" };
+  const caller = await admitted(keyhole, exchange, token, projects, sought); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
   const project = await readProject(keyhole.source, caller, slug, exchange.stages); // 404 503
   const { id, name, variableCount, accountCount, environments, fileCount, createdAt, updatedAt } = project;

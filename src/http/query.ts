@@ -1,8 +1,17 @@
 import { type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Fault } from "../fault.ts";
-import { type Environment, environments, isEnvironment, isVariableName, itemsMax, slugPattern } from "../names.ts";
-import type { Selection } from "../store/variables.ts";
+import {
+  type Environment,
+  environmentMask,
+  environments,
+  everyEnvironment,
+  isEnvironment,
+  isVariableName,
+  itemsMax,
+  type Selection,
+  slugPattern,
+} from "../names.ts";
 import type { Sought } from "./admit.ts";
 
 /*
@@ -99,20 +108,35 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
 }
 
 /**
- * The project and environment that a look-up may bring along with the key: what the query says where it says so plainly,
- * and nothing otherwise. Gate 5 judges it later; this never throws, and finding nothing is only slower.
+ * What the lookup that judges the key also looks for: the project, and the sets of one environment or of all. Gate 5
+ * judges the query afterwards, with the same decoder, so for a query that it accepts this is what was asked for. Never
+ * throws.
  *
  * @param slug - from the path; undefined: the parameter `project`
+ * @param across - whether an answer for one environment depends on the sets of the others
  */
-export function soughtBy(slug: string | undefined, raw: string): Sought {
-  let environment = "";
-  let project = "";
+export function soughtBy(
+  kind: Sought["kind"],
+  slug: string | undefined,
+  raw: string,
+  { values, across }: { readonly values: boolean; readonly across: boolean },
+): Sought {
+  let asked = everyEnvironment;
+  let project = slug ?? "";
   for (const pair of raw.split("&")) {
-    if (pair.startsWith("environment=")) environment = pair.slice(12);
-    else if (pair.startsWith("project=")) project = pair.slice(8);
+    const at = pair.indexOf("=");
+    const name = decodeText(at < 0 ? pair : pair.slice(0, at));
+    if (name !== "environment" && (name !== "project" || slug !== undefined)) continue;
+    const value = decodeText(at < 0 ? "" : pair.slice(at + 1)) ?? "";
+    if (name === "project") project = value;
+    else asked = isEnvironment(value) ? environmentMask(value) : 0;
   }
-  const sought = slug ?? project;
-  return { slug: slugPattern.test(sought) ? sought : "", environment: isEnvironment(environment) ? environment : "" };
+  return {
+    slug: slugPattern.test(project) ? project : "",
+    kind,
+    environments: across ? everyEnvironment : asked,
+    values: values ? asked : 0,
+  };
 }
 
 function isTrueOrOne(value: string | undefined): boolean {

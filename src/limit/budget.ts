@@ -189,3 +189,43 @@ type Waiter = {
   readonly sinceMs: number;
   readonly grant: (share: Share) => void;
 };
+
+/** Requests up to this size are small. */
+export const smallBytesMax: number = 256 * 1024;
+
+/**
+ * The memory for all that is opened and not yet sent, in sealed bytes. It is asked for before bytes are fetched. Small
+ * requests, which nearly all are, have a part of their own: they never wait behind large ones.
+ */
+export class MemoryBudget {
+  readonly #small: ByteBudget;
+  readonly #large: ByteBudget;
+  readonly #largeBytesPerHolder: number;
+
+  /** By default three of the largest reads fit at once, and most of them may be one key's. */
+  constructor(
+    smallBytes: number = 64 * 1024 * 1024,
+    largeBytes: number = 30 * 1024 * 1024,
+    largeBytesPerHolder: number = (largeBytes / 6) * 5,
+  ) {
+    this.#small = new ByteBudget(smallBytes);
+    this.#large = new ByteBudget(largeBytes, largeBytesPerHolder);
+    this.#largeBytesPerHolder = largeBytesPerHolder;
+  }
+
+  /** Bytes in use now. */
+  get bytesTaken(): { readonly small: number; readonly large: number } {
+    return { small: this.#small.bytesTaken, large: this.#large.bytesTaken };
+  }
+
+  /**
+   * Takes memory at once if it is free, so that the usual read need not wait for a promise. A read that is larger than
+   * one key's part takes all of that part.
+   * @throws Fault `unavailable` if the client left or the wait took too long
+   */
+  claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Share | Promise<Share> {
+    const [budget, claimed] =
+      bytes <= smallBytesMax ? [this.#small, bytes] : [this.#large, Math.min(bytes, this.#largeBytesPerHolder)];
+    return budget.take(claimed, holder) ?? budget.acquire(claimed, holder, signal(), deadlineMs);
+  }
+}

@@ -15,9 +15,8 @@ export type Watched = {
   /** By the name of the bucket; `lane` for strangers turned away from the database. */
   readonly refusals: () => Readonly<Record<string, number>>;
   readonly buckets: () => number;
-  readonly fileBytes: () => number;
   /** By the size of the read. */
-  readonly valueBytes: () => Readonly<Record<"small" | "large" | "vast", number>>;
+  readonly memory: () => Readonly<Record<"small" | "large", number>>;
   readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
   /** Undefined where the buckets are meant to be this process's own. */
   readonly shared: { readonly away: boolean; readonly losses: number } | undefined;
@@ -146,16 +145,15 @@ export class Metrics {
     ]);
   }
 
-  #process(version: string, { pools, fileBytes, valueBytes, dialect }: Watched): void {
+  #process(version: string, { pools, memory, dialect }: Watched): void {
     this.#gauge("keyhole_database_statements", "Statements under way.", ["pool"], () =>
       Object.entries(pools).map(([pool, { underWay }]) => [{ pool }, underWay] as const),
     );
     this.#gauge("keyhole_database_connections_max", "Connections of a pool at most.", ["pool"], () =>
       Object.entries(pools).map(([pool, { connectionsMax }]) => [{ pool }, connectionsMax] as const),
     );
-    this.#gauge("keyhole_file_bytes", "Bytes of file content that requests hold now.", [], () => [[{}, fileBytes()]]);
-    this.#gauge("keyhole_value_bytes", "Sealed bytes of values that requests hold now.", ["read"], () =>
-      Object.entries(valueBytes()).map(([read, bytes]) => [{ read }, bytes] as const),
+    this.#gauge("keyhole_memory_bytes", "Sealed bytes of what requests have opened and not yet sent.", ["read"], () =>
+      Object.entries(memory()).map(([read, bytes]) => [{ read }, bytes] as const),
     );
     this.#gauge("keyhole_build_info", "1; what runs is in the labels.", ["version", "bun", "database"], () => [
       [{ version, bun: Bun.version, database: dialect }, 1],

@@ -1,39 +1,19 @@
 import type { Caller } from "../access/authenticate.ts";
-import { placeOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
-import { type Environment, type EnvironmentMask, environmentMask, environmentsOf, itemsMax } from "../names.ts";
-import { generationOf, open } from "../seal/envelope.ts";
-import { accountEntry } from "../seal/item-set.ts";
-import { accountPlace } from "../seal/place.ts";
-import type { PartRow } from "../store/place.ts";
-import { holdAgainstItemSet } from "./item-sets.ts";
-import { readRows, type Share } from "./memory.ts";
-import { DataKeys, type Source } from "./source.ts";
-import { opened as noteOpened, passed, type Stages } from "./stages.ts";
-import type { ReadProject } from "./standing.ts";
-import { byName, isDataKey, standing, wrappedKey } from "./variables.ts";
-
-export type AccountName = {
-  readonly name: string;
-  /** Those of the account's environments that the key reaches. */
-  readonly environments: readonly Environment[];
-  readonly updatedAt: number;
-};
-export type Account = AccountName & { readonly values: Readonly<Record<string, string>> };
-
-export type ReadAccounts = {
-  readonly project: ReadProject;
-  readonly names: readonly string[];
-  readonly held: Held<readonly Account[]>;
-  /** The memory that these take; to be given back when the last byte has left or nothing will. */
-  readonly share: Share;
-};
+import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../names.ts";
+import type { AccountRecord, OpenedAccount } from "../render/accounts.ts";
+import { accounts } from "../seal/kinds.ts";
+import { readSets, type Source } from "./lookup.ts";
+import { noteOpened, passed, type Stages } from "./stages.ts";
+import type { Read } from "./variables.ts";
+import type { VerifiedSet } from "./verified-set.ts";
 
 /**
- * Gates 7 to 9: the project's accounts in `environment`, or in any environment the key reaches, opened, or a Fault.
- * @throws Fault `project_not_found`, `too_many_items`, `decryption_failed`, `unavailable`; or what a key that lost its
- *   standing meanwhile is owed
+ * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches, or a Fault. An
+ * account is read from that environment, or from the one in which it changed last.
+ * @throws Fault `project_not_found`, `too_many_items`, `decryption_failed`, `unavailable`, or what a key that changed
+ *   meanwhile is owed
  */
 export async function readAccounts(
   source: Source,
@@ -42,101 +22,70 @@ export async function readAccounts(
   environment: Environment | null,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<ReadAccounts> {
-  const { grant } = caller;
+): Promise<Read<readonly OpenedAccount[]>> {
   passed(stages, "readFromMs");
-  const place = { keyId: grant.keyId, ...placeOf(grant, slug) };
-  const { rows, share } = await readRows(source.memory, caller, signal, (bytesMax) =>
-    source.accounts.values(place, reachOf(caller, environment), bytesMax),
-  );
+  const values = environment === null ? everyEnvironment : environmentMask(environment);
+  const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values };
+  const { project, sets, share } = await readSets(source, caller, wanted, signal);
   try {
     passed(stages, "readToMs");
-    const project = { id: standing(rows), organizationId: grant.organizationId, slug };
-    const items = itemsOf(rows, project.id);
-    const dataKeys = new DataKeys(source.keyring, project, rows.filter(isDataKey).map(wrappedKey));
-    const opened = items.map((row) => openAccount(caller, environment, dataKeys, project.id, row));
-    holdAgainstSets(dataKeys, project.id, reachOf(caller, environment), rows, items);
-    noteOpened(stages, "account", items.length);
-    return { project, names: items.map((row) => row.name), held: new Held(opened), share };
+    const found = foundIn(sets, environment);
+    if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
+    const opened = new Map([...new Set(found.map(({ set }) => set))].map((set) => [set, set.open().items]));
+    const read = found.map(({ record, set, index }) => ({ record, values: opened.get(set)?.[index] as Buffer }));
+    const taken = new Set(read.map(({ values }) => values));
+    for (const item of [...opened.values()].flat()) if (!taken.has(item)) item.fill(0);
+    noteOpened(stages, "account", read.length);
+    return { project, names: found.map(({ record }) => record.name), held: new Held(read), share };
   } catch (error) {
     share.release();
     throw error;
   }
 }
 
-/** Gates 7 and 8 for names: as {@link readAccounts}, nothing decrypted. @throws Fault as there but `decryption_failed` */
+/** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. */
 export async function listAccountNames(
   source: Source,
   caller: Caller,
   slug: string,
   environment: Environment | null,
+  signal: () => AbortSignal,
   stages?: Stages,
-): Promise<AccountName[]> {
-  const { grant } = caller;
+): Promise<AccountRecord[]> {
   passed(stages, "readFromMs");
-  const rows = await source.accounts.names(
-    { keyId: grant.keyId, ...placeOf(grant, slug) },
-    reachOf(caller, environment),
-  );
+  const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values: 0 };
+  const { project, sets, share } = await readSets(source, caller, wanted, signal);
+  share.release();
   passed(stages, "readToMs");
-  return itemsOf(rows, standing(rows)).map((row) => described(caller, row));
+  const found = foundIn(sets, environment);
+  if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
+  return found.map(({ record }) => record);
 }
 
-function reachOf(caller: Caller, environment: Environment | null): number {
-  return environment === null ? caller.grant.environments : environmentMask(environment);
-}
+/** An account, and where its values are. */
+type FoundAccount = {
+  readonly record: AccountRecord;
+  readonly set: VerifiedSet<"accounts">;
+  readonly index: number;
+};
 
-function itemsOf(rows: readonly PartRow[], projectId: string): PartRow[] {
-  const items = rows.filter((row) => row.part === 2);
-  if (items.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} accounts in ${projectId}`);
-  return items.sort(byName);
-}
-
-/** Every account that is in an environment of `reach` was fetched, so the set of each must be these. */
-function holdAgainstSets(
-  dataKeys: DataKeys,
-  projectId: string,
-  reach: EnvironmentMask,
-  rows: readonly PartRow[],
-  items: readonly PartRow[],
-): void {
-  const entries = items.map((row) =>
-    accountEntry(projectId, { ...row, id: row.id as string, version: row.number, sealed: row.sealed as Buffer }),
-  );
-  for (const environment of environmentsOf(reach)) {
-    const set = rows.find((row) => row.part === 3 && row.id === environment);
-    const here = entries.filter((_, index) => (items[index] as PartRow).environments & environmentMask(environment));
-    holdAgainstItemSet(dataKeys, { projectId, kind: "accounts", environment }, set?.sealed, here);
+/** The accounts of one environment, or of all sets, in byte order of name. */
+function foundIn(sets: readonly VerifiedSet<"accounts">[], environment: Environment | null): FoundAccount[] {
+  const found = new Map<string, { environments: Environment[]; latest: Omit<FoundAccount, "record"> | undefined }>();
+  const updatedAt = ({ set, index }: Omit<FoundAccount, "record">) => set.entries[index]?.updatedAt ?? 0;
+  for (const set of sets) {
+    for (const [index, name] of set.names.entries()) {
+      const account = found.get(name) ?? { environments: [], latest: undefined };
+      found.set(name, account);
+      account.environments.push(set.environment);
+      if (environment !== null && set.environment !== environment) continue;
+      const here = { set, index };
+      if (account.latest === undefined || updatedAt(here) > updatedAt(account.latest)) account.latest = here;
+    }
   }
-}
-
-function described(caller: Caller, row: PartRow): AccountName {
-  return {
-    name: row.name,
-    environments: environmentsOf(row.environments & caller.grant.environments),
-    updatedAt: row.updatedAt,
-  };
-}
-
-function openAccount(
-  caller: Caller,
-  environment: Environment | null,
-  dataKeys: DataKeys,
-  projectId: string,
-  row: PartRow,
-): Account {
-  const sealed = row.sealed as Buffer;
-  // The mask is part of what the account is sealed to, and the statement chose by it: one that SQL widened fails here.
-  const place = accountPlace({
-    projectId,
-    accountId: row.id as string,
-    version: row.number,
-    environments: row.environments,
-    name: row.name,
-  });
-  if (!(row.environments & reachOf(caller, environment))) throw new Fault("decryption_failed", `account ${row.id}`);
-  const plaintext = open(dataKeys.of(generationOf(sealed)).subkey("account"), place, sealed);
-  const values = JSON.parse(plaintext.toString("utf8")) as Record<string, string>;
-  plaintext.fill(0);
-  return { ...described(caller, row), values };
+  return [...found]
+    .flatMap(([name, { environments, latest }]) =>
+      latest === undefined ? [] : [{ record: { name, environments, updatedAt: updatedAt(latest) }, ...latest }],
+    )
+    .sort((a, b) => compareBytes(a.record.name, b.record.name));
 }

@@ -1,13 +1,12 @@
 import type { Caller } from "../access/authenticate.ts";
-import { placeOf, projectsOf } from "../access/grant.ts";
+import { projectsOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
 import type { ProjectRow } from "../store/projects.ts";
-import type { Source } from "./source.ts";
+import { authorizedAt, judgeStanding, type Source } from "./lookup.ts";
 import { passed, type Stages } from "./stages.ts";
-import { judgeStanding } from "./standing.ts";
 
-/** A project as the list shows it: counts are those of the environments the key reaches. */
+/** A project as the list shows it: counts are those of the environments that the key reaches. */
 export type ProjectSummary = {
   readonly id: string;
   readonly name: string;
@@ -24,7 +23,7 @@ export type ProjectDetail = ProjectSummary & {
 
 /**
  * The projects in the key's scope, in byte order of slug; those outside it are not there.
- * @throws Fault `too_many_items`, `unavailable`
+ * @throws Fault `too_many_items`, `decryption_failed`, `unavailable`
  */
 export async function listProjects(source: Source, { grant }: Caller, stages?: Stages): Promise<ProjectSummary[]> {
   passed(stages, "readFromMs");
@@ -33,55 +32,61 @@ export async function listProjects(source: Source, { grant }: Caller, stages?: S
     ? await source.projects.listed(grant.keyId, [...listed.values()])
     : await source.projects.every(grant.keyId);
   passed(stages, "readToMs");
-  judgeStanding(rows[0] && { ...rows[0], projectId: "any" });
+  judgeStanding(rows[0]);
   const found = rows.filter((row) => row.id !== null);
   if (found.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} projects`);
   return found.sort((a, b) => compareBytes(a.slug, b.slug)).map((row) => summaryOf(row, grant.environments));
 }
 
-/** One project through the key's scope. @throws Fault `project_not_found`, `unavailable` */
+/** One project through the key's scope. @throws Fault `project_not_found`, `decryption_failed`, `unavailable` */
 export async function readProject(
   source: Source,
-  { grant }: Caller,
+  caller: Caller,
   slug: string,
   stages?: Stages,
 ): Promise<ProjectDetail> {
+  const { grant, target } = caller;
+  if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
   passed(stages, "readFromMs");
-  const rows = await source.projects.one({ keyId: grant.keyId, ...placeOf(grant, slug) });
+  const project = { id: target.projectId, organizationId: grant.organizationId, slug };
+  const [row] = await source.projects.one(authorizedAt(caller, project));
   passed(stages, "readToMs");
-  judgeStanding(rows[0] && { ...rows[0], projectId: rows[0].id });
-  const project = rows[0] as ProjectRow;
-  const reached = environmentsOf(grant.environments);
-  const changes = rows.filter((row) => (reached as (string | null)[]).includes(row.environment));
+  judgeStanding(row);
+  if (row === undefined) throw new Error("a key that was judged has a row");
+  const changedAt = numbersOf(row.changedAt ?? "", 3).filter((_, index) => grant.environments & (1 << index));
   return {
-    ...summaryOf(project, grant.environments),
-    environments: reached,
-    fileCount: countReached(project.fileCounts, grant.environments),
-    createdAt: project.createdAt,
-    updatedAt: Math.max(project.createdAt, ...changes.map((row) => row.updatedAt ?? 0)),
+    ...summaryOf(row, grant.environments),
+    environments: environmentsOf(grant.environments),
+    fileCount: countOf(row.fileCounts ?? "", grant.environments),
+    createdAt: row.createdAt,
+    updatedAt: Math.max(row.createdAt, ...changedAt),
   };
 }
 
-/** How many of the items counted by mask are in at least one environment of `reach`. */
-export function countReached(countsByMask: string, reach: EnvironmentMask): number {
-  return countsOf(countsByMask).reduce((sum, count, index) => ((index + 1) & reach ? sum + count : sum), 0);
+/**
+ * How many of the items counted by mask are in at least one environment of `reach`, or in any.
+ * @throws Fault `decryption_failed` if they are not as Keyhole writes them
+ */
+export function countOf(countsByMask: string, reach: EnvironmentMask = ~0): number {
+  return numbersOf(countsByMask, 7).reduce((sum, count, index) => ((index + 1) & reach ? sum + count : sum), 0);
 }
 
-/**
- * Counts by mask 1 to 7 as the writer keeps them.
- * @throws Fault `decryption_failed` where somebody else wrote them
- */
-export function countsOf(countsByMask: string): number[] {
-  if (/^\[\d{1,9}(?:,\d{1,9}){6}\]$/.test(countsByMask)) return JSON.parse(countsByMask) as number[];
-  throw new Fault("decryption_failed", "a project's counts are not as we write them");
+/** A JSON array of whole numbers. @throws Fault `decryption_failed` if it has another length or form */
+function numbersOf(text: string, length: number): number[] {
+  const numbers = /^\[\d{1,15}(?:,\d{1,15})*\]$/.test(text) ? (JSON.parse(text) as number[]) : [];
+  if (numbers.length === length) return numbers;
+  throw new Fault("decryption_failed", "the counts of a project are not as Keyhole writes them");
 }
 
 function summaryOf(row: ProjectRow, reach: EnvironmentMask): ProjectSummary {
+  if (row.id === null || row.name === null) {
+    throw new Fault("decryption_failed", "the name of a project is not as Keyhole writes it");
+  }
   return {
-    id: row.id as string,
+    id: row.id,
     name: row.name,
     slug: row.slug,
-    variableCount: countReached(row.variableCounts, reach),
-    accountCount: countReached(row.accountCounts, reach),
+    variableCount: countOf(row.variableCounts ?? "", reach),
+    accountCount: countOf(row.accountCounts ?? "", reach),
   };
 }

@@ -16,7 +16,7 @@ export type Stages = {
   opened: number;
 };
 
-export type OpenedKind = "set" | "variable" | "account" | "file";
+export type OpenedKind = "variable" | "account" | "file";
 export type Moment = Exclude<keyof Stages, "openedKind" | "opened">;
 
 export function newStages(): Stages {
@@ -39,7 +39,7 @@ export function passed(stages: Stages | undefined, moment: Moment): void {
 }
 
 /** Notes that so many sealed values of a kind were opened, all of them well. */
-export function opened(stages: Stages | undefined, kind: OpenedKind, count: number): void {
+export function noteOpened(stages: Stages | undefined, kind: OpenedKind, count: number): void {
   if (stages === undefined) return;
   stages.openToMs = performance.now();
   stages.openedKind = kind;

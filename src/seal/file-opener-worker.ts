@@ -1,10 +1,10 @@
 import { Fault } from "../fault.ts";
+import { tidyAfter } from "../tidy.ts";
+import { openAsBase64 } from "./file-content.ts";
 import type { OpenNews, OpenOrder } from "./file-opener.ts";
-import { type FileText, openAsText } from "./file-text.ts";
-import { tidyAfter } from "./tidy.ts";
 
 /*
- * The thread that opens large files; `file-opener.ts` is its other end.
+ * The thread that opens large files; `file-opener.ts` is the other end.
  */
 
 declare const self: Worker;
@@ -12,25 +12,25 @@ declare const self: Worker;
 self.onmessage = ({ data: { id, files } }: MessageEvent<OpenOrder>) => {
   const bytes = files.reduce((sum, { sealed }) => sum + sealed.length, 0);
   const texts = opened(files);
-  const handedOver = typeof texts === "string" ? [] : texts.map(({ base64 }) => base64.buffer as ArrayBuffer);
+  const handedOver = typeof texts === "string" ? [] : texts.map(({ buffer }) => buffer as ArrayBuffer);
   self.postMessage({ id, texts } satisfies OpenNews, handedOver);
   tidyAfter(bytes);
 };
 
 function opened(files: OpenOrder["files"]): OpenNews["texts"] {
-  const texts: FileText[] = [];
+  const texts: Uint8Array[] = [];
   try {
-    for (const file of files) texts.push(openAsText(file));
+    for (const file of files) texts.push(openAsBase64(file));
     return texts;
   } catch (error) {
-    for (const { base64 } of texts) base64.fill(0);
-    // Anything else is none of the file's doing: it ends the thread, and who waits is told that.
+    for (const text of texts) text.fill(0);
+    // Any other error is not the file's fault: it ends the thread, and its callers are refused.
     if (!(error instanceof Fault)) throw error;
     return error.message;
   } finally {
     for (const { key, sealed } of files) {
       key.fill(0);
-      // At once: the collector of a thread that waits may never run.
+      // At once: the garbage collector of an idle thread may never run.
       (sealed.buffer as ArrayBuffer).transfer(0);
     }
   }

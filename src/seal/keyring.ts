@@ -1,39 +1,38 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { Fault } from "../fault.ts";
+import { dataKeyAssociatedData, encodeFields, systemKeyAssociatedData } from "./associated-data.ts";
 import { open, seal } from "./envelope.ts";
-import { dataKeyPlace, encodeFields, systemKeyPlace } from "./place.ts";
 
 /*
- * Which key is made of which. Random keys are wrapped (sealed by the key above them) and stored; the others are derived
- * from the key above them and never stored: HKDF-SHA-256, no salt, and for info length-prefixed fields (`place.ts`), the
- * first of them "keyhole 1 " and the label in quotes here.
+ * Which key is made of which. Random keys are wrapped (sealed by the key above them) and stored. The others are derived
+ * from the key above them and never stored: HKDF-SHA-256, no salt, and for info length-prefixed fields
+ * (`associated-data.ts`), of which the first is "keyhole 1 " and the label in quotes here.
  *
  *   root key, 32 random bytes from the operator; the first of several wraps, all open
  *    ├─ root id      "root id"     8 bytes as 16 hex digits: stored beside what the root wrapped
  *    └─ wrap key     "wrap key"
- *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key
+ *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key, listing key
  *        └─ data key               random, one per project and generation
- *            └─ subkeys            "variable subkey", "account subkey", "file subkey", "set subkey",
- *                                  each with the organization's id and the project's slug
+ *            └─ subkeys            "variables subkey", "accounts subkey", "file subkey"
  */
 
 const rootKeyBytes = 32;
 /** The generation in the envelope of a wrapped key: no data key sealed it. Data keys count from 1. */
 const wrapGeneration = 0;
 
-/** What a project's data key seals, each kind with a subkey of its own; `set` is for the seal over a whole set. */
-export type SubkeyKind = "variable" | "account" | "file" | "set";
+/** What a data key seals, each with a subkey of its own. */
+export type SubkeyKind = "variables" | "accounts" | "file";
 
-/** The keys that serve a whole database: of API key digests, of grant seals, of the audit chain. */
-export type SystemKeyPurpose = "pepper" | "grant" | "audit";
+/** The keys that serve the whole installation: of API key digests, grant seals, the audit chain and listings. */
+export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";
 
 /** A key as it is stored: sealed, with the id of the root key that opens it. */
 export type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
 
-/** An opened data key. It gives out subkeys only, and prints as a function and a number. */
+/** An opened data key. It gives out subkeys only, and prints as a number and a function. */
 export type DataKey = {
   readonly generation: number;
-  /** The 32 bytes that seal one kind of value. Not to be changed: everyone who asks gets the same bytes. */
+  /** The 32 bytes that seal one kind of value. Shared: they must not be changed. */
   subkey(kind: SubkeyKind): Uint8Array;
 };
 
@@ -43,9 +42,9 @@ export function newKey(): Uint8Array {
 }
 
 /**
- * The root keys of a setting: base64 of 32 bytes each, separated by commas or line ends. Only the one spelling that
- * `base64` of the bytes gives is taken. Blank lines are passed over, but not an empty place beside a comma: were it
- * left by an unset variable in a template, the old key would wrap in the new one's stead.
+ * The root keys of a setting: base64 of 32 bytes each, separated by commas or line ends. Only the canonical
+ * spelling is taken. Blank lines are ignored, but an empty item beside a comma is refused: if an unset variable in a
+ * template left it there, the old key would wrap instead of the new one.
  *
  * @throws Error one sentence that holds nothing of the text
  */
@@ -70,12 +69,11 @@ export function parseRootKeys(text: string): Uint8Array[] {
 type Root = { readonly id: string; readonly wrapKey: Uint8Array };
 
 /**
- * The root keys of this process, and what they open. It keeps what it derives of the roots, not the roots: the caller
+ * The root keys of this process, and what they open. It keeps what it derives from the roots, not the roots: the caller
  * may zero those once it is built.
  *
- * An opened data key is remembered, because a request for a few values would spend more on it than on them: 7 µs
- * against 1 µs a value. Every input is part of what it is remembered by, the wrapped bytes included. So a row that was
- * changed misses the memory, is opened anew and fails: the memory never answers what opening would not.
+ * Opened data keys are remembered, since opening one costs seven times as much as opening a small value. All inputs,
+ * the wrapped bytes included, are part of the memory's key: an edited row misses the memory, is opened and fails.
  */
 export class Keyring {
   readonly #wrapping: Root;
@@ -87,9 +85,9 @@ export class Keyring {
   /**
    * @param rootKeys - at least one; the first wraps, all open
    * @param rememberedMax - how many opened data keys to remember, about 3 KiB each; the oldest goes first
-   * @param more - asked whenever something is wrapped by a root key that is not among these, as it is after a rotation
-   *   that this process did not see: root keys to open with beside them, or none where there is no news. Must be quick.
-   * @throws Error when there is none, or one has not 32 bytes
+   * @param more - called when something is wrapped by a root key that is not among these, as after a rotation that this
+   *   process did not see; returns root keys to open with, or none if there is no news. Must be quick.
+   * @throws Error if there is none, or one does not have 32 bytes
    */
   constructor(rootKeys: readonly Uint8Array[], rememberedMax = 4096, more: () => readonly Uint8Array[] = () => []) {
     const roots = rootKeys.map(rootOf);
@@ -114,20 +112,23 @@ export class Keyring {
   /** Wraps a system key under the first root key. */
   wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array): Wrapped {
     const { id: rootId, wrapKey } = this.#wrapping;
-    return { rootId, wrapped: seal(wrapKey, wrapGeneration, systemKeyPlace({ purpose, rootId }), requireKey(key)) };
+    return {
+      rootId,
+      wrapped: seal(wrapKey, wrapGeneration, systemKeyAssociatedData(purpose, rootId), requireKey(key)),
+    };
   }
 
   /**
    * A system key from its row.
    *
-   * @throws Error one sentence for whoever starts the program, when the root key is not among these or the row does
-   * not open
+   * @throws Error one sentence for the person who starts the program, if the root key is not among these or the row
+   * does not open
    */
   unwrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
     const root = this.#root(rootId);
     if (root === undefined) throw new Error("The root key does not match this database.");
     try {
-      return open(root.wrapKey, systemKeyPlace({ purpose, rootId }), wrapped);
+      return open(root.wrapKey, systemKeyAssociatedData(purpose, rootId), wrapped);
     } catch {
       throw new Error(`The ${purpose} key of this database does not open: its row was changed or is damaged.`);
     }
@@ -150,18 +151,18 @@ export class Keyring {
   /**
    * Wraps a data key.
    *
-   * @param rootId - of the root key that is to wrap it; the first one where left out
+   * @param rootId - of the root key that is to wrap it; the first one if omitted
    * @throws Fault `decryption_failed` when that root key is not among these
    */
   wrapDataKey(projectId: string, generation: number, key: Uint8Array, rootId: string = this.rootId): Wrapped {
     const { wrapKey } = this.#requireRoot(rootId);
-    const place = dataKeyPlace({ projectId, generation, rootId });
-    return { rootId, wrapped: seal(wrapKey, wrapGeneration, place, requireKey(key)) };
+    const associatedData = dataKeyAssociatedData(projectId, generation, rootId);
+    return { rootId, wrapped: seal(wrapKey, wrapGeneration, associatedData, requireKey(key)) };
   }
 
   /**
    * A data key's row under the first root key, for the rotation of roots. The data key stays what it is, so no value
-   * needs to be sealed anew.
+   * needs to be resealed.
    *
    * @throws Fault `decryption_failed`
    */
@@ -176,35 +177,16 @@ export class Keyring {
 
   /**
    * A project's data key, opened.
-   *
-   * The subkeys depend on the organization and the slug as well as on the key. The place of each value binds it to the
-   * project's id, but what a caller asks for, and is authorized for, is a slug within an organization, and the row that
-   * ties these to the id can be edited by whoever writes to the database. A project moved to another organization by
-   * SQL, or two projects whose slugs were swapped, would else hand their values to the other's keys. With this, nothing
-   * of them opens. It also means that a project changes its slug only by sealing all its values anew.
-   *
-   * @param project - its id and what the caller was authorized for; the organization's id and the slug, not the row's
-   * @throws Fault `decryption_failed` when the root key is not among these or the row does not open
+   * @throws Fault `decryption_failed` if its root key is not among these, or the row does not open
    */
-  dataKey(
-    project: { readonly id: string; readonly organizationId: string; readonly slug: string },
-    generation: number,
-    rootId: string,
-    wrapped: Uint8Array,
-  ): DataKey {
-    const { id, organizationId, slug } = project;
-    const inputs = encodeFields(id, organizationId, slug, generation, rootId, wrapped).toString("latin1");
+  dataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): DataKey {
+    const inputs = encodeFields(projectId, generation, rootId, wrapped).toString("latin1");
     const remembered = this.#remembered.get(inputs);
     if (remembered !== undefined) return remembered;
 
-    const key = this.#unwrapDataKey(id, generation, rootId, wrapped);
-    const derived = (kind: SubkeyKind) => derive(key, `${kind} subkey`, organizationId, slug);
-    const subkeys = {
-      variable: derived("variable"),
-      account: derived("account"),
-      file: derived("file"),
-      set: derived("set"),
-    };
+    const key = this.#unwrapDataKey(projectId, generation, rootId, wrapped);
+    const derived = (kind: SubkeyKind) => derive(key, `${kind} subkey`);
+    const subkeys = { variables: derived("variables"), accounts: derived("accounts"), file: derived("file") };
     key.fill(0);
     const dataKey: DataKey = { generation, subkey: (kind) => subkeys[kind] };
 
@@ -218,7 +200,7 @@ export class Keyring {
 
   #unwrapDataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): Buffer {
     const { wrapKey } = this.#requireRoot(rootId);
-    return open(wrapKey, dataKeyPlace({ projectId, generation, rootId }), wrapped);
+    return open(wrapKey, dataKeyAssociatedData(projectId, generation, rootId), wrapped);
   }
 
   #requireRoot(rootId: string): Root {
@@ -241,11 +223,11 @@ function rootOf(rootKey: Uint8Array): Root {
 }
 
 /**
- * 32 bytes by HKDF-SHA-256 (RFC 5869). No salt: every key it starts from is uniformly random already. The info is the
- * label and the context as length-prefixed fields, so no label or context can run into another.
+ * 32 bytes by HKDF-SHA-256 (RFC 5869). No salt: every key it starts from is uniformly random already. The info is
+ * length-prefixed, so no label can run into another.
  */
-function derive(key: Uint8Array, label: string, ...context: readonly string[]): Buffer {
-  return Buffer.from(hkdfSync("sha256", key, "", encodeFields(`keyhole 1 ${label}`, ...context), rootKeyBytes));
+function derive(key: Uint8Array, label: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", key, "", encodeFields(`keyhole 1 ${label}`), rootKeyBytes));
 }
 
 function requireKey(key: Uint8Array): Uint8Array {

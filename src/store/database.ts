@@ -5,15 +5,14 @@ import { drizzle as drizzlePostgres } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
-import * as postgresTables from "./postgres.ts";
-import * as sqliteTables from "./sqlite.ts";
+import { postgresTables, sqliteTables, type Tables } from "./tables.ts";
 
 /*
  * One face for two databases. Queries are written once, against PostgreSQL's types; the casts below, and the suites
  * that run on both, are what makes that honest. What truly differs stands side by side in this file.
  */
 
-export type Tables = typeof postgresTables;
+export type { Tables };
 export type Db = ReturnType<typeof drizzlePostgres<Tables>>;
 
 /** A prepared query: SQL text made once, run with values by name. Rows are plain; bytes are Buffers, moments numbers. */
@@ -232,7 +231,7 @@ export function openSqlite(path: string, use: Use): Database {
   return {
     dialect: "sqlite",
     db,
-    tables: sqliteTables as unknown as Tables,
+    tables: sqliteTables,
     nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
     isMember: (column, json) => sql`${column} in (select value from json_each(${json}))`,
     query: (text) => {

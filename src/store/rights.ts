@@ -1,20 +1,16 @@
 import { getTableName, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
-import * as tables from "./postgres.ts";
+import { postgresTables as tables } from "./tables.ts";
 
 /** What the server's role may do in PostgreSQL, and nothing else: `keyhole db grants` grants it, `serve` looks for more. */
 export const servingRights = {
   read: [
     tables.organizations,
     tables.projects,
-    tables.projectEnvironments,
     tables.systemKeys,
     tables.dataKeys,
-    tables.variables,
-    tables.variableSets,
-    tables.accounts,
-    tables.files,
-    tables.itemSets,
+    tables.sets,
+    tables.fileContents,
     tables.apiKeys,
     tables.keyUses,
   ].map(getTableName),

@@ -1,43 +1,79 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
+import type { StoredSet } from "../access/authenticate.ts";
+import type { EnvironmentMask } from "../names.ts";
 import type { Database } from "./database.ts";
-import { authorizedPlace, type PlaceValues } from "./place.ts";
+import {
+  type Authorized,
+  authorized,
+  bounded,
+  environmentBit,
+  type Standing,
+  setsInReach,
+  standingColumns,
+} from "./reach.ts";
 
-/** A sealed set with the state of its environment, or the key's standing alone where `bytes` is null. */
-export type SetRow = {
-  readonly live: number;
-  readonly plan: string;
-  readonly projectId: string | null;
-  readonly state: string | null;
-  readonly revision: number | null;
-  readonly setRevision: number | null;
-  readonly generation: number | null;
-  readonly rootId: string | null;
-  readonly wrapped: Buffer | null;
-  readonly listing: string | null;
-  /** Of `sealed`. */
-  readonly bytes: number | null;
-  /** Null where it has more than `bytesMax` bytes, too. */
-  readonly sealed: Buffer | null;
+/** Which sets a request needs, and of which of them the values. */
+export type WantedSets = {
+  readonly kind: string;
+  readonly environments: EnvironmentMask;
+  /** Zero if nothing is to be opened. */
+  readonly values: EnvironmentMask;
 };
+
+/** The columns of a set, or nulls if there is none; see {@link setOf}. */
+export type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
 
 export type SetQueries = {
-  /** One row, unless the key itself is gone. */
-  readonly read: (place: PlaceValues, environment: string, bytesMax: number) => Promise<SetRow | undefined>;
+  /**
+   * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone. What
+   * has more than `bytesMax` bytes, listing and wanted values together, comes without both.
+   */
+  readonly fetch: (
+    at: Authorized,
+    wanted: WantedSets & { readonly bytesMax: number },
+  ) => Promise<readonly (Standing & SetColumns)[]>;
 };
 
-/** Prepares the read of an environment's sealed set: four look-ups by primary key, one snapshot. */
+/** Prepares the read of sets: lookups by primary key in one snapshot. */
 export function setQueries(database: Database): SetQueries {
-  const { projectEnvironments: e, variableSets: s, dataKeys: d } = database.tables;
-  const read = database.query<SetRow>(sql`
-    with ${authorizedPlace(database)}
-    select place.live as live, place.plan as plan, place.project_id as "projectId", ${e.state} as state,
-      ${e.revision} as revision, ${s.revision} as "setRevision", ${s.generation} as generation,
-      ${d.rootId} as "rootId", ${d.wrapped} as wrapped, ${s.listing} as listing, length(${s.sealed}) as bytes,
-      case when length(${s.sealed}) <= cast(${sql.placeholder("bytesMax")} as bigint) then ${s.sealed} end as sealed
-    from place
-    left join place_open on place_open.project_id = place.project_id
-    left join ${e} on ${e.projectId} = place_open.project_id and ${e.environment} = ${sql.placeholder("environment")}
-    left join ${s} on ${s.projectId} = ${e.projectId} and ${s.environment} = ${e.environment}
+  const { sets: s, dataKeys: d } = database.tables;
+  const integer = (name: string) => sql`cast(${sql.placeholder(name)} as integer)`;
+  const fetch = database.query<Standing & SetColumns>(sql`
+    with ${authorized(database)}
+    select ${standingColumns}, ${setColumns(database, integer("values"), integer("bytesMax"))}
+    from standing left join reached on true
+    left join ${s} on ${setsInReach(database, {
+      projectId: sql`reached.project_id`,
+      kind: sql`cast(${sql.placeholder("kind")} as text)`,
+      wanted: integer("environments"),
+      scope: sql`reached.environments`,
+    })}
     left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`);
-  return { read: async (place, environment, bytesMax) => (await read({ ...place, environment, bytesMax }))[0] };
+  return { fetch: (at, wanted) => fetch({ ...at, ...wanted }) };
+}
+
+/**
+ * What is selected of a set and its data key.
+ * @param values - of which environments the values are wanted, as a mask
+ * @param bytesMax - null to select neither listing nor values
+ */
+export function setColumns(database: Database, values: SQL, bytesMax: SQL | null): SQL {
+  const { sets: s, dataKeys: d } = database.tables;
+  const wanted = sql`(${environmentBit(sql`${s.environment}`)} & ${values}) <> 0`;
+  const bytes = sql`octet_length(${s.listing}) + case when ${wanted} then coalesce(octet_length(${s.sealed}), 0) else 0 end`;
+  const fits = bytesMax === null ? sql`false` : sql`${bytes} <= ${bytesMax}`;
+  const rowVersion =
+    database.dialect === "postgres"
+      ? sql`concat_ws(' ', ${s.version}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
+      : sql`''`;
+  return sql`${s.environment} as environment, ${rowVersion} as "rowVersion", ${s.version} as version,
+    ${s.generation} as generation, ${bounded(s.listingMac, 32)} as "listingMac",
+    case when ${fits} then ${s.listing} end as listing, octet_length(${s.listing}) as "listingBytes",
+    case when ${fits} and ${wanted} then ${s.sealed} end as sealed, octet_length(${s.sealed}) as "sealedBytes",
+    ${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped`;
+}
+
+/** The set of a row, if it has one. */
+export function setOf(row: SetColumns): StoredSet | undefined {
+  return row.environment === null ? undefined : (row as StoredSet);
 }

@@ -1,0 +1,15 @@
+import { sqliteTables } from "../src/store/tables.ts";
+
+// drizzle-kit reads a schema's tables from its exports.
+export const {
+  organizations,
+  projects,
+  systemKeys,
+  dataKeys,
+  sets,
+  fileContents,
+  apiKeys,
+  keyUses,
+  auditEntries,
+  auditCheckpoints,
+} = sqliteTables;

@@ -1,0 +1,183 @@
+import { timingSafeEqual } from "node:crypto";
+import { asc, count, eq, gt } from "drizzle-orm";
+import { sealGrant } from "../access/grant.ts";
+import type { Flaw } from "../audit/verify.ts";
+import { type Environment, environments } from "../names.ts";
+import { type Entries, everyKind, type FileEntry, type Kind, type KindDescriptor } from "../seal/kinds.ts";
+import type { OpenedItems } from "../seal/set.ts";
+import { verifyAudit } from "./audit-chain.ts";
+import { openContent } from "./contents.ts";
+import type { Desk } from "./desk.ts";
+import type { FoundProject } from "./projects.ts";
+import { countsOf, findSet } from "./sets.ts";
+
+/** How much of everything was opened. */
+export type Opened = {
+  projects: number;
+  sets: number;
+  variables: number;
+  accounts: number;
+  files: number;
+  keys: number;
+  auditEntries: number;
+};
+
+/** The first item that is not what was stored, in words that hold no value. */
+export class DoesNotOpen extends Error {
+  override readonly name = "DoesNotOpen";
+}
+
+/**
+ * Opens every set and every file content of a database, one after the other, and keeps nothing of it; checks every
+ * project's counts and every key's grant seal, and walks the audit chain.
+ *
+ * @param progress - called with how many projects and audit entries are done, of how many
+ * @throws DoesNotOpen
+ */
+export async function openEverything(
+  desk: Desk,
+  progress: (done: number, total: number) => void = () => {},
+): Promise<Opened> {
+  const { db, tables: t } = desk.database;
+  const opened: Opened = { projects: 0, sets: 0, variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
+  let total = 0;
+  for (const table of [t.projects, t.auditEntries]) {
+    total += (await db.select({ rows: count() }).from(table))[0]?.rows ?? 0;
+  }
+  const rows = pages((after: { project: { id: string } } | undefined) =>
+    db
+      .select({ project: t.projects, organization: t.organizations })
+      .from(t.projects)
+      .innerJoin(t.organizations, eq(t.organizations.id, t.projects.organizationId))
+      .where(after && gt(t.projects.id, after.project.id))
+      .orderBy(asc(t.projects.id))
+      .limit(rowsPerPage),
+  );
+  for await (const { project, organization } of rows) {
+    const found = { id: project.id, slug: project.slug, organization };
+    await openDataKeys(desk, found);
+    for (const descriptor of everyKind) {
+      await openKind(desk, found, descriptor as KindDescriptor<Kind>, project, opened);
+    }
+    opened.projects += 1;
+    progress(opened.projects, total);
+  }
+  await checkGrants(desk, opened);
+  const audit = await verifyAudit(desk, undefined, (entries) => progress(opened.projects + entries, total));
+  if ("what" in audit) throw new DoesNotOpen(`The audit entry ${audit.seq} of lane ${audit.lane} was ${did(audit)}.`);
+  opened.auditEntries = audit.entries;
+  return opened;
+}
+
+const rowsPerPage = 500;
+
+async function openDataKeys(desk: Desk, project: FoundProject): Promise<void> {
+  const { db, tables } = desk.database;
+  const { dataKeys: d } = tables;
+  for (const { generation, rootId, wrapped } of await db.select().from(d).where(eq(d.projectId, project.id))) {
+    check(`data key ${generation} of ${nameOf(project)}`, () => {
+      desk.keyring.dataKey(project.id, generation, rootId, wrapped);
+    });
+  }
+}
+
+/** The sets of one kind, each item of them, and their counts. */
+async function openKind<K extends Kind>(
+  desk: Desk,
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
+  counted: Readonly<Record<KindDescriptor<K>["countsColumn"], string>>,
+  opened: Opened,
+): Promise<void> {
+  const { kind, hasValues } = descriptor;
+  const entries = new Map<Environment, readonly Entries[K][]>();
+  for (const environment of environments) {
+    const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
+    const set = await findSet(desk, desk.database.db, project, descriptor, environment);
+    check(what, () => {
+      if (set === undefined) throw new Error("it is missing, or its listing was changed");
+      if (hasValues) checkItems(kind, set.entries, set.open());
+    });
+    if (set === undefined) return;
+    for (const entry of kind === "files" ? (set.entries as readonly FileEntry[]) : []) {
+      await openFile(desk, project, entry);
+    }
+    entries.set(environment, set.entries);
+    opened.sets += 1;
+    opened[kind] += set.entries.length;
+  }
+  check(`the count of ${kind} of ${nameOf(project)}`, () => {
+    if (counted[descriptor.countsColumn] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
+  });
+}
+
+/** Each value is JSON, and a variable's is that of its entry. */
+function checkItems(kind: Kind, entries: readonly Entries[Kind][], { all, items }: OpenedItems): void {
+  if (items.length !== entries.length) throw new Error("there are not as many values as entries");
+  for (const [index, item] of items.entries()) {
+    const value = JSON.parse(item.toString("utf8")) as { key?: unknown; updatedAt?: unknown };
+    const entry = entries[index] as Entries["variables"];
+    if (kind === "variables" && (value.key !== entry.key || value.updatedAt !== entry.updatedAt)) {
+      throw new Error("a value is not that of its entry");
+    }
+  }
+  all.fill(0);
+}
+
+/** One at a time: each may have 8 MiB. */
+async function openFile(desk: Desk, project: FoundProject, entry: FileEntry): Promise<void> {
+  const content = await openContent(desk, desk.database.db, project.id, entry);
+  check(`the file ${JSON.stringify(entry.path)} of ${nameOf(project)}`, () => {
+    const sha256 = content && new Bun.CryptoHasher("sha256").update(content).digest("hex");
+    if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
+  });
+  content?.fill(0);
+}
+
+function nameOf({ organization, slug }: FoundProject): string {
+  return `${organization.slug}/${slug}`;
+}
+
+async function checkGrants(desk: Desk, opened: Opened): Promise<void> {
+  const { db, tables } = desk.database;
+  const { apiKeys: k } = tables;
+  const rows = pages((after: typeof k.$inferSelect | undefined) =>
+    db
+      .select()
+      .from(k)
+      .where(after && gt(k.id, after.id))
+      .orderBy(asc(k.id))
+      .limit(rowsPerPage),
+  );
+  for await (const row of rows) {
+    check(`the grant of key ${row.id}`, () => {
+      if (row.revokedAt !== null) return; // its seal went with its revocation
+      const seal = sealGrant(desk.systemKeys.grant, row.digest, { ...row, keyId: row.id });
+      if (seal.length !== row.grantSeal.length || !timingSafeEqual(seal, row.grantSeal)) throw new Error("other seal");
+    });
+    opened.keys += 1;
+  }
+}
+
+/** Rows of pages, each asked for by the last row of the one before. */
+async function* pages<Row>(page: (after: Row | undefined) => PromiseLike<Row[]>): AsyncGenerator<Row> {
+  let after: Row | undefined;
+  for (;;) {
+    const rows = await page(after);
+    yield* rows;
+    after = rows.at(-1);
+    if (rows.length < rowsPerPage) return;
+  }
+}
+
+function check<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new DoesNotOpen(`${what[0]?.toUpperCase()}${what.slice(1)} does not open.`, { cause: error });
+  }
+}
+
+function did({ what }: Flaw): string {
+  return what === "reordered" ? "put elsewhere" : what;
+}

@@ -1,0 +1,61 @@
+import type { StoredSet } from "../access/authenticate.ts";
+import { Fault } from "../fault.ts";
+import type { Environment } from "../names.ts";
+import type { SetIdentity } from "../seal/associated-data.ts";
+import type { Keyring } from "../seal/keyring.ts";
+import type { Entries, Kind, KindDescriptor } from "../seal/kinds.ts";
+import { type OpenedItems, setOpener, verifyListing } from "../seal/set.ts";
+
+/** The project of an answer, as the caller was authorized for it. */
+export type ReadProject = { readonly id: string; readonly organizationId: string; readonly slug: string };
+
+/** What verifies and opens sets. */
+export type SetKeys = { readonly keyring: Keyring; readonly listingKey: Uint8Array };
+
+/** A set whose listing was verified, in the project that the caller was authorized for: both are part of what opens it. */
+export class VerifiedSet<K extends Kind> {
+  readonly project: ReadProject;
+  readonly environment: Environment;
+  readonly stored: StoredSet;
+  readonly listing: string;
+  readonly entries: readonly Entries[K][];
+  /** Of the entries. Frozen: audit entries keep what they make of it for as long as it lives. */
+  readonly names: readonly string[];
+  readonly #identity: SetIdentity;
+  readonly #keyring: Keyring;
+  #opener: { open(): OpenedItems } | undefined;
+
+  /** @throws Fault `decryption_failed` */
+  constructor(keys: SetKeys, project: ReadProject, { kind, nameOf, hasValues }: KindDescriptor<K>, stored: StoredSet) {
+    const { environment, version, generation, listingMac, listing } = stored;
+    const { organizationId, id: projectId, slug } = project;
+    this.#identity = { organizationId, projectId, slug, kind, environment, version };
+    this.#keyring = keys.keyring;
+    if (listing === null || listingMac === null || (!hasValues && (generation !== 0 || stored.sealedBytes !== null))) {
+      throw new Fault("decryption_failed", `a set of project ${projectId} is not as Keyhole wrote it`);
+    }
+    verifyListing(keys.listingKey, this.#identity, { generation, listingMac, listing });
+    this.project = project;
+    this.environment = environment;
+    this.stored = stored;
+    this.listing = listing;
+    this.entries = JSON.parse(listing) as Entries[K][];
+    this.names = Object.freeze(this.entries.map(nameOf));
+  }
+
+  /** The values; what opens them is made once, what is opened each time. @throws Fault `decryption_failed` */
+  open(): OpenedItems {
+    this.#opener ??= this.#makeOpener();
+    return this.#opener.open();
+  }
+
+  #makeOpener() {
+    const { generation, listingMac, sealed, rootId, wrapped } = this.stored;
+    const { projectId } = this.#identity;
+    if (listingMac === null || rootId === null || wrapped === null) {
+      throw new Fault("decryption_failed", `project ${projectId} has no data key ${generation}`);
+    }
+    const dataKey = this.#keyring.dataKey(projectId, generation, rootId, wrapped);
+    return setOpener(this.#identity, { generation, listingMac, sealed }, dataKey);
+  }
+}

@@ -1,0 +1,31 @@
+import { type Body, Render } from "../held.ts";
+import { jsonType } from "./body.ts";
+
+/** An opened file: its metadata in the answer's order, and its content in base64, as ASCII. */
+export type OpenedFile = { readonly record: object; readonly base64: Uint8Array };
+
+/** Up to this many bytes become text, which joins what stands around it. More leave as they are. */
+const joinedBytesMax = 128 * 1024;
+
+/** The answer of the files endpoint. */
+export function filesJson(slug: string, environment: string): Render<readonly OpenedFile[]> {
+  return new Render((files): Body => ({ content: pieces(slug, environment, files), contentType: jsonType }));
+}
+
+function* pieces(
+  slug: string,
+  environment: string,
+  files: readonly OpenedFile[],
+): Generator<string | Uint8Array, undefined> {
+  yield `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":[`;
+  let separator = "";
+  for (const { record, base64 } of files) {
+    yield `${separator}${JSON.stringify(record).slice(0, -1)},"content":"`;
+    yield base64.length <= joinedBytesMax
+      ? Buffer.from(base64.buffer, base64.byteOffset, base64.byteLength).toString("latin1")
+      : base64;
+    yield '"}';
+    separator = ",";
+  }
+  yield "]}";
+}

@@ -1,0 +1,136 @@
+import { isUtf8 } from "node:buffer";
+import { timingSafeEqual } from "node:crypto";
+import { Fault } from "../fault.ts";
+import { listingFields, type SetIdentity, setAssociatedData } from "./associated-data.ts";
+import { generationOf, open, seal } from "./envelope.ts";
+import type { DataKey } from "./keyring.ts";
+
+/*
+ * A set: what a project holds of one kind in one environment, as one row.
+ *
+ * The listing is JSON in the clear: an array with one entry for each item, in byte order of the items' names. Its mac,
+ * HMAC-SHA-256 under the listing key, covers the set's identity and version. The values are one envelope, whose
+ * associated data contains the mac. Nothing in a set can be changed, moved, swapped or removed without the root key.
+ *
+ *   offset       bytes  the values, opened
+ *        0           4  n, the number of items, big endian
+ *        4          4n  the length of each item
+ *   4 + 4n              the items, as JSON in UTF-8, with commas between them
+ *
+ * So the items of a whole set are the inside of a JSON array, and one item is a slice. The nth item belongs to the nth
+ * entry of the listing.
+ */
+
+/** A set's row without its identity. `sealed` is null for files. */
+export type SealedSet = {
+  readonly generation: number;
+  readonly listingMac: Buffer;
+  readonly listing: string;
+  readonly sealed: Buffer | null;
+};
+
+/** Opened values: a view of each item, and of all of them with their commas. They share memory; zero it through `all`. */
+export type OpenedItems = { readonly all: Buffer; readonly items: readonly Buffer[] };
+
+/**
+ * Seals a set.
+ * @param items - the JSON of each item in the listing's order; null for files
+ * @param dataKey - seals the values
+ */
+export function sealSet(
+  listingKey: Uint8Array,
+  set: SetIdentity,
+  listing: string,
+  values: { readonly items: readonly Uint8Array[]; readonly dataKey: DataKey } | null,
+): SealedSet {
+  const generation = values?.dataKey.generation ?? 0;
+  const listingMac = macOf(listingKey, set, generation, listing);
+  if (values === null) return { generation, listingMac, listing, sealed: null };
+  const plaintext = encodeItems(values.items);
+  const key = values.dataKey.subkey(subkeyOf(set));
+  const sealed = seal(key, generation, setAssociatedData(set, listingMac), plaintext);
+  plaintext.fill(0);
+  return { generation, listingMac, listing, sealed };
+}
+
+/**
+ * Checks that a listing is the one that was written as this version of this set.
+ * @throws Fault `decryption_failed`
+ */
+export function verifyListing(
+  listingKey: Uint8Array,
+  set: SetIdentity,
+  { generation, listingMac, listing }: Pick<SealedSet, "generation" | "listingMac" | "listing">,
+): void {
+  const mac = macOf(listingKey, set, generation, listing);
+  if (listingMac.length === mac.length && timingSafeEqual(listingMac, mac)) return;
+  throw new Fault("decryption_failed", `${describe(set)}: its listing was not written by Keyhole`);
+}
+
+/** The key and the associated data that open a set's values. @throws Fault `decryption_failed` */
+export function setOpener(
+  set: SetIdentity,
+  { generation, listingMac, sealed }: Pick<SealedSet, "generation" | "listingMac" | "sealed">,
+  dataKey: DataKey,
+): { readonly open: () => OpenedItems } {
+  if (sealed === null || generationOf(sealed) !== generation) {
+    throw new Fault("decryption_failed", `${describe(set)}: its values are missing or of another generation`);
+  }
+  const key = dataKey.subkey(subkeyOf(set));
+  const associatedData = setAssociatedData(set, listingMac);
+  return { open: () => decodeItems(open(key, associatedData, sealed)) };
+}
+
+/** Names a set to the operator. */
+export function describe({ projectId, kind, environment }: SetIdentity): string {
+  return `the ${kind} of project ${projectId} in ${environment}`;
+}
+
+function macOf(listingKey: Uint8Array, set: SetIdentity, generation: number, listing: string): Buffer {
+  return new Bun.CryptoHasher("sha256", listingKey).update(listingFields(set, generation, listing)).digest() as Buffer;
+}
+
+function subkeyOf({ kind }: SetIdentity): "variables" | "accounts" {
+  if (kind === "variables" || kind === "accounts") return kind;
+  throw new Fault("decryption_failed", `a set of ${kind} has no values of its own`);
+}
+
+const comma = 0x2c;
+
+/** Exported for tests. */
+export function encodeItems(items: readonly Uint8Array[]): Buffer {
+  const commas = Math.max(0, items.length - 1);
+  const bytes = Buffer.allocUnsafe(items.reduce((sum, item) => sum + item.length, 4 + 4 * items.length + commas));
+  let at = bytes.writeUInt32BE(items.length, 0);
+  for (const item of items) at = bytes.writeUInt32BE(item.length, at);
+  items.forEach((item, index) => {
+    if (index > 0) bytes[at++] = comma;
+    bytes.set(item, at);
+    at += item.length;
+  });
+  return bytes;
+}
+
+function decodeItems(plaintext: Buffer): OpenedItems {
+  const count = plaintext.length < 4 ? -1 : plaintext.readUInt32BE(0);
+  const start = 4 + 4 * count;
+  if (count < 0 || start > plaintext.length) throw malformed(plaintext);
+  const all = plaintext.subarray(start);
+  const items: Buffer[] = [];
+  let at = 0;
+  for (let index = 0; index < count; index++) {
+    if (index > 0) at += 1;
+    const end = at + plaintext.readUInt32BE(4 + 4 * index);
+    items.push(all.subarray(at, end));
+    at = end;
+  }
+  // A byte that is no UTF-8 must never reach a client as U+FFFD.
+  if (at !== all.length || !isUtf8(all)) throw malformed(plaintext);
+  return { all, items };
+}
+
+/** Only someone with the root key can have sealed such values. */
+function malformed(plaintext: Buffer): Fault {
+  plaintext.fill(0);
+  return new Fault("decryption_failed", "the values of a set are not laid out as Keyhole writes them");
+}

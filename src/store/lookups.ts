@@ -1,0 +1,112 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { KeyRow } from "../access/authenticate.ts";
+import type { Database } from "./database.ts";
+import { type Grouped, grouped } from "./grouped.ts";
+import { bounded, liveness, projectInReach, projectList, setsInReach } from "./reach.ts";
+import { type SetColumns, setColumns, setOf, type WantedSets } from "./sets.ts";
+
+/** A key's digest and what its request asks for: a project and sets in it, or empty texts and masks of zero. */
+export type Lookup = WantedSets & { readonly digest: Uint8Array; readonly slug: string };
+
+type Row = Omit<KeyRow, "target"> &
+  SetColumns & { readonly n: number; readonly projectId: string | null; readonly fileCounts: string | null };
+
+/** Sets up to this size come along with the lookup on SQLite, where reading them costs microseconds. */
+const broughtBytesMax = 256 * 1024;
+
+/**
+ * Prepares the one statement that every request begins with: the key, its organization and, through the key's scope, the
+ * project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
+ * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
+ */
+export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyRow | undefined> {
+  if (database.dialect === "sqlite") {
+    const names = ["digest", "slug", "kind", "environments", "values"];
+    const ask = sql.join(
+      names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`),
+      sql`, `,
+    );
+    const find = lookupQuery(database, sql`(select 0 as n, ${ask}) as ask`, sql`ask.digest`, broughtBytesMax);
+    return async (lookup) => keyRowOf(await find({ ...lookup }));
+  }
+  const find = lookupQuery(
+    database,
+    sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
+      as ask(n integer, digest text, slug text, kind text, environments integer)`,
+    sql`decode(ask.digest, 'hex')`,
+    null,
+  );
+  const together: Grouped<Lookup, KeyRow | undefined> = grouped(async (lookups) => {
+    const asked = lookups.map(({ digest, slug, kind, environments }, n) => ({
+      n,
+      digest: Buffer.from(digest).toString("hex"),
+      slug,
+      kind,
+      environments,
+    }));
+    const found: Row[][] = lookups.map(() => []);
+    for (const row of await find({ lookups: JSON.stringify(asked) })) found[row.n]?.push(row);
+    return found.map(keyRowOf);
+  });
+  return together;
+}
+
+function lookupQuery(database: Database, asks: SQL, digest: SQL, bytesMax: number | null) {
+  const { apiKeys: k, organizations: o, projects: p, sets: s, dataKeys: d } = database.tables;
+  const found = projectInReach(database, sql`ask.slug`);
+  // Told that there is at most one, PostgreSQL uses the index whatever its statistics say.
+  const project =
+    database.dialect === "postgres"
+      ? sql`lateral (select ${p.id}, ${p.fileCounts} from ${p} where ${found} limit 1) as ${p} on true`
+      : sql`${p} on ${found}`;
+  const columns = setColumns(
+    database,
+    bytesMax === null ? sql`0` : sql`ask."values"`,
+    bytesMax === null ? null : sql.raw(String(bytesMax)),
+  );
+  return database.query<Row>(sql`
+    select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
+      ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
+      ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${bounded(k.grantSeal, 32)} as "grantSeal",
+      ${liveness(database)} as live, ${o.slug} as "organizationSlug", ${bounded(o.name, 1024)} as "organizationName",
+      ${o.plan} as plan, ${p.id} as "projectId",
+      ${bounded(p.fileCounts, 128)} as "fileCounts", ${columns}
+    from ${asks}
+    join ${k} on ${k.digest} = ${digest}
+    join ${o} on ${o.id} = ${k.organizationId}
+    left join ${project}
+    left join ${s} on ${setsInReach(database, {
+      projectId: sql`${p.id}`,
+      kind: sql`ask.kind`,
+      wanted: sql`ask.environments`,
+      scope: sql`${k.environments}`,
+    })}
+    left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`);
+}
+
+/** The key of its rows, of which there is one for each set, or one without. */
+function keyRowOf(rows: readonly Row[]): KeyRow | undefined {
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const { projectId, fileCounts } = first;
+  const sets = rows.map(setOf).filter((set) => set !== undefined);
+  return { ...first, target: projectId === null ? null : { projectId, fileCounts, sets } };
+}
+
+/** Prepares the record of when keys were last used. Older timestamps are ignored. */
+export function keyUseWriter(database: Database): (uses: ReadonlyMap<string, number>) => Promise<void> {
+  const { keyUses, apiKeys } = database.tables;
+  const json = sql.placeholder("uses");
+  const each =
+    database.dialect === "postgres"
+      ? sql`(select value ->> 0 as id, (value ->> 1)::bigint as at from jsonb_array_elements(${json}::text::jsonb)) as use`
+      : sql`(select value ->> 0 as id, cast(value ->> 1 as integer) as at from json_each(${json})) as use`;
+  const write = database.query(sql`
+    insert into ${keyUses} (key_id, last_used_at)
+    select use.id, use.at from ${each} where exists (select 1 from ${apiKeys} where ${apiKeys.id} = use.id)
+    on conflict (key_id) do update set last_used_at = excluded.last_used_at
+    where key_uses.last_used_at < excluded.last_used_at`);
+  return async (uses) => {
+    if (uses.size > 0) await write({ uses: JSON.stringify([...uses]) });
+  };
+}

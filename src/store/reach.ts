@@ -1,0 +1,87 @@
+import { type SQL, sql } from "drizzle-orm";
+import { environments } from "../names.ts";
+import type { Database } from "./database.ts";
+
+/*
+ * What a key reaches, as fragments of SQL. The lookup that judges the key and every statement that fetches something
+ * for it are built from these, so authority and data are always one snapshot, and what is out of reach is not found.
+ */
+
+/** The most bytes of a key's project list: some 2,000 projects. */
+export const projectListBytesMax = 256 * 1024;
+
+/** A column, or null if it is larger than Keyhole ever writes: nobody can fill the server's memory through a row. */
+export function bounded(column: SQL | { readonly getSQL: () => SQL }, bytesMax: number): SQL {
+  return sql`case when octet_length(${column}) <= ${sql.raw(String(bytesMax))} then ${column} end`;
+}
+
+/** 1 if the key is neither revoked nor expired by the database's clock, else 0. */
+export function liveness({ tables: { apiKeys: k }, nowMs }: Database): SQL {
+  return sql`case when ${k.revokedAt} is null and (${k.expiresAt} is null or ${k.expiresAt} > ${nowMs})
+    then 1 else 0 end`;
+}
+
+/** A key's project list; an empty text, which no grant seal fits, if it is too large. */
+export function projectList({ tables: { apiKeys: k } }: Database): SQL {
+  return sql`case when ${k.projects} is null then null
+    when octet_length(${k.projects}) <= ${sql.raw(String(projectListBytesMax))} then ${k.projects} else '' end`;
+}
+
+/**
+ * Which project a key reaches under a slug. Outside a listed key's scope the slug becomes one that no project has, so
+ * absent and out of scope touch the same rows.
+ */
+export function projectInReach(database: Database, slug: SQL): SQL {
+  const { apiKeys: k, projects: p } = database.tables;
+  const list = projectList(database);
+  // The id is looked for in the list's text, in the one spelling that Keyhole writes. Parsed as JSON, a list that was
+  // damaged in SQL would be an error for every request of the statement. The grant seal judges the list afterwards.
+  const entry = sql`'"' || ${slug} || '":"'`;
+  const at = database.dialect === "postgres" ? sql`strpos(${list}, ${entry})` : sql`instr(${list}, ${entry})`;
+  const listedId = sql`substr(${list}, nullif(${at}, 0) + length(${slug}) + 4, 36)`;
+  return sql`${p.organizationId} = ${k.organizationId}
+    and ${p.slug} = case when ${k.projects} is null or (${listedId}) is not null then ${slug} else '' end
+    and ${p.id} = coalesce(${listedId}, ${p.id})`;
+}
+
+/** Which sets of a project a key reaches: those of the wanted kind and environments that are in its scope. */
+export function setsInReach(
+  { tables: { sets: s } }: Database,
+  at: { readonly projectId: SQL; readonly kind: SQL; readonly wanted: SQL; readonly scope: SQL },
+): SQL {
+  return sql`${s.projectId} = ${at.projectId} and ${s.kind} = ${at.kind}
+    and (${environmentBit(sql`${s.environment}`)} & ${at.wanted} & ${at.scope}) <> 0`;
+}
+
+/** The bit of an environment, as in `names.ts`. */
+export function environmentBit(environment: SQL): SQL {
+  const cases = environments.map((name, index) => `when '${name}' then ${1 << index}`).join(" ");
+  return sql`case ${environment} ${sql.raw(cases)} else 0 end`;
+}
+
+/** Values of the placeholders of {@link authorized}. */
+export type Authorized = { readonly keyId: string; readonly slug: string; readonly projectId: string };
+
+/**
+ * The common table expressions of every statement after the lookup. `standing` has one row with the key's liveness, the
+ * plan and the project, or none if the key is gone. `reached` is empty unless all three are as they must be; what a
+ * statement fetches is joined to it. The project is the one that the lookup found for a list whose seal was checked.
+ */
+export function authorized(database: Database): SQL {
+  const { apiKeys: k, organizations: o, projects: p } = database.tables;
+  return sql`standing as (
+      select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, ${p.id} as project_id,
+        ${k.environments} as environments
+      from ${k} join ${o} on ${o.id} = ${k.organizationId}
+      left join ${p} on ${projectInReach(database, sql`cast(${sql.placeholder("slug")} as text)`)}
+        and ${p.id} = ${sql.placeholder("projectId")}
+      where ${k.id} = ${sql.placeholder("keyId")}
+    ), reached as (
+      select project_id, environments from standing where live = 1 and plan = 'pro' and project_id is not null
+    )`;
+}
+
+/** A row of `standing`. */
+export type Standing = { readonly live: number; readonly plan: string; readonly projectId: string | null };
+export const standingColumns: SQL = sql`standing.live as live, standing.plan as plan,
+  standing.project_id as "projectId"`;

@@ -1,0 +1,276 @@
+import { sql } from "drizzle-orm";
+import * as pg from "drizzle-orm/pg-core";
+import * as sqlite from "drizzle-orm/sqlite-core";
+
+/*
+ * The tables, described once for both databases. A kit holds what differs: column types and the spelling of checks.
+ * `drizzle/` holds the SQL that drizzle-kit made of this (`bun run generate`), with storage and STRICT added by hand.
+ */
+
+/**
+ * Text in byte order, on both databases: every list of the API is sorted so. In a language's order, which a PostgreSQL
+ * database may have by default, one comparison takes ten times as long, and every lookup compares.
+ */
+const pgText = pg.customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
+const pgBytes = pg.customType<{ data: Buffer; driverData: Uint8Array }>({
+  dataType: () => "bytea",
+  toDriver: (bytes) => bytes,
+  fromDriver: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+});
+
+const postgresKit = {
+  table: pg.pgTable,
+  text: pgText,
+  bytes: pgBytes,
+  integer: (name: string) => pg.integer(name),
+  /** Whole numbers to 2⁵³: versions, sequence numbers, epoch milliseconds. */
+  bigint: (name: string) => pg.bigint(name, { mode: "number" }),
+  primaryKey: pg.primaryKey,
+  foreignKey: pg.foreignKey,
+  index: pg.index,
+  uniqueIndex: pg.uniqueIndex,
+  check: (name: string, rule: string) => pg.check(name, sql.raw(rule)),
+  slugRule: "slug ~ '^[a-z0-9][a-z0-9-]{0,63}$'",
+};
+
+const sqliteKit = {
+  ...sqlite,
+  table: sqlite.sqliteTable,
+  bytes: (name: string) => sqlite.blob(name, { mode: "buffer" }),
+  integer: (name: string) => sqlite.integer(name),
+  bigint: (name: string) => sqlite.integer(name),
+  check: (name: string, rule: string) => sqlite.check(name, sql.raw(rule)),
+  slugRule: "length(slug) between 1 and 64 and slug not glob '*[^a-z0-9-]*' and slug not glob '-*'",
+} as unknown as typeof postgresKit;
+
+export const postgresTables = describe(postgresKit);
+/** Typed as PostgreSQL's: the suites that run on both databases are what makes that honest. */
+export const sqliteTables = describe(sqliteKit);
+export type Tables = typeof postgresTables;
+
+function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgresKit) {
+  const organizations = table(
+    "organizations",
+    {
+      id: text("id").primaryKey(),
+      slug: text("slug").notNull(),
+      name: text("name").notNull(),
+      plan: text("plan").$type<"free" | "pro">().notNull(),
+      createdAt: bigint("created_at").notNull(),
+    },
+    (t) => [
+      kit.uniqueIndex("organizations_slug").on(t.slug),
+      kit.check("organizations_slug_rule", kit.slugRule),
+      kit.check("organizations_plan_rule", "plan in ('free', 'pro')"),
+    ],
+  );
+
+  const projects = table(
+    "projects",
+    {
+      id: text("id").primaryKey(),
+      organizationId: text("organization_id")
+        .notNull()
+        .references(() => organizations.id),
+      slug: text("slug").notNull(),
+      name: text("name").notNull(),
+      /**
+       * How many variable names, accounts and files are in exactly the environments of mask 1 to 7: a JSON array of
+       * seven. Any key's counts are sums of it, so a list of projects opens no set.
+       */
+      variableCounts: text("variable_counts").notNull(),
+      accountCounts: text("account_counts").notNull(),
+      fileCounts: text("file_counts").notNull(),
+      /** When each environment last changed: a JSON array of three, in epoch milliseconds. */
+      changedAt: text("changed_at").notNull(),
+      createdAt: bigint("created_at").notNull(),
+    },
+    (t) => [
+      kit.uniqueIndex("projects_slug").on(t.organizationId, t.slug),
+      kit.check("projects_slug_rule", kit.slugRule),
+    ],
+  );
+
+  /** Keys that belong to the whole installation, each wrapped by a root key. */
+  const systemKeys = table(
+    "system_keys",
+    {
+      purpose: text("purpose").primaryKey(),
+      rootId: text("root_id").notNull(),
+      wrapped: bytes("wrapped").notNull(),
+      createdAt: bigint("created_at").notNull(),
+    },
+    () => [kit.check("system_keys_rule", "purpose in ('pepper', 'grant', 'audit', 'listing')")],
+  );
+
+  /** A project's data keys by generation. New values are sealed under the highest. */
+  const dataKeys = table(
+    "data_keys",
+    {
+      projectId: text("project_id")
+        .notNull()
+        .references(() => projects.id, { onDelete: "cascade" }),
+      generation: integer("generation").notNull(),
+      rootId: text("root_id").notNull(),
+      wrapped: bytes("wrapped").notNull(),
+      createdAt: bigint("created_at").notNull(),
+    },
+    (t) => [
+      kit.primaryKey({ columns: [t.projectId, t.generation] }),
+      kit.check("data_keys_generation_rule", "generation >= 1"),
+    ],
+  );
+
+  /** What a project holds of one kind in one environment (`seal/set.ts`). A project has nine, from its creation on. */
+  const sets = table(
+    "sets",
+    {
+      projectId: text("project_id")
+        .notNull()
+        .references(() => projects.id, { onDelete: "cascade" }),
+      kind: text("kind").$type<"variables" | "accounts" | "files">().notNull(),
+      environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
+      /** From 1; every write raises it. */
+      version: bigint("version").notNull(),
+      /** Of the data key that sealed the values; 0 for files, whose contents are sealed one by one. */
+      generation: integer("generation").notNull(),
+      listingMac: bytes("listing_mac").notNull(),
+      /** JSON: the items without their values. */
+      listing: text("listing").notNull(),
+      /** The values; null for files. Large columns come last: SQLite walks over what precedes a column. */
+      sealed: bytes("sealed"),
+    },
+    (t) => [
+      kit.primaryKey({ columns: [t.projectId, t.kind, t.environment] }),
+      kit.check("sets_kind_rule", "kind in ('variables', 'accounts', 'files')"),
+      kit.check("sets_environment_rule", "environment in ('development', 'staging', 'production')"),
+    ],
+  );
+
+  /** The contents that the listings of files refer to by id. */
+  const fileContents = table(
+    "file_contents",
+    {
+      id: text("id").primaryKey(),
+      projectId: text("project_id")
+        .notNull()
+        .references(() => projects.id, { onDelete: "cascade" }),
+      /** Bytes of plaintext. */
+      size: integer("size").notNull(),
+      generation: integer("generation").notNull(),
+      sealed: bytes("sealed").notNull(),
+    },
+    (t) => [
+      kit.index("file_contents_project").on(t.projectId),
+      kit.foreignKey({
+        name: "file_contents_data_key",
+        columns: [t.projectId, t.generation],
+        foreignColumns: [dataKeys.projectId, dataKeys.generation],
+      }),
+    ],
+  );
+
+  const apiKeys = table(
+    "api_keys",
+    {
+      id: text("id").primaryKey(),
+      organizationId: text("organization_id")
+        .notNull()
+        .references(() => organizations.id),
+      name: text("name").notNull(),
+      /** HMAC of the key's text under the pepper. */
+      digest: bytes("digest").notNull(),
+      /** Bits, in the order of `access/grant.ts`. */
+      surfaces: integer("surfaces").notNull(),
+      resources: integer("resources").notNull(),
+      environments: integer("environments").notNull(),
+      /** JSON object of slug to project id; null: every project of the organization. */
+      projects: text("projects"),
+      expiresAt: bigint("expires_at"),
+      revokedAt: bigint("revoked_at"),
+      createdAt: bigint("created_at").notNull(),
+      /** HMAC over all of the above except name, revocation and creation. */
+      grantSeal: bytes("grant_seal").notNull(),
+    },
+    (t) => [
+      kit.uniqueIndex("api_keys_digest").on(t.digest),
+      kit.index("api_keys_organization").on(t.organizationId),
+      kit.check("api_keys_surfaces_rule", "surfaces between 1 and 7"),
+      kit.check("api_keys_resources_rule", "resources between 0 and 31"),
+      kit.check("api_keys_environments_rule", "environments between 1 and 7"),
+    ],
+  );
+
+  /** The one thing beside audit entries that the server writes: when a key was last used. */
+  const keyUses = table("key_uses", {
+    keyId: text("key_id")
+      .primaryKey()
+      .references(() => apiKeys.id, { onDelete: "cascade" }),
+    lastUsedAt: bigint("last_used_at").notNull(),
+  });
+
+  /**
+   * What left, for whom, when. Slugs stand beside ids so that an entry stays readable when its project is gone. Nothing
+   * refers to other tables, so deleting a project cannot touch it. PostgreSQL partitions it by `at`.
+   */
+  const auditEntries = table(
+    "audit_entries",
+    {
+      /** A chain of entries: one for each writer's run of uninterrupted success. */
+      lane: text("lane").notNull(),
+      seq: bigint("seq").notNull(),
+      at: bigint("at").notNull(),
+      keyId: text("key_id").notNull(),
+      organizationId: text("organization_id").notNull(),
+      organization: text("organization").notNull(),
+      projectId: text("project_id").notNull(),
+      project: text("project").notNull(),
+      /** Null if an account read named none. */
+      environment: text("environment"),
+      action: text("action").notNull(),
+      /** JSON array, kept as the text the mac was made over. */
+      names: text("names").notNull(),
+      count: integer("count").notNull(),
+      requestId: text("request_id").notNull(),
+      clientAddress: text("client_address").notNull(),
+      userAgent: text("user_agent").notNull(),
+      /** HMAC under the audit key over the lane's previous mac and this row. */
+      mac: bytes("mac").notNull(),
+    },
+    (t) => [
+      kit.primaryKey({ columns: [t.lane, t.seq, t.at] }),
+      kit.index("audit_entries_key").on(t.keyId, t.at),
+      kit.index("audit_entries_organization").on(t.organizationId, t.at),
+      kit.index("audit_entries_at").on(t.at),
+      kit.check(
+        "audit_entries_action_rule",
+        "action in ('variables.read', 'accounts.read', 'file.read', 'secrets.read')",
+      ),
+    ],
+  );
+
+  /**
+   * The last entry of each lane whose beginning retention has dropped: the chain of the rest continues from it. Sealed
+   * under the audit key, so that nobody can pass off a removal in SQL as retention.
+   */
+  const auditCheckpoints = table("audit_checkpoints", {
+    lane: text("lane").primaryKey(),
+    seq: bigint("seq").notNull(),
+    mac: bytes("mac").notNull(),
+    /** HMAC over all of the above. */
+    seal: bytes("seal").notNull(),
+  });
+
+  return {
+    organizations,
+    projects,
+    systemKeys,
+    dataKeys,
+    sets,
+    fileContents,
+    apiKeys,
+    keyUses,
+    auditEntries,
+    auditCheckpoints,
+  };
+}

@@ -1,0 +1,24 @@
+import { fullGC } from "bun:jsc";
+
+/*
+ * Large values leave as much garbage behind as they are large, and the collector is in no hurry: 64 callers of 8 MiB
+ * files made the process 600 MiB large. Each thread counts for itself.
+ */
+
+/** With 64 such callers a collection takes the event loop 13 to 15 ms, and 17 to 26 if memory is given back. */
+const collectAfterBytes = 16 * 1024 * 1024;
+/** Giving memory back to the system is costly: it is taken from there again, page by page. */
+const collectionsPerReturn = 4;
+
+let bytesSince = 0;
+let collections = 0;
+
+/** Notes that large values are no longer used. Now and then this collects garbage. */
+export function tidyAfter(bytes: number): void {
+  bytesSince += bytes;
+  if (bytesSince < collectAfterBytes) return;
+  bytesSince = 0;
+  collections += 1;
+  if (collections % collectionsPerReturn === 0) Bun.gc(true);
+  else fullGC();
+}
