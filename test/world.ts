@@ -23,7 +23,6 @@ import { createOrganization, type Organization } from "../src/admin/organization
 import { createProject, type Project, writingProject } from "../src/admin/projects.ts";
 import { type NewItem, writeSets } from "../src/admin/sets.ts";
 import { setVariables } from "../src/admin/variables.ts";
-import { type OpenKeyhole, openKeyhole } from "../src/cli/serve.ts";
 import { type Config, readConfig } from "../src/config.ts";
 import { Fault } from "../src/fault.ts";
 import { apiRoot, createApp } from "../src/http/app.ts";
@@ -35,6 +34,7 @@ import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
 import { type Environment, environmentMask } from "../src/names.ts";
 import { type DataKey, newKey } from "../src/seal/keyring.ts";
 import { accounts, files } from "../src/seal/kinds.ts";
+import { type OpenKeyhole, openKeyhole } from "../src/server/compose.ts";
 import { createDatabase } from "./postgres.ts";
 
 /** The server that `test/run.ts` found, or undefined. */

@@ -9,12 +9,13 @@ import { Refused } from "../admin/refused.ts";
 import { setVariables } from "../admin/variables.ts";
 import { type Config, readConfig } from "../config.ts";
 import { apiRoot } from "../http/app.ts";
+import { openLog } from "../server/log.ts";
+import { type RunningServer, startServer } from "../server/serve.ts";
 import { Problem, type Surroundings, verb } from "./command.ts";
-import { openLog } from "./log.ts";
-import { type RunningServer, startServer } from "./serve.ts";
+import { harden } from "./harden.ts";
 import { write } from "./terminal.ts";
 
-/** `keyhole demo`: a server on the embedded database with something in it, and a first read of it. */
+/** `keyhole demo`: fills the embedded database, serves it, and reads from it once. */
 export function demoCommand(here: Surroundings) {
   return verb(
     "demo",
@@ -22,9 +23,9 @@ export function demoCommand(here: Surroundings) {
     "keyhole demo",
     "keyhole demo --once",
   )
-    .option("--once", "end after the first read")
+    .option("--once", "stop after the first read")
     .action(async ({ once }) => {
-      // Whatever database production uses, a demonstration stays out of it.
+      // A demonstration never touches the database that production uses.
       const { DATABASE_URL: _, ...env } = here.env;
       const config = readConfig(env);
       const { stderr, stdout } = here.terminal;
@@ -32,7 +33,8 @@ export function demoCommand(here: Surroundings) {
       const installation = await openInstallation(config, here.say);
       const desk = deskOf(installation);
       await requireNothingElse(desk);
-      // First the server, which is the folder's only one: a second demonstration must not end the first one's key.
+      harden();
+      // The server first, since a folder has only one: a second demonstration must not revoke the first one's key.
       const server = await startAnywhere(config, (at) => startServer(at, installation, log, here.say));
       const key = await fill(desk).finally(() => desk.close());
       const read = await firstRead(server.origin, key);
@@ -42,7 +44,7 @@ export function demoCommand(here: Surroundings) {
       );
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
-      else here.say("Ctrl-C ends the demonstration.");
+      else here.say("Press Ctrl-C to stop.");
       const exitCode = await server.stopped;
       flush();
       if (exitCode !== 0) throw new Problem(1, "internal_error", "The server stopped after a defect.");
@@ -52,16 +54,16 @@ export function demoCommand(here: Surroundings) {
 const organization = "demo";
 const place = "demo/web";
 
-/** @throws Refused `exists` where the folder holds anything but a demonstration */
+/** @throws Refused `exists` if the folder holds anything but a demonstration */
 async function requireNothingElse(desk: Desk): Promise<void> {
   if ((await listOrganizations(desk)).every(({ slug }) => slug === organization)) return;
   throw new Refused(
     "exists",
-    "This folder holds data of your own: set KEYHOLE_DATA to another folder for the demonstration.",
+    "This folder holds other data. Set KEYHOLE_DATA to another folder for the demonstration.",
   );
 }
 
-/** Puts the demonstration in place, or back in place, and makes a key for it; keys of earlier demonstrations end. */
+/** Writes the demonstration's data, revokes the keys of earlier demonstrations, and creates a new one. */
 async function fill(desk: Desk): Promise<string> {
   const organizations = await listOrganizations(desk);
   if (organizations.length === 0) await createOrganization(desk, { slug: organization, name: "Demo", plan: "pro" });
@@ -97,7 +99,7 @@ async function fill(desk: Desk): Promise<string> {
   return key;
 }
 
-/** On the port that the settings name, or on any where something else listens there already. */
+/** Uses the configured port, or any free one if that is taken. */
 async function startAnywhere(
   config: Config,
   start: (config: Config) => Promise<RunningServer>,

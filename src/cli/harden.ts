@@ -4,7 +4,8 @@ import { scrubEnvironment } from "./scrub.ts";
 const prSetDumpable = 4;
 
 /**
- * Takes from the process what it no longer needs and others could read: the secrets in its environment, and on Linux the right of processes of the same user to look into its memory, core dumps included.
+ * Erases the secrets in this process's environment. On Linux it also forbids other processes of the same user to read
+ * its memory, and turns core dumps off. To be called once the secrets have been read.
  */
 export function harden(): void {
   const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"];
@@ -18,6 +19,6 @@ export function harden(): void {
     libc.symbols.prctl(prSetDumpable, 0n, 0n, 0n, 0n);
     libc.close();
   } catch {
-    // No glibc (musl): the memory stays as protected as the system makes it.
+    // Without glibc (musl) the memory is protected only as far as the system does it.
   }
 }

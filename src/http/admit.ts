@@ -5,7 +5,6 @@ import { Fault } from "../fault.ts";
 import { type BucketName, type Decision, policies, retryAfterS } from "../limit/bucket.ts";
 import type { Lane } from "../limit/lane.ts";
 import type { Limiter } from "../limit/limiter.ts";
-import type { SharedLimiter } from "../limit/shared.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import type { EnvironmentMask } from "../names.ts";
 import { passed } from "../read/stages.ts";
@@ -17,8 +16,8 @@ export type Gatekeeper = {
   readonly grantKey: Uint8Array;
   readonly lookUp: (lookup: Lookup) => Promise<KeyRow | undefined>;
   readonly limiter: Limiter;
-  /** Buckets that several processes share, in place of the limiter's own. */
-  readonly shared?: SharedLimiter | undefined;
+  /** Buckets that several processes share; without them the limiter's own count. */
+  readonly shared?: SharedBuckets | undefined;
   /** How many requests each kind of bucket has refused. */
   readonly refusals: Refusals;
   readonly unrecognized: UnrecognizedLimiter;
@@ -27,6 +26,11 @@ export type Gatekeeper = {
   readonly nowUs: () => number;
   /** Told of each good key; must return at once. */
   readonly used: (keyId: string) => void;
+};
+
+/** As {@link Limiter.take}; a promise if another process decides. It never rejects. */
+export type SharedBuckets = {
+  take(keyId: string, bucket: BucketName, nowUs: number): Decision | Promise<Decision>;
 };
 
 export type Refusals = Record<BucketName | "unrecognized", number>;

@@ -13,7 +13,7 @@ import { type Admission, admit, type Gatekeeper, type Sought } from "./admit.ts"
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** All that the API needs from outside, built once by `cli/serve.ts` and handed down. */
+/** All that the API needs from outside, built once by `server/compose.ts` and handed down. */
 export type Keyhole = {
   readonly gate: Gatekeeper;
   readonly source: Source;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
-import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/limit/shared.ts";
+import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
 import { ranMs } from "./clock.ts";
 import { eventually, type Key, makeSite, onPostgres, passedOf60, type Server, type Site } from "./server.ts";
 
@@ -9,13 +9,13 @@ setDefaultTimeout(60_000);
 
 const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
 
-/** A test that fails leaves none behind. */
+/** Killed at the end, also if a test fails. */
 const children = new Set<Bun.Subprocess>();
 afterAll(() => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-/** A store of the test's own on a free port, with nothing in it and nothing kept. */
+/** An empty store on a free port that saves nothing to disk. */
 type Store = {
   readonly url: string;
   readonly signal: (signal: NodeJS.Signals) => void;
@@ -56,7 +56,7 @@ function freePort(): number {
 
 function withStore(name: string, suite: () => void): void {
   if (program !== undefined) describe(name, suite);
-  else describe.skip(`${name}, SKIPPED for want of valkey-server or redis-server`, suite);
+  else describe.skip(`${name}, SKIPPED: neither valkey-server nor redis-server is installed`, suite);
 }
 
 withStore("buckets in a store", () => {
@@ -66,7 +66,7 @@ withStore("buckets in a store", () => {
   });
   afterAll(() => store.end());
 
-  test("the store decides as a bucket of this process does, to the microsecond", async () => {
+  test("the store decides exactly like a local bucket, to the microsecond", async () => {
     const buckets = redisBuckets(store.url);
     await buckets.connect();
     for (const name of ["value", "metadata", "content"] as const) {
@@ -75,7 +75,7 @@ withStore("buckets in a store", () => {
       const decisions = [];
       const beganAt = performance.now();
       for (let taken = 0; taken < Math.min(capacity, 30); taken++) decisions.push(await buckets.take(keyId, name));
-      // Time goes on meanwhile: what refilled since the first call is the difference.
+      // The bucket refills while the calls run, so the numbers may differ by that much.
       const refilledUs = Math.ceil((performance.now() - beganAt) * 1000) + 1000;
       decisions.forEach((decision, taken) => {
         if (!decision.allowed) throw new Error(`refused after ${taken}`);
@@ -88,7 +88,7 @@ withStore("buckets in a store", () => {
     buckets.close();
   });
 
-  test("of a bucket's tokens asked for at once exactly its capacity is given, and Retry-After is honest", async () => {
+  test("concurrent calls get exactly the capacity of the bucket, and Retry-After is honest", async () => {
     const [one, two] = [redisBuckets(store.url), redisBuckets(store.url)];
     await Promise.all([one.connect(), two.connect()]);
     const keyId = crypto.randomUUID();
@@ -106,7 +106,7 @@ withStore("buckets in a store", () => {
     two.close();
   });
 
-  test("a bucket's key expires with the bucket full, and none is kept of a key that never asked", async () => {
+  test("a bucket's key in the store expires when the bucket is full", async () => {
     const { hostname, port } = new URL(store.url);
     const client = new Bun.RedisClient(`redis://${hostname}:${port}`);
     await client.send("FLUSHALL", []);
@@ -122,7 +122,7 @@ withStore("buckets in a store", () => {
     client.close();
   });
 
-  test("a script that the store forgot is sent again", async () => {
+  test("a script that the store has forgotten is sent again", async () => {
     const client = new Bun.RedisClient(store.url);
     const buckets = redisBuckets(store.url);
     await buckets.connect();
@@ -132,7 +132,7 @@ withStore("buckets in a store", () => {
     client.close();
   });
 
-  test("a store that hangs costs one request its deadline and the next ones nothing; it is taken up again by itself", async () => {
+  test("a store that hangs delays only the requests under way, and is used again when it answers", async () => {
     const own = await startStore();
     const news: SharedNews[] = [];
     const limiter = new SharedLimiter(redisBuckets(own.url), new Limiter(), (said) => news.push(said));
@@ -143,9 +143,9 @@ withStore("buckets in a store", () => {
     own.signal("SIGSTOP");
     const beganAt = ranMs();
     const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take("key", "value", nowUs())));
-    // Not one after the other, each its own deadline.
+    // They wait at the same time, not one after the other.
     expect(ranMs() - beganAt).toBeLessThan(2 * sharedDeadlineMs);
-    // What the store had allowed here counts on.
+    // The 20 tokens that the store had granted still count.
     expect(atOnce.filter(({ allowed }) => allowed).length).toBe(10);
     expect(limiter.take("key", "value", nowUs())).not.toBeInstanceOf(Promise);
     expect(news).toEqual([{ event: "limiter", shared: false, reason: "no answer within 75 ms" }]);
@@ -157,7 +157,7 @@ withStore("buckets in a store", () => {
     await own.end();
   });
 
-  test("a store that ends and comes back empty is taken up again by itself", async () => {
+  test("a store that restarts empty is used again", async () => {
     const port = freePort();
     const first = await startStore(port);
     const news: boolean[] = [];
@@ -221,13 +221,13 @@ withStore("several servers, one store", () =>
       for (const server of servers) expect(await server.stop()).toBe(0);
     });
 
-    test("four workers and a store: the same", async () => {
+    test("four workers with a store give one key 30 of 60 value requests, 31 with a refill", async () => {
       const server = await site.serve({ args: ["--workers", "4"], env: { KEYHOLE_LIMITER_URL: store.url } });
       expect(await passedOf60(newKey, path, [server])).toBeOneOf([30, 31]);
       expect(await server.stop()).toBe(0);
     });
 
-    test("with the store away a server answers by its own buckets, says so once, and returns", async () => {
+    test("without the store a server counts alone, logs that once, and returns to the store later", async () => {
       key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
       const own = await startStore();
       const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: own.url, KEYHOLE_OPS_PORT: "0" } });
@@ -251,7 +251,7 @@ withStore("several servers, one store", () =>
       await own.end();
     });
 
-    test("a server starts without its store, loudly, and never shows the store's password", async () => {
+    test("a server starts without its store, warns, and never shows the store's password", async () => {
       key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
       const port = freePort();
       const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: `redis://:not-a-secret@127.0.0.1:${port}` } });

@@ -40,7 +40,7 @@ onBoth("the second listener of the program", (dialect) => {
   });
   afterAll(() => site.remove());
 
-  test("is off unless it is asked for, and then on a port of its own", async () => {
+  test("is off by default, and has a port of its own", async () => {
     const plain = await site.serve();
     expect(plain.said().stderr).not.toContain("metrics");
     expect((await fetch(`${plain.origin}/metrics`)).status).toBe(404);
@@ -68,7 +68,7 @@ onBoth("the second listener of the program", (dialect) => {
   test("says 503 while the server drains, until it is gone", async () => {
     const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
     const ops = opsOf(server);
-    // Until somebody has read a large file to its end the server drains, so that it is seen however slow the machine is.
+    // The server drains until this client has read a large file, so a slow machine sees it too.
     const file = join(site.folder, "large.bin");
     writeFileSync(file, Buffer.alloc(8 * 1024 * 1024, "large "));
     await site.json(["file", "put", "web", file, "--path", "large.bin", "--env", "staging"]);
@@ -97,7 +97,7 @@ onBoth("the second listener of the program", (dialect) => {
     await holder.stop(true);
   });
 
-  test("traces leave the program where an endpoint is set, and nothing is sent anywhere else", async () => {
+  test("traces are sent if an endpoint is set", async () => {
     const bodies: string[] = [];
     const collector = Bun.serve({
       hostname: "127.0.0.1",
@@ -132,7 +132,7 @@ onBoth("the second listener of the program", (dialect) => {
 });
 
 onPostgres("readiness", () => {
-  test("a database that is away makes the server not ready, alive all the same, and ready when it is back", async () => {
+  test("without its database the server is alive but not ready, and ready again when the database is back", async () => {
     const way = await breakableWay(new URL(postgresUrl ?? ""));
     const direct = await makeSite("postgres");
     const databaseUrl = new URL(direct.env["DATABASE_URL"] ?? "");
@@ -204,7 +204,7 @@ describe("what docs/ gives operators", () => {
       { stderr: "ignore" },
     );
     writeFileSync(at("keyhole.pem"), readFileSync(at("keyhole.crt"), "utf8") + readFileSync(at("keyhole.key"), "utf8"));
-    // The certificate and the log are the only things that the machine must have.
+    // Only the certificate and the log have to exist on this machine.
     const local = (name: string) => {
       const text = readFileSync(join(docs, "scale-out", name), "utf8");
       writeFileSync(at(name), text.replaceAll("/etc/ssl/", `${folder}/`).replaceAll("/var/log/nginx/", `${folder}/`));
@@ -226,13 +226,13 @@ describe("what docs/ gives operators", () => {
   });
 });
 
-/** The names of series that a process without workers and without shared buckets has. */
+/** The metrics of a process without workers and without shared buckets. */
 function namesIn(text: string): Set<string> {
   const names = text.match(/\b(?:keyhole|process)_[a-z_]+/g) ?? [];
   return new Set(names.filter((name) => !/_worker|_fallback/.test(name)));
 }
 
-/** A program of this machine; where there is none it is said aloud, since what it would check goes unchecked. */
+/** Finds an installed program; says what stays unchecked without it. */
 function found(name: string, loss: string): string | undefined {
   const at = Bun.which(name, { PATH: `${process.env["PATH"]}:/usr/sbin` });
   if (at === null) process.stderr.write(`${name} IS NOT INSTALLED: ${loss}.\n`);
@@ -243,7 +243,7 @@ function program(): string[] {
   return [join(import.meta.dir, "../../dist/keyhole")];
 }
 
-/** A way to the database that can be cut and mended. */
+/** A proxy to the database that can be cut and mended. */
 async function breakableWay(to: URL) {
   const open = new Set<Socket>();
   let whole = true;

@@ -1,4 +1,4 @@
-/** A server beside the commands that change what it serves, and the process that it is. */
+/** A running server: commands that change its data, its signals, its process and its log. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -162,7 +162,7 @@ onBoth("a signal to end", (dialect) => {
       expect(await server.ended).toBe(0);
       const outcomes = await readers.stop();
       expect(ranMs() - askedAt).toBeLessThan(5000);
-      // A connection on which nothing comes is ended within a tenth of a second: where this process stood still, rightly.
+      // A connection that sends nothing is closed after 0.1 s, so this is right if this process stood still.
       const dropped = outcomes.filter(
         ({ status, received, stoodStillMs }) =>
           status !== 200 && status !== "refused" && !(status === "cut" && received === "" && stoodStillMs > 0),
@@ -194,7 +194,7 @@ onBoth("a signal to end", (dialect) => {
     const unlock = await lockAudit(site);
     const reading = connection.get(`/api/v1${files}`, authorization());
     server.signal(signal);
-    await server.says("finishing what is under way");
+    await server.says("finishing open requests");
     await unlock();
     const answer = await reading;
     expect(answer.status).toBe(200);
@@ -208,7 +208,7 @@ onBoth("a signal to end", (dialect) => {
     const connection = await server.connect();
     connection.ignore(`/api/v1${files}`, authorization());
     server.signal("SIGTERM");
-    await server.says("a second one ends at once");
+    await server.says("A second signal stops at once");
     const askedAt = ranMs();
     server.signal("SIGTERM");
     expect(await server.ended).toBe(1);

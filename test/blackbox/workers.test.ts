@@ -31,7 +31,7 @@ onPostgres("workers", () => {
   const newKey = (): Promise<Key> => site.key("--org", "acme", "--project", "web", "--env", "staging");
   const serve = (count: number) => site.serve({ args: ["--workers", String(count)], env: { KEYHOLE_OPS_PORT: "0" } });
 
-  test("without a store the limits of a key are still one key's, whichever worker it meets", async () => {
+  test("without a store all workers together enforce one limit per key", async () => {
     const server = await serve(4);
     expect(await passedOf60(newKey, path, [server])).toBeOneOf([30, 31]);
     expect(await server.stop()).toBe(0);
@@ -58,7 +58,7 @@ onPostgres("workers", () => {
     expect(await server.stop()).toBe(0);
   });
 
-  test("a worker that dies is started anew, and the port answers on", async () => {
+  test("a worker that dies is restarted, and the port keeps answering", async () => {
     const { key } = await newKey();
     const server = await serve(2);
     const before = workersOf(server);
@@ -84,7 +84,7 @@ onPostgres("workers", () => {
       }
       const workers = workersOf(server);
       let signalled = false;
-      // Each asks on a new connection again and again, until nobody takes one any more.
+      // Each sends one request per connection until connections are refused.
       const caller = async ({ key }: Key) => {
         for (let answered = 0; ; answered++) {
           const connection = await connect(server.origin).catch((error: { code?: string }) => error.code);
@@ -97,7 +97,7 @@ onPostgres("workers", () => {
             const { status } = await connection.get(`/api/v1${names}`, { Authorization: `Bearer ${key}` });
             expect(status).toBeOneOf([200, 429]);
           } catch (error) {
-            // A connection on which nothing comes is ended within a tenth of a second: where this process stood still, rightly.
+            // A connection that sends nothing is closed after 0.1 s, so this is right if this process stood still.
             if (!(error instanceof Cut) || error.received.length > 0 || stoodStillMs() === stood) throw error;
           }
           connection.close();
@@ -113,7 +113,7 @@ onPostgres("workers", () => {
     },
   );
 
-  test("without their parent the workers end by themselves", async () => {
+  test("workers stop by themselves if their parent is gone", async () => {
     const server = await serve(2);
     const workers = workersOf(server);
     await server.kill();
@@ -121,7 +121,7 @@ onPostgres("workers", () => {
     expect(connect(server.origin)).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });
 
-  test("a port that is taken is refused, also by another that shares its port with workers", async () => {
+  test("a port that is in use is refused, also if another server's workers share it", async () => {
     const first = await serve(2);
     const { port } = new URL(first.origin);
     const second = await site.keyhole(["serve", "--port", port, "--workers", "2"]);
@@ -132,7 +132,7 @@ onPostgres("workers", () => {
 });
 
 describe("workers without PostgreSQL", () => {
-  test("the embedded database has one server: more are refused with a sentence", async () => {
+  test("are refused on the embedded database, which has one server", async () => {
     const site = await makeSite("sqlite");
     const ran = await site.keyhole(["serve", "--port", "0", "--workers", "2"]);
     expect(ran).toEqual({
@@ -143,14 +143,14 @@ describe("workers without PostgreSQL", () => {
     await site.remove();
   });
 
-  test("one worker is a server like any", async () => {
+  test("--workers 1 is an ordinary server", async () => {
     const site = await makeSite("sqlite");
     const server = await site.serve({ args: ["--workers", "1"] });
     expect(await server.stop()).toBe(0);
     await site.remove();
   });
 
-  test("--workers takes a number, and the workers' own option is for Keyhole itself", async () => {
+  test("--workers takes a number, and --worker is for Keyhole itself", async () => {
     const site = await makeSite("sqlite");
     for (const count of ["0", "-1", "x", "257", ""]) {
       expect(await site.keyhole(["serve", "--workers", count])).toMatchObject({ exitCode: 2, stdout: "" });
@@ -161,7 +161,7 @@ describe("workers without PostgreSQL", () => {
   });
 });
 
-/** Waits until so many workers were started anew, and listen. */
+/** Waits until this many workers were restarted and two listen. */
 async function restarts(server: Server, count: number): Promise<void> {
   await eventually(async () => {
     const text = await (await fetch(`${opsOf(server)}/metrics`)).text();
@@ -174,7 +174,7 @@ function opsOf(server: Server): string {
   return /metrics are on (\S+)/.exec(server.said().stderr)?.[1] ?? "";
 }
 
-/** Linux alone says this without a program's help. */
+/** Linux only. */
 function workersOf({ pid }: Server): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return text === "" ? [] : text.split(" ").map(Number);

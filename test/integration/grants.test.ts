@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { applyGrants, grantStatements } from "../../src/admin/grants.ts";
 import { type Installation, openInstallation } from "../../src/admin/installation.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
-import { type OpenKeyhole, openKeyhole } from "../../src/cli/serve.ts";
+import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import {

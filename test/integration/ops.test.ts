@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openKeyhole } from "../../src/cli/serve.ts";
 import { ConfigProblem, readConfig } from "../../src/config.ts";
 import { Fault } from "../../src/fault.ts";
-import { readinessChecks } from "../../src/ops/checks.ts";
-import { checkReadiness, startOps } from "../../src/ops/listener.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
+import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
 import type { Database } from "../../src/store/database.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../world.ts";
 
-/** One scrape: each series by its name and labels as they stand in the text. */
+/** One scrape: values by series, written as in the text. */
 type Series = ReadonlyMap<string, number>;
 
 function parse(text: string): Series {
@@ -30,8 +29,8 @@ describeBoth("metrics and traces", (world) => {
       metered: true,
       tracesUrl: collector.url,
     });
-    // Its clock stands still, so that no bucket fills again however slow the machine is. It stands far ahead, for the
-    // server forgets buckets that are full by its own clock.
+    // The clock stands still, so that no bucket refills on a slow machine. It is far ahead, because the server forgets
+    // buckets that are full by its own clock.
     client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => 1_000_000_000_000_000 } });
     const acme = await w.organization();
     await w.project(acme, "web", {
@@ -106,7 +105,7 @@ describeBoth("metrics and traces", (world) => {
     ).toEqual(connections);
   });
 
-  test("statements and files under way are seen while they are, and entries that wait", async () => {
+  test("the gauges count statements and file bytes while a request runs", async () => {
     const asking = client.ask("/files?project=web&environment=staging", { key });
     await Promise.resolve();
     const during = await scrape();
@@ -121,7 +120,7 @@ describeBoth("metrics and traces", (world) => {
     const left = async () =>
       [...(await scrape())].filter(([name, value]) => name.startsWith("keyhole_database_statements") && value !== 0);
     let still = await left();
-    // Once a second the uses of keys are written, beside all requests.
+    // Key uses are written once a second, beside the requests.
     for (let tries = 0; tries < 500 && still.length > 0; tries++) {
       await Bun.sleep(10);
       still = await left();
@@ -130,10 +129,12 @@ describeBoth("metrics and traces", (world) => {
     expect((await scrape()).get("keyhole_file_bytes")).toBe(0);
   });
 
-  test("a histogram's buckets count all below them, and its last is its count", async () => {
+  test("a histogram's buckets are cumulative, and the last one is its count", async () => {
     const series = await scrape();
-    const buckets = [...series].filter(([name]) =>
-      name.startsWith('keyhole_request_duration_seconds_bucket{route="/organization",stage="total"'),
+    const buckets = [...series].filter(
+      ([name]) =>
+        name.startsWith("keyhole_request_duration_seconds_bucket{") &&
+        name.includes('route="/organization",stage="total"'),
     );
     const counts = buckets.map(([, count]) => count);
     expect(counts).toEqual(counts.toSorted((a, b) => a - b));
@@ -143,7 +144,7 @@ describeBoth("metrics and traces", (world) => {
     );
   });
 
-  test("no metric names a key, a slug, a variable, a value or a caller", async () => {
+  test("no metric names a key, a slug, a variable, a value or a user agent", async () => {
     await client.ask("/projects/canary-slug", { key, headers: { "user-agent": "canary-agent" } });
     const text = (await keyhole.metrics?.text()) ?? "";
     for (const word of ["canary", "web", "acme", "org-", "TOKEN", key.id, key.key, "staging"]) {
@@ -151,7 +152,7 @@ describeBoth("metrics and traces", (world) => {
     }
   });
 
-  test("the log names a whole answer's bytes and its trace", async () => {
+  test("the log has the size of a whole answer and its trace id", async () => {
     const { bytes } = await client.ask("/projects/web", { key, headers: { "x-request-id": "bytes" } });
     const line = log.find(({ requestId }) => requestId === "bytes");
     expect(line).toMatchObject({ bytes: bytes.length, traceId: expect.stringMatching(/^[0-9a-f]{32}$/) });
@@ -173,13 +174,13 @@ describeBoth("metrics and traces", (world) => {
     const { database } = keyhole;
     const needs = { database, keyring: world().installation.keyring, journal: { check: async () => true } };
     const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
-    expect(await readinessChecks({ ...needs, gatehouse: database }).database()).toBe(true);
-    await expect(readinessChecks({ ...needs, gatehouse: gone }).database()).rejects.toMatchObject({
+    expect(await readinessChecks({ ...needs, lookUpDatabase: database }).database()).toBe(true);
+    await expect(readinessChecks({ ...needs, lookUpDatabase: gone }).database()).rejects.toMatchObject({
       code: "unavailable",
     });
   });
 
-  test("readiness names what failed: a system key that does not open, an audit table that takes nothing", async () => {
+  test("readiness names what failed: a system key that does not open, a missing audit table", async () => {
     const w = world();
     const [row] = await w.sql`select wrapped from system_keys where purpose = 'audit'`;
     const wrapped = row?.["wrapped"] as Buffer;
@@ -223,7 +224,7 @@ describeBoth("metrics and traces", (world) => {
     expect(await count()).toBe(before);
   });
 
-  test("traces hold a span for the request and each stage, and nothing of a caller's", async () => {
+  test("traces hold a span for the request and each stage, and nothing that the caller sent", async () => {
     const traceId = "0af7651916cd43dd8448eb211c80319c";
     const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
     const path = "/projects/web/variables?environment=staging";
@@ -259,7 +260,7 @@ describeBoth("metrics and traces", (world) => {
 
 describe("settings of the second listener, the store and traces", () => {
   const base = { KEYHOLE_DATA: "/nowhere" };
-  test("are off where nothing is set", () => {
+  test("are off by default", () => {
     const { ops, limiterUrl, tracesUrl } = readConfig(base);
     expect({ ops, limiterUrl, tracesUrl }).toEqual({ ops: undefined, limiterUrl: undefined, tracesUrl: undefined });
   });
@@ -298,7 +299,7 @@ describe("settings of the second listener, the store and traces", () => {
 });
 
 describe("the second listener", () => {
-  test("a check that throws, or says no, has failed, and the others are still named", async () => {
+  test("a check that rejects or says no has failed, and the others are still named", async () => {
     const checks = {
       good: async () => true,
       bad: async () => false,
@@ -306,15 +307,17 @@ describe("the second listener", () => {
         throw new Error("canary");
       },
     };
-    expect(await checkReadiness(false, checks)).toEqual({
+    const log = () => {};
+    expect(await watchReadiness(checks, () => false, log)()).toEqual({
       ready: false,
       draining: false,
       checks: { good: true, bad: false, broken: false },
     });
-    expect(await checkReadiness(true, { good: async () => true })).toMatchObject({ ready: false, draining: true });
+    const draining = watchReadiness({ good: async () => true }, () => true, log);
+    expect(await draining()).toMatchObject({ ready: false, draining: true });
   });
 
-  test("answers three paths and nothing else, and whoever asks meanwhile shares one answer", async () => {
+  test("answers three paths and nothing else, and concurrent requests share one answer", async () => {
     let asked = 0;
     const { promise: letGo, resolve } = Promise.withResolvers<void>();
     const ops = startOps(

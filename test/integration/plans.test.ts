@@ -5,8 +5,8 @@ import { mintKey } from "../../src/access/api-key.ts";
 import { putFile } from "../../src/admin/files.ts";
 import type { Organization } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
-import { type OpenKeyhole, openKeyhole } from "../../src/cli/serve.ts";
 import { environments } from "../../src/names.ts";
+import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import type { Database, Use } from "../../src/store/database.ts";
 import {
   type Client,

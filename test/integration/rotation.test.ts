@@ -11,10 +11,10 @@ import { revokeKey, rotateKey, showKey } from "../../src/admin/keys.ts";
 import { createProject, listProjects } from "../../src/admin/projects.ts";
 import { rotateData, rotateRoot } from "../../src/admin/rotation.ts";
 import { listVariables, setVariables } from "../../src/admin/variables.ts";
-import { openKeyhole } from "../../src/cli/serve.ts";
 import type { Config, RootKeySource } from "../../src/config.ts";
 import { environments } from "../../src/names.ts";
 import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, openWorld, type World } from "../world.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");

@@ -12,10 +12,10 @@ import { putFile } from "../../src/admin/files.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
-import { openLog } from "../../src/cli/log.ts";
 import { open } from "../../src/seal/envelope.ts";
 import { parseRootKeys, type SubkeyKind } from "../../src/seal/keyring.ts";
 import { dataKeyPlace, encodeFields } from "../../src/seal/place.ts";
+import { openLog } from "../../src/server/log.ts";
 import { type Answer, describeBoth, everything, type World } from "../world.ts";
 import { contractProblem, unlimited } from "./attack.ts";
 

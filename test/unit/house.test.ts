@@ -25,10 +25,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** What a folder cannot reach, directly or through any number of other files. */
 const cannotReach: Readonly<Record<string, readonly string[]>> = {
   seal: ["store"],
-  store: ["seal", "read", "http", "admin", "cli"],
-  read: ["http", "admin", "cli"],
-  http: ["admin", "cli"], // read-only is a property of the import graph
-  admin: ["http", "cli"],
+  store: ["seal", "read", "http", "admin", "server", "cli"],
+  read: ["http", "admin", "server", "cli"],
+  http: ["admin", "server", "cli"], // read-only is a property of the import graph
+  admin: ["http", "server", "cli"],
+  server: ["cli"],
 };
 
 const real = readSources(join(import.meta.dir, "../../src"));
@@ -49,7 +50,7 @@ describe("the house", () => {
   test.each(Object.keys(cannotReach))("%s cannot reach what it must not know", (place) => {
     expect(forbiddenPaths(real, place)).toEqual([]);
   });
-  test("lets only main.ts import cli, and nothing import main.ts", () => {
+  test("lets only main.ts and cli import cli or server, and nothing import main.ts", () => {
     expect(wrongCallers(real)).toEqual([]);
   });
   test("lets only audit/release.ts name what opens a Held", () => {
@@ -127,6 +128,16 @@ describe("a house that breaks a rule is seen", () => {
       seen: ["src/config.ts imports src/cli/command.ts", "src/cli/serve.ts imports src/main.ts"],
     },
     {
+      what: "another caller of server, though only for a type",
+      judge: wrongCallers,
+      files: {
+        "src/cli/serve.ts": 'import { startServer } from "../server/serve.ts";',
+        "src/server/serve.ts": 'import type { Log } from "./log.ts";',
+        "src/deadline.ts": 'import type { Log } from "./server/log.ts";',
+      },
+      seen: ["src/deadline.ts imports src/server/log.ts"],
+    },
+    {
       what: "a Held opened elsewhere, by whatever name",
       judge: openers,
       files: { "src/held.ts": "letGo", "src/audit/release.ts": "letGo", "src/http/app.ts": "Held.letGo(held)" },
@@ -174,11 +185,10 @@ function forbiddenPaths(sources: Sources, place: string): string[] {
 }
 
 function wrongCallers(sources: Sources): string[] {
-  const mayCallCli = ["main.ts", "cli"];
   return graph(sources)
     .filter(({ from, target }) => {
-      const callsCli = placeOf(target) === "cli" && !mayCallCli.includes(placeOf(from));
-      return callsCli || placeOf(target) === "main.ts";
+      const outside = placeOf(from) !== placeOf(target) && !["main.ts", "cli"].includes(placeOf(from));
+      return (outside && ["cli", "server"].includes(placeOf(target))) || placeOf(target) === "main.ts";
     })
     .map(told);
 }

@@ -1,11 +1,10 @@
-import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { FaultCode } from "../fault.ts";
 import type { Stages } from "../read/stages.ts";
 
-/** A request as far as it is traced. */
 type Traced = {
   readonly route: string;
   readonly startedAtMs: number;
@@ -13,27 +12,26 @@ type Traced = {
   readonly traceparent: string | null;
 };
 
-/** Where spans go. */
 export type Traces = {
   /**
-   * Takes one answered request: a span for it and one for each stage it came through, made afterwards of the moments it
-   * noted. They hold the route's pattern, the status and the code, and nothing of the caller's.
+   * Makes a span for an answered request, and one for each of its stages, from the moments it noted. Spans hold the
+   * route pattern, the status and the code: nothing that the caller sent.
    *
-   * @returns the trace's id, 32 hex digits
+   * @returns the trace id, 32 hex digits
    */
   readonly trace: (request: Traced, status: number, code: FaultCode | undefined, endedAtMs: number) => string;
-  /** Sends what is left, for at most 2 s. */
+  /** Sends the remaining spans, for at most 2 s. */
   readonly close: () => Promise<void>;
 };
 
 const closeDeadlineMs = 2000;
 
 /**
- * Starts sending spans by OTLP over HTTP. Every request is kept unless its caller's `traceparent` says not to; a span
- * that cannot be sent is dropped.
+ * Sends spans by OTLP over HTTP. Every request is traced unless the caller's `traceparent` says not to. A span that
+ * cannot be sent is dropped.
  *
- * @param url - the collector's base
- * @param service - its name, as OTEL_SERVICE_NAME has it
+ * @param url - the collector's base URL
+ * @param service - the value of `service.name`
  */
 export function startTraces(url: string, service: string, version: string): Traces {
   const exporter = new OTLPTraceExporter({ url: `${url.replace(/\/+$/, "")}/v1/traces` });
@@ -64,7 +62,9 @@ export function startTraces(url: string, service: string, version: string): Trac
           if (to > 0) tracer.startSpan(name, { startTime: epochMs(from) }, within).end(epochMs(to));
         }
       }
-      return ended(span, status, endedAtMs);
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end(epochMs(endedAtMs));
+      return span.spanContext().traceId;
     },
     close: async () => {
       await Promise.race([provider.shutdown().catch(() => {}), Bun.sleep(closeDeadlineMs)]);
@@ -79,12 +79,6 @@ function spansOf(stages: Stages): (readonly [name: string, fromMs: number, toMs:
     ["open", stages.readToMs, stages.openToMs],
     ["audit", stages.auditFromMs, stages.auditToMs],
   ];
-}
-
-function ended(span: Span, status: number, endedAtMs: number): string {
-  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end(epochMs(endedAtMs));
-  return span.spanContext().traceId;
 }
 
 /** @see https://www.w3.org/TR/trace-context/#traceparent-header */

@@ -1,20 +1,22 @@
-/** Takes one event of the log; what is undefined in it is left out. Returns at once and never throws. */
+/** Writes one event to the log; members that are undefined are left out. Returns at once and never throws. */
 export type Log = (event: Readonly<Record<string, unknown>>) => void;
 
 /**
- * A log that writes one line for each event: JSON, or with `pretty` words for a person. Lines are gathered for a few
- * milliseconds, since a write for each would cost more than a small request does.
+ * A log of one line per event: JSON, or short text for a person if `pretty`. Lines are collected for 20 ms, because a
+ * write per line would cost more than a small request.
  *
- * Refusals (4xx) are the caller's to cause, so of each code at most 100 a second are written; how many were not stands
- * as `suppressed` on the next line of that code, so the counts stay exact.
+ * Callers can cause refusals (4xx) at will. So at most 100 lines per second and code are written; the next line of
+ * that code says in `suppressed` how many were not. The counts stay exact.
+ *
+ * @param write - takes whole lines
  */
 export function openLog(
   write: (text: string) => void,
-  options: { readonly pretty: boolean; readonly now: () => number },
+  { pretty, now }: { readonly pretty: boolean; readonly now: () => number },
 ): { readonly log: Log; readonly flush: () => void } {
   let pending = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const written = new Map<string, { second: number; lines: number; suppressed: number }>();
+  const counters = new Map<string, { second: number; lines: number; suppressed: number }>();
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
@@ -23,13 +25,13 @@ export function openLog(
     if (text !== "") write(text);
   };
   const log: Log = (event) => {
-    const now = options.now();
+    const nowMs = now();
     const { status, code } = event;
     let suppressed = 0;
     if (typeof status === "number" && status >= 400 && status < 500 && typeof code === "string") {
-      const second = Math.floor(now / 1000);
-      const counter = written.get(code) ?? { second, lines: 0, suppressed: 0 };
-      written.set(code, counter);
+      const second = Math.floor(nowMs / 1000);
+      const counter = counters.get(code) ?? { second, lines: 0, suppressed: 0 };
+      counters.set(code, counter);
       if (counter.second !== second) Object.assign(counter, { second, lines: 0 });
       if (++counter.lines > refusalsPerSecondMax) {
         counter.suppressed += 1;
@@ -38,20 +40,23 @@ export function openLog(
       suppressed = counter.suppressed;
       counter.suppressed = 0;
     }
-    const said = suppressed > 0 ? { ...event, suppressed } : event;
-    const time = new Date(now).toISOString();
-    const line = options.pretty ? prettyLine(time, said) : `{"time":"${time}",${JSON.stringify(said).slice(1)}`;
+    const shown = suppressed > 0 ? { ...event, suppressed } : event;
+    const line = (pretty ? prettyLine : jsonLine)(new Date(nowMs).toISOString(), shown);
     pending += `${escaped(line)}\n`;
-    if (pending.length > flushBytesMin) flush();
+    if (pending.length > flushCharsMin) flush();
     else timer ??= setTimeout(flush, flushDelayMs);
   };
   return { log, flush };
 }
 
-const plain = /^[ -~]*$/;
 const refusalsPerSecondMax = 100;
 const flushDelayMs = 20;
-const flushBytesMin = 64 * 1024;
+const flushCharsMin = 64 * 1024;
+const plain = /^[ -~]*$/;
+
+function jsonLine(time: string, event: Readonly<Record<string, unknown>>): string {
+  return `{"time":"${time}",${JSON.stringify(event).slice(1)}`;
+}
 
 function prettyLine(time: string, { event, ...rest }: Readonly<Record<string, unknown>>): string {
   const words = Object.entries(rest)
@@ -60,7 +65,7 @@ function prettyLine(time: string, { event, ...rest }: Readonly<Record<string, un
   return `${time.slice(11, 23)} ${event} ${words.join(" ")}`;
 }
 
-/** What a terminal would act on, spelled out; JSON leaves some of it as it is. */
+/** Escapes everything that a terminal would act on; JSON leaves some of it as it is. */
 function escaped(text: string): string {
   if (plain.test(text)) return text;
   return text.replace(

@@ -1,50 +1,50 @@
 import { RedisClient } from "bun";
-import { type BucketName, type Decision, policies } from "./bucket.ts";
-import type { Limiter } from "./limiter.ts";
+import { type BucketName, type Decision, policies } from "../limit/bucket.ts";
+import type { Limiter } from "../limit/limiter.ts";
 
-/** Buckets that several processes share: a store by the network, or the process that started this one. */
+/** Buckets that several processes share: in Redis, or in the process that started this one. */
 export type SharedBuckets = {
-  /** Takes one token. Rejects where the buckets cannot be reached; may never settle. */
+  /** Takes one token. Rejects if the buckets cannot be reached; may never settle. */
   readonly take: (keyId: string, bucket: BucketName) => Promise<SharedDecision>;
-  /** Connects, anew where it was connected before. Rejects where nobody answers; may never settle. */
+  /** Connects or reconnects. Rejects if nobody answers; may never settle. */
   readonly connect: () => Promise<void>;
   readonly close: () => void;
 };
 
-/** As {@link Decision}, but in time from now: the processes have no clock in common. */
+/** A {@link Decision} with times relative to now, because the processes share no clock. */
 export type SharedDecision =
   | { readonly allowed: true; readonly fullAfterUs: number; readonly remaining: number }
   | { readonly allowed: false; readonly retryAfterUs: number };
 
-/** Told once when shared buckets are lost and once when they are back. */
+/** Logged once when the shared buckets are lost and once when they are back. */
 export type SharedNews = { readonly event: "limiter"; readonly shared: boolean; readonly reason?: string };
 
-/** A store that is well answers in a fraction of this; the request must not wait longer for one that is not. */
+/** A healthy store answers in a fraction of this. A request waits no longer for one that is not. */
 export const sharedDeadlineMs = 75;
 const connectDeadlineMs = 1000;
 const reconnectEveryMs = 250;
 
 /**
- * Shared buckets with this process's own behind them. When the shared ones do not answer, every request is judged by
- * the own ones, at once, until they do again. What the shared ones allowed here is taken from the own ones too, so a
- * key at its limit gets nothing more from this process when the store goes away.
+ * Shared buckets, with this process's own buckets as the fallback. While the shared ones do not answer, the own ones
+ * decide every request at once. What the shared ones allow here is also taken from the own ones, so a key at its limit
+ * gets nothing more from this process when the store goes away.
  */
 export class SharedLimiter {
   readonly #buckets: SharedBuckets;
   readonly #own: Limiter;
-  readonly #tell: (news: SharedNews) => void;
+  readonly #report: (news: SharedNews) => void;
   #away = true;
   #losses = 0;
   #closed = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(buckets: SharedBuckets, own: Limiter, tell: (news: SharedNews) => void) {
+  constructor(buckets: SharedBuckets, own: Limiter, report: (news: SharedNews) => void) {
     this.#buckets = buckets;
     this.#own = own;
-    this.#tell = tell;
+    this.#report = report;
   }
 
-  /** Whether each process counts for itself at this moment. */
+  /** Whether this process counts alone at the moment. */
   get away(): boolean {
     return this.#away;
   }
@@ -54,11 +54,10 @@ export class SharedLimiter {
     return this.#losses;
   }
 
-  /** Connects for the first time. Where that fails it tells so, and goes on trying. */
+  /** Connects for the first time. If that fails, reports it and keeps trying. */
   async open(): Promise<void> {
     try {
-      await within(connectDeadlineMs, this.#buckets.connect());
-      this.#away = false;
+      await this.#connect();
     } catch (error) {
       this.#lose(error);
     }
@@ -67,7 +66,7 @@ export class SharedLimiter {
   /**
    * Takes one token.
    * @param nowUs - monotonic µs, as for {@link Limiter.take}
-   * @returns a promise only where somebody else is asked; it settles within {@link sharedDeadlineMs} and never rejects
+   * @returns a promise only if the shared buckets are asked; it settles within {@link sharedDeadlineMs}, never rejects
    */
   take(keyId: string, bucket: BucketName, nowUs: number): Decision | Promise<Decision> {
     return this.#away ? this.#own.take(keyId, bucket, nowUs) : this.#ask(keyId, bucket, nowUs);
@@ -91,31 +90,34 @@ export class SharedLimiter {
     }
   }
 
+  async #connect(): Promise<void> {
+    await within(connectDeadlineMs, this.#buckets.connect());
+    this.#away = false;
+  }
+
   #lose(error: unknown): void {
     this.#away = true;
     this.#losses += 1;
-    this.#tell({ event: "limiter", shared: false, reason: reasonOf(error) });
-    this.#retryLater();
+    this.#report({ event: "limiter", shared: false, reason: reasonOf(error) });
+    this.#reconnectLater();
   }
 
-  #retryLater(): void {
+  #reconnectLater(): void {
     if (this.#closed) return;
     this.#timer = setTimeout(async () => {
       try {
-        await within(connectDeadlineMs, this.#buckets.connect());
-        if (this.#closed) return;
-        this.#away = false;
-        this.#tell({ event: "limiter", shared: true });
+        await this.#connect();
+        if (!this.#closed) this.#report({ event: "limiter", shared: true });
       } catch {
-        this.#retryLater();
+        this.#reconnectLater();
       }
     }, reconnectEveryMs);
   }
 }
 
 /**
- * Buckets in Redis or Valkey, 7 or newer. One key for each bucket that is not full, which expires when it is; the
- * server's clock alone counts. Buckets of unrecognized keys are not kept here: whoever makes up keys would fill it.
+ * Buckets in Redis or Valkey, 7 or newer. Each bucket that is not full is one key, which expires when the bucket is
+ * full. Only the server's clock counts. Buckets of unrecognized keys stay out: made-up keys would fill the store.
  *
  * @param url - `redis://` or `rediss://`
  */
@@ -131,11 +133,11 @@ export function redisBuckets(url: string): SharedBuckets {
         if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
         return current.send("EVAL", [script, ...rest]);
       });
-      return decisionOf(reply);
+      return parseDecision(reply);
     },
     connect: async () => {
       client?.close();
-      // What a client does on its own after a failure differs from failure to failure: each attempt is a new one.
+      // How Bun's client reconnects depends on the kind of failure, so every attempt makes a new client.
       const fresh = new RedisClient(url, {
         connectionTimeout: connectDeadlineMs,
         autoReconnect: false,
@@ -150,8 +152,8 @@ export function redisBuckets(url: string): SharedBuckets {
 }
 
 /**
- * {@link take} of `bucket.ts`, in whole microseconds: exact in Lua's doubles until the year 2255. `tostring` would
- * round them. A clock that was set back leaves at most a full bucket's worth to wait for.
+ * {@link take} of `limit/bucket.ts` in whole microseconds, exact in Lua's doubles until the year 2255 (`tostring` would
+ * round). If the clock is set back, a bucket is full again after at most the time that an empty one needs.
  */
 const script = `local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -164,34 +166,30 @@ redis.call('SET', KEYS[1], string.format('%.0f', next), 'PX', math.ceil((next - 
 return {1, next - now, math.floor(spare / interval)}`;
 const scriptSha = new Bun.CryptoHasher("sha1").update(script).digest("hex");
 
-function decisionOf(reply: unknown): SharedDecision {
+function parseDecision(reply: unknown): SharedDecision {
   if (Array.isArray(reply) && reply.every((part) => Number.isSafeInteger(part))) {
     const [allowed, first, remaining] = reply as number[];
     if (allowed === 0 && first !== undefined) return { allowed: false, retryAfterUs: first };
     if (first !== undefined && remaining !== undefined) return { allowed: true, fullAfterUs: first, remaining };
   }
-  throw new Error("an answer that is none of the script's");
+  throw new Error("unexpected reply from the store");
 }
 
 async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    // Where this process itself stood still the answer may lie there unread: it gets a turn before it is given up.
-    const giveUp = () => setImmediate(() => reject(new Error(`no answer within ${deadlineMs} ms`)));
-    timer = setTimeout(giveUp, deadlineMs);
-  });
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  // If this process itself stood still, the answer may have arrived unread: it gets one turn of the event loop.
+  const giveUp = () => setImmediate(() => reject(new Error(`no answer within ${deadlineMs} ms`)));
+  const timer = setTimeout(giveUp, deadlineMs);
   try {
-    return await Promise.race([work, deadline]);
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The code of a failure, or the first word that the server says: its sentences may quote what it was sent. */
+/** The error's code, or the first word of the server's message: the rest may quote what it was sent. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code === "string") return code;
-  return typeof message === "string"
-    ? (/^no answer within \d+ ms$|^[A-Z]{3,}/.exec(message)?.[0] ?? "failed")
-    : "failed";
+  return /^no answer within \d+ ms$|^[A-Z]{3,}/.exec(String(message))?.[0] ?? "failed";
 }

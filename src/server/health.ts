@@ -1,0 +1,143 @@
+import { sql } from "drizzle-orm";
+import { Deadline } from "../deadline.ts";
+import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
+import { type Database, warm } from "../store/database.ts";
+import { isMigrated } from "../store/migrate.ts";
+import type { Log } from "./log.ts";
+
+/** Whether this server should get requests, and what failed if not. */
+export type Readiness = {
+  readonly ready: boolean;
+  readonly draining: boolean;
+  readonly checks: Readonly<Record<string, boolean>>;
+};
+
+/** Resolves to whether one thing that requests need is there now; may reject. */
+type Check = () => Promise<boolean>;
+
+/**
+ * Health and metrics on an address of their own. `/livez` answers while the process does. `/readyz` answers 503 with
+ * the names of the failed checks if requests should go elsewhere. `/metrics` is Prometheus text.
+ *
+ * Concurrent requests share one answer, so nobody who reaches this address can keep the database busy.
+ *
+ * @throws what `Bun.serve` throws, such as EADDRINUSE
+ */
+export function startOps(
+  { host, port }: { readonly host: string; readonly port: number },
+  answers: { readonly readiness: () => Promise<Readiness>; readonly metrics: () => Promise<string> },
+): { readonly origin: string; readonly stop: () => Promise<void> } {
+  const readiness = shared(answers.readiness);
+  const metrics = shared(answers.metrics);
+  const pages: Readonly<Record<string, () => Promise<Response>>> = {
+    "/livez": async () => json(200, { status: "alive" }),
+    "/readyz": async () => {
+      const { ready, draining, checks } = await readiness();
+      const status = ready ? "ready" : draining ? "draining" : "not_ready";
+      return json(ready ? 200 : 503, { status, failed: failedOf(checks), checks });
+    },
+    "/metrics": async () =>
+      new Response(await metrics(), {
+        headers: { ...headers, "Content-Type": "text/plain; version=0.0.4; charset=utf-8" },
+      }),
+  };
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    development: false,
+    reusePort: false,
+    maxRequestBodySize: 1024,
+    idleTimeout: 30,
+    fetch: async (request) => {
+      const path = /^https?:\/\/[^/]+(\/[^?]*)/.exec(request.url)?.[1] ?? "";
+      const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+      if (page === undefined) return json(404, { error: "No such path.", code: "not_found" });
+      if (request.method !== "GET" && request.method !== "HEAD") {
+        return json(405, { error: "Only GET is allowed.", code: "method_not_allowed" }, { Allow: "GET, HEAD" });
+      }
+      return page();
+    },
+    error: () => json(500, { error: "Internal error.", code: "internal_error" }),
+  });
+  return { origin: originOf(host, server.port ?? port), stop: () => server.stop(true) };
+}
+
+/** A URL such as `http://127.0.0.1:4100`. */
+export function originOf(host: string, port: number): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/**
+ * A function that runs all checks at once. A check fails if it rejects, resolves to false, or takes longer than 2.5 s.
+ * The log says when the set of failed checks changes.
+ */
+export function watchReadiness(
+  checks: Readonly<Record<string, Check>>,
+  draining: () => boolean,
+  log: Log,
+): () => Promise<Readiness> {
+  const deadline = new Deadline(checkDeadlineMs, () => new Error("no answer"));
+  let last = "";
+  return async () => {
+    const entries = Object.entries(checks).map(async ([name, check]) => {
+      return [name, await deadline.of(check()).catch(() => false)] as const;
+    });
+    const results = Object.fromEntries(await Promise.all(entries));
+    const failed = failedOf(results);
+    const ready = !draining() && failed.length === 0;
+    if (failed.join() !== last) log({ event: "readiness", ready, failed });
+    last = failed.join();
+    return { ready, draining: draining(), checks: results };
+  };
+}
+
+/** The checks of a server. */
+export function readinessChecks(needs: {
+  readonly database: Database;
+  readonly lookupDatabase: Database;
+  readonly keyring: Keyring;
+  readonly journal: { check(): Promise<boolean> };
+}): Readonly<Record<"database" | "migrations" | "root_key" | "audit", Check>> {
+  const { database, lookupDatabase, keyring, journal } = needs;
+  const { systemKeys: s } = database.tables;
+  const systemKeys = database.query<{ purpose: SystemKeyPurpose; rootId: string; wrapped: Buffer }>(
+    sql`select ${s.purpose} as purpose, ${s.rootId} as "rootId", ${s.wrapped} as wrapped from ${s}`,
+  );
+  return {
+    database: async () => {
+      await Promise.all([warm(lookupDatabase), warm(database)]);
+      return true;
+    },
+    migrations: () => isMigrated(database),
+    root_key: async () => {
+      const rows = await systemKeys({});
+      for (const { purpose, rootId, wrapped } of rows) keyring.unwrapSystemKey(purpose, rootId, wrapped).fill(0);
+      return rows.length > 0;
+    },
+    audit: () => journal.check(),
+  };
+}
+
+const checkDeadlineMs = 2500;
+const headers = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+
+function failedOf(checks: Readiness["checks"]): string[] {
+  return Object.keys(checks).filter((name) => !checks[name]);
+}
+
+function json(status: number, body: unknown, more: Readonly<Record<string, string>> = {}): Response {
+  return Response.json(body, { status, headers: { ...headers, "Content-Type": jsonType, ...more } });
+}
+
+const jsonType = "application/json; charset=utf-8";
+
+/** Gives everyone who calls during one run of `work` the same promise. */
+function shared<T>(work: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | undefined;
+  return () => {
+    underWay ??= work().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+}

@@ -1,0 +1,185 @@
+import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { MeasuredBatch } from "../audit/journal.ts";
+import type { FaultCode } from "../fault.ts";
+import type { Stages } from "../read/stages.ts";
+
+/*
+ * Labels are route patterns, statuses, codes and words of this program. So their number is bounded, and nothing that a
+ * caller sent is among them.
+ */
+
+/** What is read when somebody scrapes. */
+export type Watched = {
+  readonly dialect: string;
+  readonly auditQueued: () => number;
+  /** By bucket; `lane` counts unknown keys that were refused before they reached the database. */
+  readonly refusals: () => Readonly<Record<string, number>>;
+  readonly buckets: () => number;
+  /** By size of the read. */
+  readonly memory: () => Readonly<Record<string, number>>;
+  readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
+  /** Undefined if this process is meant to count alone. */
+  readonly shared: { readonly away: boolean; readonly losses: number } | undefined;
+};
+
+type Measured = { readonly route: string; readonly startedAtMs: number; readonly stages: Stages | undefined };
+
+/** The metrics of one process, to be added to those of others; plain data. */
+export type Scrape = readonly object[];
+
+const latencyBucketsS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 20,
+];
+const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/** The metrics of one process. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests = this.#counter("keyhole_requests_total", "Requests answered.", ["route", "status", "code"]);
+  readonly #durations = this.#histogram(
+    "keyhole_request_duration_seconds",
+    "Duration of requests and of their stages.",
+    latencyBucketsS,
+    ["route", "stage"],
+  );
+  readonly #decryptions = this.#counter("keyhole_decryptions_total", "Sealed values opened.", ["kind"]);
+  readonly #batches = this.#counter("keyhole_audit_batches_total", "Audit batches by outcome.", ["outcome"]);
+  readonly #batchEntries = this.#histogram("keyhole_audit_batch_entries", "Audit entries per batch.", batchBuckets);
+  readonly #commits = this.#histogram(
+    "keyhole_audit_commit_duration_seconds",
+    "Time until a batch of audit entries was durable.",
+    latencyBucketsS,
+  );
+
+  /** @param version - of this program */
+  constructor(version: string, watched: Watched) {
+    // A rate needs the zero before the first event.
+    for (const kind of ["variable", "account", "file"]) this.#decryptions.inc({ kind }, 0);
+    for (const outcome of ["durable", "refused", "unknown"]) this.#batches.inc({ outcome }, 0);
+    this.#watchDatabase(watched);
+    this.#watchLimits(watched);
+    this.#watchProcess(version, watched.dialect);
+  }
+
+  /** Counts one answered request. @param endedAtMs - monotonic milliseconds, as in its stages */
+  readonly measure = (request: Measured, status: number, code: FaultCode | undefined, endedAtMs: number): void => {
+    const { route, stages } = request;
+    this.#requests.inc({ route, status: String(status), code: code ?? "ok" });
+    this.#observe(route, "total", request.startedAtMs, endedAtMs);
+    if (stages === undefined) return;
+    if (stages.lookUpToMs > 0) this.#observe(route, "look_up", stages.lookUpFromMs, stages.lookUpToMs);
+    if (stages.readToMs > 0) this.#observe(route, "read", stages.readFromMs, stages.readToMs);
+    if (stages.auditToMs > 0) this.#observe(route, "audit", stages.auditFromMs, stages.auditToMs);
+    if (stages.openedKind === undefined) return;
+    this.#observe(route, "open", stages.readToMs, stages.openToMs);
+    this.#decryptions.inc({ kind: stages.openedKind }, stages.opened);
+  };
+
+  /** Counts one batch of audit entries. */
+  readonly measureBatch = ({ entries, commitMs, outcome }: MeasuredBatch): void => {
+    this.#batches.inc({ outcome });
+    this.#batchEntries.observe(entries);
+    this.#commits.observe(commitMs / 1000);
+  };
+
+  /** In Prometheus's text format. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  scrape(): Promise<Scrape> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  /** Labels given in advance save nothing: prom-client hashes them at each observation, some 0.4 µs (measured). */
+  #observe(route: string, stage: string, fromMs: number, toMs: number): void {
+    this.#durations.observe({ route, stage }, (toMs - fromMs) / 1000);
+  }
+
+  #watchDatabase({ auditQueued, pools, memory }: Watched): void {
+    const ofPools = (field: "underWay" | "connectionsMax") => () =>
+      Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, pool[field]]));
+    this.#watch("keyhole_audit_queue_entries", "Audit entries that wait for a batch.", auditQueued);
+    this.#watch("keyhole_database_statements", "Statements under way.", ofPools("underWay"), { label: "pool" });
+    this.#watch("keyhole_database_connections_max", "Size of a pool.", ofPools("connectionsMax"), { label: "pool" });
+    this.#watch("keyhole_memory_bytes", "Sealed bytes that requests have opened and not yet sent.", memory, {
+      label: "read",
+    });
+  }
+
+  #watchLimits({ refusals, buckets, shared }: Watched): void {
+    this.#watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refusals, { label: "bucket" });
+    this.#watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", buckets);
+    if (shared === undefined) return;
+    const away = () => (shared.away ? 1 : 0);
+    this.#watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });
+    this.#watch("keyhole_limiter_fallbacks_total", "How often the shared buckets were lost.", () => shared.losses);
+  }
+
+  #watchProcess(version: string, database: string): void {
+    new Gauge({
+      name: "keyhole_build_info",
+      help: "Always 1; the labels say what runs.",
+      labelNames: ["version", "bun", "database"],
+      aggregator: "first",
+      registers: [this.#registry],
+    }).set({ version, bun: Bun.version, database }, 1);
+    this.#watch("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss);
+    this.#watch("process_cpu_seconds_total", "CPU time, user and system.", () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1_000_000;
+    });
+    const startedAtS = performance.timeOrigin / 1000;
+    this.#watch("process_start_time_seconds", "Start of the process, in seconds since 1970.", () => startedAtS, {
+      aggregator: "min",
+    });
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram {
+    return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
+  }
+
+  /** Reads a metric at each scrape: a counter if its name ends in `_total`. A reading by key goes with a `label`. */
+  #watch(
+    name: string,
+    help: string,
+    read: () => number | Readonly<Record<string, number>>,
+    { label = "", aggregator = "sum" }: { label?: string; aggregator?: Aggregator } = {},
+  ): void {
+    const Kind = name.endsWith("_total") ? Counter : Gauge;
+    new Kind<string>({
+      name,
+      help,
+      labelNames: label === "" ? [] : [label],
+      aggregator,
+      registers: [this.#registry],
+      collect(this: Counter | Gauge) {
+        const reading = read();
+        this.reset();
+        if (typeof reading === "number") this.inc(reading);
+        else for (const [key, value] of Object.entries(reading)) this.inc({ [label]: key }, value);
+      },
+    });
+  }
+}
+
+/**
+ * Adds up the metrics of several processes.
+ * @param more - gauges, or counters if their name ends in `_total`
+ * @returns Prometheus's text format
+ */
+export function summed(
+  scrapes: readonly Scrape[],
+  more: Readonly<Record<string, readonly [help: string, value: number]>>,
+): Promise<string> {
+  const registry = AggregatorRegistry.aggregate([...scrapes]);
+  for (const [name, [help, value]] of Object.entries(more)) {
+    const Kind = name.endsWith("_total") ? Counter : Gauge;
+    new Kind({ name, help, registers: [registry] }).inc(value);
+  }
+  return registry.metrics();
+}

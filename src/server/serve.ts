@@ -1,0 +1,179 @@
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import type { Installation } from "../admin/installation.ts";
+import { Refused } from "../admin/refused.ts";
+import type { Config } from "../config.ts";
+import { apiRoot, createApp, serveOptions } from "../http/app.ts";
+import { type Database, databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
+import { exclusively } from "../store/migrate.ts";
+import { rightsBeyondServing } from "../store/rights.ts";
+import { openKeyhole } from "./compose.ts";
+import { drainServer } from "./drain.ts";
+import { originOf, startOps } from "./health.ts";
+import type { Log } from "./log.ts";
+import { redisBuckets } from "./shared-limiter.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+/** A server that runs. */
+export type RunningServer = {
+  /** Such as `http://127.0.0.1:4100`. */
+  readonly origin: string;
+  /** Drains and stops; later calls do nothing. */
+  readonly stop: () => void;
+  /** The exit code, when every request is finished and every audit entry written. */
+  readonly stopped: Promise<number>;
+};
+
+/**
+ * Starts the API on an open installation. SIGTERM and SIGINT drain it; a second signal ends the process at once.
+ *
+ * @param say - writes a line for a person
+ * @param link - to the parent process, if this is one of several workers
+ * @throws Refused if an address is taken, or another server uses the same data folder
+ */
+export async function startServer(
+  config: Config,
+  installation: Installation,
+  log: Log,
+  say: (line: string) => void,
+  link?: WorkerLink,
+): Promise<RunningServer> {
+  await using opening = new AsyncDisposableStack();
+  if (config.databaseUrl === undefined) {
+    const lock = lockFolder(config.dataFolder);
+    opening.defer(() => lock.release());
+  }
+  const keyhole = await openKeyhole(installation, log, {
+    buckets: config.limiterUrl === undefined ? link?.buckets : redisBuckets(config.limiterUrl),
+    metered: config.ops !== undefined,
+    tracesUrl: config.tracesUrl,
+  });
+  opening.defer(keyhole.close);
+  await warnOf(config, keyhole.database, keyhole.shared?.away === true, say);
+
+  const app = createApp(keyhole);
+  const { server } = listening(config.host, config.port, "--port", () =>
+    app.listen({ ...serveOptions, reusePort: link !== undefined, hostname: config.host, port: config.port }),
+  );
+  if (server === null) throw new Error("the API listens on nothing");
+  opening.defer(() => server.stop(true));
+  if (config.ops !== undefined && link === undefined) {
+    const metrics = async () => (await keyhole.metrics?.text()) ?? "";
+    const ops = openOps(config.ops, { readiness: keyhole.readiness, metrics }, say);
+    opening.defer(ops.stop);
+  }
+  const origin = originOf(config.host, server.port ?? config.port);
+  sayOrigin(config, origin, say);
+
+  const resources = opening.move();
+  const { promise: stopped, resolve } = Promise.withResolvers<number>();
+  let exitCode = 0;
+  const stop = async () => {
+    if (keyhole.draining()) return;
+    try {
+      await drainServer(server, keyhole.drain, link?.portClosed);
+      await resources.disposeAsync();
+    } catch (error) {
+      onDefect(error);
+    }
+    resolve(exitCode);
+  };
+  const onSignal = (signal: string) => {
+    // The parent stops its workers, and a signal to the whole group reaches both. SIGTERM may also be for one worker.
+    if (link !== undefined) return signal === "SIGTERM" ? void stop() : undefined;
+    if (keyhole.draining()) process.exit(1);
+    say(`${signal}: ${drainNotice}`);
+    void stop();
+  };
+  const onDefect = (error: unknown) => {
+    // A database that fails is waited for; it is no reason to end.
+    if (isStrayConnectionFailure(error)) return log({ event: "connection_lost", code: databaseErrorCode(error) });
+    log({ event: "defect", ...harmlessPartsOf(error) });
+    exitCode = 1;
+    void stop();
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, onDefect);
+  const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
+  link?.listening({ readiness: keyhole.readiness, metrics: scrape }, () => void stop());
+  return { origin, stop: () => void stop(), stopped };
+}
+
+/** What a person is told after the signal's name. */
+export const drainNotice = "finishing open requests. A second signal stops at once.";
+
+/** Says where the API can be reached, and warns if that is beyond this machine. */
+export function sayOrigin({ host }: Config, origin: string, say: (line: string) => void): void {
+  say(`Keyhole listens on ${origin}${apiRoot}`);
+  if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
+  say("WARNING: Other machines can reach this address, and Keyhole speaks plain HTTP. Put TLS in front of it.");
+}
+
+/** Starts the second listener and says where it is. @throws Refused if its address is taken */
+export function openOps(
+  { host, port }: NonNullable<Config["ops"]>,
+  answers: Parameters<typeof startOps>[1],
+  say: (line: string) => void,
+): ReturnType<typeof startOps> {
+  const ops = listening(host, port, "KEYHOLE_OPS_PORT", () => startOps({ host, port }, answers));
+  say(`Health and metrics are on ${ops.origin}`);
+  return ops;
+}
+
+/**
+ * Runs `listen`.
+ * @param setting - the one that chooses another port
+ * @throws Refused with a sentence for a person if nobody can listen on the address
+ */
+export function listening<T>(host: string, port: number, setting: string, listen: () => T): T {
+  try {
+    return listen();
+  } catch (error) {
+    const taken = (error as { code?: unknown }).code === "EADDRINUSE";
+    throw new Refused(
+      "unavailable",
+      taken
+        ? `The address ${host}:${port} is in use: stop what listens there, or choose another with ${setting}.`
+        : `Cannot listen on ${host}:${port}.`,
+    );
+  }
+}
+
+/** @throws Refused if another server holds the folder */
+function lockFolder(folder: string): { release(): void } {
+  const lock = exclusively(join(folder, "serve.lock"), 0);
+  if (!lock)
+    throw new Refused("unavailable", `Another Keyhole serves ${folder} already. A folder has only one server.`);
+  return lock;
+}
+
+async function warnOf(
+  config: Config,
+  database: Database,
+  limiterAway: boolean,
+  say: (line: string) => void,
+): Promise<void> {
+  if (limiterAway) {
+    say("WARNING: the store at KEYHOLE_LIMITER_URL cannot be reached. Until it can, each process counts alone.");
+  }
+  if (config.databaseUrl === undefined) return;
+  const [row] = await database.query<{ fsync: string }>(sql`select current_setting('fsync') as fsync`)({});
+  if (row?.fsync !== "on") {
+    say(
+      "WARNING: PostgreSQL runs with fsync off. A crash of its machine can lose audit entries of values already sent.",
+    );
+  }
+  const { role, beyond } = await rightsBeyondServing(database);
+  if (beyond.length === 0) return;
+  const excess = beyond.join(", and ");
+  say(
+    `WARNING: the database role ${role} can do more than serving needs: it ${excess}. \`keyhole db grants\` prints what is enough.`,
+  );
+}
+
+/** Name, code and place of an error. Its message may hold anything, so it is left out. */
+function harmlessPartsOf(error: unknown): Readonly<Record<string, unknown>> {
+  const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined };
+  const at = stack?.split("\n").find((line) => line.includes("at "));
+  return { defect: name, code: databaseErrorCode(error), at: at?.trim() };
+}

@@ -1,0 +1,288 @@
+import { constants } from "node:os";
+import type { Config } from "../config.ts";
+import type { BucketName } from "../limit/bucket.ts";
+import { Limiter } from "../limit/limiter.ts";
+import { originOf, type Readiness } from "./health.ts";
+import type { Log } from "./log.ts";
+import type { Scrape } from "./metrics.ts";
+import { drainNotice, listening, openOps, sayOrigin } from "./serve.ts";
+import type { SharedDecision } from "./shared-limiter.ts";
+import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
+
+/*
+ * `serve --workers`: several processes of this program share one port. Their parent starts them, restarts those that
+ * die, stops them together, answers for their health and metrics, and keeps their buckets unless a store does.
+ */
+
+export type Supervision = {
+  readonly count: number;
+  readonly config: Config;
+  /** The workers' environment, copied before this process erased its secrets. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether a person reads the log. */
+  readonly pretty: boolean;
+  readonly log: Log;
+  readonly say: (line: string) => void;
+  /** Takes whole lines of a worker's log. */
+  readonly write: (lines: Uint8Array) => void;
+};
+
+type Worker = {
+  readonly process: Bun.Subprocess<"ignore", "pipe", "inherit">;
+  readonly startedAtMs: number;
+  listening: boolean;
+  closed: boolean;
+  readonly answers: Pending<unknown>;
+};
+
+/**
+ * Runs the workers until they are told to stop.
+ * @returns the highest of their exit codes; 128 + n if signal n ended one
+ * @throws Refused if an address is taken
+ */
+export async function superviseWorkers(supervision: Supervision): Promise<number> {
+  const supervisor = new Supervisor(supervision);
+  const ops = await supervisor.startOps();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => supervisor.onSignal(signal));
+  const worst = await supervisor.run();
+  await ops?.stop();
+  return worst;
+}
+
+class Supervisor {
+  readonly #supervision: Supervision;
+  readonly #port: number;
+  readonly #limiter: Limiter | undefined;
+  readonly #workers = new Set<Worker>();
+  readonly #restarts = new Set<ReturnType<typeof setTimeout>>();
+  readonly #ended = Promise.withResolvers<void>();
+  #worst = 0;
+  #restarted = 0;
+  #restartDelayMs = restartDelayMsMin;
+  #ready = false;
+  #draining = false;
+
+  constructor(supervision: Supervision) {
+    this.#supervision = supervision;
+    this.#port = reservePort(supervision.config);
+    this.#limiter = supervision.config.limiterUrl === undefined ? new Limiter() : undefined;
+  }
+
+  async run(): Promise<number> {
+    for (let started = 0; started < this.#supervision.count; started++) this.#start();
+    await this.#ended.promise;
+    return this.#worst;
+  }
+
+  onSignal(signal: string): void {
+    if (this.#draining) {
+      tell(this.#workers, { type: "exit" });
+      setTimeout(() => process.exit(1), 100);
+      return;
+    }
+    this.#supervision.say(`${signal}: ${drainNotice}`);
+    this.#stop();
+  }
+
+  /** The second listener for all workers: ready while one of them is, and the sums of their metrics. */
+  async startOps(): Promise<{ stop(): Promise<void> } | undefined> {
+    const { config, say } = this.#supervision;
+    if (config.ops === undefined) return undefined;
+    const { summed } = await import("./metrics.ts");
+    const readiness = async () => {
+      const each = await this.#ask<Readiness>("readiness");
+      const names = Object.keys(each[0]?.checks ?? {});
+      const checks = names.map((name) => [name, each.some((one) => one.checks[name])] as const);
+      return {
+        ready: !this.#draining && each.some((one) => one.ready),
+        draining: this.#draining,
+        checks: { workers: each.length > 0, ...Object.fromEntries(checks) },
+      };
+    };
+    const metrics = async () =>
+      summed(await this.#ask<Scrape>("metrics"), {
+        keyhole_workers: ["Workers that listen.", this.#listening.length],
+        keyhole_worker_restarts_total: ["Workers started after another died.", this.#restarted],
+      });
+    return openOps(config.ops, { readiness, metrics }, say);
+  }
+
+  get #listening(): Worker[] {
+    return [...this.#workers].filter((worker) => worker.listening);
+  }
+
+  #start(): void {
+    const worker = spawnWorker(this.#supervision, this.#port, (message) => this.#onMessage(worker, message));
+    this.#workers.add(worker);
+    void worker.process.exited.then(() => this.#onExit(worker));
+  }
+
+  #onMessage(worker: Worker, message: ToParent): void {
+    if (message.type === "take" && this.#limiter !== undefined) {
+      const decision = takeFrom(this.#limiter, message.keyId, message.bucket);
+      tell([worker], { type: "taken", decision, id: message.id });
+    } else if (message.type === "answer") {
+      worker.answers.settle(message.id, message.answer);
+    } else if (message.type === "listening") {
+      worker.listening = true;
+      this.#onListening();
+    } else if (message.type === "closed") {
+      worker.closed = true;
+      if (this.#draining) this.#onPortClosed();
+      else tell([worker], { type: "portClosed" });
+    }
+  }
+
+  #onListening(): void {
+    const { config, count, say } = this.#supervision;
+    if (this.#ready || this.#listening.length < count) return;
+    this.#ready = true;
+    sayOrigin(config, originOf(config.host, this.#port), say);
+    say(`${count} workers share the port.`);
+  }
+
+  /** A client that is answered reconnects at once, so all workers close the port before one of them answers. */
+  #onPortClosed(): void {
+    if ([...this.#workers].every((worker) => worker.closed)) tell(this.#workers, { type: "portClosed" });
+  }
+
+  #onExit(worker: Worker): void {
+    this.#workers.delete(worker);
+    worker.answers.settleAll(undefined);
+    // A worker that cannot start has said why, and the others would say the same.
+    if (!this.#ready && !this.#draining) this.#stop();
+    if (!this.#draining) {
+      this.#restartLater(worker);
+      return;
+    }
+    this.#worst = Math.max(this.#worst, exitCodeOf(worker));
+    this.#onPortClosed();
+    if (this.#workers.size === 0) this.#ended.resolve();
+  }
+
+  #restartLater({ process: { pid, exitCode, signalCode: signal }, startedAtMs }: Worker): void {
+    if (performance.now() - startedAtMs > settledAfterMs) this.#restartDelayMs = restartDelayMsMin;
+    this.#supervision.log({ event: "worker_died", pid, exitCode, signal, restartInMs: this.#restartDelayMs });
+    const timer = setTimeout(() => {
+      this.#restarts.delete(timer);
+      this.#restarted += 1;
+      this.#start();
+    }, this.#restartDelayMs);
+    this.#restarts.add(timer);
+    this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartDelayMsMax);
+  }
+
+  #stop(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    for (const timer of this.#restarts) clearTimeout(timer);
+    tell(this.#workers, { type: "drain" });
+    setTimeout(() => {
+      for (const { process: child } of this.#workers) child.kill("SIGKILL");
+    }, stopDeadlineMs).unref();
+    if (this.#workers.size === 0) this.#ended.resolve();
+  }
+
+  /** Asks every worker that listens. A worker that dies or is too slow is left out. */
+  async #ask<T>(question: keyof WorkerAnswers): Promise<T[]> {
+    const answers = await Promise.all(
+      this.#listening.map((worker) =>
+        worker.answers.open((id) => {
+          tell([worker], { type: "ask", question, id });
+          setTimeout(() => worker.answers.settle(id, undefined), answerDeadlineMs).unref();
+        }),
+      ),
+    );
+    return answers.filter((answer) => answer !== undefined) as T[];
+  }
+}
+
+const restartDelayMsMin = 100;
+const restartDelayMsMax = 10_000;
+/** A worker that lived this long did not die of a bad start. */
+const settledAfterMs = 60_000;
+const stopDeadlineMs = 30_000;
+const answerDeadlineMs = 3000;
+
+/**
+ * Finds out that nobody else listens on the port: workers bind it with SO_REUSEPORT, which would let any other program
+ * of this user share it silently.
+ *
+ * @throws Refused
+ */
+function reservePort({ host, port }: Config): number {
+  const fetch = () => new Response(null, { status: 503 });
+  const server = listening(host, port, "--port", () =>
+    Bun.serve({ hostname: host, port, reusePort: false, development: false, fetch }),
+  );
+  const free = server.port ?? port;
+  void server.stop(true);
+  return free;
+}
+
+function spawnWorker(
+  { config, env, pretty, write }: Supervision,
+  port: number,
+  onMessage: (message: ToParent) => void,
+): Worker {
+  const args = ["--host", config.host, "--port", String(port), workerFlag, pretty ? "pretty" : "plain"];
+  const child = Bun.spawn([...thisProgram(), "serve", ...args], {
+    env: { ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+    serialization: "json",
+    ipc: onMessage,
+  });
+  void forwardLines(child.stdout, write);
+  return {
+    process: child,
+    startedAtMs: performance.now(),
+    listening: false,
+    closed: false,
+    answers: new Pending(),
+  };
+}
+
+/** How this program is started: the binary, or Bun with the file that it runs. */
+function thisProgram(): string[] {
+  const built = import.meta.url.startsWith("file:///$bunfs/");
+  return built ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
+}
+
+function tell(workers: Iterable<Worker>, message: ToWorker): void {
+  for (const { process: child } of workers) {
+    try {
+      child.send(message);
+    } catch {
+      // It has exited, which `onExit` handles.
+    }
+  }
+}
+
+/** 128 + n if signal n ended it. */
+function exitCodeOf({ process: { exitCode, signalCode }, listening }: Worker): number {
+  // A signal to all processes can meet a worker that has only begun to start: it had nothing to finish.
+  if (!listening && signalCode === "SIGTERM") return 0;
+  return exitCode ?? 128 + (constants.signals[signalCode as NodeJS.Signals] ?? 0);
+}
+
+function takeFrom(limiter: Limiter, keyId: string, bucket: BucketName): SharedDecision {
+  const nowUs = Math.floor(performance.now() * 1000);
+  const decision = limiter.take(keyId, bucket, nowUs);
+  if (!decision.allowed) return decision;
+  return { allowed: true, fullAfterUs: decision.fullAtUs - nowUs, remaining: decision.remaining };
+}
+
+/** Forwards whole lines, so that lines of two processes do not mix. */
+async function forwardLines(from: ReadableStream<Uint8Array>, write: (lines: Uint8Array) => void): Promise<void> {
+  let rest: Uint8Array = new Uint8Array(0);
+  for await (const bytes of from) {
+    const end = bytes.lastIndexOf(10) + 1;
+    if (end === 0) {
+      rest = Buffer.concat([rest, bytes]);
+      continue;
+    }
+    write(Buffer.concat([rest, bytes.subarray(0, end)]));
+    rest = bytes.slice(end);
+  }
+  if (rest.length > 0) write(rest);
+}
