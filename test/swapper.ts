@@ -1,5 +1,5 @@
 /**
- * Swaps a folder for a symbolic link and back, as fast as it can, until it is killed:
+ * Replaces a folder by a symbolic link and back, as fast as possible, until it is killed:
  *
  *     bun test/swapper.ts FOLDER ELSEWHERE
  */
@@ -10,7 +10,7 @@ const aside = `${folder}.aside`;
 process.stdout.write("swapping\n");
 for (;;) {
   for (const step of [
-    // Stands only where somebody made a folder in the other's place: two folders with files in them swap no more.
+    // Left by a round in which another process created the folder. With files in it, it would block every later rename.
     () => rmSync(aside, { recursive: true, force: true }),
     () => renameSync(folder, aside),
     () => symlinkSync(elsewhere, folder),
@@ -20,7 +20,7 @@ for (;;) {
     try {
       step();
     } catch {
-      // Somebody made a folder meanwhile: the next round begins with it.
+      // Another process created the folder meanwhile: the next round starts with it.
     }
   }
 }

@@ -27,8 +27,8 @@ import { type Config, readConfig } from "../src/config.ts";
 import { Fault } from "../src/fault.ts";
 import { apiRoot, createApp } from "../src/http/app.ts";
 import type { Keyhole } from "../src/http/keyhole.ts";
+import { AdmissionQueue } from "../src/limit/admission-queue.ts";
 import { MemoryBudget } from "../src/limit/budget.ts";
-import { Lane } from "../src/limit/lane.ts";
 import { Limiter } from "../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
 import { type Environment, environmentMask } from "../src/names.ts";
@@ -188,7 +188,11 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   let organizations = 0;
   const client: World["client"] = (change = () => ({})) => {
     // A stranger's app would share nothing with the world's but the database, the journal and the memory budget.
-    const fresh = { limiter: new Limiter(), unrecognized: new UnrecognizedLimiter(), lane: new Lane() };
+    const fresh = {
+      limiter: new Limiter(),
+      unrecognized: new UnrecognizedLimiter(),
+      lookupQueue: new AdmissionQueue(),
+    };
     const own = { ...keyhole, gate: { ...keyhole.gate, ...fresh } };
     return clientOf({ ...own, ...change(own) });
   };

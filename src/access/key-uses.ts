@@ -1,16 +1,15 @@
-/** Writes when keys were last used, in epoch milliseconds by key id; an earlier moment than is there changes nothing. */
+/** Writes when keys were last used: epoch milliseconds by key id. Must ignore timestamps older than the stored one. */
 export type WriteKeyUses = (uses: ReadonlyMap<string, number>) => Promise<void>;
 
-/** For so long what was written of a key stands for its later uses: a busy key is not worth a write a second. */
-export const usesStandForMs = 60_000;
+/** Last use is written at most once per key in this interval. */
+export const writeIntervalMs = 60_000;
 
-/** Notes when keys are used, and has it written now and then: what nobody waits for, and nobody needs to the second. */
+/** Collects when keys are used and writes it in batches. Requests never wait for it; minutes are precise enough. */
 export class KeyUses {
   readonly #write: WriteKeyUses;
-  /** Not written yet. */
-  #noted = new Map<string, number>();
-  /** Written, and still standing for later ones. */
-  readonly #standing = new Map<string, number>();
+  #pending = new Map<string, number>();
+  /** Last written use of each key, for one {@link writeIntervalMs}. */
+  readonly #recentlyWritten = new Map<string, number>();
 
   constructor(write: WriteKeyUses) {
     this.#write = write;
@@ -18,26 +17,29 @@ export class KeyUses {
 
   /** @param atMs - epoch milliseconds */
   note(keyId: string, atMs: number): void {
-    this.#noted.set(keyId, atMs);
+    this.#pending.set(keyId, atMs);
   }
 
   /**
-   * Writes the uses of keys of which nothing that still stands was written. Never throws: lost, a note costs nothing but
-   * a later look at when a key was used.
-   * @param all - those of the other keys too, because no other call will come
+   * Writes the pending uses of keys that have none written within {@link writeIntervalMs}. Never throws: a use that could
+   * not be written is dropped, and the key's next use replaces it.
+   * @param all - writes every pending use, because no other call will follow
    */
   async flush(nowMs: number, all = false): Promise<void> {
-    for (const [keyId, atMs] of this.#standing) if (nowMs - atMs >= usesStandForMs) this.#standing.delete(keyId);
-    const noted = this.#noted;
+    const recent = this.#recentlyWritten;
+    for (const [keyId, atMs] of recent) if (nowMs - atMs >= writeIntervalMs) recent.delete(keyId);
     const due = new Map<string, number>();
-    this.#noted = new Map();
-    for (const [keyId, atMs] of noted) (all || !this.#standing.has(keyId) ? due : this.#noted).set(keyId, atMs);
+    for (const [keyId, atMs] of this.#pending) {
+      if (!all && recent.has(keyId)) continue;
+      due.set(keyId, atMs);
+      this.#pending.delete(keyId);
+    }
     if (due.size === 0) return;
     try {
       await this.#write(due);
-      for (const [keyId, atMs] of due) this.#standing.set(keyId, atMs);
+      for (const [keyId, atMs] of due) recent.set(keyId, atMs);
     } catch {
-      // See above.
+      // Dropped, as documented above.
     }
   }
 }

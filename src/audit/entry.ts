@@ -1,28 +1,29 @@
 import type { Environment } from "../names.ts";
 
+/** The endpoint that returned values. */
 export type AuditAction = "variables.read" | "accounts.read" | "file.read" | "secrets.read";
 
-/** What an entry says: who was given what, when, and where it was sent. Never a value, a key, a digest or a checksum. */
+/** Who received what, and at which address. Never holds a value, a key, a digest or a checksum. */
 export type AuditEntry = {
   readonly keyId: string;
   readonly organizationId: string;
   readonly organization: string;
   readonly projectId: string;
   readonly project: string;
-  /** Null where an account read named none. */
+  /** Null if an account read named no environment. */
   readonly environment: Environment | null;
   readonly action: AuditAction;
-  /** The names returned: of variables, of accounts, or one file's path. */
+  /** What was returned: names of variables, names of accounts, or the path of one file. */
   readonly names: readonly string[];
-  /** The caller's word, which is why it identifies nothing. */
+  /** May be chosen by the caller, so it identifies nothing. */
   readonly requestId: string;
-  /** The socket's peer. */
+  /** Address of the socket's peer. */
   readonly clientAddress: string;
   /** At most 256 printable ASCII characters. */
   readonly userAgent: string;
 };
 
-/** The user agent as an entry holds it: what is not printable ASCII becomes `?`, and the rest is cut. */
+/** The first 256 characters of a user agent, with `?` for all that is not printable ASCII. */
 export function printableUserAgent(header: string | null): string {
   return (header ?? "").slice(0, 256).replace(/[^\x20-\x7e]/g, "?");
 }

@@ -1,43 +1,46 @@
 import { Fault } from "../fault.ts";
 import type { AuditEntry } from "./entry.ts";
 
-/** An entry in its place in a lane, as it is stored. */
+/** An entry as it is stored, at its position in a lane: the chain of entries that one journal writes. */
 export type ChainedRow = Omit<AuditEntry, "names"> & {
   readonly lane: string;
-  /** From 1, without gaps. */
+  /** Counts from 1 in each lane, without gaps. */
   readonly seq: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** JSON array: the very text the mac was made over. */
+  /** JSON array: the exact text that the mac covers. */
   readonly names: string;
-  /** JSON of that text, where it is there already. */
+  /** That text encoded as a JSON string, if it was encoded before. */
   readonly namesJson?: string;
   readonly count: number;
   readonly mac: Buffer;
 };
 
-/** Writes a batch and says how that ended: on record, certainly not on record, or nobody knows. Never throws. */
+/**
+ * Writes a batch. `durable`: every row is stored. `refused`: none is. `unknown`: it cannot tell. Never throws.
+ * @param again - the same batch was tried before and its outcome is unknown
+ */
 export type Append = (
   rows: readonly ChainedRow[],
   again: boolean,
 ) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
 
-/** Looks every 100 ms or so between start and stop, and tells the milliseconds by which callers wait. */
+/** Calls back about every 100 ms between start and stop. `nowMs` is the clock by which callers time out. */
 export type Ticker = { start(): void; stop(): void; nowMs(): number };
 
-/** The last entry of a lane that is on record. */
+/** The newest stored entry of a lane. */
 export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
 
-export const entriesPerBatchMax = 512;
-export const entriesQueuedMax = 4096;
-export const recordDeadlineMs = 2000;
+const entriesPerBatchMax = 512;
+const entriesQueuedMax = 4096;
+const recordDeadlineMs = 2000;
 
 /**
- * The mac of a row: HMAC-SHA-256 under the audit key over the mac before it in its lane (empty for the first) and the
- * row, so that a row changed, removed, put elsewhere or made up shows when the lane is walked.
+ * The mac of a row: HMAC-SHA-256 under the audit key over the previous mac of the lane (empty for the first row) and the
+ * row. Verifying the lane therefore detects a row that was changed, removed, moved or added.
  */
 export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<ChainedRow, "mac">): Buffer {
-  // One JSON array of all fields, put together so that the names, which may be many, are spelled once for all reads.
+  // A JSON array of all fields, joined from parts so that a long list of names is not encoded again for every read.
   const before = JSON.stringify([
     "keyhole audit v1",
     Buffer.from(previous).toString("hex"),
@@ -58,21 +61,9 @@ export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<C
   return new Bun.CryptoHasher("sha256", auditKey).update(fields).digest() as Buffer;
 }
 
-/** The names as entries hold them, and JSON of that. A remembered set gives the same list to every read of it. */
-function spelled(names: readonly string[]): { readonly names: string; readonly namesJson: string } {
-  const known = spellings.get(names);
-  if (known) return known;
-  const text = JSON.stringify(names);
-  const spelling = { names: text, namesJson: JSON.stringify(text) };
-  spellings.set(names, spelling);
-  return spelling;
-}
-
-const spellings = new WeakMap<readonly string[], ReturnType<typeof spelled>>();
-
 /**
- * The one writer of audit entries. At most one batch is under way; what arrives meanwhile is the next one, so the more
- * callers wait, the fewer commits each costs, and nobody waits for a timer.
+ * The only writer of audit entries. At most one batch is in flight, and entries that arrive meanwhile form the next one:
+ * under load many callers share a commit, and without load none waits for a timer.
  */
 export class Journal {
   readonly #append: Append;
@@ -97,29 +88,29 @@ export class Journal {
     auditKey: Uint8Array;
     /** Epoch milliseconds. */
     now: () => number;
-    /** Told the newest entry on record every 1,000 rows or 60 s and at {@link close}. */
+    /** Receives the newest stored entry every 1,000 rows, on {@link announce} and on {@link close}. */
     checkpoint: (checkpoint: Checkpoint) => void;
-    /** Makes what looks for callers that have waited too long. */
-    ticker: (look: () => void) => Ticker;
-    /** Told of each batch, however it ended. */
+    /** Makes the ticker that times out waiting callers. */
+    ticker: (onTick: () => void) => Ticker;
+    /** Receives every batch, whatever its outcome. */
     measure?: ((batch: MeasuredBatch) => void) | undefined;
   }) {
     this.#append = options.append;
     this.#auditKey = options.auditKey;
     this.#now = options.now;
     this.#checkpoint = options.checkpoint;
-    this.#ticker = options.ticker(() => this.#sweep());
+    this.#ticker = options.ticker(() => this.#timeOut());
     this.#measure = options.measure;
   }
 
-  /** How many entries wait for their batch. */
+  /** How many entries wait to be written. */
   get queued(): number {
     return this.#queue.length;
   }
 
   /**
-   * Whether entries can be written now: an empty batch, in its turn, by the very statement and connection that entries
-   * take; not once it is closed. Leaves no trace. Never throws, and ends within the deadlines of a batch.
+   * Whether entries can be written now. It appends an empty batch with the statement and the connection that entries use,
+   * which stores nothing. False once the journal is closed. Never throws, and takes no longer than a batch may take.
    */
   check(): Promise<boolean> {
     if (this.#closed) return Promise.resolve(false);
@@ -130,15 +121,15 @@ export class Journal {
   }
 
   /**
-   * Resolves once every entry is durable.
-   * @throws Fault `unavailable` where that did not happen within 2 s, too many entries wait already, or it is closed; some
-   *   of the entries may be on record all the same: the record is a superset of what left, never the other way round
+   * Resolves when every entry is durable.
+   * @throws Fault `unavailable` if that takes over 2 s, the queue is full or the journal is closed. Some of the entries may
+   *   still be stored: a stored read may not have been answered, but every answered read is stored.
    */
   async record(entries: readonly AuditEntry[]): Promise<void> {
     if (entries.length === 0) return;
     if (this.#closed) throw new Fault("unavailable", "the journal is closed");
     if (this.#queue.length + entries.length > entriesQueuedMax) {
-      throw new Fault("unavailable", `${this.#queue.length} audit entries wait already`);
+      throw new Fault("unavailable", `${this.#queue.length} audit entries are already waiting`);
     }
     await new Promise<void>((resolve, reject) => {
       this.#ticker.start();
@@ -150,14 +141,14 @@ export class Journal {
     });
   }
 
-  /** Tells the newest checkpoint if it is news; called every 60 s from outside. */
+  /** Emits a checkpoint if rows were stored since the last one. The server calls it every 60 s. */
   announce(): void {
     if (this.#unannounced === 0) return;
     this.#unannounced = 0;
     this.#checkpoint({ lane: this.#lane, seq: this.#seq, mac: this.#mac.toString("hex") });
   }
 
-  /** Waits for what is queued, and takes nothing more; then announces the end of the lane. */
+  /** Refuses new entries, waits until the queue is empty, and emits the last checkpoint. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
@@ -167,7 +158,7 @@ export class Journal {
 
   async #work(): Promise<void> {
     while (this.#queue.length > 0 || this.#checks.length > 0) {
-      // Callers whose look-up was answered in this turn of the event loop come along: fewer, larger batches.
+      // Lets callers that are ready in this turn of the event loop join the batch.
       await new Promise(setImmediate);
       const checks = this.#checks.splice(0);
       const batch = this.#queue.splice(0, entriesPerBatchMax).filter(({ call }) => call.left > 0);
@@ -182,18 +173,15 @@ export class Journal {
 
   async #write(batch: readonly Waiting[]): Promise<void> {
     const rows = this.#chain(batch);
-    const begunAtMs = performance.now();
+    const startedAtMs = performance.now();
     let result = await this.#append(rows, false);
     if (result.outcome === "unknown") {
-      const again = await this.#append(rows, true);
-      // That the second was refused says nothing of the first.
-      result = again.outcome === "refused" ? { ...again, outcome: "unknown" } : again;
+      const retry = await this.#append(rows, true);
+      // A refused retry does not prove that the first attempt stored nothing.
+      result = retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
     }
-    this.#measure?.({
-      entries: rows.length,
-      commitMs: performance.now() - begunAtMs,
-      outcome: result.outcome,
-    });
+    const commitMs = performance.now() - startedAtMs;
+    this.#measure?.({ entries: rows.length, commitMs, outcome: result.outcome });
     if (result.outcome === "durable") {
       const last = rows.at(-1) as ChainedRow;
       this.#seq = last.seq;
@@ -203,22 +191,22 @@ export class Journal {
       for (const { call } of batch) if (--call.left === 0) this.#end(call);
       return;
     }
-    // Where the batch may or may not be there, no row may follow in this lane: either guess could break its chain.
+    // The batch may or may not be stored, and the next row would have to chain to one or the other: start a new lane.
     if (result.outcome === "unknown") this.#startLane();
-    for (const { call } of batch)
-      this.#end(call, `audit entries could not be written: ${result.outcome}, ${result.reason}`);
+    const failure = `audit entries could not be written: ${result.outcome}, ${result.reason}`;
+    for (const { call } of batch) this.#end(call, failure);
   }
 
   #chain(batch: readonly Waiting[]): ChainedRow[] {
     const at = this.#now();
-    // Where the clock stepped back: a month that retention drops must be the beginning of its lanes.
+    // Retention drops whole months, and may drop only the beginning of a lane: no row may be older than the one before.
     if (at < this.#at) this.#startLane();
     this.#at = at;
     let { seq, mac } = { seq: this.#seq, mac: this.#mac };
     return batch.map(({ entry }) => {
       seq += 1;
-      const { names, ...said } = entry;
-      const row = { ...said, ...spelled(names), lane: this.#lane, seq, at, count: names.length };
+      const { names, ...fields } = entry;
+      const row = { ...fields, ...encodeNames(names), lane: this.#lane, seq, at, count: names.length };
       mac = chainMac(this.#auditKey, mac, row);
       return { ...row, mac };
     });
@@ -231,10 +219,10 @@ export class Journal {
     this.#mac = Buffer.alloc(0);
   }
 
-  /** Ends what waits for too long, in the queue or under way; entries that nobody waits for any more are not begun. */
-  #sweep(): void {
+  /** Times out callers, queued or in flight, and drops queued entries whose caller has gone. */
+  #timeOut(): void {
     const now = this.#ticker.nowMs();
-    for (const call of this.#calls) if (now >= call.giveUpAtMs) this.#end(call, "audit took over 2 s");
+    for (const call of this.#calls) if (now >= call.giveUpAtMs) this.#end(call, "writing audit entries took over 2 s");
     this.#queue = this.#queue.filter(({ call }) => call.left > 0);
   }
 
@@ -246,16 +234,29 @@ export class Journal {
   }
 }
 
-/** What one batch took, from the moment it was sent. */
+/** One batch, and how long it took from the moment it was sent. */
 export type MeasuredBatch = {
   readonly entries: number;
   readonly commitMs: number;
   readonly outcome: "durable" | "refused" | "unknown";
 };
 
-/** One `record` call: how many of its entries are still to come, and how it ends. */
+/** One `record` call; `left` counts its entries that are not stored yet, 0 once it has ended. */
 type Call = { left: number; giveUpAtMs: number; resolve: () => void; reject: (fault: Fault) => void };
 type Waiting = { readonly entry: AuditEntry; readonly call: Call };
+
+/** The names as a row stores them, and that text as JSON. Reads of a cached set share one list, so it is encoded once. */
+function encodeNames(names: readonly string[]): EncodedNames {
+  const known = encodedNames.get(names);
+  if (known) return known;
+  const text = JSON.stringify(names);
+  const encoded = { names: text, namesJson: JSON.stringify(text) };
+  encodedNames.set(names, encoded);
+  return encoded;
+}
+
+type EncodedNames = { readonly names: string; readonly namesJson: string };
+const encodedNames = new WeakMap<readonly string[], EncodedNames>();
 
 function newLane(): string {
   return Bun.randomUUIDv7();

@@ -2,8 +2,8 @@ import { digestKey, isWellFormedKey } from "../access/api-key.ts";
 import { authenticate, type Caller, type KeyRow } from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
+import type { AdmissionQueue } from "../limit/admission-queue.ts";
 import { type BucketName, type Decision, policies, retryAfterS } from "../limit/bucket.ts";
-import type { Lane } from "../limit/lane.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import type { EnvironmentMask } from "../names.ts";
@@ -21,7 +21,7 @@ export type Gatekeeper = {
   /** How many requests each kind of bucket has refused. */
   readonly refusals: Refusals;
   readonly unrecognized: UnrecognizedLimiter;
-  readonly lane: Lane;
+  readonly lookupQueue: AdmissionQueue;
   /** Monotonic whole microseconds. */
   readonly nowUs: () => number;
   /** Told of each good key; must return at once. */
@@ -90,7 +90,7 @@ async function recognize(
   if (known === undefined) {
     checkUnrecognized(gate, gate.unrecognized.peek(text, gate.nowUs()));
     passed(exchange.stages, "lookUpFromMs");
-    row = await gate.lane.run(digestText, () => gate.lookUp({ digest, ...sought }));
+    row = await gate.lookupQueue.run(digestText, () => gate.lookUp({ digest, ...sought }));
   } else {
     exchange.keyId = known;
     const charged = charge(gate, exchange, known, bucket);

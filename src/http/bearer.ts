@@ -1,17 +1,18 @@
 /*
- * The plugin takes `?access_token=` (switched off in app.ts), knows only the spelling "Bearer" and reads "Bearerkh_x"
- * as "h_x". So the header is judged here before it, and handed on in the one spelling that the plugin reads rightly.
+ * @elysiajs/bearer accepts a key from `?access_token=` (app.ts turns that off), knows only the spelling "Bearer" and reads
+ * "Bearerkh_x" as "h_x". So the header is validated here first, and rewritten to the one form that the plugin reads
+ * correctly.
  */
 
-/** How a request presented itself. */
+/** What the Authorization header of a request holds. */
 export type Presented =
   | { readonly kind: "nothing" }
-  /** A header that is no `Bearer` and one token; Bun joins repeated fields with a comma, which no token holds. */
+  /** Not `Bearer` and one token. Bun joins repeated headers with a comma, which is not allowed in a token. */
   | { readonly kind: "malformed"; readonly text: string }
   | { readonly kind: "token" };
 
-/** Judges the Authorization header and leaves in its place exactly `Bearer TOKEN`, or nothing. */
-export function judgeAuthorization(headers: Headers): Presented {
+/** Validates the Authorization header. Rewrites a valid one to exactly `Bearer TOKEN` and removes a malformed one. */
+export function normalizeAuthorization(headers: Headers): Presented {
   const header = headers.get("authorization");
   if (header === null) return { kind: "nothing" };
   const token = /^bearer +([0-9A-Za-z_]+)$/i.exec(header)?.[1];

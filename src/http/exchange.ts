@@ -2,7 +2,7 @@ import type { AnnouncedPolicy, Decision, RateLimitHeaders } from "../limit/bucke
 import { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages, type Stages } from "../read/stages.ts";
 import { jsonType } from "../render/body.ts";
-import { judgeAuthorization, type Presented } from "./bearer.ts";
+import { normalizeAuthorization, type Presented } from "./bearer.ts";
 
 /** One request and what has become known of it; made when it arrives, gone when it is answered. */
 export type Exchange = {
@@ -53,7 +53,7 @@ export function beginExchange(
     startedAtMs: performance.now(),
     path: url.slice(pathAt, queryAt < 0 ? undefined : queryAt),
     rawQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
-    presented: judgeAuthorization(headers),
+    presented: normalizeAuthorization(headers),
     signal: () => request.signal,
     userAgent: headers.get("user-agent"),
     clientAddress,

@@ -1,6 +1,6 @@
 import { Fault, type FaultCode } from "../fault.ts";
 
-/** Every public word about failure. Two faults with one code have one body, but for a parameter's or variables' names. */
+/** Status and sentence of every error. Faults with the same code differ only in the names of parameters or variables. */
 const answers = {
   invalid_request: [400, "A request takes no body here."],
   unauthorized: [401, "A valid API key is required."],
@@ -20,7 +20,7 @@ const answers = {
   unavailable: [503, "The service cannot answer now; nothing is returned."],
 } as const satisfies Record<FaultCode, readonly [status: number, sentence: string]>;
 
-/** A failure as the client sees it. */
+/** An error response. */
 export type Problem = {
   readonly status: number;
   readonly code: FaultCode;
@@ -28,13 +28,13 @@ export type Problem = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Whatever was thrown, as a Fault; a defect becomes `internal_error`, and its own message stays with it as cause. */
+/** Turns anything thrown into a Fault. A defect becomes `internal_error` with the original as its cause. */
 export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   return new Fault("internal_error", "a defect", {}, { cause: thrown });
 }
 
-/** What a Fault looks like from outside. */
+/** The response to a Fault. */
 export function problemOf(fault: Fault): Problem {
   const [status, sentence] = answers[fault.code];
   const { parameter, names, retryAfterS } = fault.detail;
@@ -48,7 +48,7 @@ export function problemOf(fault: Fault): Problem {
   return { status, code: fault.code, body: JSON.stringify({ error, code: fault.code }), headers };
 }
 
-/** A parameter's name, unless it is so odd that it may be something else altogether, such as a key or markup. */
+/** Quotes a parameter's name, unless it is so unusual that it may be something else, such as a key or markup. */
 function quotable(name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/.test(name) ? `'${name}'` : "with an unusual name";
 }

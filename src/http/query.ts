@@ -15,8 +15,8 @@ import {
 import type { Sought } from "./admit.ts";
 
 /*
- * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas, so the raw
- * text is parsed here: one spelling of each parameter, or a refusal that names it.
+ * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the raw query
+ * is parsed here, and anything but one valid value for each known parameter is refused.
  */
 
 const environment = Type.Enum([...environments]);
@@ -43,19 +43,23 @@ const schemas = {
   secrets: strict({ project: text, environment, format: Type.Optional(format) }),
 };
 
+/** GET /projects/{slug}/variables. */
 export type VariablesQuery = {
   readonly environment: Environment | null;
   readonly selection: Selection;
   readonly metadataOnly: boolean;
   readonly format: "json" | "env";
 };
+/** GET /projects/{slug}/accounts. */
 export type AccountsQuery = { readonly environment: Environment | null; readonly metadataOnly: boolean };
+/** GET /files. */
 export type FilesQuery = {
   readonly project: string;
   readonly environment: Environment;
   readonly metadataOnly: boolean;
   readonly paths: readonly string[] | undefined;
 };
+/** GET /secrets. */
 export type SecretsQuery = {
   readonly project: string;
   readonly environment: Environment;
@@ -63,8 +67,8 @@ export type SecretsQuery = {
 };
 
 /**
- * The query of an endpoint that takes none.
- * @throws Fault `invalid_request` naming the first parameter, as the parsers below do for whatever they do not take
+ * Checks the query of an endpoint without parameters.
+ * @throws Fault `invalid_request` that names the first invalid parameter, as all parsers below do
  */
 export function parseNoQuery(raw: string): void {
   parse(schemas.none, raw);
@@ -94,8 +98,8 @@ export function parseSecretsQuery(raw: string): SecretsQuery {
 }
 
 /**
- * Whether a request is charged as a metadata read, judged before its query is: only where the flag is there once and
- * exactly true. Never throws.
+ * Whether a request is charged as a metadata read. Decided before gate 5, so only if the flag occurs once, is true and is
+ * not percent-encoded. Never throws.
  */
 export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly"): boolean {
   if (!raw.includes(flagName)) return false;
@@ -123,13 +127,10 @@ export function soughtBy(
 ): Sought {
   let asked = everyEnvironment;
   let project = slug ?? "";
-  for (const pair of raw.split("&")) {
-    const at = pair.indexOf("=");
-    const name = decodeText(at < 0 ? pair : pair.slice(0, at));
-    if (name !== "environment" && (name !== "project" || slug !== undefined)) continue;
-    const value = decodeText(at < 0 ? "" : pair.slice(at + 1)) ?? "";
-    if (name === "project") project = value;
-    else asked = isEnvironment(value) ? environmentMask(value) : 0;
+  for (const pair of raw.split("&", pairsMax)) {
+    const [name, value = ""] = decodePair(pair);
+    if (name === "environment") asked = isEnvironment(value) ? environmentMask(value) : 0;
+    else if (name === "project" && slug === undefined) project = value;
   }
   return {
     slug: slugPattern.test(project) ? project : "",
@@ -138,6 +139,9 @@ export function soughtBy(
     values: values ? asked : 0,
   };
 }
+
+/** No endpoint accepts more pairs, so reading more would only cost time. */
+const pairsMax = itemsMax + Object.keys(schemas.files.properties).length;
 
 function isTrueOrOne(value: string | undefined): boolean {
   return value === "true" || value === "1";
@@ -168,25 +172,30 @@ function parse<T>(schema: Strict<T>, raw: string): T {
   throw invalid(name, "is empty");
 }
 
-/** Names and values of the raw query; `path` is collected, every other name may come once. */
+/** The decoded parameters. `path` may be repeated and becomes a list; any other parameter may occur once. */
 function decode(known: TProperties, raw: string): Record<string, string | string[]> {
   const found: Record<string, string | string[]> = Object.create(null);
   if (raw === "") return found;
   for (const pair of raw.split("&")) {
-    const at = pair.indexOf("=");
-    const name = decodeText(at < 0 ? pair : pair.slice(0, at));
+    const [name, value] = decodePair(pair);
     if (name === undefined || !Object.hasOwn(known, name)) throw invalid(name ?? "", "is not known here");
-    const value = decodeText(at < 0 ? "" : pair.slice(at + 1));
     if (value === undefined) throw invalid(name, "is not percent-encoded UTF-8");
-    const before = found[name];
-    if (name === "path") found[name] = [...((before as string[] | undefined) ?? []), value];
-    else if (before === undefined) found[name] = value;
-    else throw invalid(name, "may be given only once");
+    const earlier = found[name];
+    if (Array.isArray(earlier)) earlier.push(value);
+    else if (earlier !== undefined) throw invalid(name, "may be given only once");
+    else found[name] = name === "path" ? [value] : value;
   }
   return found;
 }
 
+/** Decodes one `name=value` of the raw query. A part that is not percent-encoded UTF-8 is undefined. Never throws. */
+function decodePair(pair: string): [name: string | undefined, value: string | undefined] {
+  const at = pair.indexOf("=");
+  return at < 0 ? [decodeText(pair), ""] : [decodeText(pair.slice(0, at)), decodeText(pair.slice(at + 1))];
+}
+
 function decodeText(encoded: string): string | undefined {
+  if (!encoded.includes("%") && !encoded.includes("+")) return encoded;
   try {
     return decodeURIComponent(encoded.replaceAll("+", " "));
   } catch {
@@ -195,17 +204,16 @@ function decodeText(encoded: string): string | undefined {
 }
 
 function selectionOf(keys: string | undefined, prefix: string | undefined): Selection {
-  // What no variable can be called is simply not there; nor would PostgreSQL take all of it (a NUL).
-  const prefixed = prefix === undefined || /^[A-Za-z0-9_]+$/.test(prefix) ? prefix : "-";
-  if (keys === undefined) {
-    if (prefixed === undefined) return { by: "all" };
-    return prefixed === "-" ? { by: "names", names: [] } : { by: "prefix", prefix: prefixed };
+  if (keys !== undefined) {
+    const names = keys.split(",");
+    if (names.length > itemsMax) throw invalid("keys", `may hold at most ${itemsMax} names`);
+    if (names.includes("")) throw invalid("keys", "has an empty name");
+    // No variable has any other name, and PostgreSQL would refuse some of them (a NUL).
+    const possible = names.filter((name) => isVariableName(name) && name.startsWith(prefix ?? ""));
+    return { by: "names", names: [...new Set(possible)] };
   }
-  const asked = keys.split(",");
-  if (asked.length > itemsMax) throw invalid("keys", `may hold at most ${itemsMax} names`);
-  if (asked.includes("")) throw invalid("keys", "has an empty name");
-  const names = [...new Set(asked)].filter((name) => isVariableName(name) && name.startsWith(prefixed ?? ""));
-  return { by: "names", names };
+  if (prefix === undefined) return { by: "all" };
+  return /^[A-Za-z0-9_]+$/.test(prefix) ? { by: "prefix", prefix } : { by: "names", names: [] };
 }
 
 function invalid(name: string, problem: string): Fault {

@@ -1,11 +1,11 @@
 import { type BucketName, type Decision, policies, take } from "./bucket.ts";
 
 /**
- * Buckets of recognized keys, and which digests were recognized lately. Nothing here decides what a key may read:
- * neither plan nor scope nor validity is remembered, only that a digest once belonged to a key id, which never changes.
- * So a key over its limit can be refused without asking the database, and nothing else can be answered from here.
+ * The buckets of recognized keys, and the digests recognized recently. It stores no plan, scope or validity, only which
+ * key id a digest belongs to, and that never changes. So a key over its limit can be refused without asking the database,
+ * and nothing can be allowed from here.
  *
- * It cannot be filled from outside: an entry needs a key that the database has confirmed. The bounds hold even so.
+ * Strangers cannot fill it, because every entry needs a key that the database confirmed. Its size is bounded even so.
  */
 export class Limiter {
   readonly #buckets: Readonly<Record<BucketName, Shards<number>>>;
@@ -14,10 +14,10 @@ export class Limiter {
   #sweeps = 0;
 
   /**
-   * @param bucketsMax - for all three kinds together. 2¹⁸ is 87,000 keys with a bucket of the same kind that is not full,
-   * and at most some 90 MiB (measured), which a small host can spare. Beyond it the least recently used bucket of a
-   * shard is forgotten, that is, full again
-   * @param digestsMax - 2¹⁶ is about 11 MiB; a recognized key that is dropped costs one turn in the lane of unknown keys
+   * @param bucketsMax - for all three kinds together. 2¹⁸ allows 87,000 keys with a bucket of the same kind that is not
+   * full, and takes at most some 90 MiB (measured). Beyond it the least recently used bucket of a shard is evicted, which
+   * makes it full again
+   * @param digestsMax - 2¹⁶ takes about 11 MiB; a key whose digest was evicted passes the admission queue again
    */
   constructor(bucketsMax: number = 2 ** 18, digestsMax: number = 2 ** 16) {
     const bucketsOfOneKindMax = Math.floor(bucketsMax / 3);
@@ -30,8 +30,8 @@ export class Limiter {
   }
 
   /**
-   * Takes one token from one of the key's buckets. Check and take are one synchronous step, so two requests of the same
-   * moment never spend the same token. Every 64th call also sweeps one shard.
+   * Takes one token from one of the key's buckets. Check and take are one synchronous step, so two concurrent requests
+   * never spend the same token. Every 64th call also sweeps one shard.
    *
    * @param nowUs - monotonic µs, a whole number
    */
@@ -44,49 +44,49 @@ export class Limiter {
   }
 
   /**
-   * Forgets the full buckets of one shard, the next in turn: a full bucket and none are the same. One shard holds at
-   * most 682 entries and takes some 10 µs. A server without traffic may call it from a timer; nothing depends on it.
+   * Drops the full buckets of the next shard; a full bucket behaves like an absent one. A shard holds at most 682 entries
+   * and takes some 10 µs. An idle server may call this from a timer, but nothing depends on it.
    *
    * @param nowUs - monotonic µs
    */
   sweep(nowUs: number): void {
-    const kinds = this.#buckets;
-    const turn = this.#sweeps++;
-    const shards = turn % 3 === 0 ? kinds.metadata : turn % 3 === 1 ? kinds.value : kinds.content;
-    shards.dropFrom(Math.floor(turn / 3), (fullAtUs) => fullAtUs <= nowUs);
+    const { metadata, value, content } = this.#buckets;
+    const sweep = this.#sweeps++;
+    const shards = sweep % 3 === 0 ? metadata : sweep % 3 === 1 ? value : content;
+    shards.deleteStale(Math.floor(sweep / 3), (fullAtUs) => fullAtUs <= nowUs);
   }
 
-  /** How many buckets are remembered: those that were not full when last looked at. */
+  /** How many buckets are stored: those that were not full when last checked. */
   get size(): number {
     return this.#buckets.metadata.size + this.#buckets.value.size + this.#buckets.content.size;
   }
 
   /**
-   * Remembers that the database found this digest to be this key's. The one recognized longest ago makes room.
+   * Remembers that the database found this key by this digest. Evicts the least recently recognized digest if full.
    *
-   * @param digest - of the API key text, keyed, in any encoding the caller always uses; never the text itself
+   * @param digest - keyed digest of the API key's text, always in the same encoding; never the text itself
    */
   recognize(digest: string, keyId: string): void {
     this.#keyIds.put(digest, keyId);
   }
 
-  /** The key id that the digest was recognized as, to find its bucket by. Says nothing about whether it is still valid. */
+  /** The id of the key with this digest, to find its buckets. Does not say whether the key is still valid. */
   keyIdOf(digest: string): string | undefined {
     return this.#keyIds.get(digest);
   }
 
-  /** Forgets a digest that the database no longer recognizes, so that the limiter of unrecognized keys takes over. */
+  /** Forgets a digest that the database no longer finds. From then on the limiter of unrecognized keys applies. */
   forget(digest: string): void {
     this.#keyIds.delete(digest);
   }
 }
 
-/** Enough that sweeping one shard, or its growing inside the runtime, takes microseconds and not milliseconds. */
+/** Enough shards that sweeping one, or growing its Map, takes microseconds instead of milliseconds. */
 const shardCount = 128;
 
 /**
- * A map in pieces. One large Map pauses for milliseconds when it grows, and finding the oldest entry of one that is
- * full costs 14 µs at 65,536 entries (the iterator walks over what was deleted), 0.5 µs in a shard.
+ * A sharded LRU map. One large Map would pause for milliseconds when it grows, and finding its oldest entry would take
+ * 14 µs at 65,536 entries (its iterator walks over deleted ones) instead of 0.5 µs in a shard.
  */
 class Shards<V> {
   readonly #shards: readonly Map<string, V>[] = Array.from({ length: shardCount }, () => new Map<string, V>());
@@ -101,7 +101,7 @@ class Shards<V> {
     return this.#shardOf(key).get(key);
   }
 
-  /** Sets and makes the newest of its shard. A Map iterates in the order of insertion, so its first entry is the oldest. */
+  /** Makes the entry the newest of its shard. A Map iterates in insertion order, so its first entry is the oldest. */
   put(key: string, value: V): void {
     const shard = this.#shardOf(key);
     shard.delete(key);
@@ -113,9 +113,9 @@ class Shards<V> {
     this.#shardOf(key).delete(key);
   }
 
-  /** Deletes what is stale in one shard, counted round and round. */
-  dropFrom(turn: number, isStale: (value: V) => boolean): void {
-    const shard = this.#shards[turn % shardCount] as Map<string, V>;
+  /** Deletes the stale entries of one shard. @param index - of the shard, modulo their number */
+  deleteStale(index: number, isStale: (value: V) => boolean): void {
+    const shard = this.#shards[index % shardCount] as Map<string, V>;
     shard.forEach((value, key) => {
       if (isStale(value)) shard.delete(key);
     });
@@ -125,7 +125,7 @@ class Shards<V> {
     return this.#shards.reduce((sum, shard) => sum + shard.size, 0);
   }
 
-  /** Not a keyed hash, and need not be: ids and digests are not of a caller's choosing. */
+  /** The hash need not be keyed, because callers cannot choose ids or digests. */
   #shardOf(key: string): Map<string, V> {
     return this.#shards[Bun.hash.xxHash32(key) % shardCount] as Map<string, V>;
   }

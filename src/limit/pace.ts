@@ -1,34 +1,37 @@
 /**
- * How fast a body must move while others wait for its memory: {@link bytesPerSMin} or as much as lets all of it leave in
- * {@link wholeWithinMs}, on average, with {@link patienceMs} of standing still at most. Bytes that move ahead of their
- * time earn nothing beyond that, or the megabytes that a socket swallows at once would buy a client who never reads half
- * a minute.
+ * Detects a response body that its client reads too slowly while other requests wait for its memory. The body must move at
+ * {@link bytesPerSMin} on average, or fast enough to be sent within {@link wholeWithinMs}, and may stall for at most
+ * {@link patienceMs}. Reading ahead earns no more than that: a socket's buffer swallows megabytes at once, and would
+ * otherwise buy half a minute for a client that reads nothing.
  *
- * Time is counted in looks, not by a clock: while the process itself stands still nobody can take anything of it.
+ * Time is the number of looks, not a clock: while the process itself is stopped, no client can read.
  */
 export class Pace {
   readonly #bytesPerS: number;
   #leftMs = patienceMs;
 
-  /** @param bytes - of the whole body, about */
+  /** @param bytes - size of the whole body, approximately */
   constructor(bytes: number) {
     this.#bytesPerS = Math.max(bytesPerSMin, (bytes / wholeWithinMs) * 1000);
   }
 
-  /** Notes bytes that have left. */
+  /** Notes bytes that were sent. */
   moved(bytes: number): void {
     this.#leftMs = Math.min(patienceMs, Math.max(this.#leftMs, 0) + (bytes / this.#bytesPerS) * 1000);
   }
 
-  /** To be called every {@link lookEveryMs}. @returns whether too little has moved */
+  /** Must be called every {@link lookEveryMs}. @returns whether the body is too slow */
   look(): boolean {
     this.#leftMs -= lookEveryMs;
     return this.#leftMs <= 0;
   }
 }
 
+/** The slowest average rate. */
 export const bytesPerSMin: number = 512 * 1024;
-/** Less than those who want files wait for memory. */
+/** The longest time that a large body may take. Shorter than the time that requests wait for memory. */
 export const wholeWithinMs = 10_000;
+/** The longest stall. */
 export const patienceMs = 3000;
+/** The interval of {@link Pace.look}. */
 export const lookEveryMs = 250;

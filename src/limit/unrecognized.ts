@@ -1,20 +1,21 @@
 import { type Decision, policies, take } from "./bucket.ts";
 
 /**
- * One bucket per presented text that is no valid key, in a table whose size never changes: sets of eight entries.
+ * One bucket for each presented text that is no valid key. The table has a fixed size and is set associative, with eight
+ * entries in a set. An entry takes 14 bytes, the table 3.5 MiB:
  *
- * | per entry | holds |
+ * | field | content |
  * | --- | --- |
- * | `#fullAtUs`, f64 | the bucket's one number, exact in whole µs for 285 years; a u32 of ticks would either round, and `Retry-After` lie, or wrap within hours. 0 is an empty entry: full long ago |
- * | `#tagsLow`, u32, and `#tagsHigh`, u16 | 48 bits of the hash beside the set's: among 10⁷ keys one shares an entry by accident with a chance below 10⁻⁶ |
+ * | `#fullAtUs`, f64 | the bucket, exact in whole µs for 285 years (a u32 would round or wrap within hours). 0 is an empty entry: full long ago |
+ * | `#tagsLow`, u32, and `#tagsHigh`, u16 | 48 more bits of the hash: among 10⁷ keys, the chance that one hits the entry of another is below 10⁻⁶ |
  *
- * That is 14 bytes an entry and 3.5 MiB in all. The hash is HMAC-SHA-256 under a secret of this process. A fast hash,
- * seeded or not, would let a caller search for texts that fall on another's entry and spend its tokens, or that fill
- * another's set and wipe its count. HMAC costs 0.2 µs a call (measured), and the table never holds what was presented.
+ * The hash is HMAC-SHA-256 under a secret of this process. With a faster hash, seeded or not, an attacker could search for
+ * texts that share the victim's entry and spend its tokens, or that evict it and reset its count. HMAC takes 0.2 µs
+ * (measured). The table never holds the presented text.
  */
 export class UnrecognizedLimiter {
   readonly #hmac: Bun.CryptoHasher;
-  readonly #digest = new Uint8Array(64); // the runtime asks for room for its longest digest
+  readonly #digest = new Uint8Array(64); // the runtime wants room for its longest digest
   readonly #words = new Uint32Array(this.#digest.buffer);
   readonly #setMask: number;
   readonly #fullAtUs: Float64Array;
@@ -22,7 +23,7 @@ export class UnrecognizedLimiter {
   readonly #tagsHigh: Uint16Array;
 
   /**
-   * @param secret - of this process, and of no other use
+   * @param secret - of this process, used for nothing else
    * @param sets - a power of two; smaller tables are for tests
    */
   constructor(secret: Uint8Array = crypto.getRandomValues(new Uint8Array(32)), sets: number = 2 ** 15) {
@@ -35,13 +36,13 @@ export class UnrecognizedLimiter {
     this.#tagsHigh = new Uint16Array(sets * ways);
   }
 
-  /** What the table occupies, now and always. */
+  /** Size of the table; constant. */
   get bytes(): number {
     return this.#fullAtUs.byteLength + this.#tagsLow.byteLength + this.#tagsHigh.byteLength;
   }
 
   /**
-   * Whether the next attempt with this text would pass. Changes nothing: a text never seen is allowed and stays unseen.
+   * Whether the next attempt with this text would pass. Changes nothing, and does not add the text.
    *
    * @param nowUs - monotonic µs, a whole number
    */
@@ -51,9 +52,9 @@ export class UnrecognizedLimiter {
   }
 
   /**
-   * Counts one attempt with this text, once it is known to be no valid key. Where its set is full, the entry that is
-   * full again soonest makes room: forgetting it gives away the fewest tokens, and a key at its limit outlives a flood
-   * of keys presented once.
+   * Counts one attempt with this text, once it is known to be no valid key. If the set is full, the entry that is full
+   * again soonest is evicted: that gives away the fewest tokens, and a key at its limit survives a flood of keys that are
+   * presented once.
    *
    * @param nowUs - monotonic µs, a whole number
    */
@@ -69,7 +70,7 @@ export class UnrecognizedLimiter {
 
   /** The entry that holds this text, or -1. Leaves the text's hash in `#words`, for `#claim`. */
   #find(presented: string): number {
-    this.#hmac.copy().update(presented).digest(this.#digest); // a copy spares the key's half of the work, 0.1 µs
+    this.#hmac.copy().update(presented).digest(this.#digest); // copying saves hashing the secret again, 0.1 µs
     const first = this.#firstOfSet();
     const low = this.#words[1] as number;
     const high = (this.#words[2] as number) & 0xffff;
@@ -79,16 +80,16 @@ export class UnrecognizedLimiter {
     return -1;
   }
 
-  /** Gives the oldest entry of the set to the text that `#find` has just not found. */
+  /** Assigns the set's entry that is full again soonest to the text that `#find` has just not found. */
   #claim(): number {
     const first = this.#firstOfSet();
-    let oldest = first;
+    let soonest = first;
     for (let entry = first + 1; entry < first + ways; entry++) {
-      if ((this.#fullAtUs[entry] as number) < (this.#fullAtUs[oldest] as number)) oldest = entry;
+      if ((this.#fullAtUs[entry] as number) < (this.#fullAtUs[soonest] as number)) soonest = entry;
     }
-    this.#tagsLow[oldest] = this.#words[1] as number;
-    this.#tagsHigh[oldest] = this.#words[2] as number;
-    return oldest;
+    this.#tagsLow[soonest] = this.#words[1] as number;
+    this.#tagsHigh[soonest] = this.#words[2] as number;
+    return soonest;
   }
 
   #firstOfSet(): number {

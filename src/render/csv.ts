@@ -1,8 +1,8 @@
 /**
- * One record of RFC 4180: cells apart by commas, those with a comma, a quote or a line end in quotes, CRLF at the end.
+ * One record of RFC 4180: cells separated by commas, quoted if they contain a comma, a quote or a line end, then CRLF.
  *
- * A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, and some of
- * the cells are a client's own words: such a cell begins with an apostrophe here, as OWASP has it.
+ * Spreadsheets evaluate a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula, and clients
+ * choose the text of some cells. Such text gets a leading apostrophe, as OWASP recommends.
  *
  * @see https://owasp.org/www-community/attacks/CSV_Injection
  */

@@ -2,18 +2,18 @@ import type { NamedValue } from "./dotenv.ts";
 import { renderEach, unrepresentable } from "./read-back.ts";
 
 /**
- * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`: `NAME<<DELIMITER`, the value, the delimiter, each on lines of its
- * own. The delimiter is random, another one for each value, and in none of them.
+ * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`: `NAME<<DELIMITER`, the value and the delimiter, each on its own
+ * lines. Every value gets a random delimiter that it does not contain.
  *
  * @param variables - each name once
- * @param random - 32 hexadecimal digits, other ones at each call
- * @param windows - the runner is one on Windows, which takes a carriage return at a value's end for half a line end
- * @throws Fault `env_unrepresentable` with the names that the runner does not let anybody set
+ * @param random - returns 32 new random hexadecimal digits
+ * @param windows - for a runner on Windows, which takes a trailing carriage return as part of the line end
+ * @throws Fault `env_unrepresentable` with the names that a workflow may not set, or whose values cannot be carried
  * @see https://docs.github.com/actions/reference/workflow-commands-for-github-actions
  */
 export function renderGithub(variables: readonly NamedValue[], random: () => string, windows = false): string {
-  const lost = variables.filter(({ name }) => reserved.test(name));
-  if (lost.length > 0) throw unrepresentable(lost);
+  const refused = variables.filter(({ name }) => reserved.test(name));
+  if (refused.length > 0) throw unrepresentable(refused);
   const write = ({ name, value }: NamedValue) => {
     let delimiter: string;
     do delimiter = `KEYHOLE_${random()}`;
@@ -23,14 +23,14 @@ export function renderGithub(variables: readonly NamedValue[], random: () => str
   return renderEach(variables, write, (text) => readGithub(text, windows));
 }
 
-/** The runner refuses the first with an error, in any case of letters, and sets the others again itself. */
+/** The runner refuses NODE_OPTIONS, in any case, and overwrites the others. */
 const reserved = /^(?:NODE_OPTIONS$|GITHUB_|RUNNER_)/i;
 
 /**
- * Lines that make the runner hide values in its log, to be printed before anything else: each value, each of its lines,
- * and its base64, URL and JSON forms. Fewer than four characters are not hidden, or the log would be full of holes.
+ * Lines that make the runner mask values in its log: each value, each of its lines, and its base64, URL and JSON forms.
+ * Print them before anything else. Text of fewer than four characters is not masked, or the log would be unreadable.
  *
- * @returns the lines, and the names of values that are not hidden at all
+ * @returns the lines, and the names of the variables whose values are not masked at all
  */
 export function renderMasks(variables: readonly NamedValue[]): { text: string; unmasked: string[] } {
   const masks = new Set<string>();
@@ -45,7 +45,7 @@ export function renderMasks(variables: readonly NamedValue[]): { text: string; u
 
 const maskLengthMin = 4;
 
-/** Older runners and others than GitHub's hide neither single lines nor encoded forms by themselves. */
+/** Older runners, and those of other vendors, mask neither single lines nor encoded forms by themselves. */
 function formsOf(value: string): string[] {
   if (value.length < maskLengthMin) return [];
   const lines = value.split(/[\r\n]+/);
@@ -64,8 +64,8 @@ function escapeData(data: string): string {
 }
 
 /**
- * Reads such text as the runner does.
- * @throws Error where the runner would
+ * Reads the text as the runner does.
+ * @throws Error if the runner would refuse it
  * @see https://github.com/actions/runner/blob/258d6c857db3519913f7deb6004b60172f8043ae/src/Runner.Worker/FileCommandManager.cs
  */
 function readGithub(text: string, windows: boolean): Map<string, string> {
@@ -73,7 +73,7 @@ function readGithub(text: string, windows: boolean): Map<string, string> {
   const lines = text.split("\n").slice(0, -1);
   for (let at = 0; at < lines.length; at++) {
     const [, name, delimiter] = /^([^=<]+)<<(.+)$/.exec(lines[at] ?? "") ?? [];
-    if (name === undefined || delimiter === undefined) throw new Error("no name with its delimiter");
+    if (name === undefined || delimiter === undefined) throw new Error("no name with a delimiter");
     const end = lines.indexOf(delimiter, at + 1);
     if (end === -1) throw new Error("a delimiter is missing");
     const value = lines.slice(at + 1, end).join("\n");

@@ -1,15 +1,15 @@
 import { Fault } from "../fault.ts";
 import type { NamedValue } from "./dotenv.ts";
 
-/** What a text sets, by the rules of whoever will read it. Throws, or leaves out, what cannot be read. */
+/** Reads the variables that a text sets, as the consumer of the format does. Throws if it cannot read the text. */
 export type Reader = (text: string) => ReadonlyMap<string, string>;
 
 /**
- * Writes variables one after the other, ordered by name, and reads the text back before anybody else does.
+ * Writes variables ordered by name, and returns the text only if it reads back exactly.
  *
  * @param variables - each name once
- * @param write - the text of one variable, whether or not it can carry the value
- * @throws Fault `env_unrepresentable` with the names of all values that do not come back exactly
+ * @param write - the text of one variable; need not check that the format can carry the value
+ * @throws Fault `env_unrepresentable` with the names of all variables that do not read back exactly
  */
 export function renderEach(
   variables: readonly NamedValue[],
@@ -20,13 +20,13 @@ export function renderEach(
   const texts = ordered.map(write);
   const lost = ordered.filter((variable, at) => !isExact(texts[at] ?? "", [variable], read));
   if (lost.length > 0) throw unrepresentable(lost);
-  // Together once more: one variable must not change what its neighbours say.
+  // A variable that reads back alone could still change how its neighbours read.
   const text = texts.join("");
   if (!isExact(text, ordered, read)) throw unrepresentable(ordered);
   return text;
 }
 
-/** Whether the text sets these variables to exactly these values, and nothing besides. */
+/** Whether the text sets exactly these variables to exactly these values. */
 export function isExact(text: string, variables: readonly NamedValue[], read: Reader): boolean {
   try {
     const found = read(text);
@@ -36,13 +36,13 @@ export function isExact(text: string, variables: readonly NamedValue[], read: Re
   }
 }
 
-/** The format cannot carry the values of these variables. */
+/** The fault for variables whose values the format cannot carry. */
 export function unrepresentable(variables: readonly NamedValue[]): Fault {
   const names = variables.map(({ name }) => name);
   return new Fault("env_unrepresentable", `the format cannot carry ${names.join(", ")}`, { names });
 }
 
-/** By name; names are ASCII, so the order of their code units is byte order. */
+/** Ordered by name. Names are ASCII, so the order of their code units is byte order. */
 function inOrder(variables: readonly NamedValue[]): NamedValue[] {
   return [...variables].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }

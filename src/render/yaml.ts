@@ -2,9 +2,9 @@ import type { NamedValue } from "./dotenv.ts";
 import { renderEach } from "./read-back.ts";
 
 /**
- * A YAML mapping with every name and every value in double quotes, so that none is taken for a number, a date or a
- * truth value by any version of YAML. Characters that some reader folds, drops or refuses (line separators, control,
- * format, private and unassigned ones) are escaped; letters of all scripts are not.
+ * A YAML mapping with all names and values in double quotes, so that no version of YAML reads one as a number, a date or a
+ * boolean. Characters that some reader folds, drops or refuses (line separators, control, format, private and unassigned
+ * characters) are escaped. Letters of all scripts are not.
  *
  * @param variables - each name once
  */
@@ -30,7 +30,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   "\t": "\\t",
 };
 
-/** By the runtime's own parser of YAML. @throws Error */
+/** Reads the text with the runtime's YAML parser. @throws Error if it is not YAML */
 function readYaml(text: string): Map<string, string> {
   return new Map(Object.entries(Bun.YAML.parse(text) as Record<string, string>));
 }

@@ -7,12 +7,12 @@ import { Fault } from "../fault.ts";
  *   offset  bytes  field
  *        0      1  version: 01
  *        1      1  suite: 01, AES-256-GCM
- *        2      4  generation of the data key, big endian; 0 where a root's wrap key sealed it
+ *        2      4  generation of the data key, big endian; 0 for the wrap key of a root key
  *        6     12  nonce, random
  *       18      n  ciphertext, as long as the plaintext
  *   18 + n     16  tag
  *
- * Associated data: bytes 0 to 5, then the place the value belongs to (`place.ts`).
+ * Associated data: bytes 0 to 5, then what the value belongs to (`place.ts`).
  */
 
 const version = 1;
@@ -24,33 +24,32 @@ const keyBytes = 32;
 const cipher = "aes-256-gcm";
 const gcm = { authTagLength: tagBytes } as const;
 
-/** How many bytes longer a sealed value is than its plaintext. */
+/** A sealed value is this many bytes longer than its plaintext. */
 export const overheadBytes = ciphertextAt + tagBytes;
 
-/** What {@link openInPieces} gives at a time: a multiple of 3, so that pieces of base64 join without padding between them. */
+/** Size of the pieces of {@link openInPieces}: a multiple of 3, so that their base64 can be joined. */
 export const pieceBytes = 192 * 1024;
 
 /**
- * Seals a plaintext with a nonce of its own. Nonces are random, so one key may seal at most 2³¹ times
- * (SP 800-38D, 8.3, allows 2³²).
+ * Seals a plaintext with a random nonce. One key may therefore seal at most 2³¹ times (SP 800-38D, 8.3, allows 2³²).
  *
  * @param key - 32 bytes
- * @param generation - of the data key that `key` is a subkey of, from 1 on; 0 for a root's wrap key
- * @param place - what to seal it to, from `place.ts`
+ * @param generation - of the data key that `key` is a subkey of, from 1; 0 for the wrap key of a root key
+ * @param associatedData - from `place.ts`; the same bytes are needed to open the value
  */
-export function seal(key: Uint8Array, generation: number, place: Uint8Array, plaintext: Uint8Array): Buffer {
-  return sealWithChosenNonceForVectors(randomBytes(ciphertextAt - nonceAt), key, generation, place, plaintext);
+export function seal(key: Uint8Array, generation: number, associatedData: Uint8Array, plaintext: Uint8Array): Buffer {
+  return sealWithChosenNonceForVectors(randomBytes(ciphertextAt - nonceAt), key, generation, associatedData, plaintext);
 }
 
 /**
- * What {@link seal} does, with a nonce from outside. For the format's vectors and nothing else: a nonce used twice with
- * one key gives away both plaintexts' difference and the means to forge.
+ * {@link seal} with a given nonce, only for the format's vectors: a nonce used twice with one key reveals the difference of
+ * the two plaintexts and lets an attacker forge values.
  */
 export function sealWithChosenNonceForVectors(
   nonce: Uint8Array,
   key: Uint8Array,
   generation: number,
-  place: Uint8Array,
+  associatedData: Uint8Array,
   plaintext: Uint8Array,
 ): Buffer {
   if (key.length !== keyBytes) throw new RangeError("a sealing key has 32 bytes");
@@ -63,7 +62,7 @@ export function sealWithChosenNonceForVectors(
   sealed.set(nonce, nonceAt);
   const sealing = createCipheriv(cipher, key, nonce, gcm);
   sealing.setAAD(sealed.subarray(0, nonceAt));
-  sealing.setAAD(place);
+  sealing.setAAD(associatedData);
   sealed.set(sealing.update(plaintext), ciphertextAt);
   sealing.final();
   sealed.set(sealing.getAuthTag(), ciphertextAt + plaintext.length);
@@ -71,42 +70,42 @@ export function sealWithChosenNonceForVectors(
 }
 
 /**
- * The plaintext of a sealed value, all of it verified.
+ * Opens a sealed value and returns the verified plaintext.
  *
- * @param key - the subkey of the generation that {@link generationOf} names; no other is tried
- * @throws Fault `decryption_failed`, whatever is wrong: the key, the place, any byte, the length
+ * @param key - the subkey of the generation that {@link generationOf} returns
+ * @throws Fault `decryption_failed` whatever differs: the key, the associated data, any byte, the length
  */
-export function open(key: Uint8Array, place: Uint8Array, sealed: Uint8Array): Buffer {
+export function open(key: Uint8Array, associatedData: Uint8Array, sealed: Uint8Array): Buffer {
   requireFrame(sealed);
   let opened: Buffer | undefined;
   try {
-    const opening = startOpening(key, place, sealed);
+    const opening = startOpening(key, associatedData, sealed);
     opened = opening.update(ciphertextOf(sealed));
     opening.final();
     return opened;
   } catch {
-    // What `update` gave is not verified: it stays here, and does not linger.
+    // `update` returned unverified plaintext: erase it.
     opened?.fill(0);
     throw doesNotOpen();
   }
 }
 
 /**
- * {@link open} piece by piece, for a large value of which there shall be no second copy. What `take` is given is not
- * verified before this returns, and nothing made of it may leave before; each piece is zeroed once it was taken.
+ * {@link open} in pieces, so that memory never holds a second copy of a large value. The pieces are not verified until this
+ * returns, and nothing derived from them may leave before. Each piece is zeroed after `take` returns.
  *
- * @throws Fault as {@link open} does
+ * @throws Fault as {@link open}
  */
 export function openInPieces(
   key: Uint8Array,
-  place: Uint8Array,
+  associatedData: Uint8Array,
   sealed: Uint8Array,
   take: (piece: Buffer) => void,
 ): void {
   requireFrame(sealed);
   const bytes = ciphertextOf(sealed);
   try {
-    const opening = startOpening(key, place, sealed);
+    const opening = startOpening(key, associatedData, sealed);
     for (let at = 0; at < bytes.length; at += pieceBytes) {
       const piece = opening.update(bytes.subarray(at, at + pieceBytes));
       take(piece);
@@ -119,16 +118,16 @@ export function openInPieces(
   }
 }
 
-/** Gives memory back that is nobody else's, at once: the collector would let dozens of pieces gather. */
+/** Frees a buffer that nothing else uses. The garbage collector alone would let dozens of pieces pile up. */
 export function discard({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 /**
- * The generation of the data key that a sealed value says it was sealed with. Not verified until the value opens: good
- * for choosing the key and for nothing else.
+ * The generation of the data key that sealed a value, according to its header. The header is not verified until the value
+ * opens, so use this only to choose the key.
  *
- * @throws Fault `decryption_failed` when it is not an envelope of version 1 and suite 1
+ * @throws Fault `decryption_failed` if it is not an envelope of version 1 and suite 1
  */
 export function generationOf(sealed: Uint8Array): number {
   requireFrame(sealed);
@@ -142,10 +141,10 @@ function requireFrame(sealed: Uint8Array): void {
   }
 }
 
-function startOpening(key: Uint8Array, place: Uint8Array, sealed: Uint8Array): DecipherGCM {
+function startOpening(key: Uint8Array, associatedData: Uint8Array, sealed: Uint8Array): DecipherGCM {
   const opening = createDecipheriv(cipher, key, sealed.subarray(nonceAt, ciphertextAt), gcm);
   opening.setAAD(sealed.subarray(0, nonceAt));
-  opening.setAAD(place);
+  opening.setAAD(associatedData);
   opening.setAuthTag(sealed.subarray(sealed.length - tagBytes));
   return opening;
 }
@@ -154,7 +153,7 @@ function ciphertextOf(sealed: Uint8Array): Uint8Array {
   return sealed.subarray(ciphertextAt, sealed.length - tagBytes);
 }
 
-/** Says nothing of why and carries no cause: neither log nor answer tells one kind of tampering from another. */
+/** Carries no reason and no cause, so that neither logs nor responses distinguish kinds of tampering. */
 function doesNotOpen(): Fault {
-  return new Fault("decryption_failed", "a sealed value does not open with this key at this place");
+  return new Fault("decryption_failed", "a sealed value does not open with this key and associated data");
 }

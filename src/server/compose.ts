@@ -4,8 +4,9 @@ import type { Installation } from "../admin/installation.ts";
 import { Journal } from "../audit/journal.ts";
 import { Ticker } from "../deadline.ts";
 import type { Keyhole } from "../http/keyhole.ts";
+import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
-import { Lane } from "../limit/lane.ts";
+
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { RememberedSets } from "../read/lookup.ts";
@@ -73,7 +74,7 @@ export async function openKeyhole(
   const limiter = new Limiter();
   const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
   await shared?.open();
-  const lane = new Lane();
+  const lookupQueue = new AdmissionQueue();
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
   const uses = new KeyUses(keyUseWriter(usesDatabase));
   const opener = new FileOpener();
@@ -90,7 +91,7 @@ export async function openKeyhole(
     ? new (await import("./metrics.ts")).Metrics(version, {
         dialect: database.dialect,
         auditQueued: () => journal.queued,
-        refusals: () => ({ ...refusals, lane: lane.refused }),
+        refusals: () => ({ ...refusals, lane: lookupQueue.refused }),
         buckets: () => limiter.size,
         memory: () => memory.bytesTaken,
         pools: { "look-up": lookupDatabase.pool, serve: database.pool, files: bulk.pool, journal: usesDatabase.pool },
@@ -112,7 +113,7 @@ export async function openKeyhole(
       shared,
       refusals,
       unrecognized: new UnrecognizedLimiter(),
-      lane,
+      lookupQueue,
       nowUs,
       used: (keyId) => uses.note(keyId, Date.now()),
     },

@@ -1,12 +1,12 @@
 /**
- * One run of autocannon in a process of its own, where its work does not mix with the benchmark's: takes a
- * {@link Load} as JSON on standard input and prints what came of it, as {@link Loaded}.
+ * One run of autocannon in a separate process, so that its CPU time is not the benchmark's. Reads a {@link Load} as JSON
+ * from standard input and prints a {@link Loaded}.
  */
 import { readFileSync } from "node:fs";
 import autocannon from "autocannon";
 import { type Load, type Loaded, percentile, userAgent } from "./load.ts";
 
-// Each request is made into bytes before the start, so a long list is cut to what one run can send.
+// autocannon builds every request before it starts, so a long list is cut to what one run can send.
 const requestsMax = 60_000;
 
 const load = (await Bun.stdin.json()) as Load;

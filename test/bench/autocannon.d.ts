@@ -1,4 +1,4 @@
-/** What the benchmark uses of autocannon, which brings no types. */
+/** The part of autocannon that the benchmark uses. The package has no types. */
 declare module "autocannon" {
   export type Request = {
     readonly method: "GET";

@@ -5,7 +5,7 @@ import { conditionsOf, extrasTable, markdownOf, type Results, rowsTable, scaleTa
 import { targetsTable } from "./targets.ts";
 
 /*
- * `docs/performance.md` is written by people but for what stands between these two lines, which is made of
+ * `docs/performance.md` is written by people, except for the part between these two lines, which is generated from
  * `docs/performance.json`:
  *
  *     <!-- measured: made by `bun run bench` -->
@@ -15,7 +15,7 @@ import { targetsTable } from "./targets.ts";
 const begin = "<!-- measured: made by `bun run bench` -->";
 const end = "<!-- end of measured -->";
 
-/** The results that are on record, or none. @throws Error where the file is something else */
+/** Reads recorded results; none if there is no file. @throws Error if the file is not a results file */
 export function readResults(file: string): Results {
   if (!existsSync(file)) return { format: 1 };
   const results = JSON.parse(readFileSync(file, "utf8")) as Results;
@@ -23,10 +23,10 @@ export function readResults(file: string): Results {
   return results;
 }
 
-/** Puts results on record: the JSON, the plot, and the measured part of the page. A run and a scale replace only their kind. */
-export function writeResults(folder: string, news: Omit<Results, "format">): void {
+/** Writes the JSON, the plot and the measured part of the page. A run or a scale replaces only results of its kind. */
+export function writeResults(folder: string, added: Omit<Results, "format">): void {
   const json = join(folder, "performance.json");
-  const results: Results = { ...readResults(json), ...news };
+  const results: Results = { ...readResults(json), ...added };
   writeFileSync(json, `${JSON.stringify(results, rounded, 1)}\n`);
   writeFileSync(join(folder, "performance.svg"), plotOf(results));
   const page = join(folder, "performance.md");
@@ -38,11 +38,11 @@ export function writeResults(folder: string, news: Omit<Results, "format">): voi
 
 function measured(results: Results): string {
   const { run, scale } = results;
-  const parts = [`![Requests per second](performance.svg)`, "### To reach", markdownOf(targetsTable(results))];
+  const parts = [`![Requests per second](performance.svg)`, "### Targets", markdownOf(targetsTable(results))];
   if (run) {
     const points = run.rows.flatMap((row) => row.points);
     parts.push("### Rows", conditionsOf(run, points), markdownOf(rowsTable(run.rows)));
-    parts.push("### Beside the rows", markdownOf(extrasTable(run.extras)));
+    parts.push("### Other measurements", markdownOf(extrasTable(run.extras)));
   }
   if (scale) {
     const points = scale.scales.flatMap((line) => line.points);
@@ -51,7 +51,7 @@ function measured(results: Results): string {
   return parts.join("\n\n");
 }
 
-/** Four figures say what there is to say, and keep the differences between versions of the file small. */
+/** Four significant digits are precise enough and keep diffs of the file small. */
 function rounded(_: string, value: unknown): unknown {
   return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }

@@ -5,22 +5,22 @@ import postgres from "postgres";
 import { apiRoot } from "../../src/http/app.ts";
 import { type Meter, type Spread, spreadOf } from "./measure.ts";
 import { hasProc, rssMibOf, type Server } from "./processes.ts";
+import type { Backend, Rig } from "./rig.ts";
 import type { Row } from "./rows.ts";
-import type { Place, Stand } from "./stand.ts";
 
-/** What is measured once for each database and is no row. */
+/** Measurements made once for each database, outside the rows. */
 export type Extras = {
-  /** From the start of the program to its first 200. */
+  /** From the start of the process to its first 200. */
   readonly startMs: Spread;
   /** Resident memory a second after that. */
   readonly restMib: number | null;
-  /** One durable commit of one row, nobody else writing: what an audited read cannot be faster than. */
+  /** One durable commit of one row without other writers: the lower bound of an audited read. */
   readonly commitMs: Spread;
   readonly meanwhile: Meanwhile | null;
   readonly soak: Soak | null;
 };
 
-/** 64 callers of an 8 MiB file at once, and somebody beside them who reads metadata. */
+/** 64 concurrent callers of an 8 MiB file, and one caller that reads metadata meanwhile. */
 export type Meanwhile = {
   readonly rssMib: number | null;
   readonly metadataP50Ms: number;
@@ -37,15 +37,15 @@ export type Soak = {
   readonly faults: readonly string[];
 };
 
-/** Starts the server so many times. It is stopped before, for an embedded database has one server, and stays so. */
-export async function measureStart(stand: Stand, times: number): Promise<Pick<Extras, "startMs" | "restMib">> {
-  await stand.stop();
+/** Starts the server `times` times. The rig is stopped, because an embedded database allows one server, and stays so. */
+export async function measureStart(rig: Rig, times: number): Promise<Pick<Extras, "startMs" | "restMib">> {
+  await rig.stop();
   const startsMs: number[] = [];
   let restMib: number | null = null;
   for (let turn = 0; turn < times; turn++) {
     const startedAtMs = performance.now();
-    const server = await stand.launch();
-    await firstAnswer(server, stand.keys[turn] as string);
+    const server = await rig.launch();
+    await firstAnswer(server, rig.keys[turn] as string);
     startsMs.push(performance.now() - startedAtMs);
     if (turn === times - 1) {
       await Bun.sleep(1000);
@@ -61,12 +61,14 @@ async function firstAnswer(server: Server, key: string): Promise<void> {
     headers: { authorization: `Bearer ${key}` },
   });
   await response.arrayBuffer();
-  if (response.status !== 200) throw new Error(`the first answer of a server was ${response.status}`);
+  if (response.status !== 200) throw new Error(`the server's first answer was ${response.status}`);
 }
 
-/** Commits one row at a time, as durably as the server does. */
-export async function measureCommit(place: Place, folder: string): Promise<Spread> {
-  return place.name === "PostgreSQL" ? postgresCommit(place.settings["DATABASE_URL"] as string) : sqliteCommit(folder);
+/** Commits one row at a time, with the durability of the server. */
+export async function measureCommit(backend: Backend, folder: string): Promise<Spread> {
+  return backend.name === "PostgreSQL"
+    ? postgresCommit(backend.settings["DATABASE_URL"] as string)
+    : sqliteCommit(folder);
 }
 
 const commits = 300;
@@ -105,29 +107,29 @@ function sqliteCommit(folder: string): Spread {
   return spreadOf(durationsMs) as Spread;
 }
 
-/** @param file, metadata - rows of the same stand, which is started anew */
-export async function measureMeanwhile(meter: Meter, stand: Stand, file: Row, metadata: Row): Promise<Meanwhile> {
-  await stand.start();
+/** @param file, metadata - rows of the same rig, which is restarted */
+export async function measureMeanwhile(meter: Meter, rig: Rig, file: Row, metadata: Row): Promise<Meanwhile> {
+  await rig.start();
   await meter.settle(metadata);
   const loading = meter.measure(file, callersAtOnce, meanwhileS + 2);
   await Bun.sleep(1000);
-  const beside = await meter.measure(metadata, 1, meanwhileS);
+  const metadataSample = await meter.measure(metadata, 1, meanwhileS);
   const files = await loading;
   return {
     rssMib: files.rssMib,
-    metadataP50Ms: beside.p50Ms,
-    metadataP99Ms: beside.p99Ms,
+    metadataP50Ms: metadataSample.p50Ms,
+    metadataP99Ms: metadataSample.p99Ms,
     filesPerSecond: files.perSecond,
-    faults: [files.fault, beside.fault].filter((fault) => fault !== null),
+    faults: [files.fault, metadataSample.fault].filter((fault) => fault !== null),
   };
 }
 
 const callersAtOnce = 64;
 const meanwhileS = 4;
 
-/** @param mixed - reads of all kinds of variables; its stand is started anew */
-export async function measureSoak(meter: Meter, stand: Stand, mixed: Row): Promise<Soak> {
-  await stand.start();
+/** @param mixed - reads of all kinds of variables; its rig is restarted */
+export async function measureSoak(meter: Meter, rig: Rig, mixed: Row): Promise<Soak> {
+  await rig.start();
   const half = async () => {
     let requests = 0;
     const faults = new Set<string>();
@@ -136,13 +138,13 @@ export async function measureSoak(meter: Meter, stand: Stand, mixed: Row): Promi
       requests += sample.requests;
       if (sample.fault) faults.add(sample.fault);
     }
-    return { requests, faults, restMib: await restMib(stand.server.pid) };
+    return { requests, faults, restMib: await restMib(rig.server.pid) };
   };
-  const { pid } = stand.server;
+  const { pid } = rig.server;
   const first = await half();
   const second = await half();
   const faults = new Set([...first.faults, ...second.faults]);
-  if (stand.server.pid !== pid) faults.add("the server had to be started anew in between");
+  if (rig.server.pid !== pid) faults.add("the server had to be restarted in between");
   return {
     requests: first.requests + second.requests,
     halfMib: first.restMib,
@@ -154,13 +156,13 @@ export async function measureSoak(meter: Meter, stand: Stand, mixed: Row): Promi
 const soakRequests = 100_000;
 
 /**
- * The least of what a process holds in the next 14 seconds. After three it differed by 70 MiB from one time to the next, as
- * the runtime had collected or not; after twelve of rest it was 110 to 112, four times.
+ * The lowest memory of a process within 14 seconds. After three seconds it varied by 70 MiB, depending on garbage collection;
+ * after twelve seconds it was 110 to 112 MiB in four runs.
  */
 async function restMib(pid: number): Promise<number | null> {
   if (!hasProc) return null;
   let least = Number.POSITIVE_INFINITY;
-  for (let look = 0; look < 14; look++) {
+  for (let second = 0; second < 14; second++) {
     await Bun.sleep(1000);
     least = Math.min(least, rssMibOf(pid));
   }

@@ -1,8 +1,8 @@
 /**
- * What Keyhole is measured against, in a process of its own: bare `Bun.serve` with bytes that were made ready before,
- * and the same after one postgres.js `select 1`.
+ * The floors that Keyhole is compared with, in a separate process: bare `Bun.serve` with prepared bodies, alone or after one
+ * postgres.js `select 1`.
  *
- *     bun test/bench/floor.ts FOLDER      FOLDER holds bodies as NAME.body with their header fields as NAME.json
+ *     bun test/bench/floor.ts FOLDER      FOLDER contains bodies as NAME.body and their header fields as NAME.json
  *
  * `/ready/NAME` sends a body, `/select-1/NAME` and `/select-1-defaults/NAME` send it after one statement to DATABASE_URL.
  */
@@ -12,7 +12,7 @@ import postgres from "postgres";
 
 const folder = process.argv[2] ?? ".";
 const url = process.env["DATABASE_URL"];
-// As the driver comes, and as its pool of ten is fastest: deeper pipelines are slower at 64 connections (measured).
+// The driver's defaults, and its fastest settings: deeper pipelines are slower at 64 connections (measured).
 const pools: Readonly<Record<string, postgres.Sql>> = url
   ? {
       "select-1-defaults": postgres(url),
@@ -23,7 +23,7 @@ const pools: Readonly<Record<string, postgres.Sql>> = url
       } as postgres.Options<never>) as postgres.Sql,
     }
   : {};
-// Text is what Keyhole answers with, and the fastest of what Bun sends where the body is large (measured); it is ASCII.
+// Keyhole answers with text, which is also the fastest way for Bun to send a large body (measured). It is ASCII.
 const answers = new Map(
   readdirSync(folder)
     .filter((file) => file.endsWith(".body"))

@@ -3,10 +3,10 @@ import { mintKey } from "../../src/access/api-key.ts";
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /**
- * Distinct well-formed keys that nobody has, one for each call. They are as minted but for the last eight of their
- * random digits, which count: minting each would take far longer than most of what they are used to measure.
+ * Returns a function that makes distinct well-formed keys which no database knows. They share all random digits but the
+ * last eight, which count: `mintKey` would take far longer than most of the code that they measure.
  */
-export function strangerKeys(): () => string {
+export function unknownKeySource(): () => string {
   const text = Buffer.from(mintKey());
   const checked = text.subarray(0, 46);
   const write = (number: number, from: number, to: number) => {

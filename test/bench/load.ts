@@ -2,48 +2,48 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Processes } from "./processes.ts";
 
-/** What to send, to whom, for how long. Connections stay open, and each sends its next request when it was answered. */
+/** A load. Connections stay open, and each sends its next request when the last one was answered. */
 export type Load = {
   readonly origin: string;
   readonly connections: number;
   /** Whole seconds. */
   readonly seconds: number;
-  /** A file of requests, one on each line: path, blank, API key. Connections take the next line in turn, round and round. */
+  /** A file with one request per line: path, space, API key. The connections share it and start over at its end. */
   readonly list: string;
-  /** The line to start at, from 0. */
+  /** The line to start at; 0 is the first. */
   readonly from: number;
   /** A request that takes longer counts as failed. */
   readonly timeoutS: number;
 };
 
-/** What came of it. */
+/** The result of a load. */
 export type Loaded = {
   /** Answered requests. */
   readonly requests: number;
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Received, header fields included. */
+  /** Bytes received, including headers. */
   readonly bytes: number;
-  /** Answers that were no 200. */
+  /** Answers other than 200. */
   readonly refused: number;
-  /** Connections that failed or broke, and requests that took too long. */
+  /** Failed connections, and requests that timed out. */
   readonly failed: number;
 };
 
 export type LoadGenerator = {
-  /** Its name and version. */
+  /** Name and version. */
   readonly name: string;
   readonly run: (load: Load) => Promise<Loaded>;
 };
 
-/** What the requests call themselves; it is part of every audit entry. */
+/** The user agent of all requests; it is part of every audit entry. */
 export const userAgent = "keyhole-bench/1";
 
 /**
- * wrk where it is installed, else autocannon, which is a development dependency.
- * @param wanted - one of the two by name; undefined: whichever there is
- * @throws Error where wrk is wanted and not installed
+ * Uses wrk if it is installed, else autocannon, which is a development dependency.
+ * @param wanted - `wrk` or `autocannon`, to use only that one
+ * @throws Error if wrk is wanted and not installed
  */
 export function openLoadGenerator(processes: Processes, folder: string, wanted: string | undefined): LoadGenerator {
   const path = Bun.which("wrk");
@@ -51,15 +51,15 @@ export function openLoadGenerator(processes: Processes, folder: string, wanted: 
   return path && wanted !== "autocannon" ? wrk(processes, folder, path) : autocannonChild(processes);
 }
 
-/** The value below which that share of the sorted numbers lies. */
+/** The value below which this share of the sorted numbers lies. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
 /**
- * One thread, which on two cores leaves the other to the server. A `response` function in Lua, the only way to see each
- * status, would make wrk keep every body and halve the floors: it counts what is 400 and above by itself, and an answer
- * shorter than it should be shows in the bytes.
+ * One thread, which on two cores leaves the other to the server. A Lua function `response` could check each status, but
+ * makes wrk keep every body, which halves the floors. wrk itself counts statuses of 400 and above, and short answers show
+ * in the number of bytes.
  */
 const wrkScript = `
 local paths, keys, count, at, rest = {}, {}, 0, 0, ""
@@ -88,7 +88,7 @@ end
 function wrk(processes: Processes, folder: string, path: string): LoadGenerator {
   const script = join(folder, "load.lua");
   writeFileSync(script, wrkScript);
-  // It prints its version with exit code 1.
+  // wrk prints its version and exits with code 1.
   const version = /^wrk (\S+)/.exec(Bun.spawnSync([path, "--version"]).stdout.toString())?.[1] ?? "";
   return {
     name: `wrk ${version}`.trim(),
@@ -99,7 +99,7 @@ function wrk(processes: Processes, folder: string, path: string): LoadGenerator 
         { deadlineMs: (seconds + timeoutS) * 1000 + 5000 },
       );
       const line = output.split("\n").find((text) => text.startsWith("{"));
-      if (line === undefined) throw new Error(`wrk gave no result: ${output.slice(-500)}`);
+      if (line === undefined) throw new Error(`wrk printed no result: ${output.slice(-500)}`);
       return JSON.parse(line) as Loaded;
     },
   };

@@ -9,33 +9,33 @@ export type Sample = {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** CPU time of the server per request, all its threads; null where the system does not tell. */
+  /** CPU time of all threads of the server per request; null without `/proc`. */
   readonly serverCpuMs: number | null;
-  /** The same of all of PostgreSQL's processes; null where the row has none, or it runs elsewhere. */
+  /** The same for all processes of PostgreSQL; null if the row does not use it, or it runs elsewhere. */
   readonly databaseCpuMs: number | null;
-  /** The most that the server held while it ran. */
+  /** Peak resident memory of the server during the run; null without `/proc`. */
   readonly rssMib: number | null;
-  /** How much of the machine's CPU time went to programs that have nothing to do with this; null where nobody tells. */
+  /** Share of the machine's CPU time that unrelated programs took; null without `/proc`. */
   readonly others: number | null;
-  /** Answers that were no 200. */
+  /** Answers other than 200. */
   readonly refused: number;
-  /** Broken connections and requests that took too long. */
+  /** Failed connections, and requests that timed out. */
   readonly failed: number;
-  /** Why this counts for nothing; null where it does. */
+  /** Why the run is invalid; null if it is valid. */
   readonly fault: string | null;
 };
 
-/** Measures rows with one load generator. */
+/** Measures rows with a load generator. */
 export class Meter {
   readonly #generator: LoadGenerator;
-  /** Requests per second of each row as last seen, by which the next run's allowance is reserved. */
+  /** Highest throughput of each row so far, in requests per second: how many tokens the next run will need. */
   readonly #seen = new Map<string, number>();
 
   constructor(generator: LoadGenerator) {
     this.#generator = generator;
   }
 
-  /** Runs a row without measuring it, until the server has compiled what the row uses. */
+  /** Runs a row without measuring it, so that the server compiles the code it uses. */
   async settle(row: Row, seconds = 1): Promise<void> {
     await this.#reserve(row, seconds);
     await row.prepare?.();
@@ -69,10 +69,10 @@ export class Meter {
     };
   }
 
-  /** @returns whether the row has a fresh server now */
+  /** @returns whether the server was restarted */
   async #reserve(row: Row, seconds: number): Promise<boolean> {
     const expected = (this.#seen.get(row.id) ?? perSecondUnseen) * seconds * 1.3;
-    return (await row.stand?.reserve(row.bucket, expected)) ?? false;
+    return (await row.rig?.reserve(row.bucket, expected)) ?? false;
   }
 
   async #load(row: Row, connections: number, seconds: number): Promise<Loaded> {
@@ -81,11 +81,11 @@ export class Meter {
       connections,
       seconds,
       list: row.list.file,
-      from: (row.stand?.next(row.bucket) ?? 0) % row.list.length,
+      from: (row.rig?.next(row.bucket) ?? 0) % row.list.length,
       timeoutS: 20,
     });
-    // What was under way when the time ran out has been paid for as well.
-    row.stand?.sent(row.bucket, loaded.requests + connections);
+    // Requests in flight when the time was up have taken tokens too.
+    row.rig?.sent(row.bucket, loaded.requests + connections);
     this.#seen.set(row.id, Math.max(this.#seen.get(row.id) ?? 0, loaded.requests / loaded.seconds));
     return loaded;
   }
@@ -104,12 +104,12 @@ function cpuTimes(server: number, postmaster: number | undefined) {
 const settleConnections = 64;
 const perSecondUnseen = 20_000;
 
-/** A wrong benchmark must not pass for a fast one: a refusal is quicker than an answer, and an empty answer as well. */
+/** Detects wrong answers: a refusal or an empty answer is faster than a correct one. */
 function faultOf(row: Row, loaded: Loaded): string | null {
-  if (loaded.requests === 0) return "nothing was answered";
+  if (loaded.requests === 0) return "no request was answered";
   if (loaded.failed > 0) return `${loaded.failed} failed`;
   if (row.expected === "200") {
-    if (loaded.refused > 0) return `${loaded.refused} of ${loaded.requests} were no 200`;
+    if (loaded.refused > 0) return `${loaded.refused} of ${loaded.requests} were not 200`;
     if (loaded.bytes < loaded.requests * row.bodyBytes) return "answers were shorter than they should be";
   } else if (loaded.refused < loaded.requests * 0.99) {
     return `${loaded.requests - loaded.refused} of ${loaded.requests} were not refused`;
@@ -117,10 +117,10 @@ function faultOf(row: Row, loaded: Loaded): string | null {
   return null;
 }
 
-/** The middle one, and the least and the most. */
+/** Median, minimum and maximum. */
 export type Spread = { readonly median: number; readonly least: number; readonly most: number };
 
-/** @returns undefined where there is nothing to take it of */
+/** @returns undefined if there are no values */
 export function spreadOf(values: readonly (number | null)[]): Spread | undefined {
   const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
   const { length } = sorted;

@@ -1,5 +1,5 @@
 import type { Results } from "./report.ts";
-import type { DatabaseName } from "./stand.ts";
+import type { DatabaseName } from "./rig.ts";
 
 type Series = {
   readonly label: string;
@@ -10,7 +10,7 @@ type Series = {
 type Panel = {
   readonly title: string;
   readonly xTitle: string;
-  /** Which sizes are named at the axis. */
+  /** Which sizes are labelled on the axis. */
   readonly isTick: (x: number) => boolean;
   readonly series: readonly Series[];
 };
@@ -18,10 +18,10 @@ type Panel = {
 const width = 560;
 const height = 360;
 const margin = { top: 40, right: 205, bottom: 44, left: 58 };
-// Okabe and Ito's colours, which people tell apart whatever their eyes see of colour.
+// The colours of Okabe and Ito, which colour-blind people can distinguish.
 const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
-/** The throughput of each row by connections, and of each scale by size, on logarithmic axes, as an SVG document. */
+/** An SVG document: throughput of each row by connections, and of each scale by size, on logarithmic axes. */
 export function plotOf(results: Results): string {
   const panels = [...rowPanels(results), ...scalePanels(results)].filter(({ series }) => series.length > 0);
   const lines = Math.ceil(panels.length / 2);
@@ -39,7 +39,7 @@ ${drawn.join("\n")}
 }
 
 const databases: readonly DatabaseName[] = ["PostgreSQL", "SQLite"];
-/** Rows of files and of refusals have scales of their own and would hide the others. */
+/** Rows of files and of refusals have other orders of magnitude and would hide the rest. */
 const plottedRows = new Set(["fixed", "select-1", "metadata", "value-20", "value-1000", "filtered", "env"]);
 
 function rowPanels({ run }: Results): Panel[] {
@@ -121,7 +121,7 @@ ${lines.join("\n")}`;
 
 type Axis = { readonly at: (value: number) => number; readonly least: number; readonly most: number };
 
-/** A logarithmic axis over these values, with a little room. */
+/** A logarithmic axis over these values, with a small margin. */
 function axis(values: readonly number[], from: number, to: number): Axis {
   const [least, most] = [Math.min(...values), Math.max(...values)].map(Math.log10) as [number, number];
   const room = Math.max(most - least, 0.3);
@@ -132,7 +132,7 @@ function axis(values: readonly number[], from: number, to: number): Axis {
   return { at, least: 10 ** least, most: 10 ** most };
 }
 
-/** 1, 2 and 5 of each decade within the axis. */
+/** 1, 2 and 5 of each decade on the axis. */
 function decades({ least, most }: Axis): number[] {
   const values: number[] = [];
   for (let decade = Math.floor(Math.log10(least)); decade <= Math.log10(most); decade++) {
@@ -141,7 +141,7 @@ function decades({ least, most }: Axis): number[] {
   return values.filter((value) => value >= least && value <= most);
 }
 
-/** Moves labels apart that would lie upon each other, in the order of their heights. */
+/** Moves labels down so that none overlap, from top to bottom. */
 function apart(heights: readonly number[]): number[] {
   const order = heights.map((_, index) => index).sort((a, b) => (heights[a] as number) - (heights[b] as number));
   const placed = [...heights];

@@ -2,18 +2,18 @@ import { type Meter, type Sample, type Spread, spreadOf } from "./measure.ts";
 import type { Point, RowReport } from "./report.ts";
 import type { Row } from "./rows.ts";
 
-/** How often and how long, and who is told how far it is. */
+/** How often and how long to measure. */
 export type Pace = {
   readonly connections: readonly number[];
-  /** Of each run. Large answers get twice the time where many wait for them. */
+  /** Duration of each run; doubled for large answers on many connections. */
   readonly seconds: number;
   readonly repeats: number;
   readonly say: (line: string) => void;
 };
 
 /**
- * Every row at every number of connections, all of them once before any of them again. Disturbed runs are made again as
- * long as that does not take more than half the time again.
+ * Measures every row at every number of connections, all of them once before the next repeat. Runs that other programs
+ * disturbed are repeated, as long as that adds no more than half of the planned runs.
  */
 export async function measureRows(meter: Meter, rows: readonly Row[], pace: Pace): Promise<RowReport[]> {
   const samples = new Map<string, Sample[]>();
@@ -36,7 +36,7 @@ export async function measureRows(meter: Meter, rows: readonly Row[], pace: Pace
   for (let repeat = 0; repeat < pace.repeats; repeat++) {
     for (const { row, connections } of plan) {
       const measure = async () => {
-        // Not from a rest; before the very first runs all rows have just been warmed.
+        // The server must not be idle before a run. Before the very first runs all rows have just been warmed up.
         if (!row.large && repeat + connections > 1) await meter.settle(row);
         return meter.measure(row, connections, pace.seconds * (row.large && connections > 1 ? 2 : 1));
       };
@@ -64,10 +64,10 @@ export async function measureRows(meter: Meter, rows: readonly Row[], pace: Pace
   });
 }
 
-/** From this share of the machine's CPU time on, a run that other programs disturbed is made again, and the less disturbed counts. */
+/** If other programs took more of the machine's CPU time, the run is repeated and the less disturbed one counts. */
 const othersMax = 0.2;
 
-/** @param floor - samples of the floor in the same repeats */
+/** @param floor - samples of the floor, in the same order of repeats */
 export function pointOf(connections: number, samples: readonly Sample[], floor: readonly Sample[] | undefined): Point {
   const spread = (of: (sample: Sample) => number | null) => spreadOf(samples.map(of)) ?? null;
   return {

@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 
-/** A server that was started and has said where it listens. */
+/** A running server. */
 export type Server = {
   readonly pid: number;
-  /** As in `http://127.0.0.1:4100`. */
+  /** Such as `http://127.0.0.1:4100`. */
   readonly origin: string;
-  /** Asks it to stop, and after a few seconds ends it. Safe to call again. */
+  /** Sends SIGTERM, and SIGKILL after a few seconds. May be called again. */
   readonly stop: () => Promise<void>;
 };
 
 /**
- * The processes of one benchmark run and its folder. Each is ended by its id when the run ends, and by a reaper when
- * the run itself is killed: its standard input is a pipe from here, which closes however this process ends.
+ * The processes and the folder of one benchmark run. They are killed and removed when the run ends, or by a reaper process
+ * if the run itself is killed: the reaper's standard input is a pipe from here, which closes however this process ends.
  */
 export class Processes {
   readonly #folder: string;
@@ -20,27 +20,27 @@ export class Processes {
   readonly #reaper: Bun.Subprocess<"pipe", "ignore", "ignore">;
   #closed = false;
 
-  /** @param folder - removed at the end, with everything in it */
+  /** @param folder - removed with its content at the end */
   constructor(folder: string) {
     this.#folder = folder;
     this.#reaper = Bun.spawn(["/bin/sh", "-c", reaper, "reaper", folder], {
       stdin: "pipe",
       stdout: "ignore",
       stderr: "ignore",
-      detached: true, // Ctrl-C in a terminal is for the benchmark
+      detached: true, // Ctrl-C must reach only the benchmark
     });
   }
 
   /**
-   * Starts a server and waits until it says `listens on URL` on its standard error; standard output goes nowhere.
-   * @param env - all of its environment
-   * @throws Error with its last words where it ends or stays silent
+   * Starts a server and waits until it writes `listens on URL` to standard error. Its standard output is discarded.
+   * @param env - the whole environment of the server
+   * @throws Error with its last output if it ends or does not listen in time
    */
   async serve(command: readonly string[], env: Readonly<Record<string, string>>): Promise<Server> {
     const server = this.#track(
       Bun.spawn([...command], { env, cwd: this.#folder, stdin: "ignore", stdout: "ignore", stderr: "pipe" }),
     );
-    const origin = await originSaid(server.stderr, startDeadlineMs);
+    const origin = await readOrigin(server.stderr, startDeadlineMs);
     if (!origin.found) {
       await this.#end(server, "SIGKILL");
       throw new Error(`A server did not start: ${origin.words}`);
@@ -49,9 +49,9 @@ export class Processes {
   }
 
   /**
-   * Runs a program to its end.
+   * Runs a program until it ends.
    * @returns its standard output
-   * @throws Error with its last words where it fails or takes longer than `deadlineMs`
+   * @throws Error with its last output if it fails or takes longer than `deadlineMs`
    */
   async run(
     command: readonly string[],
@@ -73,7 +73,7 @@ export class Processes {
     throw new Error(`${command[0]} ended with ${child.signalCode ?? `exit code ${exitCode}`}: ${words}`);
   }
 
-  /** Ends everything and removes the folder; nothing can be started any more. */
+  /** Ends all processes and removes the folder. Nothing can be started afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#living.values()].map((process) => this.#end(process, "SIGTERM")));
@@ -88,15 +88,15 @@ export class Processes {
       throw new Error("the benchmark has ended");
     }
     this.#living.set(process.pid, process);
-    this.#tell();
+    this.#updateReaper();
     process.exited.then(() => {
       this.#living.delete(process.pid);
-      this.#tell();
+      this.#updateReaper();
     });
     return process;
   }
 
-  #tell(): void {
+  #updateReaper(): void {
     this.#reaper.stdin.write(`${[...this.#living.keys()].join(" ")}\n`);
     void this.#reaper.stdin.flush();
   }
@@ -112,7 +112,7 @@ export class Processes {
 const startDeadlineMs = 20_000;
 const stopDeadlineMs = 3000;
 
-/** The last line that it was told holds the ids of those who live. */
+/** The last line of its input lists the ids of the living processes. */
 const reaper = `
 trap '' HUP INT TERM
 folder=$1
@@ -122,18 +122,18 @@ for pid in $living; do kill -KILL "$pid"; done
 rm -rf "$folder"
 `;
 
-const said = /listens on (http:\/\/127\.0\.0\.1:\d+)[/\s]/;
+const listens = /listens on (http:\/\/127\.0\.0\.1:\d+)[/\s]/;
 
-/** Reads on to the end, for a pipe that nobody empties would stop the server once it is full. */
-function originSaid(
+/** Reads standard error to its end, because a full pipe would block the server. */
+function readOrigin(
   stderr: ReadableStream<Uint8Array<ArrayBuffer>>,
   deadlineMs: number,
 ): Promise<{ found: string | undefined; words: string }> {
   const { promise, resolve } = Promise.withResolvers<{ found: string | undefined; words: string }>();
   let words = "";
   const settle = () => {
-    const found = said.exec(words)?.[1];
-    resolve({ found, words: words.trim() || "it said nothing" });
+    const found = listens.exec(words)?.[1];
+    resolve({ found, words: words.trim() || "it printed nothing" });
   };
   const late = setTimeout(settle, deadlineMs);
   promise.finally(() => clearTimeout(late));
@@ -141,7 +141,7 @@ function originSaid(
     const decoder = new TextDecoder();
     for await (const chunk of stderr) {
       words = `${words}${decoder.decode(chunk)}`.slice(-4000);
-      if (said.test(words)) settle();
+      if (listens.test(words)) settle();
     }
     settle();
   };
@@ -149,16 +149,16 @@ function originSaid(
   return promise;
 }
 
-/** Whether this system tells a process's CPU time and memory in `/proc`: elsewhere those columns stay empty. */
+/** Whether `/proc` shows CPU time and memory of processes. Without it those columns stay empty. */
 export const hasProc = process.platform === "linux";
 
-/** CPU time of a process, all its threads, in milliseconds; whole hundredths of a second. */
+/** CPU time of all threads of a process, in milliseconds; a multiple of 10. */
 export function cpuMsOf(pid: number): number {
   const times = statOf(pid);
   return times ? times.own * msPerTick : 0;
 }
 
-/** CPU time of a process and all its children, those that have ended included. */
+/** CPU time of a process and all its children, including those that have ended. */
 export function familyCpuMs(pid: number): number {
   const parent = statOf(pid);
   if (!parent) return 0;
@@ -168,7 +168,7 @@ export function familyCpuMs(pid: number): number {
   return (parent.own + parent.ended + children.reduce((sum, times) => sum + (times?.own ?? 0), 0)) * msPerTick;
 }
 
-/** CPU time that the whole machine has spent at work, time taken from it by its host included, in milliseconds. */
+/** CPU time that the whole machine was busy, including time stolen by its host, in milliseconds. */
 export function machineCpuMs(): number {
   if (!hasProc) return 0;
   const fields = readFileSync("/proc/stat", "utf8").split("\n", 1).join("").split(/\s+/).map(Number);
@@ -176,31 +176,31 @@ export function machineCpuMs(): number {
   return (user + nice + system + irq + softirq + steal) * msPerTick;
 }
 
-/** CPU time of this process and of its children that have ended, such as load generators. */
+/** CPU time of this process and its children that have ended, such as load generators. */
 export function ownCpuMs(): number {
   const times = statOf(process.pid);
   return times ? (times.own + times.ended) * msPerTick : 0;
 }
 
-/** Resident memory of a process in MiB, pages shared with others and of the program's file included. */
+/** Resident memory of a process in MiB, including shared pages and those of the program's file. */
 export function rssMibOf(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, "status") ?? "")?.[1];
   return Number(kib ?? 0) / 1024;
 }
 
-/** The process that a PostgreSQL backend on this machine belongs to, or undefined where it runs elsewhere. */
+/** The parent of a PostgreSQL backend on this machine; undefined if it runs elsewhere. */
 export function postmasterOf(backendPid: number): number | undefined {
   if (!hasProc || !readProc(backendPid, "comm")?.startsWith("postgres")) return undefined;
   return statOf(backendPid)?.parent;
 }
 
-// USER_HZ, which is 100 wherever Bun runs on Linux.
+// USER_HZ is 100 on every Linux that runs Bun.
 const msPerTick = 10;
 
-/** Ticks of CPU time: its own, and those of children that have ended. */
+/** Ticks of CPU time: of the process, and of its children that have ended. */
 type Times = { readonly parent: number; readonly own: number; readonly ended: number };
 
-/** @see proc_pid_stat(5); the second field is a name in brackets that may hold anything */
+/** @see proc_pid_stat(5); the second field is a name in brackets that may contain anything */
 function statOf(pid: number): Times | undefined {
   const stat = readProc(pid, "stat");
   if (stat === undefined) return undefined;

@@ -1,10 +1,10 @@
 import { cpus, release, totalmem } from "node:os";
 import type { Extras } from "./extras.ts";
 import { type Spread, spreadOf } from "./measure.ts";
+import type { DatabaseName } from "./rig.ts";
 import type { Row } from "./rows.ts";
-import type { DatabaseName } from "./stand.ts";
 
-/** Where it was measured. No names of hosts, users or folders. */
+/** The machine, without names of hosts, users or folders. */
 export type Machine = {
   readonly cpu: string;
   readonly cores: number;
@@ -12,7 +12,7 @@ export type Machine = {
   readonly kernel: string;
 };
 
-/** A row at one number of connections: what its repeats came to. */
+/** All repeats of a row at one number of connections. */
 export type Point = {
   readonly connections: number;
   readonly perSecond: Spread;
@@ -21,11 +21,11 @@ export type Point = {
   readonly serverCpuMs: Spread | null;
   readonly databaseCpuMs: Spread | null;
   readonly rssMib: Spread | null;
-  /** Requests per second as a share of the floor's in the same repeat. */
+  /** Throughput divided by that of the floor in the same repeat. */
   readonly share: Spread | null;
   /** The share of the machine's CPU time that other programs took. */
   readonly others: Spread | null;
-  /** What went wrong in any of the repeats: then the figures mean nothing. */
+  /** What went wrong in any repeat. If not empty, the figures are invalid. */
   readonly faults: readonly string[];
 };
 export type RowReport = Pick<Row, "id" | "title" | "floor"> & {
@@ -33,12 +33,12 @@ export type RowReport = Pick<Row, "id" | "title" | "floor"> & {
   readonly points: readonly Point[];
 };
 
-/** A line of a scale: the same read at one size of one thing. */
+/** How the throughput of one read depends on one size. */
 export type ScaleReport = {
   readonly database: DatabaseName;
   /** What grows, as in `variables in the database`. */
   readonly what: string;
-  /** What is asked for meanwhile. */
+  /** The read that is measured. */
   readonly read: string;
   readonly points: readonly (Point & { readonly size: number })[];
 };
@@ -46,19 +46,19 @@ export type ScaleReport = {
 export type Conditions = {
   readonly machine: Machine;
   readonly software: Readonly<Record<string, string>>;
-  /** Seconds of each run, and how many there were of each. */
+  /** Duration of each run. */
   readonly seconds: number;
   readonly repeats: number;
 };
 
-/** What a run came to. */
+/** The results of a run. */
 export type RunReport = Conditions & {
   readonly rows: readonly RowReport[];
   readonly extras: Readonly<Partial<Record<DatabaseName, Extras>>>;
 };
 export type ScaleRunReport = Conditions & { readonly scales: readonly ScaleReport[] };
 
-/** `docs/performance.json`. */
+/** The content of `docs/performance.json`. */
 export type Results = { readonly format: 1; readonly run?: RunReport; readonly scale?: ScaleRunReport };
 
 export function machine(): Machine {
@@ -71,7 +71,7 @@ export function machine(): Machine {
   };
 }
 
-/** The machine and the software in a sentence, and in another how much of the machine others had. */
+/** A sentence about machine and software, and one about the CPU time that other programs took. */
 export function conditionsOf(
   { machine, software, seconds, repeats }: Conditions,
   points: readonly Point[] = [],
@@ -83,10 +83,10 @@ export function conditionsOf(
   return `${cpu}, ${cores} cores, ${memoryGib} GiB, ${kernel}; ${programs.join(", ")}; medians of ${repeats} runs of ${seconds} s each.${shared}`;
 }
 
-/** Cells of a table, the first line its heads. */
+/** Cells of a table. The first line is its head. */
 export type Table = readonly (readonly string[])[];
 
-/** One line for each row and number of connections. */
+/** A line for each row and number of connections. */
 export function rowsTable(rows: readonly RowReport[]): Table {
   const heads = [
     "",
@@ -125,7 +125,7 @@ function pointCells(point: Point): string[] {
   ];
 }
 
-/** Start, memory, commit, and what large files do to others, for each database. */
+/** The extras of each database. */
 export function extrasTable(extras: RunReport["extras"]): Table {
   const measured = Object.entries(extras);
   const line = (what: string, cell: (extras: Extras) => string) => [what, ...measured.map(([, found]) => cell(found))];
@@ -196,7 +196,7 @@ export function scaleTable(scales: readonly ScaleReport[]): Table {
   return [heads, ...lines];
 }
 
-/** Rows that both runs have, before and after. Shares of the floor forgive a machine that was slower in one of them. */
+/** Compares the rows of two runs. Shares of the floor are comparable even if the machine was slower in one of them. */
 export function comparisonTable(before: RunReport, after: RunReport): Table {
   const heads = [
     "",
@@ -235,14 +235,14 @@ export function comparisonTable(before: RunReport, after: RunReport): Table {
   return [heads, ...lines];
 }
 
-/** Only what lies outside the other's spread is called a difference. */
+/** Only spreads that do not overlap count as a difference. */
 function verdict(before: Spread, after: Spread): string {
   if (after.least > before.most) return "faster";
   if (after.most < before.least) return "slower";
   return "";
 }
 
-/** Three figures, and no more zeros than they need. */
+/** Formats with three significant digits. */
 export function number(value: number): string {
   const magnitude = Math.abs(value);
   if (magnitude >= 100) return Math.round(value).toLocaleString("en-US");
@@ -251,7 +251,7 @@ export function number(value: number): string {
   return magnitude >= 1 ? value.toFixed(2) : value.toFixed(3);
 }
 
-/** A table in columns for a terminal. */
+/** The table as aligned text, for a terminal. */
 export function textOf(table: Table): string {
   const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((line) => line[column]?.length ?? 0)));
   return table

@@ -1,40 +1,40 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { apiRoot } from "../../src/http/app.ts";
-import { strangerKeys } from "./keys.ts";
+import { unknownKeySource } from "./keys.ts";
 import type { Server } from "./processes.ts";
+import { type Bucket, type DatabaseName, type RequestList, type Rig, workedKeysMax } from "./rig.ts";
 import { type Stock, variableName, variablesPerLarge, variablesPerProject } from "./seed.ts";
-import { type Bucket, type DatabaseName, type RequestList, type Stand, workedKeysMax } from "./stand.ts";
 
-/** One thing that is measured. */
+/** One thing to measure. */
 export type Row = {
-  /** As in `postgres/value-20`: how it is chosen, compared and found in the JSON. */
+  /** Such as `postgres/value-20`. Identifies the row in `--only`, in comparisons and in the JSON. */
   readonly id: string;
   readonly title: string;
-  /** None for a floor. */
+  /** Undefined for a floor. */
   readonly database: DatabaseName | undefined;
-  /** The floor it is set against, by id. */
+  /** Id of the floor that it is compared with. */
   readonly floor: string | undefined;
   readonly bucket: Bucket;
   readonly list: RequestList;
-  /** A good answer; every other one counts against the row. */
+  /** The correct answer; any other makes the run invalid. */
   readonly expected: "200" | "refusal";
-  /** Bytes of body that each good answer has at least. */
+  /** The minimum body size of a correct answer. */
   readonly bodyBytes: number;
-  /** Megabytes an answer: not asked for by 256 at once, and measured apart, for the memory they leave behind. */
+  /** Whether answers have megabytes. Such rows are not measured at 256 connections, and last, because of their memory. */
   readonly large: boolean;
   readonly server: () => Server;
-  readonly stand: Stand | undefined;
-  /** PostgreSQL's first process, where the row uses it and it runs here. */
+  readonly rig: Rig | undefined;
+  /** PostgreSQL's main process, if the row uses it and it runs here. */
   readonly postmaster: number | undefined;
-  /** Brings the server to the state that the row measures, before each run. */
+  /** Prepares the server before each run. */
   readonly prepare?: () => Promise<void>;
 };
 
-/** How many keys are kept over their limit; the lists of all other rows end before them. */
+/** This many keys are kept over their limit and used by no other row. */
 const drainedKeys = 8;
 
-/** What the rows below need to find in a database. */
+/** The content of the database that the rows need. */
 export const rowsStock = {
   keys: workedKeysMax + drainedKeys,
   projects: 1000,
@@ -46,21 +46,21 @@ export const rowsStock = {
   ],
 } as const satisfies Stock;
 
-/** How many keys that nobody has take turns. */
-export const strangersCount = 200_000;
-/** The rows of one database; the first lines of each are asked for and judged here. */
-export async function rowsOf(stand: Stand): Promise<Row[]> {
-  const { place, keys } = stand;
-  const postgres = place.name === "PostgreSQL";
-  const next = strangerKeys();
+/** How many unknown keys take turns. */
+export const unknownKeysCount = 200_000;
+/** The rows of one database. Checks the answer to the first line of each list. */
+export async function rowsOf(rig: Rig): Promise<Row[]> {
+  const { backend, keys } = rig;
+  const postgres = backend.name === "PostgreSQL";
+  const next = unknownKeySource();
   const environment = "environment=production";
   const small = (query: string) => (index: number) =>
     `/projects/p${index % rowsStock.projects}/variables?${environment}${query}`;
   const large = (index: number) => `/projects/large-${index % rowsStock.large}/variables?${environment}`;
   const three = [3, 11, 17].map(variableName).join(",");
-  const stranger = `${apiRoot}${small("")(0)} ${next()}`;
+  const unknownKey = `${apiRoot}${small("")(0)} ${next()}`;
   const drained = keys.slice(-drainedKeys);
-  const database = { database: place.name, stand, postmaster: postgres ? place.postmaster : undefined };
+  const database = { database: backend.name, rig, postmaster: postgres ? backend.postmaster : undefined };
   const make = async (
     name: string,
     title: string,
@@ -76,22 +76,22 @@ export async function rowsOf(stand: Stand): Promise<Row[]> {
     bucket,
     list,
     expected: items === "refusal" ? "refusal" : "200",
-    bodyBytes: items === "refusal" ? 0 : await judge(stand, bucket, list, items),
+    bodyBytes: items === "refusal" ? 0 : await check(rig, bucket, list, items),
     large: false,
-    server: () => stand.server,
+    server: () => rig.server,
     ...more,
   });
   return [
-    await make("metadata", "metadata read", "metadata", stand.list(small("&metadata_only=true")), variablesPerProject),
-    await make("value-20", "value read of 20", "value", stand.list(small("")), variablesPerProject),
-    await make("value-1000", "value read of 1000", "value", stand.list(large), variablesPerLarge),
-    await make("filtered", "filtered read, 3 of 20", "value", stand.list(small(`&keys=${three}`)), 3),
-    await make("env", "format=env, 20", "value", stand.list(small("&format=env")), "text"),
+    await make("metadata", "metadata read", "metadata", rig.list(small("&metadata_only=true")), variablesPerProject),
+    await make("value-20", "value read of 20", "value", rig.list(small("")), variablesPerProject),
+    await make("value-1000", "value read of 1000", "value", rig.list(large), variablesPerLarge),
+    await make("filtered", "filtered read, 3 of 20", "value", rig.list(small(`&keys=${three}`)), 3),
+    await make("env", "format=env, 20", "value", rig.list(small("&format=env")), "text"),
     await make(
       "file-8m",
       "file of 8 MiB",
       "content",
-      stand.list(() => `/files?project=files-one&${environment}`),
+      rig.list(() => `/files?project=files-one&${environment}`),
       1,
       { floor: "floor/file-8m", large: true },
     ),
@@ -99,42 +99,42 @@ export async function rowsOf(stand: Stand): Promise<Row[]> {
       "files-100",
       "100 files of 64 KiB",
       "content",
-      stand.list(() => `/files?project=files-many&${environment}`),
+      rig.list(() => `/files?project=files-many&${environment}`),
       100,
       { floor: "floor/files-100", large: true },
     ),
     await make(
       "unknown",
-      "unknown keys, each another",
+      "unknown keys, all different",
       "unrecognized",
-      stand.listOf(Array.from({ length: strangersCount }, (_, index) => `${apiRoot}${small("")(index)} ${next()}`)),
+      rig.listOf(Array.from({ length: unknownKeysCount }, (_, index) => `${apiRoot}${small("")(index)} ${next()}`)),
       "refusal",
     ),
-    await make("unknown-again", "one unknown key, 429", "none", stand.listOf([stranger]), "refusal"),
+    await make("unknown-again", "one unknown key, 429", "none", rig.listOf([unknownKey]), "refusal"),
     await make(
       "over-limit",
       "keys over their limit, 429",
       "none",
-      stand.listOf(drained.map((key) => `${apiRoot}${small("")(0)} ${key}`)),
+      rig.listOf(drained.map((key) => `${apiRoot}${small("")(0)} ${key}`)),
       "refusal",
-      { prepare: () => drain(stand, drained, small("")(0)) },
+      { prepare: () => drain(rig, drained, small("")(0)) },
     ),
   ];
 }
 
-/** Reads of all kinds of variables in turn, for a long run. It is no row of the table. */
-export function mixedRow(stand: Stand, rows: readonly Row[]): Row {
+/** A row that mixes all reads of variables, for a long run. It is not part of the table. */
+export function mixedRow(rig: Rig, rows: readonly Row[]): Row {
   const kinds = ["metadata", "value-20", "filtered", "env"];
-  const of = kinds.map((name) => rows.find((row) => row.stand === stand && row.id.endsWith(`/${name}`)) as Row);
+  const of = kinds.map((name) => rows.find((row) => row.rig === rig && row.id.endsWith(`/${name}`)) as Row);
   const lists = of.map((row) => readFileSync(row.list.file, "utf8").split("\n"));
-  const lines = stand.worked.map((_, index) => lists[index % kinds.length]?.[index] as string);
-  // Charged as value reads: the metadata reads among them have more to spend.
-  return { ...(of[1] as Row), id: "mixed", list: stand.listOf(lines), bodyBytes: 0 };
+  const lines = rig.worked.map((_, index) => lists[index % kinds.length]?.[index] as string);
+  // Charged as value reads; the metadata reads have more tokens.
+  return { ...(of[1] as Row), id: "mixed", list: rig.listOf(lines), bodyBytes: 0 };
 }
 
-/** Bodies and header fields of real answers, for the floors to send. @returns the row of each floor */
+/** Writes real answers, starts the server that sends them as floors, and returns the floors' rows. */
 export async function floorsOf(
-  stand: Stand,
+  rig: Rig,
   rows: readonly Row[],
   folder: string,
   start: (folder: string) => Promise<Server>,
@@ -149,13 +149,13 @@ export async function floorsOf(
   const sizes = new Map<string, number>();
   for (const body of new Set(made.map(([, , name]) => name))) {
     const row = rows.find(({ id }) => id.endsWith(`/${body}`)) as Row;
-    const response = await ask(stand.server, row.list.first);
+    const response = await ask(rig.server, row.list.first);
     const text = await response.text();
     sizes.set(body, Buffer.byteLength(text));
     const headers = Object.fromEntries([...response.headers].filter(([name]) => !hopByHop.has(name)));
     writeFileSync(join(folder, `${body}.body`), text);
     writeFileSync(join(folder, `${body}.json`), JSON.stringify(headers));
-    stand.sent(row.bucket, 1);
+    rig.sent(row.bucket, 1);
   }
   const server = await start(folder);
   return made.map(([name, title, body, path, large]) => ({
@@ -164,22 +164,22 @@ export async function floorsOf(
     database: undefined,
     floor: undefined,
     bucket: "none",
-    list: stand.listOf(stand.worked.map((key) => `/${path}/${body} ${key}`)),
+    list: rig.listOf(rig.worked.map((key) => `/${path}/${body} ${key}`)),
     expected: "200",
     bodyBytes: sizes.get(body) as number,
     large,
     server: () => server,
-    stand: undefined,
-    postmaster: name.startsWith("select-1") ? stand.place.postmaster : undefined,
+    rig: undefined,
+    postmaster: name.startsWith("select-1") ? rig.backend.postmaster : undefined,
   }));
 }
 
 const hopByHop = new Set(["content-length", "transfer-encoding", "connection", "date"]);
 
-/** Asks for a list's first line and holds the answer against what it should be. @returns the length of its body */
-async function judge(stand: Stand, bucket: Bucket, list: RequestList, items: number | "text"): Promise<number> {
-  const response = await ask(stand.server, list.first);
-  stand.sent(bucket, 1);
+/** Sends the first line of a list and checks the answer. @returns the length of its body */
+async function check(rig: Rig, bucket: Bucket, list: RequestList, items: number | "text"): Promise<number> {
+  const response = await ask(rig.server, list.first);
+  rig.sent(bucket, 1);
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${list.first.split(" ")[0]} was answered with ${response.status}`);
   const found = items === "text" ? text.split("\n").filter((line) => line.startsWith(variableName(0).slice(0, 8))) : [];
@@ -195,17 +195,17 @@ function itemsOf(body: Readonly<Record<string, unknown>>): number {
   return Array.isArray(items) ? items.length : 0;
 }
 
-/** Uses up a few keys' allowance of value reads. */
-async function drain(stand: Stand, keys: readonly string[], path: string): Promise<void> {
+/** Takes all value tokens of a few keys. */
+async function drain(rig: Rig, keys: readonly string[], path: string): Promise<void> {
   for (const key of keys) {
     const line = `${apiRoot}${path} ${key}`;
     let status = 200;
     while (status === 200) {
-      const response = await ask(stand.server, line);
+      const response = await ask(rig.server, line);
       await response.arrayBuffer();
       status = response.status;
     }
-    if (status !== 429) throw new Error(`a key that used up its allowance was answered with ${status}`);
+    if (status !== 429) throw new Error(`a key over its limit was answered with ${status}`);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * `bun run bench`: what a request costs, measured on the compiled program beside the least that it could cost. See
+ * `bun run bench`: measures what a request costs in the compiled program, and compares it with bare servers. See
  * `docs/performance.md` for the method, and `--help`.
  */
 import { randomBytes } from "node:crypto";
@@ -31,25 +31,25 @@ import {
   scaleTable,
   textOf,
 } from "./report.ts";
-import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, strangersCount } from "./rows.ts";
-import { climb, rungsOf, scaleStocks } from "./scale.ts";
-import type { DatabaseName, Place } from "./stand.ts";
-import { Stand } from "./stand.ts";
+import type { Backend, DatabaseName } from "./rig.ts";
+import { Rig } from "./rig.ts";
+import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, unknownKeysCount } from "./rows.ts";
+import { measureScale, scalePointsOf, scaleStocks } from "./scale.ts";
 import { defaultsFloor, targetsTable } from "./targets.ts";
 
 const help = `Usage: bun run bench [options]
 
-Measures the compiled server on PostgreSQL and SQLite beside bare servers, on loopback, and prints tables.
+Measures the compiled server on PostgreSQL and SQLite, and bare servers for comparison, on loopback, and prints tables.
 Without options it takes about ten minutes and writes docs/performance.json, .svg and the tables of .md.
 
-  --quick               a couple of minutes: 1 and 64 connections, fewer repeats, nothing written
-  --scale               how cost grows with variables, keys, connections and variables per environment
-  --compare FILE        sets the run against an earlier one's JSON
-  --json FILE           writes the results there as JSON
-  --no-docs             leaves docs/ as it is
-  --only REGEX          only rows whose id fits, such as 'postgres/value-20', with their floors; writes no docs
+  --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
+  --scale               measures how cost grows with variables, keys, connections and variables per environment
+  --compare FILE        compares the run with the JSON of an earlier one
+  --json FILE           writes the results to FILE as JSON
+  --no-docs             does not write docs/
+  --only REGEX          measures only rows with matching ids, such as 'postgres/value-20', and their floors; writes no docs
   --connections N,N     --seconds N     --repeats N
-  --generator NAME      wrk or autocannon; without it wrk where it is installed
+  --generator NAME      wrk or autocannon; default: wrk if it is installed
 `;
 
 const root = join(import.meta.dir, "../..");
@@ -82,12 +82,12 @@ const options = {
 if (
   ![...options.connections, options.seconds, options.repeats].every((number) => Number.isInteger(number) && number > 0)
 ) {
-  say("--connections, --seconds and --repeats take whole numbers above 0.");
+  say("--connections, --seconds and --repeats must be whole numbers above 0.");
   process.exit(2);
 }
 const earlier = flags.compare === undefined ? undefined : readResults(flags.compare).run;
 if (flags.compare !== undefined && !earlier) {
-  say(`${flags.compare} holds no run to compare with.`);
+  say(`${flags.compare} contains no run to compare with.`);
   process.exit(2);
 }
 
@@ -120,7 +120,7 @@ async function bench(): Promise<number> {
   const startedAtMs = performance.now();
   const binary = await buildBinary();
   cluster = await startPostgres(say);
-  if (!cluster) say("THERE IS NO POSTGRESQL: its rows are left out. Set DATABASE_URL, or install PostgreSQL 15.");
+  if (!cluster) say("NO POSTGRESQL WAS FOUND: its rows are skipped. Set DATABASE_URL, or install PostgreSQL 15.");
   const generator = openLoadGenerator(processes, folder, flags.generator);
   const conditions: Conditions = {
     machine: machine(),
@@ -158,11 +158,11 @@ async function bench(): Promise<number> {
     faults.push(...(extras.meanwhile?.faults ?? []), ...(extras.soak?.faults ?? []));
   }
   if (faults.length === 0) return 0;
-  say(`${faults.length} INVALID: their figures mean nothing.`);
+  say(`${faults.length} faults: the figures marked INVALID mean nothing.`);
   return 1;
 }
 
-/** The measured program is a copy: whoever builds meanwhile does not change it. */
+/** Builds the program and returns a copy, which a later build does not change. */
 async function buildBinary(): Promise<string> {
   await processes.run([process.execPath, "run", "build"], { cwd: root, deadlineMs: 180_000 });
   const copy = join(folder, "keyhole");
@@ -170,19 +170,19 @@ async function buildBinary(): Promise<string> {
   return copy;
 }
 
-/** A fresh database of each kind that there is. */
-async function makePlaces(): Promise<Place[]> {
-  const places: Place[] = [];
+/** Creates an empty database of each kind. */
+async function createBackends(): Promise<Backend[]> {
+  const backends: Backend[] = [];
   const rootKey = { KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") };
   if (cluster) {
     const database = await createDatabase(cluster.url);
     databases.push(database);
     const postmaster = cluster.pid ?? (await findPostmaster(database.url));
-    places.push({ name: "PostgreSQL", settings: { DATABASE_URL: database.url, ...rootKey }, postmaster });
+    backends.push({ name: "PostgreSQL", settings: { DATABASE_URL: database.url, ...rootKey }, postmaster });
   }
   const data = mkdtempSync(join(folder, "data-"));
-  places.push({ name: "SQLite", settings: { KEYHOLE_DATA: data, ...rootKey }, postmaster: undefined });
-  return places;
+  backends.push({ name: "SQLite", settings: { KEYHOLE_DATA: data, ...rootKey }, postmaster: undefined });
+  return backends;
 }
 
 async function findPostmaster(url: string): Promise<number | undefined> {
@@ -197,21 +197,21 @@ async function findPostmaster(url: string): Promise<number | undefined> {
 }
 
 async function runRows(meter: Meter, conditions: Conditions, binary: string): Promise<RunReport> {
-  const stands: Stand[] = [];
-  for (const place of await makePlaces()) {
+  const rigs: Rig[] = [];
+  for (const backend of await createBackends()) {
     const startedAtMs = performance.now();
-    const stand = await Stand.seed({ place, processes, binary, folder, strangers: strangersCount }, rowsStock);
-    say(`Seeded ${place.name} in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
-    await stand.start();
-    stands.push(stand);
+    const rig = await Rig.seed({ backend, processes, binary, folder, unknownKeys: unknownKeysCount }, rowsStock);
+    say(`Seeded ${backend.name} in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
+    await rig.start();
+    rigs.push(rig);
   }
-  const [first] = stands as [Stand];
+  const [first] = rigs as [Rig];
   const offered: Row[] = [];
-  for (const stand of stands) offered.push(...(await rowsOf(stand)));
+  for (const rig of rigs) offered.push(...(await rowsOf(rig)));
   const chosen = offered.filter((row) => !only || only.test(row.id));
   const bodies = join(folder, "bodies");
   mkdirSync(bodies);
-  const environment = first.place.settings["DATABASE_URL"];
+  const environment = first.backend.settings["DATABASE_URL"];
   const floors = await floorsOf(first, offered, bodies, (path) =>
     processes.serve(
       [process.execPath, "--no-env-file", join(import.meta.dir, "floor.ts"), path],
@@ -232,39 +232,39 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string): Pr
   );
   const large = rows.filter((row) => row.large);
   if (large.length > 0) {
-    for (const stand of stands) await stand.start();
+    for (const rig of rigs) await rig.start();
     measured.push(...(await measureRows(meter, large, { ...pace, repeats: Math.min(pace.repeats, 3) })));
   }
   const extras: Partial<Record<DatabaseName, Extras>> = {};
   if (!only) {
-    for (const stand of stands) {
-      const row = (name: string) => offered.find(({ id, stand: of }) => of === stand && id.endsWith(`/${name}`)) as Row;
-      say(`${stand.place.name}: files for many, start, commit${flags.quick ? "" : ", long run"} …`);
-      const meanwhile = await measureMeanwhile(meter, stand, row("file-8m"), row("metadata"));
-      const soak = flags.quick ? null : await measureSoak(meter, stand, mixedRow(stand, offered));
-      const start = await measureStart(stand, 7);
-      extras[stand.place.name] = { ...start, commitMs: await measureCommit(stand.place, folder), meanwhile, soak };
+    for (const rig of rigs) {
+      const row = (name: string) => offered.find(({ id, rig: of }) => of === rig && id.endsWith(`/${name}`)) as Row;
+      say(`Measuring the extras of ${rig.backend.name}`);
+      const meanwhile = await measureMeanwhile(meter, rig, row("file-8m"), row("metadata"));
+      const soak = flags.quick ? null : await measureSoak(meter, rig, mixedRow(rig, offered));
+      const start = await measureStart(rig, 7);
+      extras[rig.backend.name] = { ...start, commitMs: await measureCommit(rig.backend, folder), meanwhile, soak };
     }
   }
   return { ...conditions, rows: measured, extras };
 }
 
 async function runScale(meter: Meter, conditions: Conditions, binary: string): Promise<ScaleRunReport> {
-  const rungs = [];
-  const stands: Partial<Record<DatabaseName, Record<string, Stand>>> = {};
+  const scalePoints = [];
+  const rigs: Partial<Record<DatabaseName, Record<string, Rig>>> = {};
   for (const [name, stock] of Object.entries(scaleStocks)) {
-    for (const place of await makePlaces()) {
+    for (const backend of await createBackends()) {
       const startedAtMs = performance.now();
-      const stand = await Stand.seed({ place, processes, binary, folder }, stock);
-      await stand.start();
-      stands[place.name] = { ...stands[place.name], [name]: stand };
-      say(`Seeded ${place.name}, ${name}, in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
+      const rig = await Rig.seed({ backend, processes, binary, folder }, stock);
+      await rig.start();
+      rigs[backend.name] = { ...rigs[backend.name], [name]: rig };
+      say(`Seeded ${backend.name}, ${name}, in ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
     }
   }
-  for (const named of Object.values(stands)) rungs.push(...rungsOf(named));
-  const samples = await climb(meter, rungs, { ...options, say });
+  for (const named of Object.values(rigs)) scalePoints.push(...scalePointsOf(named));
+  const samples = await measureScale(meter, scalePoints, { ...options, say });
   const scales: (ScaleReport & { points: (Point & { size: number })[] })[] = [];
-  for (const [index, { database, what, read, size, connections }] of rungs.entries()) {
+  for (const [index, { database, what, read, size, connections }] of scalePoints.entries()) {
     let scale = scales.find((line) => line.database === database && line.what === what);
     if (!scale) {
       scale = { database, what, read, points: [] };

@@ -9,17 +9,17 @@ import { createProject } from "../../src/admin/projects.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import { readConfig } from "../../src/config.ts";
 
-/** What a database is to hold; every item is in production, and every value has 50 bytes. */
+/** The content of a database. All items are in production, and all values have 50 bytes. */
 export type Stock = {
-  /** Keys of one organization, each good for all its projects. */
+  /** Keys of one organization, for all its projects. */
   readonly keys: number;
   /** Projects of 20 variables: `p0`, `p1`, … */
   readonly projects: number;
   /** Projects of 1000 variables: `large-0`, `large-1`, … */
   readonly large: number;
-  /** Projects of so many variables: `size-1`, `size-10`, … */
+  /** Projects of these numbers of variables: `size-1`, `size-10`, … */
   readonly sizes: readonly number[];
-  /** Projects that hold files of random bytes. */
+  /** Projects with files of random bytes. */
   readonly files: readonly { readonly project: string; readonly count: number; readonly bytes: number }[];
 };
 
@@ -27,10 +27,10 @@ export const variablesPerProject = 20;
 export const variablesPerLarge = 1000;
 
 /**
- * Fills an empty database as people do, by the functions behind their commands: whatever these keep beside the rows is
- * there as well. Only the seeding's own commits do not wait for the disk.
+ * Fills an empty database through the functions behind the commands, so that everything they store is there. Only these
+ * commits do not wait for the disk.
  *
- * @param settings - the environment of the server that will serve it
+ * @param settings - the environment of the server
  * @returns the keys as text
  */
 export async function seed(settings: Readonly<Record<string, string>>, stock: Stock): Promise<string[]> {
@@ -84,12 +84,12 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
 export const organization = "bench";
 const writersAtOnce = 4;
 
-/** The name of a variable, as every project has them. */
+/** The name of a project's variable with this index. */
 export function variableName(index: number): string {
   return `SETTING_${String(index).padStart(3, "0")}`;
 }
 
-/** Values that differ everywhere, so that nothing is the faster for being the same twice. */
+/** All values are different, so that no cache or compression helps. */
 function variablesOf(slug: string, count: number): { name: string; value: string }[] {
   return Array.from({ length: count }, (_, index) => {
     const name = variableName(index);

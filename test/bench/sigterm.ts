@@ -1,7 +1,7 @@
 /**
- * `bun test/bench/sigterm.ts`: SIGTERM at 500 value reads a second, 20 times. A read that was sent must be answered,
- * whole and on record; one that finds the port gone was never the server's. Uses dist/keyhole, the embedded database and,
- * where TEST_DATABASE_URL is set, PostgreSQL with one process and with workers.
+ * `bun test/bench/sigterm.ts`: sends SIGTERM at 500 value reads a second, 20 times. Every read on an accepted connection
+ * must be answered completely; connections may be refused once the port is closed. Uses dist/keyhole with the embedded
+ * database and, if TEST_DATABASE_URL is set, with PostgreSQL in one process and with workers.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -22,13 +22,13 @@ const times = Number(flags.times);
 const perSecond = Number(flags.rate);
 const loadMs = 700;
 const connectionsKept = 16;
-// 30 reads each, and a few to spare for the time until the port is gone.
+// 30 reads each, and some more for the time until the port is closed.
 const keysCount = Math.ceil(((loadMs + 1500) / 1000) * (perSecond / 30)) + 4;
 const binary = join(import.meta.dir, "../../dist/keyhole");
 const path = "/api/v1/projects/web/variables?environment=staging";
 
 type Round = { sent: number; answered: number; other: number; dropped: string[]; exitCode: number | null; ms: number };
-type Place = { readonly name: string; readonly env: Record<string, string>; readonly args: readonly string[] };
+type Backend = { readonly name: string; readonly env: Record<string, string>; readonly args: readonly string[] };
 
 const folder = mkdtempSync(join(tmpdir(), "keyhole-sigterm-"));
 const given = process.env["TEST_DATABASE_URL"];
@@ -37,7 +37,7 @@ const settings = database && {
   DATABASE_URL: database.url,
   KEYHOLE_ROOT_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
 };
-const places: Place[] = [
+const backends: Backend[] = [
   { name: "SQLite", env: { KEYHOLE_DATA: join(folder, "data") }, args: [] },
   ...(settings
     ? [
@@ -49,16 +49,16 @@ const places: Place[] = [
 let failed = false;
 const keysOf = new Map<object, readonly string[]>();
 try {
-  for (const place of places) {
-    const keys = keysOf.get(place.env) ?? stock(place.env);
-    keysOf.set(place.env, keys);
+  for (const backend of backends) {
+    const keys = keysOf.get(backend.env) ?? stock(backend.env);
+    keysOf.set(backend.env, keys);
     const rounds: Round[] = [];
-    for (let time = 0; time < times; time++) rounds.push(await round(place, keys));
+    for (let time = 0; time < times; time++) rounds.push(await round(backend, keys));
     const sum = (of: (round: Round) => number) => rounds.reduce((total, one) => total + of(one), 0);
     const dropped = rounds.flatMap((one) => one.dropped);
     const exits = rounds.filter(({ exitCode }) => exitCode !== 0).length;
     say(
-      `${place.name}: ${times} × SIGTERM at ${perSecond}/s: ${sum((one) => one.sent)} sent, ${sum((one) => one.answered)} answered 200, ` +
+      `${backend.name}: ${times} × SIGTERM at ${perSecond}/s: ${sum((one) => one.sent)} sent, ${sum((one) => one.answered)} answered 200, ` +
         `${sum((one) => one.other)} otherwise, ${dropped.length} dropped, ${exits} exits not 0, ` +
         `${Math.max(...rounds.map(({ ms }) => ms))} ms from signal to end at most`,
     );
@@ -89,7 +89,7 @@ function stock(env: Record<string, string>): string[] {
   return Array.from({ length: keysCount }, () => run("key", "create", "--org", "acme", "--env", "staging").key);
 }
 
-async function round({ env, args }: Place, keys: readonly string[]): Promise<Round> {
+async function round({ env, args }: Backend, keys: readonly string[]): Promise<Round> {
   const child = Bun.spawn([binary, "serve", "--port", "0", ...args], {
     env,
     cwd: folder,
@@ -124,7 +124,7 @@ async function round({ env, args }: Place, keys: readonly string[]): Promise<Rou
       signalledAt = performance.now();
       child.kill("SIGTERM");
     }
-    if (signalledAt > 0 && performance.now() - signalledAt > 10_000) throw new Error("the port is never given up");
+    if (signalledAt > 0 && performance.now() - signalledAt > 10_000) throw new Error("the port was not closed in 10 s");
     await Bun.sleep(2);
   }
   await Promise.all(underWay);
@@ -133,7 +133,7 @@ async function round({ env, args }: Place, keys: readonly string[]): Promise<Rou
   return result;
 }
 
-/** @returns the status; `refused` where nobody listens; else what went wrong with a connection that was taken */
+/** @returns the status, `refused` if nobody listens, or what went wrong with an accepted connection */
 async function ask(port: number, key: string, idle: Socket[]): Promise<number | string> {
   const kept = idle.shift();
   const socket = kept ?? opened(port, idle);
@@ -178,18 +178,18 @@ function opened(port: number, idle: Socket[]): Socket {
 
 async function portOf(stderr: ReadableStream<Uint8Array>): Promise<number> {
   const reader = stderr.getReader();
-  let said = "";
+  let output = "";
   for (;;) {
     const { value, done } = await reader.read();
-    said += Buffer.from(value ?? []).toString();
-    const port = /listens on http:\/\/127\.0\.0\.1:(\d+)\//.exec(said)?.[1];
+    output += Buffer.from(value ?? []).toString();
+    const port = /listens on http:\/\/127\.0\.0\.1:(\d+)\//.exec(output)?.[1];
     if (port !== undefined) {
       void (async () => {
         while (!(await reader.read()).done);
       })();
       return Number(port);
     }
-    if (done) throw new Error(`serve ended: ${said}`);
+    if (done) throw new Error(`serve ended: ${output}`);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Measures the program's own part of `keyhole pull`: from the start of the process to its request, and from the end of the
- * answer to the end of the process. What the server and the network take in between is left out.
+ * Measures the time that `keyhole pull` itself takes: from the start of the process to its request, and from the end of the
+ * answer to the end of the process. The time of server and network in between does not count.
  *
  *     bun test/bench/startup.ts [--runs 40] [--json]
  */
@@ -8,17 +8,17 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { mintKey } from "../../src/access/api-key.ts";
 
-/** Milliseconds of one or of many runs. */
+/** The time that `keyhole pull` itself takes. */
 export type Startup = { readonly medianMs: number; readonly p95Ms: number; readonly runs: number };
 
-/** What the program's own part may take at the median. */
+/** The target for the median. */
 export const startupTargetMs = 60;
 
 const binary = join(import.meta.dir, "../../dist/keyhole");
 
 /**
- * Runs `dist/keyhole pull` again and again against a server that answers at once with twenty variables.
- * @throws Error where a run fails
+ * Runs `dist/keyhole pull` repeatedly against a server that answers at once with twenty variables.
+ * @throws Error if a run fails
  */
 export async function measureStartup(runs: number): Promise<Startup> {
   const variables = Array.from({ length: 20 }, (_, at) => ({ key: `NAME_${at}`, value: `value ${at}`, updatedAt: 0 }));
@@ -58,18 +58,18 @@ export async function measureStartup(runs: number): Promise<Startup> {
   return { medianMs: at(0.5), p95Ms: at(0.95), runs };
 }
 
-/** The first runs read the program from the disk. */
+/** Not measured, because the first runs read the program from disk. */
 const warmUps = 3;
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { runs: { type: "string", default: "40" }, json: { type: "boolean" } } });
   const runs = Number(values.runs);
   if (!Number.isSafeInteger(runs) || runs < 1) {
-    console.error("--runs must be a whole number of runs");
+    console.error("--runs must be a whole number above 0");
     process.exit(2);
   }
   const startup = await measureStartup(runs);
-  const words = `own part of keyhole pull: median ${startup.medianMs.toFixed(1)} ms, p95 ${startup.p95Ms.toFixed(1)} ms (${runs} runs, target ${startupTargetMs} ms)`;
+  const words = `keyhole pull itself: median ${startup.medianMs.toFixed(1)} ms, p95 ${startup.p95Ms.toFixed(1)} ms (${runs} runs, target ${startupTargetMs} ms)`;
   console.log(values.json ? JSON.stringify({ ...startup, targetMs: startupTargetMs }) : words);
   if (startup.medianMs >= startupTargetMs) process.exit(1);
 }

@@ -1,7 +1,7 @@
 import { number, type Point, type Results, type Table } from "./report.ts";
-import type { DatabaseName } from "./stand.ts";
+import type { DatabaseName } from "./rig.ts";
 
-/** What is to be reached, at least or at most, and what was. */
+/** A bar that must be reached, an aim beyond it, and the measurement. */
 type Target = {
   readonly what: string;
   readonly better: "more" | "less";
@@ -18,10 +18,10 @@ const databases: readonly { readonly name: DatabaseName; readonly id: string }[]
 const refusals = {
   "over-limit": "keys over their limit",
   "unknown-again": "one unknown key again and again",
-  unknown: "unknown keys, each another",
+  unknown: "unknown keys, all different",
 } as const;
 
-/** postgres.js as it comes: what the bars seem to have been set with. */
+/** The floor with the defaults of postgres.js. */
 export const defaultsFloor = "floor/select-1-defaults";
 
 const targets: readonly Target[] = [
@@ -99,7 +99,7 @@ const targets: readonly Target[] = [
   ]),
 ];
 
-/** Every target that was measured, with its bar, its aim and whether it was reached. */
+/** All measured targets with bar, aim and result. */
 export function targetsTable(results: Results): Table {
   const lines = targets.flatMap(({ what, better, bar, aim, unit, reached }) => {
     const measured = reached(results);

@@ -1,25 +1,25 @@
 /**
- * Presents ten million distinct keys, well formed and unknown, to the limiter of unrecognized keys as a request does
- * (checksum, peek, take), and fails if the process grows by 64 MiB or more:
+ * Presents ten million distinct, well-formed, unknown keys to the limiter of unrecognized keys as a request does (checksum,
+ * peek, take), and fails if the process grows by 64 MiB or more:
  *
  *     bun test/bench/unknown-keys.ts [--count 10000000]
  */
 import { parseArgs } from "node:util";
 import { isWellFormedKey } from "../../src/access/api-key.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
-import { strangerKeys } from "./keys.ts";
+import { unknownKeySource } from "./keys.ts";
 
 const growthMibMax = 64;
 const { values } = parseArgs({ options: { count: { type: "string", default: "10000000" } } });
 const count = Number(values.count);
 if (!Number.isSafeInteger(count) || count < 1) {
-  console.error("--count must be a whole number of keys");
+  console.error("--count must be a whole number above 0");
   process.exit(2);
 }
 
 const rssMib = () => process.memoryUsage.rss() / 2 ** 20;
 const nowUs = () => Math.floor(Bun.nanoseconds() / 1000);
-const nextKey = strangerKeys();
+const nextKey = unknownKeySource();
 
 const beforeMib = rssMib();
 console.log(`before     ${beforeMib.toFixed(1)} MiB`);
@@ -41,7 +41,7 @@ const afterMib = rssMib();
 peakMib = Math.max(peakMib, afterMib);
 const growthMib = peakMib - beforeMib;
 
-// The table still does its work at the end of the flood: one key, presented eleven times.
+// The table must still limit after the flood: one key is presented eleven times.
 const passed = Array.from({ length: 11 }, () => limiter.take(repeated, beganAtUs + 3_600_000_000)).filter(
   (decision) => decision.allowed,
 ).length;
@@ -50,12 +50,12 @@ console.log(
   `after      ${afterMib.toFixed(1)} MiB, at most ${peakMib.toFixed(1)} MiB, growth ${growthMib.toFixed(1)} MiB`,
 );
 console.log(`limiter    ${(limiter.bytes / 2 ** 20).toFixed(1)} MiB, ${refused} of ${count} distinct keys refused`);
-console.log(`rate       ${Math.round(count / tookS)} keys/s, ${tookS.toFixed(1)} s, making the keys included`);
+console.log(`rate       ${Math.round(count / tookS)} keys/s, ${tookS.toFixed(1)} s, including making the keys`);
 
 if (growthMib >= growthMibMax) {
-  fail(`The process grew by ${growthMib.toFixed(1)} MiB, and ${growthMibMax} MiB is too much.`);
+  fail(`The process grew by ${growthMib.toFixed(1)} MiB; it must stay below ${growthMibMax} MiB.`);
 }
-if (malformed > 0) fail(`${malformed} keys were not well formed: this has measured something else.`);
+if (malformed > 0) fail(`${malformed} keys were not well formed, so the measurement is invalid.`);
 if (refused > 0) fail(`${refused} keys were refused that had never been presented before.`);
 if (passed !== 10) fail(`One key presented 11 times passed ${passed} times instead of 10.`);
 

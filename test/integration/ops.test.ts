@@ -126,7 +126,7 @@ describeBoth("metrics and traces", (world) => {
       still = await left();
     }
     expect(still).toEqual([]);
-    expect((await scrape()).get("keyhole_file_bytes")).toBe(0);
+    expect((await scrape()).get('keyhole_memory_bytes{read="large"}')).toBe(0);
   });
 
   test("a histogram's buckets are cumulative, and the last one is its count", async () => {

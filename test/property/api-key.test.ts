@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
-import { digestKey, isWellFormedKey, mintKey, sameDigest } from "../../src/access/api-key.ts";
+import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** Random bytes, and enough after them that a key comes of any. */
+/** Random bytes, then enough zeros to complete a key. */
 const randomness = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.concat([bytes, Buffer.alloc(43)]));
 const key = randomness.map((source) => mintKey(reader(source)));
 
-test("a key is the random bytes below 248, each modulo 62, in their order", () => {
+test("a key consists of the random bytes below 248, each modulo 62, in order", () => {
   fc.assert(
     fc.property(randomness, (source) => {
       const expected = [...source].filter((byte) => byte < 248).map((byte) => digits.charAt(byte % 62));
@@ -17,7 +17,7 @@ test("a key is the random bytes below 248, each modulo 62, in their order", () =
   );
 });
 
-test("a minted key is well formed, and no longer when a character is changed, moved, dropped or added", () => {
+test("a new key is well formed, and is not if one character is changed, moved, removed or added", () => {
   const at = fc.nat({ max: 51 });
   const character = fc.oneof(fc.constantFrom(...digits), fc.string({ unit: "binary", minLength: 1, maxLength: 1 }));
   fc.assert(
@@ -27,46 +27,29 @@ test("a minted key is well formed, and no longer when a character is changed, mo
       expect(isWellFormedKey(changed)).toBe(changed === key);
       expect(isWellFormedKey(key.slice(0, at) + key.slice(at + 1))).toBe(false);
       expect(isWellFormedKey(key.slice(0, at) + character + key.slice(at))).toBe(false);
-      const exchanged =
-        key.slice(0, at) +
-        key
-          .slice(at, at + 2)
-          .split("")
-          .reverse()
-          .join("") +
-        key.slice(at + 2);
-      expect(isWellFormedKey(exchanged)).toBe(exchanged === key);
+      const swapped = key.slice(0, at) + key.slice(at + 1, at + 2) + key.slice(at, at + 1) + key.slice(at + 2);
+      expect(isWellFormedKey(swapped)).toBe(swapped === key);
     }),
     { numRuns: 2000 },
   );
 });
 
-test("no other text is well formed, and none is too odd to judge", () => {
+test("no other text is well formed, and none makes the check throw", () => {
   const body = fc.array(fc.constantFrom(...digits), { minLength: 49, maxLength: 49 }).map((of) => `kh_${of.join("")}`);
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: "binary" }), body), (text) => {
-      // A random body would pass once in 62⁶ times.
+      // A random body would pass once in 62⁶ tries.
       expect(isWellFormedKey(text)).toBe(false);
     }),
     { numRuns: 2000 },
   );
 });
 
-test("a digest is HMAC-SHA-256 of the text under the pepper, as another implementation has it", () => {
+test("a digest is the HMAC-SHA-256 that node:crypto computes", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 100 }), fc.oneof(key, fc.string()), (pepper, text) => {
       expect(digestKey(pepper, text).equals(createHmac("sha256", pepper).update(text).digest())).toBe(true);
     }),
-  );
-});
-
-test("two digests are the same exactly when their bytes are", () => {
-  const digest = fc.uint8Array({ maxLength: 4, max: 2 });
-  fc.assert(
-    fc.property(digest, digest, (a, b) => {
-      expect(sameDigest(a, b)).toBe(Buffer.from(a).equals(b));
-    }),
-    { numRuns: 1000 },
   );
 });
 

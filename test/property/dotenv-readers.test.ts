@@ -1,7 +1,6 @@
 /**
- * What foreign readers make of our dotenv text: which values come back exactly in which readers, and that because of a
- * value nothing runs, no other variable is damaged and none appears. There is no dotenv standard to hold on to, so the
- * readers themselves are asked.
+ * How other programs read Keyhole's dotenv text: which of them read which values back exactly, and that no value runs a
+ * command, damages another variable or adds one. There is no dotenv standard, so the tests run the programs.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +16,7 @@ const timeoutMs = 120_000;
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-dotenv-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** One row per reason for which a value is not portable: which readers give the values back, and which do not. */
+/** One row for each reason why a value is not portable, and the readers that do not read it back exactly. */
 const table: readonly { readonly values: readonly string[]; readonly lostIn: readonly Family[] }[] = [
   { values: ["plain", "two words", "don't panic", "p$", '{\n "a": "b"\n}', "C:\\Users\\me", "=x:=y"], lostIn: [] },
   { values: ["a$NAME", "P4$sW0rd"], lostIn: ["bun", "dotenv-expand"] },
@@ -36,14 +35,14 @@ const table: readonly { readonly values: readonly string[]; readonly lostIn: rea
   { values: ["it's `x`", "I'm at $(pwd)"], lostIn: families.filter((family) => family !== "shell") },
 ];
 
-/** Portable values that surround the others: easily swallowed by a value that does not end where it should. */
+/** Portable values next to the others. A value that does not end where it should would swallow them. */
 const neighbours = ["# hash", "", "it's", 'a "b" c', "two\nlines", "x=y", "{}", "end"];
 
 const corpus = nastyValues.filter(isRepresentable);
 
 const { readers, missing } = await findReaders();
 for (const name of missing) {
-  console.error(`${name} is not on this machine: what it makes of our dotenv text is not tested`);
+  console.error(`${name} is not installed: how it reads our dotenv text is not tested`);
   test.skip(`${name} reads our dotenv text as promised`, () => {});
 }
 
@@ -51,7 +50,7 @@ describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name",
   const allowed = (value: string) => !runsCommand(value, reader.family);
 
   test(
-    "reads the nasty corpus as promised",
+    "reads the corpus of nasty values as promised",
     async () => {
       const values = corpus.filter(allowed);
       const alone = values.map((value, at) => named([neighbour(at), value, neighbour(at + 1)]));
@@ -74,7 +73,7 @@ describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name",
   );
 
   test(
-    "gives back the values that it is said to give back, and no others",
+    "reads back exactly the values that the table promises",
     async () => {
       const rows = table.flatMap(({ values, lostIn }) =>
         values.filter(allowed).map((value) => ({ value, exact: !lostIn.includes(reader.family) })),
@@ -86,13 +85,16 @@ describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name",
   );
 });
 
-test.each([`$(touch ${canary})`, `$$UNSET(touch ${canary})`])("dotenv-expand alone runs %s", async (value) => {
-  const reader = readers.find(({ family }) => family === "dotenv-expand");
-  if (reader === undefined) throw new Error("dotenv-expand is one of our packages");
-  expect(await broken(reader, [named([value])])).toContain("a command ran");
-});
+test.each([`$(touch ${canary})`, `$$UNSET(touch ${canary})`])(
+  "dotenv-expand, the only exception, runs %s",
+  async (value) => {
+    const reader = readers.find(({ family }) => family === "dotenv-expand");
+    if (reader === undefined) throw new Error("dotenv-expand is a development dependency");
+    expect(await broken(reader, [named([value])])).toContain("a command ran");
+  },
+);
 
-/** What is wrong with what the reader made of these files, in a few sentences; promises kept are an empty list. */
+/** The promises that the reader broke for these files, in a few sentences. */
 async function broken(reader: Reader, files: readonly NamedValue[][]): Promise<string[]> {
   const wrong: string[] = [];
   const readings = await readFiles(reader, files, () => wrong.push("a command ran"));
@@ -100,16 +102,16 @@ async function broken(reader: Reader, files: readonly NamedValue[][]): Promise<s
   for (const [at, reading] of readings.entries()) {
     const file = files[at] ?? [];
     const where = `in ${JSON.stringify(renderDotenv(file).text)}`;
-    const lastEnder = file.findLast(({ value }) => value.endsWith("\\"));
+    const lastBackslash = file.findLast(({ value }) => value.endsWith("\\"));
     for (const variable of file) {
       const read = reading.get(variable.name);
-      if (read === variable.value || lostIn(variable.value, variable === lastEnder).has(reader.family)) continue;
+      if (read === variable.value || lostIn(variable.value, variable === lastBackslash).has(reader.family)) continue;
       wrong.push(
         `${JSON.stringify(variable.value)} ${read === undefined ? "is gone" : `became ${JSON.stringify(read)}`} ${where}`,
       );
     }
     const names = new Set(file.map(({ name }) => name));
-    for (const name of reading.keys()) if (!names.has(name)) wrong.push(`nobody set ${name} ${where}`);
+    for (const name of reading.keys()) if (!names.has(name)) wrong.push(`${name} was added ${where}`);
   }
   return wrong.slice(0, 10);
 }
@@ -127,10 +129,10 @@ async function readFiles(reader: Reader, files: readonly NamedValue[][], onComma
 }
 
 /**
- * The readers in which a value need not come back, by the form in which it stands: the table above for any value. Empty
- * for portable values.
+ * The readers that need not read a value back, by the form in which it is written: the table above for any value. Empty for
+ * portable values.
  */
-function lostIn(value: string, isLastEnder: boolean): ReadonlySet<Family> {
+function lostIn(value: string, isLastBackslash: boolean): ReadonlySet<Family> {
   const { text, nonportable } = renderDotenv([{ name: "V", value }]);
   const lost = new Set<Family>();
   if (nonportable.length === 0) return lost;
@@ -155,13 +157,13 @@ function lostIn(value: string, isLastEnder: boolean): ReadonlySet<Family> {
     lose(has(/`|\$\(/), ...javascript, "python");
     lose(has(/\r/), ...javascript, "python");
     lose(has(/"/) && has(/[\r\n]/), "shell");
-    lose(!isLastEnder && value.endsWith("\\"), "python");
-    lose(value.startsWith("encrypted:"), "dotenvx"); // it would decrypt this, and leaves the backslashes alone
+    lose(!isLastBackslash && value.endsWith("\\"), "python");
+    lose(value.startsWith("encrypted:"), "dotenvx"); // it would decrypt this, and keeps the backslashes
   }
   return lost;
 }
 
-/** Whether a reader may run a command in this value, so that it is kept from it; its own expanding can make the `$(`. */
+/** Whether the reader may run a command in this value, which is then not tested. Expansion can produce `$(` too. */
 function runsCommand(value: string, family: Family): boolean {
   return family === "dotenv-expand" && /\$[\s\S]*\(/.test(value) && !value.includes("'") && !value.endsWith("\\");
 }

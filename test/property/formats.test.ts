@@ -1,7 +1,7 @@
 /**
- * What foreign readers make of the formats that `keyhole pull` writes: every value comes back byte for byte, or is refused
- * by name. Shells, YAML parsers and docker are run where they are; docker's and the GitHub runner's own rules are written
- * out here a second time from what they publish, not from our code.
+ * How other programs read the formats of `keyhole pull`: every value is read back exactly, or was refused by name. Shells,
+ * YAML parsers and docker are run if they are installed. The rules of docker and of the GitHub runner are implemented here
+ * again, from their published sources and not from our code.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,111 +20,20 @@ import { renderYaml } from "../../src/render/yaml.ts";
 import { seed } from "../seed.ts";
 import nasty from "./readers/nasty.json" with { type: "json" };
 
-/** KEYHOLE_TEST_LONG=1 tries as many values of each format as the security design asks for. */
+/** KEYHOLE_TEST_LONG=1 tries many more values. */
 const count = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100_000 : 4000;
 const timeoutMs = 300_000;
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-formats-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 const token = fc.constantFrom(
-  ...[
-    "'",
-    '"',
-    "`",
-    "\\",
-    "$",
-    "$(",
-    ")",
-    "${",
-    "}",
-    "{",
-    "[",
-    "]",
-    "\n",
-    "\r",
-    "\r\n",
-    "#",
-    " # ",
-    " ",
-    "\t",
-    "=",
-    ":",
-  ],
-  ...[
-    "''",
-    "'''",
-    "'\\''",
-    '""',
-    "$'",
-    "\\'",
-    "\\n",
-    "\\\n",
-    "\\\\",
-    "!",
-    "!!str ",
-    "&a ",
-    "*a",
-    "- ",
-    "? ",
-    "| ",
-    "> ",
-    "%",
-  ],
-  ...[
-    "\nB=c\n",
-    "\nexport B=c\n",
-    "'\nexport B=c\n'",
-    "<<EOF",
-    "\nEOF\n",
-    "<<",
-    "::add-mask::",
-    "\n::set-env name=B::c\n",
-  ],
-  ...[
-    "$(touch KHCANARY)",
-    "`touch KHCANARY`",
-    "a",
-    "b",
-    "Z",
-    "0",
-    "_",
-    "-",
-    "/",
-    "~",
-    "*",
-    "null",
-    "yes",
-    "---\n",
-    "...\n",
-  ],
-  ...[
-    "\u2018",
-    "\u2019",
-    "\u201a",
-    "\u201b",
-    "\u0085",
-    "\u00a0",
-    "\u2028",
-    "\u2029",
-    "\ufeff",
-    "\u0001",
-    "\u001b",
-    "\u007f",
-  ],
-  ...[
-    "\ud7ff",
-    "\ue000",
-    "\uffff",
-    "\ufffe",
-    "\ufffd",
-    "é",
-    "e\u0301",
-    "🔑",
-    "\u{10ffff}",
-    "\u{1fffe}",
-    "\u200b",
-    "\u202e",
-  ],
+  ...["'", '"', "`", "\\", "$", "$(", ")", "${", "}", "{", "[", "]", "\n", "\r", "\r\n", "#", " # ", " ", "\t", "="],
+  ...[":", "''", "'''", "'\\''", '""', "$'", "\\'", "\\n", "\\\n", "\\\\", "!", "!!str ", "&a ", "*a", "- ", "? "],
+  ...["| ", "> ", "%", "\nB=c\n", "\nexport B=c\n", "'\nexport B=c\n'", "<<EOF", "\nEOF\n", "<<", "::add-mask::"],
+  ...["\n::set-env name=B::c\n", "$(touch KHCANARY)", "`touch KHCANARY`", "a", "b", "Z", "0", "_", "-", "/", "~", "*"],
+  ...["null", "yes", "---\n", "...\n", "\u2018", "\u2019", "\u201a", "\u201b", "\u0085", "\u00a0", "\u2028", "\u2029"],
+  ...["\ufeff", "\u0001", "\u001b", "\u007f", "\ud7ff", "\ue000", "\uffff", "\ufffe", "\ufffd", "é", "e\u0301", "🔑"],
+  ...["\u{10ffff}", "\u{1fffe}", "\u200b", "\u202e"],
 );
 const value = fc.oneof(
   { weight: 4, arbitrary: fc.array(token, { maxLength: 12, size: "max" }).map((parts) => parts.join("")) },
@@ -149,7 +58,7 @@ describe("shell", () => {
       continue;
     }
     test(
-      `${shell} gives every value back`,
+      `${shell} reads every value back`,
       () => {
         const folder = mkdtempSync(join(scratch, `${shell}-`));
         const script = texts.map((text, at) => {
@@ -175,7 +84,7 @@ describe("shell", () => {
   }
 });
 
-test("env refuses nothing that its own rules can carry, alone or among others", async () => {
+test("env refuses no value that its rules can carry, alone or with others", async () => {
   for (const set of sets) {
     const { text, carried } = carry(set, (variables) => renderDotenv(variables).text);
     expect(await renderEnv(carried, () => {})).toBe(text);
@@ -184,7 +93,7 @@ test("env refuses nothing that its own rules can carry, alone or among others", 
 });
 
 describe("docker", () => {
-  test("the rules of docker's reader give every value back that was not refused", () => {
+  test("the rules of docker's reader read back every value that was not refused", () => {
     for (const set of sets) {
       const { text, carried } = carry(set, renderDocker);
       expectSame(readAsDocker(Buffer.from(text)).sort(), carried.map(({ name, value }) => `${name}=${value}`).sort());
@@ -194,14 +103,14 @@ describe("docker", () => {
   });
 
   const docker = Bun.which("docker");
-  // Others answer to its name, and read the file by rules of their own.
+  // Other programs use the same name and have other rules.
   const isDocker = docker !== null && /^Docker version /.test(Bun.spawnSync([docker, "--version"]).stdout.toString());
   if (!isDocker) skipped("docker");
   else {
     test(
-      "docker itself hands every value to its daemon",
+      "docker sends every value to its daemon",
       async () => {
-        // Not the daemon: something that notes what the client asks of one.
+        // A fake daemon that records the request of the client.
         const { promise, resolve } = Promise.withResolvers<string[]>();
         const daemon = Bun.serve({
           hostname: "127.0.0.1",
@@ -245,7 +154,7 @@ describe("docker", () => {
 describe("github", () => {
   const digits = () => crypto.randomUUID().replaceAll("-", "");
 
-  test.each([false, true])("the runner's rules give every value back (on Windows: %p)", (windows) => {
+  test.each([false, true])("the runner's rules read every value back (on Windows: %p)", (windows) => {
     for (const set of sets) {
       const { text, carried } = carry(set, (variables) => renderGithub(variables, digits, windows));
       expectSame(
@@ -256,7 +165,7 @@ describe("github", () => {
     }
   });
 
-  test("the runner is told to hide every value and every line of it that has four characters", () => {
+  test("masks cover every value, and every line of it, of four characters or more", () => {
     for (const set of sets) {
       const masks = new Set(maskedByRunner(renderMasks(set).text));
       for (const { value } of set) {
@@ -271,7 +180,7 @@ describe("github", () => {
 describe("yaml", () => {
   const texts = sets.map(renderYaml);
 
-  test.each(["1.2", "1.1"] as const)("the package yaml gives every value back, as YAML %s", (version) => {
+  test.each(["1.2", "1.1"] as const)("the package yaml reads every value back, as YAML %s", (version) => {
     for (const [at, text] of texts.entries()) {
       const found = parseYaml(text, { version }) as Record<string, string>;
       expectSame(Object.entries(found).flat(), sets[at]?.flatMap(({ name, value }) => [name, value]) ?? []);
@@ -282,7 +191,7 @@ describe("yaml", () => {
   if (python === undefined) skipped("PyYAML");
   else {
     test(
-      "PyYAML gives every value back",
+      "PyYAML reads every value back",
       () => {
         writeFileSync(join(scratch, "sets.json"), JSON.stringify(texts));
         const script = [
@@ -303,7 +212,7 @@ describe("yaml", () => {
 });
 
 describe("powershell", () => {
-  test("its rules of quoting give every value back that was not refused", () => {
+  test("its quoting rules read back every value that was not refused", () => {
     for (const set of sets) {
       const { text, carried } = carry(set, renderPowershell);
       const found = text.split("\n").slice(0, -1).map(readAsPowershell);
@@ -319,7 +228,7 @@ describe("powershell", () => {
   if (pwsh === null) skipped("pwsh");
   else {
     test(
-      "PowerShell itself gives every value back",
+      "PowerShell itself reads every value back",
       () => {
         const { text, carried } = carry(sets[0] ?? [], renderPowershell);
         const print = carried.map(
@@ -341,7 +250,7 @@ describe("powershell", () => {
   }
 });
 
-/** The text of those variables that the format carries; the others were refused by their names, and by no other. */
+/** The text of the variables that the format can carry. The others must have been refused by name. */
 function carry(
   set: readonly NamedValue[],
   render: (variables: readonly NamedValue[]) => string,
@@ -432,14 +341,14 @@ function maskedByRunner(output: string): string[] {
     });
 }
 
-/** One command, by the language's specification: verbatim strings, in which any single quote is doubled to stand for itself. */
+/** Reads one command by the language's specification: in a verbatim string, two single quotes of any kind mean one. */
 function readAsPowershell(line: string): [name: string, value: string] {
   const [, name = "", expression = ""] = /^\$\{env:([^}]+)\} = (.*)$/s.exec(line) ?? [];
   const call = "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String(";
   const encoded = expression.startsWith(call);
   const rest = encoded ? expression.slice(call.length) : expression;
   const quotes = "'\u2018\u2019\u201a\u201b";
-  if (!quotes.includes(rest.charAt(0))) throw new Error("no verbatim string");
+  if (!quotes.includes(rest.charAt(0))) throw new Error("not a verbatim string");
   let text = "";
   let at = 1;
   for (; at < rest.length; at++) {
@@ -458,19 +367,19 @@ function pythonWith(module: string): string | undefined {
       const ran = Bun.spawnSync([name, "-c", `import sys, ${module}; print(sys.executable)`], { stderr: "ignore" });
       if (ran.exitCode === 0) return ran.stdout.toString().trim();
     } catch {
-      // Not there at all.
+      // Not installed.
     }
   }
   return undefined;
 }
 
-/** Says it; and of those that every machine for this project has, a skipped test says it too. */
+/** Reports a missing reader; a missing dash or bash also shows as a skipped test. */
 function skipped(reader: string): void {
-  console.error(`${reader} is not on this machine: what it makes of our output is not tested`);
-  if (["dash", "bash"].includes(reader)) test.skip(`${reader} gives every value back`, () => {});
+  console.error(`${reader} is not installed: how it reads our output is not tested`);
+  if (["dash", "bash"].includes(reader)) test.skip(`${reader} reads every value back`, () => {});
 }
 
-/** Like `toEqual`, but says which value it was: the lists are long. */
+/** Like `toEqual`, but reports only the first difference, because the lists are long. */
 function expectSame(found: readonly string[], wanted: readonly string[]): void {
   const at = wanted.findIndex((text, index) => found[index] !== text);
   expect({ seed, length: found.length, at, found: found[at] }).toEqual({

@@ -1,6 +1,6 @@
 /**
- * Odd requests: in process, 50,000 of them, and byte by byte over a socket. Nothing is a 5xx, nothing comes back that was
- * sent, and every answer keeps to the contract.
+ * Malformed and unusual requests: 50,000 in process, and others as raw bytes over a socket. No answer is a 5xx or repeats what
+ * was sent, and every answer obeys the contract.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
@@ -10,14 +10,14 @@ import { seed } from "../seed.ts";
 import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../world.ts";
 import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";
 
-/** In whatever a caller makes up; it must come back nowhere. */
+/** Part of everything that a caller invents. No answer may contain it. */
 const mark = "kHmArK";
-/** In every stored value. */
+/** Part of every stored value. */
 const canary = "KHCANARY";
 
 describeBoth("an odd request", (world, dialect) => {
   const requests = dialect === "sqlite" ? 50_000 : 5_000;
-  test(`is answered by the contract and never by a 5xx: ${requests} of them`, async () => {
+  test(`is answered according to the contract, and never with a 5xx: ${requests} of them`, async () => {
     const keys = await setUp(world());
     const { handle } = unlimited(world());
     const dice = diceOf(seed);
@@ -27,17 +27,17 @@ describeBoth("an odd request", (world, dialect) => {
       const shown = `seed ${seed}, round ${round}: ${request.method} ${request.url} ${JSON.stringify([...request.headers])}`;
       const sent = request.headers.get("x-request-id");
       const answer = await answerOf(await handle(request)).catch((error: unknown) => {
-        throw new Error(`${shown} was answered by a throw: ${error}`);
+        throw new Error(`${shown} made the app throw: ${error}`);
       });
       const { status, headers, text } = answer;
       let problem = contractProblem(answer);
       if (status >= 500) problem ??= `status ${status}`;
       if (status === 200 && !honest) problem ??= "a 200 without a key";
-      if (status !== 200 && text.includes(canary)) problem ??= "a value in a refusal";
-      if (echoes(text)) problem ??= "what was sent, in the body";
+      if (status !== 200 && text.includes(canary)) problem ??= "a value in an error";
+      if (echoes(text)) problem ??= "text from the request in the body";
       for (const [name, value] of headers) {
         if (value.includes(mark) && !(name === "x-request-id" && value === sent))
-          problem ??= `what was sent, in ${name}`;
+          problem ??= `text from the request in ${name}`;
       }
       if (problem) throw new Error(`${shown} was answered with ${problem}: ${status} ${text.slice(0, 500)}`);
       seen.set(status, (seen.get(status) ?? 0) + 1);
@@ -75,7 +75,7 @@ describe("a server that is sent odd bytes", () => {
     for (const [what, bytes] of handmade(root, values, keys.wide.key)) {
       for (const answer of await exchange(port, bytes)) {
         expect([what, rawProblem(answer), answer.text.includes(canary)]).toEqual([what, undefined, false]);
-        // What was recognized was charged, and is told so.
+        // RateLimit headers would mean that the key was recognized.
         if (what.includes("key")) expect([what, answer.headers.has("ratelimit")]).toEqual([what, false]);
       }
     }
@@ -84,7 +84,7 @@ describe("a server that is sent odd bytes", () => {
     );
   });
 
-  test("keeps to the contract whatever 300 requests are turned into", async () => {
+  test("obeys the contract for 300 requests with random mutations", async () => {
     const dice = diceOf(seed + 3);
     for (let round = 0; round < 300; round += 20) {
       const batch = Array.from({ length: 20 }, () => mutated(dice, values, keys.wide.key));
@@ -104,26 +104,26 @@ describe("a server that is sent odd bytes", () => {
     );
   }, 60_000);
 
-  // The runtime closes a connection on which a request arrives while another is answered: that is none of ours, and safe.
-  test("answers requests that come at once in one connection in their order, each its own, or not at all", async () => {
+  // The runtime closes a connection if a request arrives on it while another is being answered. That is safe.
+  test("answers pipelined requests in order, each with its own answer, or not at all", async () => {
     const nothing = `${root}/nothing`;
     const others = `${root}/projects/api/variables?environment=production`;
-    for (const asks of [
+    for (const paths of [
       [nothing, values],
       [nothing, nothing, others],
       [values, others],
       [others, nothing, values],
     ]) {
-      const bytes = asks.map(
-        (path, n) => `GET ${path} HTTP/1.1\r\nHost: x\r\nx-request-id: ask-${n}\r\n${authorization()}\r\n`,
+      const bytes = paths.map(
+        (path, n) => `GET ${path} HTTP/1.1\r\nHost: x\r\nx-request-id: request-${n}\r\n${authorization()}\r\n`,
       );
-      const answers = await exchange(port, Buffer.from(bytes.join("")), asks.length);
+      const answers = await exchange(port, Buffer.from(bytes.join("")), paths.length);
       for (const [n, { headers, status, text }] of answers.entries()) {
-        expect([headers.get("x-request-id"), status]).toEqual([`ask-${n}`, asks[n] === nothing ? 404 : 200]);
-        expect(text.includes(`${canary}-web`)).toBe(asks[n] === values);
-        expect(text.includes(`${canary}-api`)).toBe(asks[n] === others);
+        expect([headers.get("x-request-id"), status]).toEqual([`request-${n}`, paths[n] === nothing ? 404 : 200]);
+        expect(text.includes(`${canary}-web`)).toBe(paths[n] === values);
+        expect(text.includes(`${canary}-api`)).toBe(paths[n] === others);
       }
-      if (asks[0] === nothing) expect(answers.length).toBe(asks.length);
+      if (paths[0] === nothing) expect(answers.length).toBe(paths.length);
     }
   });
 
@@ -132,7 +132,7 @@ describe("a server that is sent odd bytes", () => {
     const smuggled = `GET ${root}/organization HTTP/1.1\r\nHost: x\r\n${authorization()}Content-Length: ${inner.length}\r\n\r\n${inner}`;
     const chunked = `GET ${root}/organization HTTP/1.1\r\nHost: x\r\n${authorization()}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
     for (const bytes of [smuggled, chunked, `${smuggled}${smuggled}`]) {
-      const answers = await exchange(port, Buffer.from(bytes), 4); // as many as with both bodies taken for requests
+      const answers = await exchange(port, Buffer.from(bytes), 4); // 4 if both bodies were taken for requests
       expect(answers[0]?.status).toBe(400);
       for (const { text } of answers) expect(text).not.toContain(canary);
     }
@@ -169,59 +169,15 @@ function good({ key }: Key) {
 // In process.
 
 const oddParts = [
-  ...[
-    mark,
-    `${mark}/..`,
-    "..",
-    ".",
-    "",
-    "%",
-    "%zz",
-    "%00",
-    "%2e%2e",
-    "%2F",
-    "%ff%fe",
-    "%F0%9F%94%91",
-    "\\",
-    ";",
-    ":",
-    "*",
-  ],
-  ...[
-    "$where",
-    "'--",
-    '"',
-    "<b>",
-    "{}",
-    "[]",
-    "null",
-    "__proto__",
-    "constructor",
-    "toString",
-    "\u{1F511}",
-    "a".repeat(300),
-  ],
-  ...[
-    "web",
-    "api",
-    "WEB",
-    "web%20",
-    "web%0a",
-    "w%65b",
-    "-",
-    "0",
-    "production",
-    "true",
-    "1",
-    "NAME",
-    `NAME,${mark}`,
-    ",",
-  ],
-  ...["metadata_only=true", "access_token", `kh_${"0".repeat(49)}`, "+", "#", "?", "&", "=", "..%2f..%2fetc%2fpasswd"],
+  ...[mark, `${mark}/..`, "..", ".", "", "%", "%zz", "%00", "%2e%2e", "%2F", "%ff%fe", "%F0%9F%94%91", "\\", ";", ":"],
+  ...["*", "$where", "'--", '"', "<b>", "{}", "[]", "null", "__proto__", "constructor", "toString", "\u{1F511}"],
+  ...["a".repeat(300), "web", "api", "WEB", "web%20", "web%0a", "w%65b", "-", "0", "production", "true", "1", "NAME"],
+  ...[`NAME,${mark}`, ",", "metadata_only=true", "access_token", `kh_${"0".repeat(49)}`, "+", "#", "?", "&", "="],
+  ...["..%2f..%2fetc%2fpasswd"],
 ];
 const parameters = [
-  ...["environment", "keys", "prefix", "metadata_only", "metadataOnly", "format", "project", "path"],
-  ...["access_token", "page", "limit", "Environment", "environment[]", "keys[0]", mark, ""],
+  ...["environment", "keys", "prefix", "metadata_only", "metadataOnly", "format", "project", "path", "access_token"],
+  ...["page", "limit", "Environment", "environment[]", "keys[0]", mark, ""],
 ];
 const routes = [
   ...["/organization", "/projects", "/projects/web", "/projects/web/variables", "/projects/web/accounts", "/files"],
@@ -284,48 +240,26 @@ function oddAuthorization(dice: Dice, key: string): string {
   return dice.pick([
     ...["", "Bearer", "Bearer ", `Bearer ${mark}`, mark, `Basic ${btoa(`${mark}:${key}`)}`, `Token ${key}`, key],
     ...[`Bearer ${key} ${key}`, `Bearer ${key},Bearer ${key}`, `Bearer ${key};`, `Bearer "${key}"`, `Bearer\t${key}`],
-    ...[`Bearer ${key.slice(0, -1)}`, `Bearer ${key}0`, `Bearer ${key.toLowerCase()}`, `bearer=${key}`, `Bearer${key}`],
-    ...[`Bearer ${mintKey()}`, `Bearer kh_${"0".repeat(49)}`, `Bearer ${"k".repeat(5000)}`, `BearerBearer ${key}`],
+    ...[`Bearer ${key.slice(0, -1)}`, `Bearer ${key}0`, `Bearer ${key.toLowerCase()}`, `bearer=${key}`],
+    ...[`Bearer${key}`, `Bearer ${mintKey()}`, `Bearer kh_${"0".repeat(49)}`, `Bearer ${"k".repeat(5000)}`],
+    ...[`BearerBearer ${key}`],
   ]);
 }
 
 const oddHeaders = [
-  ...[
-    "content-length",
-    "transfer-encoding",
-    "content-type",
-    "accept",
-    "accept-encoding",
-    "range",
-    "if-none-match",
-    "origin",
-  ],
-  ...["cookie", "x-forwarded-for", "x-forwarded-host", "x-http-method-override", "x-api-key", "user-agent", "expect"],
-  ...["access-control-request-method", "host", "forwarded", "traceparent", mark],
+  ...["content-length", "transfer-encoding", "content-type", "accept", "accept-encoding", "range", "if-none-match"],
+  ...["origin", "cookie", "x-forwarded-for", "x-forwarded-host", "x-http-method-override", "x-api-key", "user-agent"],
+  ...["expect", "access-control-request-method", "host", "forwarded", "traceparent", mark],
 ];
 
 function oddHeaderValue(dice: Dice): string {
   return dice.pick([
-    ...[
-      "0",
-      "1",
-      "-1",
-      "00",
-      "chunked",
-      "gzip",
-      "*/*",
-      "bytes=0-1",
-      "*",
-      `https://${mark}.example`,
-      "GET",
-      "POST",
-      mark,
-    ],
-    ...["1.2.3.4", "a".repeat(2000), "caf\u00e9", "text/html", "application/json", `session=${mark}`],
+    ...["0", "1", "-1", "00", "chunked", "gzip", "*/*", "bytes=0-1", "*", `https://${mark}.example`, "GET", "POST"],
+    ...[mark, "1.2.3.4", "a".repeat(2000), "caf\u00e9", "text/html", "application/json", `session=${mark}`],
   ]);
 }
 
-/** Whether the body says something that only the caller said; a parameter's name it may say. */
+/** Whether the body repeats text of the request. It may repeat the name of a parameter. */
 function echoes(text: string): boolean {
   return text.replace(/^\{"error":"The query parameter '[A-Za-z_][A-Za-z0-9_.-]{0,31}' /, "").includes(mark);
 }
@@ -340,8 +274,8 @@ type RawAnswer = {
 };
 
 /**
- * Sends bytes, and reads answers until the server closes, or `wanted` have come, or none follows for a while: a long one
- * where the number is known.
+ * Sends bytes, and reads answers until the server closes the connection, `wanted` answers have arrived, or none has for a
+ * while, which is longer if `wanted` is given.
  */
 function exchange(
   port: number,
@@ -356,17 +290,17 @@ function exchange(
     const end = () => {
       clearTimeout(quiet);
       socket.destroy();
-      resolve(parsed(received, method));
+      resolve(parseAnswers(received, method));
     };
     const wait = () => {
       clearTimeout(quiet);
-      // It may as well be waiting for the rest.
+      // The server may be waiting for more bytes.
       quiet = setTimeout(end, Number.isFinite(wanted) ? 5000 : received.length > 0 ? 30 : 250);
     };
     socket.on("connect", () => socket.write(bytes));
     socket.on("data", (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
-      if (parsed(received, method).filter(({ complete }) => complete).length >= wanted) end();
+      if (parseAnswers(received, method).filter(({ complete }) => complete).length >= wanted) end();
       else wait();
     });
     socket.on("error", end);
@@ -375,7 +309,7 @@ function exchange(
   });
 }
 
-function parsed(bytes: Buffer, method: string): RawAnswer[] {
+function parseAnswers(bytes: Buffer, method: string): RawAnswer[] {
   const answers: RawAnswer[] = [];
   let rest = bytes.toString("latin1");
   while (rest !== "") {
@@ -394,16 +328,16 @@ function parsed(bytes: Buffer, method: string): RawAnswer[] {
   return answers;
 }
 
-/** What is wrong with an answer: the runtime's own refusals have no body, everything else is by the contract. */
+/** What is wrong with an answer. The runtime's own errors have no body; everything else must obey the contract. */
 function rawProblem({ status, headers, text }: RawAnswer): string | undefined {
   if ([400, 413, 431, 505].includes(status) && text === "" && !headers.has("content-type")) return undefined;
   if (status === 100) return undefined;
   const problem = contractProblem({ status, headers, text });
   if (problem) return problem;
   if (status >= 500) return `status ${status}`;
-  if (echoes(text)) return "what was sent, in the body";
+  if (echoes(text)) return "text from the request in the body";
   for (const [name, value] of headers) {
-    if (value.includes(mark) && name !== "x-request-id") return `what was sent, in ${name}`;
+    if (value.includes(mark) && name !== "x-request-id") return `text from the request in ${name}`;
   }
   return undefined;
 }
@@ -448,7 +382,7 @@ function handmade(root: string, values: string, key: string): [what: string, byt
   return rows.map(([what, text]) => [what, Buffer.from(text, "latin1")]);
 }
 
-/** A good request with some of its bytes changed, doubled, dropped or moved. */
+/** A valid request with some lines and bytes changed, repeated or removed. */
 function mutated(dice: Dice, values: string, key: string): Buffer {
   const lines = [
     `GET ${values} HTTP/1.1`,

@@ -14,7 +14,7 @@ const anyPolicy: fc.Arbitrary<Policy> = fc.oneof(
   }),
 );
 
-/** A policy of small capacity, and pauses that are mostly short beside its interval, so that its limit is met. */
+/** A policy of small capacity, and pauses that are mostly shorter than its interval, so that the limit is reached. */
 const anyCalls = anyPolicy.chain((policy) =>
   fc.record({
     policy: fc.constant({ ...policy, capacity: 1 + (policy.capacity % 12) }),
@@ -51,14 +51,14 @@ describe("a bucket", () => {
         }
       }),
     );
-    expect(refusals).toBeGreaterThan(300); // else this has shown nothing
+    expect(refusals).toBeGreaterThan(300); // otherwise the test proves nothing
   });
 
   test("agrees with a bucket that counts its tokens", () => {
     fc.assert(
       fc.property(anyCalls, ({ policy, startUs, pausesUs }) => {
         const fullUs = policy.capacity * policy.intervalUs;
-        let creditUs = fullUs; // a token is intervalUs of it
+        let creditUs = fullUs; // intervalUs of it is one token
         let fullAtUs: number | undefined;
         let nowUs = startUs;
         for (const pauseUs of pausesUs) {
@@ -76,7 +76,7 @@ describe("a bucket", () => {
     );
   });
 
-  test("allows within any stretch of time at most its capacity and what that time earns", () => {
+  test("allows in any period at most its capacity and what the period earns", () => {
     fc.assert(
       fc.property(anyCalls, ({ policy, startUs, pausesUs }) => {
         const allowedAtUs: number[] = [];
@@ -91,8 +91,8 @@ describe("a bucket", () => {
         }
         for (const [from, fromUs] of allowedAtUs.entries()) {
           for (let to = from; to < allowedAtUs.length; to++) {
-            const stretchUs = (allowedAtUs[to] as number) - fromUs;
-            expect(to - from + 1).toBeLessThanOrEqual(policy.capacity + Math.floor(stretchUs / policy.intervalUs));
+            const periodUs = (allowedAtUs[to] as number) - fromUs;
+            expect(to - from + 1).toBeLessThanOrEqual(policy.capacity + Math.floor(periodUs / policy.intervalUs));
           }
         }
       }),
@@ -100,7 +100,7 @@ describe("a bucket", () => {
     );
   });
 
-  test("earns nothing from a clock that steps back and forth below a moment already seen", () => {
+  test("earns nothing while the clock is behind a time already seen", () => {
     fc.assert(
       fc.property(anyPolicy, fc.array(fc.nat(1000), { maxLength: 50 }), (policy, stepsUs) => {
         const topUs = 1_000_000_000;
@@ -116,7 +116,7 @@ describe("a bucket", () => {
     );
   });
 
-  test("announces itself in structured fields whose numbers are whole and true", () => {
+  test("has headers that are valid structured fields with correct whole numbers", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...Object.values(policies)),
@@ -144,7 +144,7 @@ describe("a bucket", () => {
 });
 
 describe("limiters", () => {
-  test("forget nothing that can be noticed: the same answers as buckets that are never forgotten", () => {
+  test("give the same answers as buckets that are never forgotten", () => {
     const anyStep = fc.record({
       keyId: fc.constantFrom("a", "b", "c"),
       bucket: fc.constantFrom<BucketName>("metadata", "value", "content"),
@@ -205,21 +205,21 @@ describe("a byte budget", () => {
   const holderBytesMax = 60;
   const holders = ["a", "b", "c"] as const;
   type Step =
-    | { readonly do: "ask"; readonly bytes: number; readonly holder: string }
+    | { readonly do: "acquire"; readonly bytes: number; readonly holder: string }
     | { readonly do: "take"; readonly bytes: number; readonly holder: string }
     | { readonly do: "shrink"; readonly pick: number; readonly bytes: number }
     | { readonly do: "release"; readonly pick: number }
     | { readonly do: "abort"; readonly pick: number };
   const sized = { bytes: fc.nat(holderBytesMax), holder: fc.constantFrom(...holders) };
   const anyStep: fc.Arbitrary<Step> = fc.oneof(
-    fc.record({ do: fc.constant("ask" as const), ...sized }),
+    fc.record({ do: fc.constant("acquire" as const), ...sized }),
     fc.record({ do: fc.constant("take" as const), ...sized }),
     fc.record({ do: fc.constant("release" as const), pick: fc.nat(1000) }),
     fc.record({ do: fc.constant("abort" as const), pick: fc.nat(1000) }),
     fc.record({ do: fc.constant("shrink" as const), pick: fc.nat(1000), bytes: fc.nat(holderBytesMax) }),
   );
 
-  test("is never exceeded, not by one holder either, serves each in his order, and leaves nobody waiting who fits", async () => {
+  test("is never exceeded, limits each holder, serves each holder in FIFO order, and grants all that fits", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
         const budget = new ByteBudget(bytesMax, holderBytesMax);
@@ -238,14 +238,14 @@ describe("a byte budget", () => {
           waiting = [...waiting.filter((one) => !later.has(one)), ...later];
         };
         for (const [id, step] of steps.entries()) {
-          if (step.do === "ask") {
+          if (step.do === "acquire") {
             const { bytes, holder } = step;
-            const asked = { id, holder, bytes, controller: new AbortController() };
-            waiting.push(asked);
+            const waiter = { id, holder, bytes, controller: new AbortController() };
+            waiting.push(waiter);
             const leave = () => {
-              waiting = waiting.filter((other) => other !== asked);
+              waiting = waiting.filter((other) => other !== waiter);
             };
-            budget.acquire(bytes, holder, asked.controller.signal).then((share) => {
+            budget.acquire(bytes, holder, waiter.controller.signal).then((share) => {
               order.push({ id, holder });
               leave();
               granted.push({ holder, share });
@@ -281,7 +281,7 @@ describe("a byte budget", () => {
             expect(own).toEqual(own.toSorted((a, b) => a - b));
             expect(heldBy(granted.filter((one) => one.holder === holder))).toBeLessThanOrEqual(holderBytesMax);
           }
-          // The first of each holder's: those who wait for their own bytes are passed over, and nobody else is.
+          // Only waiters of holders at their own cap are skipped.
           const first = heads()
             .filter((one) => !exhausted(one))
             .toSorted((a, b) => waiting.indexOf(a) - waiting.indexOf(b))[0];

@@ -3,7 +3,7 @@ import { posix, win32 } from "node:path";
 import fc from "fast-check";
 import { pathProblem, pathSetProblem } from "../../src/path.ts";
 
-/** Parts that are mostly good, and the ingredients of bad ones. */
+/** Parts that are mostly valid, and others made from what makes them invalid. */
 const anyPart = fc.oneof(
   { weight: 6, arbitrary: fc.string({ unit: fc.constantFrom(..."abcAB019-_.$~é"), minLength: 1, maxLength: 8 }) },
   {
@@ -26,7 +26,7 @@ const anyPath = fc.oneof(
 const acceptedPath = anyPath.filter((path) => pathProblem(path) === undefined);
 
 describe("an accepted path", () => {
-  test("stays inside the root, part by part, on POSIX and on Windows", () => {
+  test("stays inside the root on POSIX and on Windows, and keeps its parts", () => {
     let accepted = 0;
     fc.assert(
       fc.property(anyPath, (path) => {
@@ -41,10 +41,10 @@ describe("an accepted path", () => {
       }),
       { numRuns: 5000 },
     );
-    expect(accepted).toBeGreaterThan(500); // else this has shown nothing
+    expect(accepted).toBeGreaterThan(500); // otherwise the test proves nothing
   });
 
-  test("is what Windows makes of it: dropping trailing dots and spaces changes no part", () => {
+  test("has no part that Windows would change by dropping trailing dots and spaces", () => {
     fc.assert(
       fc.property(acceptedPath, (path) => {
         for (const part of path.split("/")) expect(part.replace(/[. ]+$/, "")).toBe(part);
@@ -52,7 +52,7 @@ describe("an accepted path", () => {
     );
   });
 
-  test("is refused as soon as one bad thing is put into it", () => {
+  test("is refused once it contains one bad character or part", () => {
     const bad = [...'\\:*?"<>|\0\n\x7f\u009f\u202a\u200b\u00ad', "\ud800"];
     fc.assert(
       fc.property(acceptedPath, fc.constantFrom(...bad), fc.nat(), (path, character, at) => {
@@ -86,7 +86,7 @@ describe("an accepted path", () => {
   });
 });
 
-test("a problem is a clause of printable text, whatever the path, and never a throw", () => {
+test("a problem is described in printable text, whatever the path, and the check never throws", () => {
   fc.assert(
     fc.property(
       fc.oneof(anyPath, fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) })),
@@ -109,7 +109,7 @@ describe("a set of paths", () => {
   const fold = (text: string) => text.toUpperCase(); // enough for the letters above
   const clash = (a: string, b: string) => a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
 
-  test("has a problem exactly if two of its paths clash, and the two it names do", () => {
+  test("has a problem exactly if two of its paths clash, and names two that do", () => {
     let clean = 0;
     fc.assert(
       fc.property(anyTree, (paths) => {
@@ -126,7 +126,7 @@ describe("a set of paths", () => {
     expect(clean).toBeGreaterThan(100);
   });
 
-  test("does not let case tell two files apart", () => {
+  test("may not have paths that differ only in case", () => {
     fc.assert(
       fc.property(acceptedPath, (path) => {
         for (const other of [path.toUpperCase(), path.toLowerCase()]) {

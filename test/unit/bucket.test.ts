@@ -4,7 +4,7 @@ import { type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../.
 /** Two tokens, one more every 10 µs. */
 const small: Policy = { name: "small", capacity: 2, intervalUs: 10 };
 
-/** Runs calls at these moments through one bucket. */
+/** The decisions about calls at these moments in one bucket. */
 function run(policy: Policy, moments: readonly number[]) {
   let fullAtUs: number | undefined;
   return moments.map((nowUs) => {
@@ -17,17 +17,17 @@ function run(policy: Policy, moments: readonly number[]) {
 describe("one bucket", () => {
   const rows: readonly { nowUs: number; allowed: boolean; remaining?: number; retryAfterUs?: number }[] = [
     { nowUs: 100, allowed: true, remaining: 1 },
-    { nowUs: 100, allowed: true, remaining: 0 }, // the whole capacity may go in one moment
+    { nowUs: 100, allowed: true, remaining: 0 }, // the whole capacity may be spent at once
     { nowUs: 100, allowed: false, retryAfterUs: 10 },
     { nowUs: 109, allowed: false, retryAfterUs: 1 }, // a refusal costs nothing: the wait has not grown
     { nowUs: 110, allowed: true, remaining: 0 },
-    { nowUs: 90, allowed: false, retryAfterUs: 30 }, // the clock steps back: nothing is earned, the wait is to 120
-    { nowUs: 125, allowed: true, remaining: 0 }, // half a token over
-    { nowUs: 130, allowed: true, remaining: 0 }, // which was kept
-    { nowUs: 1_000, allowed: true, remaining: 1 }, // however long the pause, never more than the capacity
+    { nowUs: 90, allowed: false, retryAfterUs: 30 }, // the clock stepped back: nothing is earned, one passes at 120
+    { nowUs: 125, allowed: true, remaining: 0 }, // half a token is left over
+    { nowUs: 130, allowed: true, remaining: 0 }, // and is not lost
+    { nowUs: 1_000, allowed: true, remaining: 1 }, // never more than the capacity, however long the pause
   ];
 
-  test("allows and refuses as its rows say", () => {
+  test("allows and refuses exactly these calls", () => {
     const decisions = run(
       small,
       rows.map((row) => row.nowUs),
@@ -41,7 +41,7 @@ describe("one bucket", () => {
     ).toEqual(rows as never);
   });
 
-  test("whose moment has passed is the same as none", () => {
+  test("that is full again behaves like no bucket", () => {
     expect(take(50, small, 50)).toEqual(take(undefined, small, 50));
   });
 });
@@ -66,10 +66,10 @@ describe("the policies", () => {
 
 describe("Retry-After", () => {
   const rows: readonly [retryAfterUs: number, seconds: number][] = [
-    [1, 1], // never 0: a client that retries at once is refused again
+    [1, 1], // never 0: a client that retries at once would be refused again
     [999_999, 1],
     [1_000_000, 1],
-    [1_000_001, 2], // rounded down it would be a lie
+    [1_000_001, 2], // rounded down, the client would be refused again
     [6_000_000, 6],
   ];
   for (const [retryAfterUs, seconds] of rows) {
@@ -80,7 +80,7 @@ describe("Retry-After", () => {
 });
 
 describe("the RateLimit headers", () => {
-  test("announce quota and window of each policy", () => {
+  test("show quota and window of each policy", () => {
     expect(Object.values(policies).map((policy) => policy.announcement)).toEqual([
       '"metadata";q=120;w=60',
       '"value";q=30;w=60',
@@ -89,7 +89,7 @@ describe("the RateLimit headers", () => {
     ]);
   });
 
-  test("count down what is left, and the seconds until all of it is back", () => {
+  test("show what is left, and the seconds until the bucket is full", () => {
     const first = take(undefined, policies.value, 7);
     expect(rateLimitHeaders(policies.value, first, 7)).toEqual({
       "RateLimit-Policy": '"value";q=30;w=60',
@@ -99,7 +99,7 @@ describe("the RateLimit headers", () => {
     expect(rateLimitHeaders(policies.value, second, 8).RateLimit).toBe('"value";r=28;t=4');
   });
 
-  test("say after a refusal what Retry-After says", () => {
+  test("show the seconds of Retry-After after a refusal", () => {
     const refused = take(7 + 60_000_000, policies.value, 7);
     expect(rateLimitHeaders(policies.value, refused, 7).RateLimit).toBe('"value";r=0;t=2');
   });

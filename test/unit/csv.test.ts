@@ -7,11 +7,11 @@ describe("a CSV record", () => {
     [["", 7, ""], ",7,\r\n"],
     [["a,b", 'say "x"'], '"a,b","say ""x"""\r\n'],
     [["two\nlines", "cr\rhere"], '"two\nlines","cr\rhere"\r\n'],
-    // What a spreadsheet would run.
+    // Spreadsheets would evaluate these.
     [["=1+1", "+1", "-1", "@SUM(A1)"], "'=1+1,'+1,'-1,'@SUM(A1)\r\n"],
     [["\t=1", "\r=1"], "'\t=1,\"'\r=1\"\r\n"],
     [['=HYPERLINK("x","y")'], '"\'=HYPERLINK(""x"",""y"")"\r\n'],
-    // A number is none of a client's words.
+    // Numbers are not chosen by clients.
     [[-1, 0], "-1,0\r\n"],
     [["a=1", "1-1", "é"], "a=1,1-1,é\r\n"],
   ])("%j is %j", (cells, line) => {

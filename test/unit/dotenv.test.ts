@@ -10,7 +10,7 @@ describe("one value", () => {
     ["https://api.example.com/v1", "K=https://api.example.com/v1"],
     ["dGhpcyBpcw+/==", "K=dGhpcyBpcw+/=="],
     ["postgres://u:p@h:5432/db", "K=postgres://u:p@h:5432/db"],
-    ["=ls", "K='=ls'"], // zsh puts the path of `ls` there
+    ["=ls", "K='=ls'"], // zsh would insert the path of `ls`
     ["a:=ls", "K='a:=ls'"], // and here
     ["two words", "K='two words'"],
     ["~/x", "K='~/x'"],
@@ -20,30 +20,30 @@ describe("one value", () => {
     ["C:\\Users\\me", "K='C:\\Users\\me'"],
     ["C:\\Temp\\", "K=C:\\Temp\\\n"],
     ["\\", "K=\\\n"],
-    ["a:\\=\\", "K=a:\\=\\\n"], // no `=` right after the colon
+    ["a:\\=\\", "K=a:\\=\\\n"], // no `=` directly after the colon
     ["a:=\\", 'K="a:=\\\\"'],
     ["pass word\\", 'K="pass word\\\\"'],
     ["-----BEGIN X-----\nabc\n", 'K="-----BEGIN X-----\nabc\n"'],
     ['{\n "a": "b"\n}', 'K=\'{\n "a": "b"\n}\''],
     ["one\r\ntwo", 'K="one\\r\\ntwo"'],
-    ['a"b\rc', "K='a\"b\rc'"], // no form is right for most readers; the raw one is for shells
+    ['a"b\rc', "K='a\"b\rc'"], // no form works for most readers; this one works for shells
     ['{"msg":"it\'s on"}', 'K={"msg":"it\'s on"}'],
     ['{"msg":"it\'s #1"}', 'K="{\\"msg\\":\\"it\'s #1\\"}"'], // some readers begin a comment there
-    ['{"msg":"it\'s\u2028\'"}', 'K="{\\"msg\\":\\"it\'s\u2028\'\\"}"'], // dotenv takes quotes off after U+2028
+    ['{"msg":"it\'s\u2028\'"}', 'K="{\\"msg\\":\\"it\'s\u2028\'\\"}"'], // dotenv strips quotes after U+2028
     ["'a'", "K=\"'a'\""],
     ["a'='b", "K=\"a'='b\""],
     ['it\'s "fine"', 'K="it\'s \\"fine\\""'],
     ["it's $5 `x` \\", 'K="it\'s \\$5 \\`x\\` \\\\"'],
     ["I'm at $(pwd)", 'K="I\'m at \\$"\'(\'"pwd)"'],
     ["it's \\$(a) $$(b)", 'K="it\'s \\\\\\$"\'(\'"a) \\$\\$"\'(\'"b)"'],
-    ["it's\u2028$(a) #b", 'K="it\'s\u2028\\$"\'(\'"a) #b"'], // no comment is ended there
+    ["it's\u2028$(a) #b", 'K="it\'s\u2028\\$"\'(\'"a) #b"'], // the comment does not end in the value
     ['a\'b\n"c"', 'K="a\'b\\n\\"c\\""'],
     ["a'b\n$c", 'K="a\'b\n\\$c"'],
   ])("%j", (value, line) => {
     expect(renderDotenv([{ name: "K", value }]).text).toBe(`${line}\n`);
   });
 
-  test("is written by the documented regular expressions, though by none that could run out of memory", () => {
+  test("is written as the documented rules say, which are regular expressions", () => {
     for (const value of nastyValues) expect(write(value)).toBe(writeByExpression(value));
     const anything = fc.oneof(
       nastyValue,
@@ -58,28 +58,8 @@ describe("one value", () => {
     );
   });
 
-  test("of 64 KiB is written in no time, whatever it holds", () => {
-    const inside = [
-      "x",
-      "=",
-      "\\",
-      '"',
-      "'",
-      "$",
-      "`",
-      "\n",
-      "\r",
-      "$(",
-      "''",
-      '""',
-      'x"\\',
-      "x=",
-      "x:=",
-      '\\"',
-      "#",
-      " ",
-      "{}",
-    ];
+  test("of 64 KiB is written in milliseconds, whatever it contains", () => {
+    const inside = [..."x=\\\"'$`\n\r# ", "$(", "''", '""', 'x"\\', "x=", "x:=", '\\"', "{}"];
     for (const before of ["", "x", "x'", "x\"'", '"']) {
       for (const part of inside) {
         for (const after of ["", "'", '"', "\\", "!'", "$(", "'$("]) {
@@ -90,9 +70,9 @@ describe("one value", () => {
             return performance.now() - startedAt;
           };
           let tookMs = took();
-          // The machine may have paused; hardly three times in a row.
+          // The machine may have paused, but hardly three times in a row.
           for (let turn = 1; turn < 3 && tookMs >= 500; turn++) tookMs = took();
-          expect(tookMs).toBeLessThan(500); // 3 ms where this was written
+          expect(tookMs).toBeLessThan(500); // 3 ms when measured
         }
       }
     }
@@ -100,7 +80,7 @@ describe("one value", () => {
 });
 
 describe("a file", () => {
-  test("of nothing is nothing", () => {
+  test("without variables is empty", () => {
     expect(renderDotenv([])).toEqual({ text: "", nonportable: [] });
   });
 
@@ -109,7 +89,7 @@ describe("a file", () => {
     expect(renderDotenv(variables).text).toBe("A1x=1\nA_x=1\nAx=1\nBx=1\n_x=1\nax=1\nbx=1\n");
   });
 
-  test("ends in the values that end in a backslash, kept apart from what a reader could take them to go on with", () => {
+  test("ends with the values that end in a backslash, separated so that no reader joins the next line", () => {
     const values = { A: "a b\\", B: "B\\", C: "it's $(x)\\", D: "d", E: "E:\\", F: "it's\\", G: "" };
     const variables = Object.entries(values).map(([name, value]) => ({ name, value }));
     expect(renderDotenv(variables).text).toBe(
@@ -130,7 +110,7 @@ describe("a file", () => {
     );
   });
 
-  test("leaves the caller's list as it was", () => {
+  test("does not change the caller's list", () => {
     const variables = Object.freeze([
       { name: "B", value: "" },
       { name: "A", value: "" },
@@ -143,15 +123,15 @@ describe("a value that no harmless text can carry", () => {
   test.each([
     ["a command, an apostrophe and a line break", "it's $(pwd)\n"],
     ["a command, a line break and a backslash at the end", "$(pwd)\r\\"],
-    ["a command, an apostrophe, and what JavaScript ends a comment at", "'$(pwd) #\u2028B=c"],
-    ["the same, the comment before the command and the other such end", "a#b $(pwd) '\u2029B=c"],
+    ["a command, an apostrophe, and U+2028 after a #", "'$(pwd) #\u2028B=c"],
+    ["a # before the command, and U+2029 after it", "a#b $(pwd) '\u2029B=c"],
     ["a NUL", "a\0b"],
-    ["half a surrogate pair", "a\ud800"],
+    ["a lone surrogate", "a\ud800"],
   ])("stops the whole file: %s", (_, value) => {
     expect(() => renderDotenv([{ name: "A", value }])).toThrow(Fault);
   });
 
-  test("is named, with all of its kind, and never shown", () => {
+  test("is named together with all others like it, and never shown", () => {
     const variables = ["it's $(pwd)\nsecret", "fine", "secret\0"].map((value, at) => ({ name: `NAME_${at}`, value }));
     try {
       renderDotenv(variables);
@@ -163,50 +143,25 @@ describe("a value that no harmless text can carry", () => {
     }
   });
 
-  test.each(["", "A B", "A=$(touch x)\nB", "a.b", "1A", "é", "_", "__proto__"])("nor can a name such as %j", (name) => {
-    expect(() => renderDotenv([{ name, value: "1" }])).toThrow(Fault);
-  });
+  test.each(["", "A B", "A=$(touch x)\nB", "a.b", "1A", "é", "_", "__proto__"])(
+    "cannot be written under the name %j either",
+    (name) => {
+      expect(() => renderDotenv([{ name, value: "1" }])).toThrow(Fault);
+    },
+  );
 });
 
 describe("portable", () => {
   test.each([
-    ...[
-      "",
-      "plain",
-      "two words",
-      "it's",
-      'say "x"',
-      "a\nb",
-      "a\\b",
-      "$",
-      "a $ b",
-      "$.x",
-      "$-",
-      "100%",
-      "`x`",
-      "\u2028",
-    ],
+    ...["", "plain", "two words", "it's", 'say "x"', "a\nb", "a\\b", "$", "a $ b", "$.x", "$-", "100%", "`x`"],
+    ...["\u2028"],
   ])("yes: %j", (value) => {
     expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual([]);
   });
 
   test.each([
-    ...[
-      "a\r",
-      "a\\",
-      "a\\\\b",
-      "a\\$",
-      "$A",
-      "$a",
-      "$_",
-      "$1",
-      "a${",
-      "$(",
-      'it\'s "x"',
-      "it's \\",
-      "it's $",
-      "it's `x`",
-    ],
+    ...["a\r", "a\\", "a\\\\b", "a\\$", "$A", "$a", "$_", "$1", "a${", "$(", 'it\'s "x"', "it's \\", "it's $"],
+    ...["it's `x`"],
   ])("no: %j", (value) => {
     expect(renderDotenv([{ name: "A", value }]).nonportable).toEqual(["A"]);
   });
@@ -217,8 +172,8 @@ describe("portable", () => {
   });
 });
 
-describe("the header that names what is not portable", () => {
-  test("is left out when there is nothing to name", () => {
+describe("the header that lists nonportable names", () => {
+  test("is absent if there are none", () => {
     expect(nonportableHeader([])).toBeUndefined();
   });
 
@@ -226,7 +181,7 @@ describe("the header that names what is not portable", () => {
     expect(nonportableHeader(["A", "B"])).toBe("A, B");
   });
 
-  test("stays whole up to 4096 bytes, and is cut between names after that", () => {
+  test("is complete up to 4096 bytes, and is cut between names beyond that", () => {
     const names = Array.from({ length: 512 }, (_, at) => `N${String(at).padStart(5, "0")}`); // 8 bytes each, with ", "
     expect(nonportableHeader([...names.slice(0, 511), "N0000511"])).toHaveLength(4096);
     const cut = nonportableHeader([...names, "B"]) ?? "";
@@ -243,20 +198,20 @@ function write(value: string): string | undefined {
   }
 }
 
-/** The documented rules in their own words: right, but for long values the expressions need memory or time. */
+/** The documented rules, as regular expressions that would need too much time or memory for long values. */
 function writeByExpression(value: string): string | undefined {
-  const hot = /["\\$`]/.test(value);
+  const special = /["\\$`]/.test(value);
   const escaped = value.replace(/["\\$`]/g, "\\$&");
   if (value.includes("\0") || !value.isWellFormed()) return undefined;
   if (/^(?:[A-Za-z0-9_./@%+,:-]|(?<=[^:])=)*$/.test(value)) return `K=${value}\n`;
   if (/^(?:[A-Za-z0-9_./@%+,:\\-]|(?<=[^:])=)*\\$/.test(value)) return `K=${value}\n\n`;
-  if (!hot && /\r/.test(value)) return `K="${value.replace(/\r/g, "\\r").replace(/\n/g, "\\n")}"\n`;
-  if (!hot && /['\n]/.test(value)) return `K="${value}"\n`;
+  if (!special && /\r/.test(value)) return `K="${value.replace(/\r/g, "\\r").replace(/\n/g, "\\n")}"\n`;
+  if (!special && /['\n]/.test(value)) return `K="${value}"\n`;
   if (!/'|\\$/.test(value)) return `K='${value}'\n`;
   const bare = /^[A-Za-z0-9_./@%+,:{}[\]-](?:[A-Za-z0-9_./@%+,:{}[\]-]|(?<=[^:'"])=|'[^']*'|"(?:[^"\\]|\\[\s\S])*")*$/;
   if (!/[#$`\n\r\u2028\u2029]/.test(value) && bare.test(value)) return `K=${value}\n`;
   if (/\$\(/.test(value)) {
-    // But for the second of these the document writes it, and dotenv finds a variable behind the comment.
+    // Without the second of these, dotenv finds a variable after the comment.
     return /[\r\n]|#[\s\S]*[\u2028\u2029]/.test(value)
       ? undefined
       : `K="${escaped.split("\\$(").join("\\$\"'('\"")}"\n`;

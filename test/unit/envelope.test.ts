@@ -12,55 +12,57 @@ import {
 import { filePlace, variablePlace } from "../../src/seal/place.ts";
 
 const key = Buffer.alloc(32, 1);
-const place = Buffer.from("here");
+const associatedData = Buffer.from("associated data");
 
 describe("seal", () => {
   test("never uses a nonce twice", () => {
     const nonces = new Set(
-      Array.from({ length: 10_000 }, () => seal(key, 1, place, Buffer.of()).toString("hex", 6, 18)),
+      Array.from({ length: 10_000 }, () => seal(key, 1, associatedData, Buffer.of()).toString("hex", 6, 18)),
     );
     expect(nonces.size).toBe(10_000);
   });
 
-  test("leaves what it is given as it was", () => {
+  test("does not change its arguments", () => {
     const given = [Buffer.alloc(32, 1), Buffer.from("here"), Buffer.from("value")] as const;
     seal(given[0], 1, given[1], given[2]);
     expect(given).toEqual([Buffer.alloc(32, 1), Buffer.from("here"), Buffer.from("value")]);
   });
 
-  test.each([-1, 1.5, 2 ** 32, Number.NaN])("refuses generation %p, which 32 bits do not hold", (generation) => {
-    expect(() => seal(key, generation, place, Buffer.of())).toThrow(RangeError);
+  test.each([-1, 1.5, 2 ** 32, Number.NaN])("refuses generation %p, which does not fit in 32 bits", (generation) => {
+    expect(() => seal(key, generation, associatedData, Buffer.of())).toThrow(RangeError);
   });
 
   test.each([0, 16, 31, 33])("refuses a key of %p bytes", (length) => {
-    expect(() => seal(Buffer.alloc(length), 1, place, Buffer.of())).toThrow(RangeError);
+    expect(() => seal(Buffer.alloc(length), 1, associatedData, Buffer.of())).toThrow(RangeError);
   });
 
   test("refuses a nonce that is not 12 bytes", () => {
-    expect(() => sealWithChosenNonceForVectors(Buffer.alloc(16), key, 1, place, Buffer.of())).toThrow(RangeError);
+    expect(() => sealWithChosenNonceForVectors(Buffer.alloc(16), key, 1, associatedData, Buffer.of())).toThrow(
+      RangeError,
+    );
   });
 });
 
 describe("open", () => {
-  test("reads a sealed value wherever in a larger buffer it lies", () => {
-    const sealed = seal(key, 7, place, Buffer.from("value"));
+  test("opens a sealed value anywhere in a larger buffer", () => {
+    const sealed = seal(key, 7, associatedData, Buffer.from("value"));
     const within = Buffer.concat([Buffer.alloc(3, 255), sealed, Buffer.alloc(3, 255)]).subarray(3, -3);
-    expect(open(key, place, within).toString()).toBe("value");
+    expect(open(key, associatedData, within).toString()).toBe("value");
     expect(generationOf(within)).toBe(7);
-    expect(open(key, place, new Uint8Array(sealed)).toString()).toBe("value");
+    expect(open(key, associatedData, new Uint8Array(sealed)).toString()).toBe("value");
   });
 
-  test("fails with one Fault that tells nothing of the key, the place, the value or the reason", async () => {
+  test("fails with one Fault that reveals neither the key, the associated data, the value nor the reason", async () => {
     const canary = "c4n4ry-value";
-    const sealed = seal(key, 1, Buffer.from("c4n4ry-place"), Buffer.from(canary));
+    const sealed = seal(key, 1, Buffer.from("c4n4ry-associated-data"), Buffer.from(canary));
     const flipped = Buffer.from(sealed);
     flipped.writeUInt8(flipped.readUInt8(20) ^ 1, 20);
     const other = Buffer.alloc(32, "c4n4ry-key");
-    const attempts: readonly [key: Buffer, place: Buffer, sealed: Buffer][] = [
-      [other, Buffer.from("c4n4ry-place"), sealed],
-      [key, Buffer.from("c4n4ry-elsewhere"), sealed],
-      [key, Buffer.from("c4n4ry-place"), flipped],
-      [Buffer.alloc(5), Buffer.from("c4n4ry-place"), sealed],
+    const attempts: readonly [key: Buffer, associatedData: Buffer, sealed: Buffer][] = [
+      [other, Buffer.from("c4n4ry-associated-data"), sealed],
+      [key, Buffer.from("c4n4ry-other-data"), sealed],
+      [key, Buffer.from("c4n4ry-associated-data"), flipped],
+      [Buffer.alloc(5), Buffer.from("c4n4ry-associated-data"), sealed],
     ];
     const faults = attempts.map((attempt) => faultOf(() => open(...attempt)));
     for (const attempt of attempts) faults.push(faultOf(() => openInPieces(...attempt, () => {})));
@@ -84,14 +86,14 @@ describe("generationOf", () => {
 });
 
 describe("openInPieces", () => {
-  // One piece, and around each place where another begins.
+  // One piece, and sizes around the boundaries between pieces.
   const lengths = [0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5];
 
-  test.each(lengths)("gives %p bytes as they were sealed, in pieces that are zeroed once they were taken", (length) => {
+  test.each(lengths)("returns the %p bytes that were sealed, in pieces that are zeroed afterwards", (length) => {
     const plaintext = Buffer.alloc(length, "0123456789abc");
     const copies: Buffer[] = [];
     const pieces: Buffer[] = [];
-    openInPieces(key, place, seal(key, 1, place, plaintext), (piece) => {
+    openInPieces(key, associatedData, seal(key, 1, associatedData, plaintext), (piece) => {
       copies.push(Buffer.from(piece));
       pieces.push(piece);
     });
@@ -100,17 +102,17 @@ describe("openInPieces", () => {
     expect(pieces.flatMap((piece) => [...new Set(piece)]).filter((byte) => byte !== 0)).toEqual([]);
   });
 
-  test("finds a bit flipped in any piece, and in the tag", () => {
-    const sealed = seal(key, 1, place, Buffer.alloc(3 * pieceBytes));
+  test("detects a flipped bit in any piece, and in the tag", () => {
+    const sealed = seal(key, 1, associatedData, Buffer.alloc(3 * pieceBytes));
     for (const at of [0, 17, 18, pieceBytes + 18, 2 * pieceBytes + 18, sealed.length - 17, sealed.length - 1]) {
       const flipped = Buffer.from(sealed);
       flipped.writeUInt8(flipped.readUInt8(at) ^ 0x80, at);
-      expect(faultOf(() => openInPieces(key, place, flipped, () => {})).code).toBe("decryption_failed");
+      expect(faultOf(() => openInPieces(key, associatedData, flipped, () => {})).code).toBe("decryption_failed");
     }
   });
 });
 
-describe("places", () => {
+describe("associated data", () => {
   const variable = { projectId: "p", environment: "production", variableId: "v", version: 1, name: "A" };
   const file = {
     projectId: "p",
@@ -125,12 +127,12 @@ describe("places", () => {
     contentType: "text/plain",
   };
 
-  test.each([-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])("have no encoding for version %p", (version) => {
+  test.each([-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])("cannot encode version %p", (version) => {
     expect(faultOf(() => variablePlace({ ...variable, version })).code).toBe("decryption_failed");
   });
 
-  // In UTF-8 both halves become U+FFFD: two names would have one place.
-  test.each(["\ud83d", "\udd11", "a\ud83d\ud83d\udd11"])("have no encoding for half a surrogate pair", (name) => {
+  // In UTF-8 every lone surrogate becomes U+FFFD, so two names would share their associated data.
+  test.each(["\ud83d", "\udd11", "a\ud83d\ud83d\udd11"])("cannot encode a lone surrogate", (name) => {
     expect(faultOf(() => variablePlace({ ...variable, name })).code).toBe("decryption_failed");
   });
 
@@ -138,10 +140,10 @@ describe("places", () => {
     ["upper case", "AB".repeat(32)],
     ["63 digits", "a".repeat(63)],
     ["65 digits", "a".repeat(65)],
-    ["a letter that is no digit", "g".repeat(64)],
-    ["a line end behind", `${"a".repeat(64)}\n`],
+    ["a letter that is not a digit", "g".repeat(64)],
+    ["a trailing line end", `${"a".repeat(64)}\n`],
     ["nothing", ""],
-  ])("have no encoding for a SHA-256 of %s", (_, sha256) => {
+  ])("cannot encode a SHA-256 of %s", (_, sha256) => {
     expect(faultOf(() => filePlace({ ...file, sha256 })).code).toBe("decryption_failed");
   });
 });

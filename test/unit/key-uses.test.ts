@@ -1,49 +1,49 @@
 import { expect, test } from "bun:test";
-import { KeyUses, usesStandForMs } from "../../src/access/key-uses.ts";
+import { KeyUses, writeIntervalMs } from "../../src/access/key-uses.ts";
 
 const start = 1_800_000_000_000;
 
-function noting() {
+function openUses() {
   const written: Record<string, number>[] = [];
-  const state = { failing: false };
+  const database = { failing: false };
   const uses = new KeyUses(async (due) => {
-    if (state.failing) throw new Error("the database is away");
+    if (database.failing) throw new Error("the database is down");
     written.push(Object.fromEntries(due));
   });
-  return { uses, written, state };
+  return { uses, written, database };
 }
 
-test("a key's first use is written with the next flush, its later ones once a minute", async () => {
-  const { uses, written } = noting();
+test("a key's first use is written by the next flush, and later ones once a minute", async () => {
+  const { uses, written } = openUses();
   for (let second = 0; second <= 130; second++) {
     uses.note("key", start + second * 1000);
     await uses.flush(start + second * 1000);
   }
-  expect(written).toEqual([{ key: start }, { key: start + usesStandForMs }, { key: start + 2 * usesStandForMs }]);
+  expect(written).toEqual([{ key: start }, { key: start + writeIntervalMs }, { key: start + 2 * writeIntervalMs }]);
 });
 
-test("what was held back is written by the last flush, and once its minute is over without another use", async () => {
-  const { uses, written } = noting();
+test("a use held back is written when the minute is over, or by the last flush", async () => {
+  const { uses, written } = openUses();
   uses.note("key", start);
   await uses.flush(start);
   uses.note("key", start + 5000);
   await uses.flush(start + 6000);
   expect(written).toEqual([{ key: start }]);
-  await uses.flush(start + usesStandForMs);
+  await uses.flush(start + writeIntervalMs);
   expect(written.at(-1)).toEqual({ key: start + 5000 });
-  uses.note("key", start + usesStandForMs + 1000);
-  uses.note("other", start + usesStandForMs + 2000);
-  await uses.flush(start + usesStandForMs + 3000, true);
-  expect(written.at(-1)).toEqual({ key: start + usesStandForMs + 1000, other: start + usesStandForMs + 2000 });
+  uses.note("key", start + writeIntervalMs + 1000);
+  uses.note("other", start + writeIntervalMs + 2000);
+  await uses.flush(start + writeIntervalMs + 3000, true);
+  expect(written.at(-1)).toEqual({ key: start + writeIntervalMs + 1000, other: start + writeIntervalMs + 2000 });
 });
 
-test("nothing is written where nothing was noted, and a write that fails stands for nothing", async () => {
-  const { uses, written, state } = noting();
+test("nothing is written if there was no use, and after a failed write the next use is written at once", async () => {
+  const { uses, written, database } = openUses();
   await uses.flush(start);
-  state.failing = true;
+  database.failing = true;
   uses.note("key", start);
   await uses.flush(start);
-  state.failing = false;
+  database.failing = false;
   uses.note("key", start + 1000);
   await uses.flush(start + 1000);
   expect(written).toEqual([{ key: start + 1000 }]);

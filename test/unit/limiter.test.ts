@@ -12,7 +12,7 @@ function drain(limiter: Limiter, keyId: string, bucket: "metadata" | "value" | "
 }
 
 describe("buckets", () => {
-  test("are one per key and kind: draining one leaves the others full", () => {
+  test("are separate for each key and kind: draining one leaves the others full", () => {
     const limiter = new Limiter();
     expect(drain(limiter, "k1", "value", 0)).toBe(30);
     expect(drain(limiter, "k1", "metadata", 0)).toBe(120);
@@ -21,7 +21,7 @@ describe("buckets", () => {
     expect(limiter.take("k1", "value", 0)).toEqual({ allowed: false, retryAfterUs: 2_000_000 });
   });
 
-  test("are forgotten when full again, and not before, by one round of sweeps", () => {
+  test("are dropped by one round of sweeps once they are full again, and not before", () => {
     const limiter = new Limiter();
     for (let i = 0; i < 1000; i++) limiter.take(`k${i}`, "value", 0);
     for (let i = 0; i < 1000; i++) limiter.take(`m${i}`, "metadata", 0);
@@ -37,28 +37,28 @@ describe("buckets", () => {
     expect(round(2_000_000)).toBe(0);
   });
 
-  test("of keys that call once do not pile up: calls sweep as they go", () => {
+  test("of keys that call once do not pile up, because calls sweep too", () => {
     const limiter = new Limiter();
     let largest = 0;
     for (let i = 0; i < 200_000; i++) {
-      limiter.take(`k${i}`, "metadata", i * 1_000); // 500 are not full at any time
+      limiter.take(`k${i}`, "metadata", i * 1_000); // 500 are not full at any moment
       largest = Math.max(largest, i % 1000 === 0 ? limiter.size : 0);
     }
-    // A round of sweeps is 384 × 64 calls, and a shard waits at most that long for its turn.
+    // A round of sweeps takes 384 × 64 calls.
     expect(largest).toBeLessThanOrEqual(500 + 384 * 64);
     expect(largest).toBeGreaterThanOrEqual(500);
   });
 
-  test("never exceed the bound, even if none is ever full again", () => {
+  test("never exceed the bound, even if none becomes full again", () => {
     const limiter = new Limiter(oneEntryPerShard * 4);
     for (let i = 0; i < 20_000; i++) {
       limiter.take(`k${i}`, "value", 0);
       limiter.take(`k${i}`, "content", 0);
     }
-    expect(limiter.size).toBe((oneEntryPerShard * 4 * 2) / 3); // two of three kinds, each shard of them full
+    expect(limiter.size).toBe((oneEntryPerShard * 4 * 2) / 3); // two of three kinds are used, and each of their shards is full
   });
 
-  test("make room oldest first: one in use survives a flood, one left alone does not", () => {
+  test("are evicted least recently used first: an active one survives a flood, an idle one does not", () => {
     const limiter = new Limiter(oneEntryPerShard * 2);
     drain(limiter, "idle", "content", 0);
     limiter.take("busy", "content", 0);
@@ -72,11 +72,11 @@ describe("buckets", () => {
 });
 
 describe("recognized digests", () => {
-  test("lead to the key id until they are forgotten", () => {
+  test("return the key id until they are forgotten", () => {
     const limiter = new Limiter();
     expect(limiter.keyIdOf("d1")).toBeUndefined();
     limiter.recognize("d1", "k1");
-    limiter.recognize("\u00ff\u0000\u0080", "k2"); // latin1 of a digest will do
+    limiter.recognize("\u00ff\u0000\u0080", "k2"); // a digest as latin1
     expect(limiter.keyIdOf("d1")).toBe("k1");
     expect(limiter.keyIdOf("\u00ff\u0000\u0080")).toBe("k2");
     limiter.forget("d1");
@@ -84,7 +84,7 @@ describe("recognized digests", () => {
     expect(limiter.keyIdOf("\u00ff\u0000\u0080")).toBe("k2");
   });
 
-  test("number at most 65,536, and the one recognized longest ago makes room", () => {
+  test("are at most 65,536, and the least recently recognized is evicted", () => {
     const limiter = new Limiter();
     limiter.recognize("idle", "idle");
     for (let i = 0; i < 150_000; i++) {
@@ -101,7 +101,7 @@ describe("recognized digests", () => {
   });
 });
 
-test("bounds too small for the shards are a mistake of the caller", () => {
+test("bounds too small for the shards are refused", () => {
   expect(() => new Limiter(oneEntryPerShard - 1)).toThrow(RangeError);
   expect(() => new Limiter(oneEntryPerShard, 127)).toThrow(RangeError);
 });

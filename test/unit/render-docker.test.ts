@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Fault } from "../../src/fault.ts";
 import { renderDocker } from "../../src/render/docker.ts";
 
-test("values stand as they are, in the order of their names", () => {
+test("values are written unchanged, ordered by name", () => {
   const text = renderDocker([
     { name: "B", value: ' "quoted" # no comment \\ $HOME ' },
     { name: "A", value: "=a=" },
@@ -12,7 +12,7 @@ test("values stand as they are, in the order of their names", () => {
   expect(text).toBe('A==a=\nB= "quoted" # no comment \\ $HOME \nCR=a\rb\nEMPTY=\n');
 });
 
-describe("what a line cannot carry is refused, all of it by name", () => {
+describe("all values that a line cannot carry are refused by name", () => {
   const bad: [what: string, value: string][] = [
     ["a line feed", "a\nb"],
     ["a line feed at the end", "a\n"],
@@ -31,7 +31,7 @@ describe("what a line cannot carry is refused, all of it by name", () => {
     expect(fault.detail.names).toEqual(["K", "L"]);
   });
 
-  test("but not one byte less than that", () => {
+  test("but not a line that is one byte shorter", () => {
     expect(renderDocker([{ name: "K", value: "x".repeat(65_536 - 3) }])).toHaveLength(65_536);
   });
 });

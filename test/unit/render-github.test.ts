@@ -7,7 +7,7 @@ const numbered = () => {
   return () => String(next++).padStart(32, "0");
 };
 
-test("each value stands between two lines of a delimiter of its own", () => {
+test("each value is written between two lines with its own delimiter", () => {
   const variables = [
     { name: "B", value: "two\nlines\n" },
     { name: "A", value: "" },
@@ -20,12 +20,12 @@ test("each value stands between two lines of a delimiter of its own", () => {
   );
 });
 
-test("a delimiter that is in the value is not used for it", () => {
+test("a delimiter that occurs in the value is not used for it", () => {
   const value = `x\nKEYHOLE_${"0".repeat(32)}\nPATH=/tmp`;
   expect(renderGithub([{ name: "A", value }], numbered())).toContain(`A<<KEYHOLE_${"0".repeat(31)}1\n`);
 });
 
-test("names that the runner keeps to itself are refused", () => {
+test("names that the runner reserves are refused", () => {
   for (const name of ["NODE_OPTIONS", "node_options", "GITHUB_TOKEN", "RUNNER_TEMP"]) {
     const variables = [
       { name, value: "x" },
@@ -35,7 +35,7 @@ test("names that the runner keeps to itself are refused", () => {
   }
 });
 
-test("a carriage return at the end is refused for a runner on Windows, and there alone", () => {
+test("a trailing carriage return is refused for runners on Windows only", () => {
   const variables = [{ name: "A", value: "x\r" }];
   expect(failing(() => renderGithub(variables, numbered(), true)).detail.names).toEqual(["A"]);
   expect(renderGithub(variables, numbered())).toContain("x\r\n");
@@ -47,7 +47,7 @@ describe("masks", () => {
       .text.split("\n")
       .slice(0, -1);
 
-  test("hide the value, and its base64, URL and JSON forms", () => {
+  test("cover the value and its base64, URL and JSON forms", () => {
     expect(masksOf('pass "word"')).toEqual([
       '::add-mask::pass "word"',
       "::add-mask::cGFzcyAid29yZCI=",
@@ -56,7 +56,7 @@ describe("masks", () => {
     ]);
   });
 
-  test("hide every line of four characters or more, and none that is shorter or blank", () => {
+  test("cover every line of four characters or more, and none that is shorter or blank", () => {
     const masks = masksOf("-----BEGIN-----\nabcd\nabc\n\n    \n  indented\r\nlast\n");
     expect(masks).toContain("::add-mask::-----BEGIN-----");
     expect(masks).toContain("::add-mask::abcd");
@@ -67,11 +67,11 @@ describe("masks", () => {
     expect(masks.every((mask) => mask.slice("::add-mask::".length).trim().length >= 4)).toBe(true);
   });
 
-  test("are one line each, whatever is in the value", () => {
+  test("take one line each, whatever the value contains", () => {
     expect(masksOf("50%\n::stop-commands::x\r")[0]).toBe("::add-mask::50%25%0A::stop-commands::x%0D");
   });
 
-  test("do not cover fewer than four characters, and say so", () => {
+  test("do not cover values of fewer than four characters, which are reported", () => {
     const variables = [
       { name: "SHORT", value: "abc" },
       { name: "EMPTY", value: "" },

@@ -8,16 +8,16 @@ const rows: [value: string, expression: string][] = [
   ["''", "''''''"],
   ['$env:PATH $(id) `n "x"', "'$env:PATH $(id) `n \"x\"'"],
   ["two\nlines", "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('dHdvCmxpbmVz'))"],
-  // U+2019 is a single quote to PowerShell.
+  // PowerShell takes U+2019 as a single quote.
   ["it\u2019s", "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('aXTigJlz'))"],
   ["\t", "[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('CQ=='))"],
 ];
 
-test.each(rows)("%p is written as %s", (value, expression) => {
+test.each(rows)("%j is written as %s", (value, expression) => {
   expect(renderPowershell([{ name: "K", value }])).toBe(`\${env:K} = ${expression}\n`);
 });
 
-test("empty values and names that differ in case alone are refused by name", () => {
+test("empty values, and names that differ only in case, are refused by name", () => {
   const variables = ["A", "B", "Path", "PATH"].map((name) => ({ name, value: name === "A" ? "" : "x" }));
   const names = () => {
     try {

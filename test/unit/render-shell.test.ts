@@ -13,11 +13,11 @@ const rows: [value: string, line: string][] = [
   ["a\r\nb", "export K='a\r\nb'\n"],
 ];
 
-test.each(rows)("%p is written as %p", (value, line) => {
+test.each(rows)("%j is written as %j", (value, line) => {
   expect(renderShell([{ name: "K", value }])).toBe(line);
 });
 
-test("commands come in the order of their names", () => {
+test("commands are ordered by name", () => {
   const text = renderShell([
     { name: "B", value: "2" },
     { name: "a", value: "3" },

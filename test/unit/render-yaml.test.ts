@@ -9,21 +9,21 @@ const rows: [value: string, scalar: string][] = [
   ['say "hi" \\', '"say \\"hi\\" \\\\"'],
   ["two\nlines\n", '"two\\nlines\\n"'],
   ["\t\r\u0007\u007f", '"\\t\\r\\u0007\\u007f"'],
-  // Line ends to some readers, which would fold them into a blank.
+  // Some readers take these for line ends and fold them into a space.
   ["\u0085\u2028\u2029", '"\\u0085\\u2028\\u2029"'],
   ["für 🔑", '"für 🔑"'],
   ["\ufeff\uffff\u{1fffe}", '"\\ufeff\\uffff\\U0001fffe"'],
 ];
 
-test.each(rows)("%p is written as %s", (value, scalar) => {
+test.each(rows)("%j is written as %s", (value, scalar) => {
   expect(renderYaml([{ name: "K", value }])).toBe(`"K": ${scalar}\n`);
 });
 
-test("names that mean something to YAML are quoted too, and come in order", () => {
+test("names are quoted too, because YAML interprets some of them, and ordered", () => {
   const variables = ["null", "YES", "N"].map((name) => ({ name, value: "x" }));
   expect(renderYaml(variables)).toBe('"N": "x"\n"YES": "x"\n"null": "x"\n');
 });
 
-test("no variables are an empty mapping, not nothing", () => {
+test("no variables are an empty mapping, not an empty file", () => {
   expect(renderYaml([])).toBe("{}\n");
 });

@@ -4,14 +4,14 @@ import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
 const secret = new Uint8Array(32).fill(7);
 const minuteUs = 60_000_000;
 
-/** Takes until refused and returns how many calls passed. */
+/** Takes until refused; returns how many calls passed. */
 function drain(limiter: UnrecognizedLimiter, presented: string, nowUs: number): number {
   let passed = 0;
   while (limiter.take(presented, nowUs).allowed) passed++;
   return passed;
 }
 
-test("ten attempts with one text pass, the eleventh is refused until six seconds later", () => {
+test("ten attempts with one text pass, and the eleventh only six seconds later", () => {
   const limiter = new UnrecognizedLimiter();
   expect(drain(limiter, "kh_a", 0)).toBe(10);
   expect(limiter.take("kh_a", 0)).toEqual({ allowed: false, retryAfterUs: 6_000_000 });
@@ -20,26 +20,26 @@ test("ten attempts with one text pass, the eleventh is refused until six seconds
   expect(limiter.take("kh_a", 6_000_000).allowed).toBe(false);
 });
 
-test("another text has its own ten, however alike", () => {
+test("every other text has ten of its own, however similar", () => {
   const limiter = new UnrecognizedLimiter();
   for (const presented of ["kh_a", "kh_b", "kh_a ", "kh_A", "", "kh_\u0000a", "é", "e\u0301", "x".repeat(16_384)]) {
     expect(drain(limiter, presented, 0)).toBe(10);
   }
 });
 
-test("peek foretells what take will say, and changes nothing", () => {
+test("peek returns what take would, and changes nothing", () => {
   const limiter = new UnrecognizedLimiter();
   for (let i = 0; i < 100; i++) expect(limiter.peek("kh_a", 0)).toMatchObject({ allowed: true, remaining: 9 });
   for (let i = 0; i < 12; i++) {
-    const foretold = limiter.peek("kh_a", i);
-    expect(limiter.take("kh_a", i)).toEqual(foretold);
+    const peeked = limiter.peek("kh_a", i);
+    expect(limiter.take("kh_a", i)).toEqual(peeked);
   }
   for (let i = 0; i < 100; i++) expect(limiter.peek("kh_a", 20)).toEqual({ allowed: false, retryAfterUs: 5_999_980 });
 });
 
-test("moments far into a process's life are kept to the microsecond", () => {
+test("times are exact to the microsecond after a hundred years", () => {
   const limiter = new UnrecognizedLimiter();
-  const nowUs = 100 * 365 * 24 * 3_600_000_000 + 1; // a hundred years: beyond any u32, well below 2⁵³
+  const nowUs = 100 * 365 * 24 * 3_600_000_000 + 1; // beyond any u32, well below 2⁵³
   expect(drain(limiter, "kh_a", nowUs)).toBe(10);
   expect(limiter.take("kh_a", nowUs + 5_999_999)).toEqual({ allowed: false, retryAfterUs: 1 });
   expect(limiter.take("kh_a", nowUs + 6_000_000).allowed).toBe(true);
@@ -52,28 +52,28 @@ test("a clock that steps back earns nothing", () => {
 });
 
 describe("the table", () => {
-  test("is 3.5 MiB, before and after a flood", () => {
+  test("takes 3.5 MiB, before and after a flood", () => {
     const limiter = new UnrecognizedLimiter();
     expect(limiter.bytes).toBe(3.5 * 1024 * 1024);
     for (let i = 0; i < 300_000; i++) limiter.take(`kh_${i}`, i);
     expect(limiter.bytes).toBe(3.5 * 1024 * 1024);
   });
 
-  test("remembers as many as it has room for, less those that share a full set", () => {
+  test("keeps as many as it has room for, except those that share a full set", () => {
     const limiter = new UnrecognizedLimiter(secret);
     const count = 131_072; // half of what fits: four of eight in each set on average
     for (let i = 0; i < count; i++) limiter.take(`kh_${i}`, i);
-    let remembered = 0;
+    let kept = 0;
     for (let i = 0; i < count; i++) {
       const decision = limiter.peek(`kh_${i}`, count);
-      if (decision.allowed && decision.remaining < 9) remembered++;
+      if (decision.allowed && decision.remaining < 9) kept++;
     }
-    expect(remembered / count).toBeGreaterThan(0.97); // by Poisson, 0.9836 stay
+    expect(kept / count).toBeGreaterThan(0.97); // Poisson: 0.9836
   });
 
-  test("holds eight in a set, and the ninth takes the place of the one that is full again soonest", () => {
+  test("holds eight in a set, and the ninth evicts the one that is full again soonest", () => {
     const limiter = new UnrecognizedLimiter(secret, 1);
-    for (let i = 0; i < 8; i++) limiter.take(`kh_${i}`, 100 - i); // the last one in is full soonest
+    for (let i = 0; i < 8; i++) limiter.take(`kh_${i}`, 100 - i); // the last one is full again soonest
     const remaining = (presented: string) => limiter.peek(presented, 100);
     for (let i = 0; i < 8; i++) expect(remaining(`kh_${i}`)).toMatchObject({ remaining: 8 });
     limiter.take("kh_8", 100);
@@ -89,8 +89,8 @@ describe("the table", () => {
     expect(limiter.take("kh_hot", 1_000_000)).toEqual({ allowed: false, retryAfterUs: 5_000_000 });
   });
 
-  test("does not take one text for another: a million more meet no remembered one", () => {
-    const limiter = new UnrecognizedLimiter(secret, 2 ** 10); // few sets, so that only the tag can tell them apart
+  test("takes no text for another: of a million new texts none meets a stored one", () => {
+    const limiter = new UnrecognizedLimiter(secret, 2 ** 10); // few sets, so that only the tags differ
     for (let i = 0; i < 8192; i++) drain(limiter, `kh_${i}`, 0);
     let refused = 0;
     for (let i = 0; i < 1_000_000; i++) if (!limiter.peek(`other_${i}`, 0).allowed) refused++;
@@ -98,7 +98,7 @@ describe("the table", () => {
   });
 });
 
-test("who shares a set with whom depends on the secret, so nobody can choose whom to push out", () => {
+test("which texts share a set depends on the secret, so nobody can choose whom to evict", () => {
   const survivors = (own: Uint8Array | undefined) => {
     const limiter = new UnrecognizedLimiter(own, 4);
     for (let i = 0; i < 300; i++) limiter.take(`kh_${i}`, i);
@@ -110,10 +110,10 @@ test("who shares a set with whom depends on the secret, so nobody can choose who
   expect(survivors(secret)).toHaveLength(32);
   expect(survivors(secret)).toEqual(survivors(secret));
   expect(survivors(secret)).not.toEqual(survivors(new Uint8Array(32).fill(8)));
-  expect(survivors(undefined)).not.toEqual(survivors(undefined)); // the default is random; equal by chance once in 10¹⁰
+  expect(survivors(undefined)).not.toEqual(survivors(undefined)); // the default is random; equal with a chance of 10⁻¹⁰
 });
 
-test("a size that is no power of two is a mistake of the caller", () => {
+test("a size that is no power of two is refused", () => {
   for (const sets of [0, -8, 0.5, 3, 1.5, Number.NaN, 2 ** 25]) {
     expect(() => new UnrecognizedLimiter(secret, sets)).toThrow(RangeError);
   }

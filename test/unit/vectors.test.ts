@@ -14,8 +14,8 @@ import keyring from "../vectors/keyring-v1.json" with { type: "json" };
 
 const hex = (text: string) => Buffer.from(text, "hex");
 
-/** The builders take the members that the JSON has; `kind` says which. */
-const placeOfKind: Readonly<Record<string, (fields: never) => Buffer>> = {
+/** Builds the associated data of a row's `kind` from its `fields`. */
+const associatedDataOf: Readonly<Record<string, (fields: never) => Buffer>> = {
   variable: variablePlace,
   account: accountPlace,
   file: filePlace,
@@ -24,26 +24,26 @@ const placeOfKind: Readonly<Record<string, (fields: never) => Buffer>> = {
 };
 
 describe("envelope, version 1", () => {
-  test.each(envelope.places)("the place of $kind has these bytes: $comment", ({ kind, fields, bytes }) => {
-    expect(placeOfKind[kind]?.(fields as never).toString("hex")).toBe(bytes);
+  test.each(envelope.places)("the associated data of $kind has these bytes: $comment", ({ kind, fields, bytes }) => {
+    expect(associatedDataOf[kind]?.(fields as never).toString("hex")).toBe(bytes);
   });
 
   test.each(envelope.opens)("seals to these bytes and opens again: $comment", (row) => {
-    const [key, nonce, place, plaintext] = [hex(row.key), hex(row.nonce), hex(row.place), hex(row.plaintext)];
-    const sealed = sealWithChosenNonceForVectors(nonce, key, row.generation, place, plaintext);
+    const [key, nonce, associatedData, plaintext] = [hex(row.key), hex(row.nonce), hex(row.place), hex(row.plaintext)];
+    const sealed = sealWithChosenNonceForVectors(nonce, key, row.generation, associatedData, plaintext);
     expect(sealed.toString("hex")).toBe(row.sealed);
     expect(sealed.length).toBe(plaintext.length + overheadBytes);
     expect(generationOf(sealed)).toBe(row.generation);
-    expect(open(key, place, sealed)).toEqual(plaintext);
-    expect(Buffer.from(openAsText({ id: "file", key, place, sealed }).base64).toString()).toBe(
+    expect(open(key, associatedData, sealed)).toEqual(plaintext);
+    expect(Buffer.from(openAsText({ id: "file", key, place: associatedData, sealed }).base64).toString()).toBe(
       plaintext.toString("base64"),
     );
   });
 
   test.each(envelope.fails)("never opens: $reason", (row) => {
-    const [key, place, sealed] = [hex(row.key), hex(row.place), hex(row.sealed)];
-    expect(() => open(key, place, sealed)).toThrow(expect.objectContaining({ code: "decryption_failed" }));
-    expect(() => openAsText({ id: "file", key, place, sealed })).toThrow(
+    const [key, associatedData, sealed] = [hex(row.key), hex(row.place), hex(row.sealed)];
+    expect(() => open(key, associatedData, sealed)).toThrow(expect.objectContaining({ code: "decryption_failed" }));
+    expect(() => openAsText({ id: "file", key, place: associatedData, sealed })).toThrow(
       expect.objectContaining({ code: "decryption_failed" }),
     );
   });
@@ -79,7 +79,7 @@ describe("keyring, version 1", () => {
 });
 
 describe("API key, version 1", () => {
-  test.each(apiKey.minted)("these random bytes make this key: $comment", ({ random, key }) => {
+  test.each(apiKey.minted)("these random bytes yield this key: $comment", ({ random, key }) => {
     const source = hex(random);
     let at = 0;
     const minted = mintKey((length) => {
@@ -103,7 +103,7 @@ describe("API key, version 1", () => {
   });
 });
 
-/* The runtime's own primitives, called as `src/` calls them. */
+/* The runtime's primitives, called as in `src/`. */
 
 for (const { source, tests } of gcm.groups) {
   test(`AES-256-GCM agrees with the published cases: ${source}`, () => {
@@ -137,7 +137,7 @@ for (const { source, tests } of hmac.groups) {
 
 type GcmCase = (typeof gcm.groups)[number]["tests"][number];
 
-/* Associated data goes in in two parts, as a header and a place do. */
+/* The associated data is passed in two parts, as in the envelope. */
 
 function opened(row: GcmCase): string {
   try {

@@ -1,39 +1,24 @@
 import fc from "fast-check";
 import corpus from "./nasty.json" with { type: "json" };
 
-/** A file of this name appears where a reader runs a command out of a value. */
+/** If a reader runs a command from a value, a file of this name appears. */
 export const canary = "KHCANARY";
 
-/** Values that some reader of dotenv text gets wrong in some form, or that look as if one might. */
+/** Values that some reader of dotenv text reads wrongly in some form, or might. */
 export const nastyValues: readonly string[] = Object.values(corpus).flat();
 
 const token = fc.constantFrom(
   ...`'"\`\\$(){}[]<>#=:,;!~*?%^_-/abZ09 \t\n\r`,
   ...["\u2028", "\u2029", "\u0085", "\u00a0", "\u3000", "\ufeff", "\u0001", "\u001b", "\u007f", "\uffff", "é", "🔑"],
-  ...[
-    "$(",
-    "$$",
-    "$1",
-    "$!",
-    "$HOME",
-    `\${HOME}`,
-    `\${KH_UNSET:-x}`,
-    "\\n",
-    "\\r",
-    "\\'",
-    '\\"',
-    "\\$",
-    "\\\\",
-    "\r\n",
-  ],
-  ...[`$(touch ${canary})`, `\`touch ${canary}\``, `;touch ${canary};`, `|touch ${canary}`, `&touch ${canary}&`],
-  ...[`>${canary}`, "\nKH_GAINED=1\n", '"\nKH_GAINED=1\n"', "'\nKH_GAINED=1\n'", "\nexport KH_GAINED=1\n", "\n#"],
-  ...[" # ", ":=", "A=b", "export ", "encrypted:"],
+  ...["$(", "$$", "$1", "$!", "$HOME", `\${HOME}`, `\${KH_UNSET:-x}`, "\\n", "\\r", "\\'", '\\"', "\\$", "\\\\"],
+  ...["\r\n", `$(touch ${canary})`, `\`touch ${canary}\``, `;touch ${canary};`, `|touch ${canary}`],
+  ...[`&touch ${canary}&`, `>${canary}`, "\nKH_GAINED=1\n", '"\nKH_GAINED=1\n"', "'\nKH_GAINED=1\n'"],
+  ...["\nexport KH_GAINED=1\n", "\n#", " # ", ":=", "A=b", "export ", "encrypted:"],
 );
 const jsonToken = fc.constantFrom(...`{}[]:,='">;x`, "a b", "\\\\", '\\"');
 const pathToken = fc.constantFrom(..."C:\\/.", "Temp");
 
-/** Values put together from what means something to one reader or another. */
+/** Values made of what some reader interprets. */
 export const nastyValue: fc.Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: text(token) },
   { weight: 2, arbitrary: text(jsonToken) },

@@ -1,31 +1,30 @@
 /**
- * Foreign readers of dotenv text, run as their users run them: each in a process of its own (but for npm's dotenv, which
- * runs nothing), in a scratch folder, with an environment that holds a PATH and nothing else, since most of them do not
- * override what is set already.
+ * Other programs that read dotenv text, run as their users run them: in a separate process (except npm's dotenv, which runs
+ * no commands), in a scratch folder, and with only PATH in the environment, because most do not override set variables.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "dotenv";
 
-/** Readers that are right and wrong about the same values. */
+/** Readers of one family read the same values correctly. */
 export const families = ["dotenv", "dotenvx", "dotenv-expand", "node", "bun", "python", "shell"] as const;
 export type Family = (typeof families)[number];
 
-/** What one file set, by name. */
+/** The variables that one file set, by name. */
 export type Reading = ReadonlyMap<string, string>;
 
 export type Reader = {
   readonly name: string;
   readonly family: Family;
-  /** Whether every file costs a process. */
+  /** Whether every file takes a process. */
   readonly slow: boolean;
-  /** Reads each file from nothing. Rejects where the reader fails or complains. */
+  /** Reads each file independently. Rejects if the reader fails or prints an error. */
   readonly read: (paths: readonly string[], folder: string) => Promise<Reading[]>;
 };
 
 const script = join(import.meta.dir, "read.mjs");
 
-/** The readers that this machine has, and the names of those that it has not. */
+/** The installed readers, and the names of the missing ones. */
 export async function findReaders(): Promise<{ readers: Reader[]; missing: string[] }> {
   const bun = process.execPath;
   const readers: Reader[] = [
@@ -71,15 +70,16 @@ export async function findReaders(): Promise<{ readers: Reader[]; missing: strin
   return { readers, missing };
 }
 
-/** `node` may be Bun under another name, whose `parseEnv` is its own. */
+/** `node` may be Bun under another name, and its `parseEnv` differs. */
 async function findNode(): Promise<string | undefined> {
   const node = Bun.which("node");
   if (node === null) return undefined;
-  const asked = 'typeof require("node:util").parseEnv === "function" && !process.versions.bun ? process.execPath : ""';
-  return (await succeeds([node, "-p", asked])) || undefined;
+  const expression =
+    'typeof require("node:util").parseEnv === "function" && !process.versions.bun ? process.execPath : ""';
+  return (await succeeds([node, "-p", expression])) || undefined;
 }
 
-/** The interpreter itself, since a version manager's stand-in for it needs more of an environment than readers get. */
+/** The interpreter itself, because a version manager's shim needs more environment than readers get. */
 async function findPython(): Promise<string[] | undefined> {
   for (const name of [Bun.which("python3"), "/usr/bin/python3"]) {
     if (name === null) continue;
@@ -103,7 +103,7 @@ function inProcess(read: (text: string) => Record<string, string>): Reader["read
   return async (paths) => paths.map((path) => toReading(read(readFileSync(path, "utf8"))));
 }
 
-/** A program that takes all paths at once and prints a JSON list. */
+/** A program that takes all paths and prints a JSON list. */
 function batch(command: string[]): Reader["read"] {
   return async (paths, folder) => {
     const list = JSON.parse(await run([...command, ...paths], folder)) as Record<string, string>[];
@@ -111,7 +111,7 @@ function batch(command: string[]): Reader["read"] {
   };
 }
 
-/** A runtime that loads one file into its own environment; whatever is there without the file does not count. */
+/** A runtime that loads a file into its environment. Variables that exist without the file do not count. */
 function loader(command: (path: string) => string[]): Reader["read"] {
   return async (paths, folder) => {
     const print = async (path: string) =>
@@ -133,7 +133,7 @@ const dotenvxRun = loader((path) => {
   return [...bun, dotenvxProgram, "run", "--quiet", "-f", path, "--", ...bun];
 });
 
-/** Bun reads `.env` of the folder it is started in. */
+/** Bun reads `.env` in the folder in which it starts. */
 async function bunInFolder(paths: readonly string[], folder: string): Promise<Reading[]> {
   const print = async (within: string) =>
     toReading(JSON.parse(await run([process.execPath, script, "environment"], within)));
@@ -146,21 +146,21 @@ async function bunInFolder(paths: readonly string[], folder: string): Promise<Re
   });
 }
 
-/** `set -a; . FILE` in a subshell for each file; `env -0` is asked what came of it. */
+/** Runs `set -a; . FILE` in a subshell for each file, and reads the result from `env -0`. */
 function sourcedBy(shell: string): Reader["read"] {
   const sourceEach = [
     'for file do (set -a; . "$file" || exit 1; exec env -0 >"$file.set") 2>>"$0"',
     '[ $? = 0 ] || echo "$file" >>"$0"; done',
   ].join("; ");
   return async (paths, folder) => {
-    const complaints = join(folder, "complaints");
+    const errors = join(folder, "errors");
     const empty = join(folder, "empty");
-    writeFileSync(complaints, "");
+    writeFileSync(errors, "");
     writeFileSync(empty, "");
     const absolute = [empty, ...paths];
-    await run([shell, "-c", sourceEach, complaints, ...absolute], folder);
-    const said = readFileSync(complaints, "utf8");
-    if (said !== "") throw new Error(said.slice(0, 2000));
+    await run([shell, "-c", sourceEach, errors, ...absolute], folder);
+    const output = readFileSync(errors, "utf8");
+    if (output !== "") throw new Error(output.slice(0, 2000));
     const [before = new Map(), ...readings] = absolute.map((path) => {
       const assigned = readFileSync(`${path}.set`, "utf8").split("\0").slice(0, -1);
       return new Map(assigned.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
@@ -177,17 +177,17 @@ function without(before: Reading, reading: Reading): Reading {
   return new Map([...reading].filter(([name]) => !before.has(name)));
 }
 
-/** Two at a time: these tests share two processors with whatever else runs. */
+/** Two at a time, because other programs need the processors too. */
 async function atOnce<T, U>(items: readonly T[], work: (item: T) => Promise<U>): Promise<U[]> {
   const results: U[] = [];
   for (let at = 0; at < items.length; at += 2) results.push(...(await Promise.all(items.slice(at, at + 2).map(work))));
   return results;
 }
 
-/** Readers that say on standard error what they could not decrypt or parse, and go on to the next variable. */
-const complaint = /^(?:☠ \[DECRYPTION_FAILED\]|[Pp]ython-dotenv could not parse statement)/;
+/** What readers print if they cannot decrypt or parse a variable and go on with the next one. */
+const skippedVariable = /^(?:☠ \[DECRYPTION_FAILED\]|[Pp]ython-dotenv could not parse statement)/;
 
-/** The program's standard output. A failure is a rejection, and so is any other word on standard error. */
+/** Returns the program's standard output. Rejects if the program fails or prints anything else to standard error. */
 async function run(command: string[], folder: string): Promise<string> {
   const ran = Bun.spawn(command, {
     cwd: folder,
@@ -197,8 +197,8 @@ async function run(command: string[], folder: string): Promise<string> {
     stderr: "pipe",
   });
   const [stdout, stderr, exitCode] = await Promise.all([ran.stdout.text(), ran.stderr.text(), ran.exited]);
-  const said = stderr.split("\n").filter((line) => line !== "" && !complaint.test(line));
-  if (exitCode !== 0 || said.length > 0)
+  const errors = stderr.split("\n").filter((line) => line !== "" && !skippedVariable.test(line));
+  if (exitCode !== 0 || errors.length > 0)
     throw new Error(`${command[0]} ended with ${exitCode}: ${stderr.slice(0, 2000)}`);
   return stdout;
 }

@@ -7,52 +7,53 @@ import { type Stock, seed } from "./seed.ts";
 
 export type DatabaseName = "PostgreSQL" | "SQLite";
 
-/** A database to serve from: what the server's environment says, and the process whose family is the database. */
-export type Place = {
+/** A database to serve from. */
+export type Backend = {
   readonly name: DatabaseName;
+  /** The server's environment. */
   readonly settings: Readonly<Record<string, string>>;
-  /** PostgreSQL's first process, where it runs on this machine. */
+  /** PostgreSQL's main process, if it runs on this machine. */
   readonly postmaster: number | undefined;
 };
 
-/** Which allowance of its key a request uses up. */
+/** The bucket that a request takes a token from. */
 export type Bucket = BucketName | "unrecognized" | "none";
 
-/** Requests in a file, as a load generator takes them, and how they are paid for. */
+/** A file of requests for a load generator, its first line, and the number of its lines. */
 export type RequestList = { readonly file: string; readonly first: string; readonly length: number };
 
 /**
- * The compiled server on a seeded database. A key may make 30 value reads a minute, so a run spreads over many keys, and
- * this keeps count of what they have left: before a run that would need more it starts the server anew, which forgets
- * its buckets. The server has no switch that would turn its limits off, and none is needed.
+ * The compiled server on a seeded database. The server's limits cannot be turned off, and a key may make only 30 value
+ * reads a minute. So a run uses many keys, and the rig counts the tokens they have left. If a run would need more, the
+ * server is restarted, which fills all buckets.
  */
-export class Stand {
-  readonly place: Place;
+export class Rig {
+  readonly backend: Backend;
   readonly keys: readonly string[];
   readonly #processes: Processes;
   readonly #command: readonly string[];
   readonly #folder: string;
-  readonly #strangers: number;
+  readonly #unknownKeys: number;
   #server: Server | undefined;
   #left = new Map<Bucket, { tokens: number; atMs: number }>();
   readonly #next = new Map<Bucket, number>();
   #lists = 0;
 
-  private constructor(options: StandOptions, keys: readonly string[]) {
-    this.place = options.place;
+  private constructor(options: RigOptions, keys: readonly string[]) {
+    this.backend = options.backend;
     this.keys = keys;
     this.#processes = options.processes;
     this.#command = [options.binary, "serve", "--port", "0"];
     this.#folder = options.folder;
-    this.#strangers = options.strangers ?? 0;
+    this.#unknownKeys = options.unknownKeys ?? 0;
   }
 
-  /** Seeds the database and starts nothing yet. */
-  static async seed(options: StandOptions, stock: Stock): Promise<Stand> {
-    return new Stand(options, await seed(options.place.settings, stock));
+  /** Seeds the database. Does not start the server. */
+  static async seed(options: RigOptions, stock: Stock): Promise<Rig> {
+    return new Rig(options, await seed(options.backend.settings, stock));
   }
 
-  /** The keys that lists are made of. */
+  /** The keys that lists use. */
   get worked(): readonly string[] {
     return this.keys.slice(0, workedKeysMax);
   }
@@ -62,18 +63,18 @@ export class Stand {
     return this.#server;
   }
 
-  /** Starts the server, or starts it anew, and lets it see each of the keys once. */
+  /** Starts or restarts the server and presents each key once. */
   async start(): Promise<void> {
     await this.stop();
     this.#server = await this.launch();
     this.#left = new Map();
-    await introduce(this.#server.origin, this.worked);
+    await presentKeys(this.#server.origin, this.worked);
     this.#spend("metadata", this.worked.length);
   }
 
-  /** A server of its own on this database, which nobody has asked anything yet. */
+  /** Starts another server on this database, which has answered no request yet. */
   launch(): Promise<Server> {
-    return this.#processes.serve(this.#command, this.place.settings);
+    return this.#processes.serve(this.#command, this.backend.settings);
   }
 
   async stop(): Promise<void> {
@@ -81,21 +82,21 @@ export class Stand {
     this.#server = undefined;
   }
 
-  /** Makes a list of one request for each key that is worked with. @param path - of the request with that index */
+  /** Makes a list of one request per key. @param path - of the request with this index */
   list(path: (index: number) => string): RequestList {
     return this.listOf(this.worked.map((key, index) => `${apiRoot}${path(index)} ${key}`));
   }
 
-  /** Makes a list of these lines: path, blank, key. */
+  /** Makes a list of these lines: path, space, key. */
   listOf(lines: readonly string[]): RequestList {
-    const file = join(this.#folder, `${this.place.name}-${process.hrtime.bigint()}-${this.#lists++}.list`);
+    const file = join(this.#folder, `${this.backend.name}-${process.hrtime.bigint()}-${this.#lists++}.list`);
     writeFileSync(file, `${lines.join("\n")}\n`);
     return { file, first: lines[0] as string, length: lines.length };
   }
 
   /**
-   * Sees to it that the keys have enough left for so many requests, evenly spread over them.
-   * @returns whether it took a fresh server, which has compiled nothing of its hot paths yet
+   * Ensures that the keys have tokens for this many requests, evenly distributed.
+   * @returns whether that required a restart, after which the server has not compiled its hot paths
    */
   async reserve(bucket: Bucket, requests: number): Promise<boolean> {
     if (bucket === "none" || this.#tokens(bucket) >= requests) return false;
@@ -103,12 +104,12 @@ export class Stand {
     return true;
   }
 
-  /** The line of a list to begin with, so that the keys go on taking turns where the last run ended. */
+  /** The line of a list to start with, so that the keys take turns across runs. */
   next(bucket: Bucket): number {
     return this.#next.get(bucket) ?? 0;
   }
 
-  /** Notes that so many requests were sent, each with the next key in turn. */
+  /** Notes that this many requests were sent, each with the next key. */
   sent(bucket: Bucket, requests: number): void {
     this.#next.set(bucket, (this.#next.get(bucket) ?? 0) + requests);
     this.#spend(bucket, requests);
@@ -119,10 +120,10 @@ export class Stand {
     this.#left.set(bucket, { tokens: this.#tokens(bucket) - requests, atMs: performance.now() });
   }
 
-  /** How many requests all keys together have left, were they to take turns. */
+  /** The tokens that all keys have together. */
   #tokens(bucket: Exclude<Bucket, "none">): number {
     const { capacity, intervalUs } = policies[bucket];
-    const keys = bucket === "unrecognized" ? this.#strangers : Math.min(this.keys.length, workedKeysMax);
+    const keys = bucket === "unrecognized" ? this.#unknownKeys : Math.min(this.keys.length, workedKeysMax);
     const left = this.#left.get(bucket);
     if (!left) return keys * capacity;
     const earned = (keys * (performance.now() - left.atMs) * 1000) / intervalUs;
@@ -130,34 +131,34 @@ export class Stand {
   }
 }
 
-export type StandOptions = {
-  readonly place: Place;
+export type RigOptions = {
+  readonly backend: Backend;
   readonly processes: Processes;
   /** The compiled program. */
   readonly binary: string;
-  /** Where lists of requests are written. */
+  /** The folder for lists of requests. */
   readonly folder: string;
-  /** How many keys that nobody has take turns in a list. */
-  readonly strangers?: number;
+  /** How many unknown keys take turns in a list. */
+  readonly unknownKeys?: number;
 };
 
-/** How many keys are worked with where there are more: each has to be introduced to a fresh server. */
+/** At most this many keys are used, because each must be presented to a restarted server. */
 export const workedKeysMax = 10_000;
 
 /**
- * Presents each key once, a few at a time. Keys that a server has not seen since it started pass a narrow lane, four at
- * once with 64 waiting, beyond which they are refused with 429: a run that began with them would measure that lane.
+ * Presents each key once, a few at a time. A server admits keys that it has not seen since its start through a bounded
+ * queue and answers 429 beyond it, so a run that started with such keys would measure the queue.
  */
-async function introduce(origin: string, keys: readonly string[]): Promise<void> {
+async function presentKeys(origin: string, keys: readonly string[]): Promise<void> {
   let next = 0;
   const worker = async () => {
     for (let key = keys[next++]; key !== undefined; key = keys[next++]) {
       const response = await fetch(`${origin}${apiRoot}/organization`, { headers: { authorization: `Bearer ${key}` } });
       await response.arrayBuffer();
-      if (response.status !== 200) throw new Error(`a key was introduced and answered with ${response.status}`);
+      if (response.status !== 200) throw new Error(`a key was answered with ${response.status} when presented first`);
     }
   };
-  await Promise.all(Array.from({ length: introducedAtOnce }, worker));
+  await Promise.all(Array.from({ length: presentedAtOnce }, worker));
 }
 
-const introducedAtOnce = 32;
+const presentedAtOnce = 32;
