@@ -15,7 +15,7 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
   key: async () => (await import("./cli/key.ts")).keyCommand,
   run: async () => (await import("./cli/run.ts")).runCommand,
   pull: async () => (await import("./cli/pull.ts")).pullCommand,
-  files: async () => (await import("./cli/files-pull.ts")).filesCommand,
+  files: async () => (await import("./cli/files.ts")).filesCommand,
   audit: async () => (await import("./cli/audit.ts")).auditCommand,
   backup: async () => (await import("./cli/backup.ts")).backupCommand,
   restore: async () => (await import("./cli/backup.ts")).restoreCommand,

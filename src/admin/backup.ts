@@ -1,12 +1,13 @@
 import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { chmod, open, rename } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
+import { moveIntoPlace } from "../whole-file.ts";
 import { deskOf } from "./desk.ts";
 import { openInstallation, prepareFolder } from "./installation.ts";
 import { Refused } from "./refused.ts";
@@ -67,9 +68,7 @@ export async function restore(
     }
     // Left of a database that is gone, they would be taken for the new one's.
     for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
-    await sync(draft);
-    await rename(draft, path);
-    await sync(dirname(path));
+    moveIntoPlace(draft, path, true);
     return { bytes: statSync(path).size, hasRootKey };
   } finally {
     for (const side of ["", "-journal", "-wal", "-shm"]) rmSync(`${draft}${side}`, { force: true });
@@ -158,9 +157,4 @@ function requireEmpty(config: Config, path: string): void {
 
 function inUse(config: Config): Refused {
   return new Refused("unavailable", `A command uses the database in ${config.dataFolder}: try again when it is done.`);
-}
-
-async function sync(path: string): Promise<void> {
-  const handle = await open(path);
-  await handle.sync().finally(() => handle.close());
 }

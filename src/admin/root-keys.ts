@@ -1,23 +1,12 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
+import { Problem } from "../problem.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
+import { writeWholeSync } from "../whole-file.ts";
 import { Refused } from "./refused.ts";
 
 /*
@@ -165,48 +154,26 @@ function parsed(source: string, text: string): Uint8Array[] {
   }
 }
 
-/** Makes the file whole or not at all; where another process was first, its key stands. */
+/** Creates the file; if another process was first, its key stays. */
 function makeKeyFile(path: string): void {
-  const draft = writeDraft(path, [newKey()]);
   try {
-    linkSync(draft, path);
+    writeWholeSync(path, false, textOf([newKey()]));
   } catch (error) {
-    if (databaseErrorCode(error) !== "EEXIST") throw error;
-  } finally {
-    rmSync(draft);
+    if (!(error instanceof Problem) || error.code !== "exists") throw error;
   }
-  flushFolder(path);
 }
 
-/** @throws ConfigProblem, with the file as it was */
+/** @throws ConfigProblem; the file is then unchanged */
 function replaceKeyFile(path: string, keys: readonly Uint8Array[]): void {
   try {
-    const target = realpathSync(path); // a link stays a link
-    renameSync(writeDraft(target, keys), target);
-    flushFolder(target);
+    writeWholeSync(realpathSync(path), true, textOf(keys)); // a link stays a link
   } catch (error) {
     throw new ConfigProblem(`The root key ${path} cannot be replaced (${databaseErrorCode(error)}).`);
   }
 }
 
-function writeDraft(path: string, keys: readonly Uint8Array[]): string {
-  const draft = `${path}.${process.pid}`;
-  const text = keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join("");
-  // One that a process of this number left behind when it was killed is in nobody's hands any more.
-  rmSync(draft, { force: true });
-  writeFileSync(draft, text, { mode: 0o600, flag: "wx", flush: true });
-  chmodSync(draft, 0o600); // whatever the umask took away
-  return draft;
-}
-
-/** A name is durable once its folder is. */
-function flushFolder(path: string): void {
-  const folder = openSync(dirname(path), "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+function textOf(keys: readonly Uint8Array[]): Uint8Array {
+  return Buffer.from(keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
 }
 
 function octal(mode: number): string {

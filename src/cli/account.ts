@@ -1,17 +1,15 @@
 import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
 import { environments } from "../names.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
 import {
   answer,
   answerList,
   atDesk,
   choiceOption,
   decodeText,
-  exits,
   noun,
-  Problem,
   readLocal,
   type Surroundings,
-  usageProblem,
   verb,
 } from "./command.ts";
 import { projectArgument } from "./project.ts";

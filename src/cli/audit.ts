@@ -6,25 +6,23 @@ import { pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
 import type { Desk } from "../admin/desk.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Flaw } from "../audit/verify.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
 import { csvLine } from "../render/csv.ts";
+import { writeWhole } from "../whole-file.ts";
 import {
   answer,
   answerList,
   atDesk,
   counted,
-  exits,
   noun,
-  Problem,
   parseCount,
   parseDuration,
   parseMoment,
   type Surroundings,
-  usageProblem,
   verb,
 } from "./command.ts";
 import { logEvents } from "./log-lines.ts";
 import { formatTime, jsonLine, progressOn, visible, write } from "./terminal.ts";
-import { writeWhole } from "./whole-file.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {

@@ -1,9 +1,10 @@
 import { backUp, restore, verifyBackup } from "../admin/backup.ts";
 import { DoesNotOpen } from "../admin/verify.ts";
 import { readConfig } from "../config.ts";
-import { answer, counted, exits, Problem, type Surroundings, unreadable, verb } from "./command.ts";
+import { exits, Problem } from "../problem.ts";
+import { writeWhole } from "../whole-file.ts";
+import { answer, counted, type Surroundings, unreadable, verb } from "./command.ts";
 import { progressOn } from "./terminal.ts";
-import { writeWhole } from "./whole-file.ts";
 
 /** `keyhole backup FILE` and `keyhole backup verify FILE` */
 export function backupCommand(here: Surroundings) {

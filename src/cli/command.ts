@@ -4,6 +4,7 @@ import type { Desk } from "../admin/desk.ts";
 import { Refused } from "../admin/refused.ts";
 import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
 import {
   Interrupted,
   jsonLine,
@@ -31,47 +32,6 @@ export type Surroundings = {
   /** Words for people, on stderr. */
   readonly say: (line: string) => void;
 };
-
-/** The exit codes (CONTRACT, command line); 0 is done. */
-export const exits = {
-  failed: 1,
-  usage: 2,
-  unauthorized: 3,
-  notFound: 4,
-  refused: 5,
-  unavailable: 6,
-} as const;
-
-/** How a command fails: a sentence for a person, a code for a program, and the exit code for a shell. */
-export class Problem extends Error {
-  override readonly name = "Problem";
-  readonly exitCode: number;
-  readonly code: string;
-  /** The API's request id, where an answer of the API is what failed. */
-  readonly requestId: string | null;
-  /** What people read in place of the sentence, as it stands: help. */
-  readonly help: string | undefined;
-  /** Words that were due before the command failed, for programs. */
-  notes: readonly string[] = [];
-
-  constructor(
-    exitCode: number,
-    code: string,
-    message: string,
-    more: { requestId?: string | null; help?: string; cause?: unknown } = {},
-  ) {
-    super(message, { cause: more.cause });
-    this.exitCode = exitCode;
-    this.code = code;
-    this.requestId = more.requestId ?? null;
-    this.help = more.help;
-  }
-}
-
-/** @returns a Problem that says how the command was typed wrongly */
-export function usageProblem(message: string): Problem {
-  return new Problem(exits.usage, "invalid_usage", message);
-}
 
 /**
  * Whatever was thrown, as a Problem. What is not known here is a defect or a failing machine: only its name and its code

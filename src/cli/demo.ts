@@ -9,9 +9,10 @@ import { Refused } from "../admin/refused.ts";
 import { setVariables } from "../admin/variables.ts";
 import { type Config, readConfig } from "../config.ts";
 import { apiRoot } from "../http/app.ts";
+import { Problem } from "../problem.ts";
 import { openLog } from "../server/log.ts";
 import { type RunningServer, startServer } from "../server/serve.ts";
-import { Problem, type Surroundings, verb } from "./command.ts";
+import { type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
 import { write } from "./terminal.ts";
 

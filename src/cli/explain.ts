@@ -1,4 +1,5 @@
-import { answer, exits, Problem, type Surroundings, usageProblem, verb } from "./command.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
+import { answer, type Surroundings, verb } from "./command.ts";
 import { logEvents } from "./log-lines.ts";
 import { table } from "./terminal.ts";
 

@@ -1,16 +1,15 @@
 import { Option } from "@commander-js/extra-typings";
 import { deleteFile, listFiles, putFile } from "../admin/files.ts";
 import { contentBytesMax, environments } from "../names.ts";
+import { exits, Problem } from "../problem.ts";
 import {
   answer,
   answerList,
   atDesk,
   choiceOption,
   counted,
-  exits,
   localName,
   noun,
-  Problem,
   readLocal,
   type Surroundings,
   verb,

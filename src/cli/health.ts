@@ -1,5 +1,6 @@
 import { readConfig } from "../config.ts";
-import { answer, exits, Problem, type Surroundings, verb } from "./command.ts";
+import { exits, Problem } from "../problem.ts";
+import { answer, type Surroundings, verb } from "./command.ts";
 
 /**
  * `keyhole health`: whether the server that these settings describe is there and ready, for a container's health check:

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { type Surroundings, unreadable, usageProblem } from "./command.ts";
+import { usageProblem } from "../problem.ts";
+import { type Surroundings, unreadable } from "./command.ts";
 
 /**
  * The events of a log that `serve` wrote, as JSON or as it shows them on a terminal; lines of other programs are passed

@@ -1,6 +1,7 @@
 import { listed, rotateData, rotateRoot } from "../admin/rotation.ts";
 import { readConfig } from "../config.ts";
-import { answer, atDesk, counted, exits, noun, Problem, type Surroundings, verb } from "./command.ts";
+import { exits, Problem } from "../problem.ts";
+import { answer, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
 import { progressOn } from "./terminal.ts";
 
 /** `keyhole rotate …` */

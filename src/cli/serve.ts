@@ -3,11 +3,12 @@ import { deskOf } from "../admin/desk.ts";
 import { type Installation, openInstallation } from "../admin/installation.ts";
 import { listOrganizations } from "../admin/organizations.ts";
 import { parsePort, readConfig } from "../config.ts";
+import { Problem, usageProblem } from "../problem.ts";
 import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { superviseWorkers } from "../server/workers.ts";
-import { Problem, parseCount, type Surroundings, usageProblem, verb } from "./command.ts";
+import { parseCount, type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole serve`: the API, until it is told to stop. */

@@ -1,18 +1,16 @@
 import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
 import { variableValueBytesMax } from "../names.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
 import {
   answer,
   answerList,
   atDesk,
   counted,
   decodeText,
-  exits,
   localName,
   noun,
-  Problem,
   readLocal,
   type Surroundings,
-  usageProblem,
   verb,
 } from "./command.ts";
 import { EnvFileProblem, nameWarnings, parseEnvFile } from "./env-file.ts";

@@ -163,7 +163,7 @@ describe("a server that lies makes the program write nothing at all and say why"
     ["a device's name", path("aux.txt"), /Windows device/],
     ["a repository's hooks", path(".git/hooks/pre-commit"), /\.git/],
     ["a path that is a folder elsewhere", path("config/tls.key/x"), /both a file and a folder/],
-    ["paths that differ in case", path("CONFIG/TLS.KEY"), /case does not matter/],
+    ["paths that differ in case", path("CONFIG/TLS.KEY"), /case is ignored/],
     [
       "a mode that others can read",
       listing(([first, ...rest]) => [{ ...first, mode: "0666" }, ...rest]),
@@ -288,7 +288,7 @@ test("a disk that takes no more leaves everything as it was", async () => {
   expect(ran).toMatchObject({
     exitCode: 1,
     stdout: "",
-    stderr: expect.stringContaining("'z/big.bin' cannot be put in place"),
+    stderr: expect.stringContaining("'z/big.bin' cannot be written"),
   });
   expect(filesBelow(folder)).toEqual(["service.json"]);
   expect(readdirSync(folder)).toEqual(["service.json"]);

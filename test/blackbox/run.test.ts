@@ -287,7 +287,7 @@ describe("the command's environment", () => {
         .sort(),
     ).toEqual(["A", "KEPT"]);
     expect(JSON.stringify(found)).not.toContain(asked.key);
-    expect(stderr).toBe("Not handed to the command: CI_KEY, HEADER, DATABASE_URL.\n");
+    expect(stderr).toBe("Not passed to the command: CI_KEY, HEADER, DATABASE_URL.\n");
   });
 
   test("has fetched values in place of those that were there, unless those are to be preserved", async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { FileRecord } from "../../src/cli/answers.ts";
-import { pathParameter, queryBytesMax } from "../../src/cli/client.ts";
-import { planRequests } from "../../src/cli/files-pull.ts";
+import type { FileRecord } from "../../src/fetch/answers.ts";
+import { pathParameter, queryBytesMax } from "../../src/fetch/client.ts";
+import { planRequests } from "../../src/fetch/files-pull.ts";
 import { contentBytesMax } from "../../src/names.ts";
 
 const mebibyte = 1024 * 1024;
@@ -27,7 +27,7 @@ describe("content is asked for in as few requests as 8 MiB allow", () => {
   });
 });
 
-test("whatever the files, every one is asked for once and no request is over a bound", () => {
+test("every file is asked for once, and no request exceeds a bound", () => {
   const file = fc.record({
     size: fc.nat(contentBytesMax),
     path: fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 }),

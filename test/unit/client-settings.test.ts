@@ -2,9 +2,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Problem, type Surroundings } from "../../src/cli/command.ts";
-import { atMachine, fetchVariables, type MachineOptions, parseApiRoot, refuseSteering } from "../../src/cli/machine.ts";
-import { isSteering } from "../../src/cli/steering.ts";
+import type { Surroundings } from "../../src/cli/command.ts";
+import { atMachine, type MachineOptions } from "../../src/cli/machine.ts";
+import { parseApiRoot } from "../../src/fetch/api-settings.ts";
+import { isSteering } from "../../src/fetch/steering.ts";
+import { fetchVariables, refuseSteering } from "../../src/fetch/variables.ts";
+import { failing } from "../failing.ts";
 import { honestly, startLiar, type Truth } from "../liar.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "keyhole-settings-"));
@@ -52,8 +55,8 @@ describe("the server's address", () => {
     ["https://example.com/api/v1/projects", /API root/],
     ["https://example.com/api/v2", /API root/],
   ];
-  test.each(refused)("%s is refused", (given, says) => {
-    const problem = failingNow(() => parseApiRoot("KEYHOLE_URL", given));
+  test.each(refused)("%s is refused", async (given, says) => {
+    const problem = await failing(Promise.try(parseApiRoot, "KEYHOLE_URL", given));
     expect(problem).toMatchObject({ exitCode: 2, code: "invalid_usage" });
     expect(problem.message).toMatch(says);
     expect(problem.message).toContain("KEYHOLE_URL");
@@ -110,7 +113,7 @@ describe("settings", () => {
       exitCode: 1,
     },
   ];
-  test.each(wrong)("$what is said before anything is sent", async ({ env, says, exitCode = 2 }) => {
+  test.each(wrong)("$what is reported before anything is sent", async ({ env, says, exitCode = 2 }) => {
     const problem = await failing(settle({ ...whole, ...env }));
     expect(problem.message).toMatch(says);
     expect(problem.exitCode).toBe(exitCode);
@@ -131,7 +134,7 @@ describe("a set", () => {
     }
   };
 
-  test("without a name that is needed is not found, by name", async () => {
+  test("without a required name is not found, and the error has the name", async () => {
     for (const options of [
       { keys: ["A", "C", "D"] },
       { require: ["A", "C", "D"] },
@@ -145,13 +148,13 @@ describe("a set", () => {
     expect(await fetchSet({ require: ["B"] })).toHaveLength(2);
   });
 
-  test("that is empty is not found unless that is allowed", async () => {
+  test("that is empty is not found unless --allow-empty", async () => {
     expect(await failing(fetchSet({}, {}))).toMatchObject({ exitCode: 4, code: "empty_set" });
     expect(await failing(fetchSet({ prefix: "X_" }))).toMatchObject({ exitCode: 4, code: "empty_set" });
     expect(await fetchSet({ allowEmpty: true }, {})).toEqual([]);
   });
 
-  test("is asked for in names that variables have", async () => {
+  test("is asked for by valid names of variables", async () => {
     for (const options of [{ keys: ["a.b"] }, { require: ["1A"] }, { keys: ["_"] }, { prefix: "" }]) {
       expect(await failing(fetchSet(options))).toMatchObject({ exitCode: 2 });
     }
@@ -200,15 +203,15 @@ describe("names that steer", () => {
     expect(isSteering(name, "linux")).toBe(false);
   });
 
-  test("do so on Windows however they are spelled", () => {
+  test("steer on Windows in any case", () => {
     expect(isSteering("Path", "win32")).toBe(true);
     expect(isSteering("ld_preload", "win32")).toBe(true);
   });
 
   test("are refused by name, unless each of them is allowed", () => {
     const variables = ["A", "PATH", "LD_PRELOAD"].map((name) => ({ name, value: "" }));
-    expect(failingNow(() => refuseSteering(variables)).message).toContain("PATH, LD_PRELOAD");
-    expect(failingNow(() => refuseSteering(variables, ["PATH"])).message).toContain(": LD_PRELOAD.");
+    expect(() => refuseSteering(variables)).toThrow("PATH, LD_PRELOAD");
+    expect(() => refuseSteering(variables, ["PATH"])).toThrow(": LD_PRELOAD.");
     expect(() => refuseSteering(variables, ["PATH", "LD_PRELOAD"])).not.toThrow();
   });
 });
@@ -220,23 +223,4 @@ async function settle(env: Readonly<Record<string, string | undefined>>, options
 function here(env: Readonly<Record<string, string | undefined>>): Surroundings {
   const { stdin, stdout, stderr } = process;
   return { env, terminal: { stdin, stdout, stderr }, json: false, say: () => {} };
-}
-
-async function failing(promise: Promise<unknown>): Promise<Problem> {
-  const error = await promise.then(
-    () => new Error("it did not fail"),
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof Problem) return error;
-  throw error;
-}
-
-function failingNow(step: () => unknown): Problem {
-  try {
-    step();
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-  throw new Error("it did not fail");
 }

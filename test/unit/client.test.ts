@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Api, answerBytesMax, Client, type Clock } from "../../src/cli/client.ts";
-import { Problem } from "../../src/cli/command.ts";
+import { type Api, answerBytesMax, Client, type Clock } from "../../src/fetch/client.ts";
+import { failing } from "../failing.ts";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../liar.ts";
 
 const truth: Truth = {
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 describe("an honest answer", () => {
-  test("gives every variable back exactly, and is asked for with the key alone", async () => {
+  test("returns every variable exactly, and the request carries only the key", async () => {
     const { client, liar } = await meet((question) => honestly(truth, question));
     expect(await client.variables(asked)).toEqual(
       Object.entries(truth.variables).map(([name, value]) => ({ name, value })),
@@ -33,14 +33,14 @@ describe("an honest answer", () => {
     expect(question?.query.toString()).toBe("environment=production");
   });
 
-  test("may hold members that this version does not know", async () => {
+  test("may have members that this version does not know", async () => {
     const { client } = await meet(() => ({
       body: { environment: "production", etag: 1, variables: [{ key: "A", value: "b", updatedAt: 1, kind: "x" }] },
     }));
     expect(await client.variables(asked)).toEqual([{ name: "A", value: "b" }]);
   });
 
-  test("gives files back with the content that was listed", async () => {
+  test("returns files with the content that was listed", async () => {
     const { client } = await meet((question) => honestly(truth, question));
     const listed = await client.listFiles(asked);
     const fetched = await client.fetchFiles(asked, listed.slice(1), false);
@@ -56,9 +56,9 @@ const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; c
   { lie: "no environment", reply: variables({ environment: undefined }), says: /another environment/ },
   { lie: "no list", reply: variables({ variables: undefined }), says: /no list of variables/ },
   { lie: "an object for a list", reply: variables({ variables: { A: "b" } }), says: /no list of variables/ },
-  { lie: "null for an entry", reply: variables({ variables: [null] }), says: /a variable is no object/ },
-  { lie: "a list for an answer", reply: () => ({ body: [] }), says: /it is no object/ },
-  { lie: "null for an answer", reply: () => ({ body: null }), says: /it is no object/ },
+  { lie: "null for an entry", reply: variables({ variables: [null] }), says: /a variable is not an object/ },
+  { lie: "a list for an answer", reply: () => ({ body: [] }), says: /it is not an object/ },
+  { lie: "null for an answer", reply: () => ({ body: null }), says: /it is not an object/ },
   { lie: "a name that is none", reply: one("a.b", "x"), says: /no valid name/ },
   { lie: "a name that is code", reply: one("A=1;touch /tmp/x;B", "x"), says: /no valid name/ },
   { lie: "__proto__", reply: () => ({ body: entry("__proto__", '"x"') }), says: /no valid name/ },
@@ -82,26 +82,34 @@ const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; c
     says: /not JSON/,
   },
   { lie: "a web page", reply: () => ({ body: "<html>", headers: { "Content-Type": "text/html" } }), says: /not JSON/ },
-  { lie: "half a body", reply: () => ({ body: '{"environment":"production","variables":[' }), says: /not whole JSON/ },
-  { lie: "no body", reply: () => ({ body: "" }), says: /not whole JSON/ },
   {
-    lie: "bytes that are no UTF-8",
-    reply: () => ({ body: Buffer.from('{"a":"\xff"}', "latin1") }),
-    says: /not whole JSON/,
+    lie: "half a body",
+    reply: () => ({ body: '{"environment":"production","variables":[' }),
+    says: /not complete JSON/,
   },
-  { lie: "a byte order mark", reply: () => ({ body: '\ufeff{"environment":"production"}' }), says: /not whole JSON/ },
+  { lie: "no body", reply: () => ({ body: "" }), says: /not complete JSON/ },
+  {
+    lie: "bytes that are not UTF-8",
+    reply: () => ({ body: Buffer.from('{"a":"\xff"}', "latin1") }),
+    says: /not complete JSON/,
+  },
+  {
+    lie: "a byte order mark",
+    reply: () => ({ body: '\ufeff{"environment":"production"}' }),
+    says: /not complete JSON/,
+  },
   {
     lie: "compressed bytes",
     reply: () => ({ body: Bun.gzipSync(Buffer.alloc(1000)), headers: { "Content-Encoding": "gzip" } }),
     says: /compressed/,
   },
   {
-    lie: "a giant that is announced",
+    lie: "a huge body that is announced",
     reply: () => ({ endless: Buffer.alloc(1000, 0x20), headers: { "Content-Length": String(2 ** 40) } }),
     says: /longer than 16384 KiB/,
   },
   {
-    lie: "a giant without an end",
+    lie: "an endless body",
     reply: () => ({ endless: Buffer.alloc(65536, 0x20) }),
     says: /longer than 16384 KiB/,
   },
@@ -120,7 +128,7 @@ const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; c
   {
     lie: "a body cut short",
     reply: () => ({ raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"env' }),
-    says: /broke before the answer was whole/,
+    says: /broke before the answer was complete/,
     code: "unreachable",
   },
   {
@@ -128,7 +136,7 @@ const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; c
     reply: () => ({
       raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"env',
     }),
-    says: /broke before the answer was whole/,
+    says: /broke before the answer was complete/,
     code: "unreachable",
   },
   { lie: "no HTTP", reply: () => ({ raw: "220 smtp ready\r\n" }), says: /cannot be reached/, code: "unreachable" },
@@ -152,7 +160,7 @@ describe("an answer that lies is refused", () => {
     const problem = await failing(client.variables(asked));
     expect(problem.message).toMatch(says);
     expect(problem.code).toBe(code);
-    expect(liar.questions).toHaveLength(1); // and nothing of it is tried again
+    expect(liar.questions).toHaveLength(1); // lies are never retried
   });
 
   test("a variable that was not asked for, by name or by prefix", async () => {
@@ -161,10 +169,10 @@ describe("an answer that lies is refused", () => {
     expect((await failing(client.variables(asked, { prefix: "B" }))).message).toMatch(/A was not asked for/);
   });
 
-  test("a giant is not read to its end", async () => {
+  test("an endless body is not read for long", async () => {
     const { client, liar } = await meet(() => ({ endless: Buffer.alloc(65536, 0x20) }));
     await failing(client.variables(asked));
-    // What is on its way counts, too, and of that a kernel may keep as much again and more.
+    // Bytes in socket buffers count too, and a kernel may keep as many again or more.
     expect(liar.endlessBytes()).toBeLessThan(4 * answerBytesMax);
   });
 });
@@ -201,7 +209,7 @@ const fileLies: { lie: string; twist: (files: Record<string, unknown>[]) => unkn
   {
     lie: "paths that differ in case",
     twist: ([first]) => [first, { ...first, path: "A.TXT" }],
-    says: /case does not matter/,
+    says: /case is ignored/,
   },
   {
     lie: "a file that is a folder too",
@@ -224,10 +232,10 @@ const fileLies: { lie: string; twist: (files: Record<string, unknown>[]) => unkn
   {
     lie: "another environment's file",
     twist: ([first]) => [{ ...first, environments: ["staging"] }],
-    says: /nothing to do/,
+    says: /other environments/,
   },
   {
-    lie: "content that nobody asked for",
+    lie: "content that was not asked for",
     twist: ([first]) => [{ ...first, content: "" }],
     says: /content that was not asked for/,
   },
@@ -275,7 +283,7 @@ const contentLies: { lie: string; twist: (files: Record<string, unknown>[]) => u
     says: /another checksum/,
   },
   {
-    lie: "a wrong checksum that the content has",
+    lie: "other content with its own checksum",
     twist: ([first, ...rest]) => {
       const content = Buffer.from("CONTENT of a");
       const sha256 = new Bun.CryptoHasher("sha256").update(content).digest("hex");
@@ -291,20 +299,20 @@ const contentLies: { lie: string; twist: (files: Record<string, unknown>[]) => u
   {
     lie: "base64 with junk in it",
     twist: ([first, ...rest]) => [{ ...first, content: "Y29udGVu*CBvZiBh" }, ...rest],
-    says: /not the base64/,
+    says: /not valid base64/,
   },
   {
     lie: "base64 with blanks in it",
     twist: ([first, ...rest]) => [{ ...first, content: "Y29udGVu    ZiBh" }, ...rest],
-    says: /not the base64/,
+    says: /not valid base64/,
   },
   {
     lie: "base64 of the URL kind",
     twist: ([first, ...rest]) => [{ ...first, content: "Y29udGVu-CBvZi_h" }, ...rest],
-    says: /not the base64/,
+    says: /not valid base64/,
   },
   {
-    lie: "a path that climbs, only now",
+    lie: "a path that climbs, in the content alone",
     twist: ([first, ...rest]) => [{ ...first, path: "../a.txt" }, ...rest],
     says: /'\.\.' part/,
   },
@@ -339,17 +347,20 @@ describe("a refusal", () => {
     [503, "decryption_failed", 6, 1],
     [503, "unavailable", 6, 3],
   ];
-  test.each(rows)("%d %s is exit code %d, after as many tries as may help", async (status, code, exitCode, tries) => {
-    const { client, liar } = await meet(() => refusal(status, code, "A sentence.", { "Retry-After": "2" }), {
-      waitMs: 5000,
-    });
-    const problem = await failing(client.variables(asked));
-    expect(problem).toMatchObject({ code, exitCode, requestId: "liar-1" });
-    expect(problem.message).toContain(`${code}: A sentence.`);
-    expect(liar.questions).toHaveLength(tries);
-  });
+  test.each(rows)(
+    "%d %s is exit code %d, and is retried only if that may help",
+    async (status, code, exitCode, tries) => {
+      const { client, liar } = await meet(() => refusal(status, code, "A sentence.", { "Retry-After": "2" }), {
+        waitMs: 5000,
+      });
+      const problem = await failing(client.variables(asked));
+      expect(problem).toMatchObject({ code, exitCode, requestId: "liar-1" });
+      expect(problem.message).toContain(`${code}: A sentence.`);
+      expect(liar.questions).toHaveLength(tries);
+    },
+  );
 
-  test("in words that are not Keyhole's keeps its status and none of its words", async () => {
+  test("that is not in Keyhole's format keeps its status and none of its text", async () => {
     const { client } = await meet(() => ({
       status: 502,
       body: "<b>secret</b>",
@@ -368,7 +379,7 @@ describe("a refusal", () => {
     expect(await failing(client.variables(asked))).toMatchObject({ code: "http_401", exitCode: 3 });
   });
 
-  test("without --wait is final at once", async () => {
+  test("without --wait is final", async () => {
     const { client, liar, slept } = await meet(() => refusal(429, "rate_limited", "Wait.", { "Retry-After": "1" }));
     expect(await failing(client.variables(asked))).toMatchObject({ code: "rate_limited", exitCode: 5 });
     expect([liar.questions.length, slept.length]).toEqual([1, 0]);
@@ -379,7 +390,7 @@ describe("waiting", () => {
   const busyThen = (times: number, headers: Readonly<Record<string, string>>) => (question: Question) =>
     question.count < times ? refusal(429, "rate_limited", "Wait.", headers) : honestly(truth, question);
 
-  test("is never shorter than Retry-After and at most a tenth longer, and says what for", async () => {
+  test("is never shorter than Retry-After, at most a tenth longer, and says why", async () => {
     for (const random of [0, 0.5, 0.999]) {
       const { client, slept, said } = await meet(busyThen(1, { "Retry-After": "3" }), { waitMs: 10_000 }, random);
       expect(await client.variables(asked)).toHaveLength(3);
@@ -390,15 +401,15 @@ describe("waiting", () => {
     }
   });
 
-  test("that --wait does not allow is not begun", async () => {
+  test("longer than --wait allows does not start", async () => {
     const { client, slept } = await meet(busyThen(1, { "Retry-After": "11" }), { waitMs: 10_000 });
     const problem = await failing(client.variables(asked));
     expect(problem).toMatchObject({ code: "rate_limited", exitCode: 5, requestId: "liar-1" });
-    expect(problem.message).toContain("--wait does not allow that");
+    expect(problem.message).toContain("which --wait does not allow");
     expect(slept).toEqual([]);
   });
 
-  test("without a Retry-After grows, and its last try is when the time is up", async () => {
+  test("without a Retry-After doubles, and the last try comes when the time is up", async () => {
     const { client, slept, liar } = await meet(() => refusal(503, "unavailable", "Down."), { waitMs: 6000 });
     await failing(client.variables(asked));
     expect(slept).toEqual([500, 1000, 2000, 2500]);
@@ -414,7 +425,7 @@ describe("waiting", () => {
     },
   );
 
-  test("goes on while nobody listens, and ends where somebody does", async () => {
+  test("continues while the connection is refused, until the time is up", async () => {
     const liar = await startLiar(() => ({}));
     await liar.stop();
     const { client, slept } = meetAt(liar.origin, { waitMs: 2000 });
@@ -422,7 +433,7 @@ describe("waiting", () => {
     expect(slept).toEqual([500, 1000, 500]);
   });
 
-  test("is not for a host that does not exist", async () => {
+  test("is pointless for a host that does not exist", async () => {
     // A machine's resolver may look for long until it knows.
     const { client, slept } = meetAt("http://localhost.invalid:1", { waitMs: 2000, timeoutMs: 60_000 });
     expect(await failing(client.variables(asked))).toMatchObject({ code: "unreachable", exitCode: 6 });
@@ -430,7 +441,7 @@ describe("waiting", () => {
   }, 90_000);
 });
 
-test("the key is in no failure's words", async () => {
+test("the key is in no error message", async () => {
   const { client } = await meet(() => refusal(401, "unauthorized", "A valid API key is required."));
   const problem = await failing(client.variables(asked));
   expect(Bun.inspect(problem)).not.toContain(key);
@@ -444,7 +455,7 @@ async function meet(reply: (question: Question) => Reply, api: Partial<Api> = {}
   return { liar, ...meetAt(liar.origin, api, random) };
 }
 
-/** A client whose clock moves only when it sleeps, at once. */
+/** A client with a clock that moves only when it sleeps, without taking time. */
 function meetAt(origin: string, api: Partial<Api> = {}, random = 0) {
   const slept: number[] = [];
   const said: string[] = [];
@@ -466,15 +477,6 @@ function meetAt(origin: string, api: Partial<Api> = {}, random = 0) {
     ...api,
   };
   return { client: new Client(settings, clock), slept, said };
-}
-
-async function failing(promise: Promise<unknown>): Promise<Problem> {
-  const error = await promise.then(
-    () => new Error("it did not fail"),
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof Problem) return error;
-  throw error;
 }
 
 function variables(more: Readonly<Record<string, unknown>>): (question: Question) => Reply {

@@ -7,7 +7,6 @@ import {
   frame,
   listOption,
   noun,
-  Problem,
   parseCount,
   parseDuration,
   parseMoment,
@@ -22,6 +21,7 @@ import { Interrupted } from "../../src/cli/terminal.ts";
 import { ConfigProblem } from "../../src/config.ts";
 import { Fault } from "../../src/fault.ts";
 import { buildProgram } from "../../src/main.ts";
+import { Problem } from "../../src/problem.ts";
 
 const nowhere: Surroundings = {
   env: {},

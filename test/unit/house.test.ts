@@ -9,17 +9,21 @@ type Import = { readonly from: string; readonly target: string };
 
 const everyone = ["fault.ts", "held.ts", "names.ts", "path.ts"];
 
-/** Files and folders of src, and all that they may import beside themselves and the runtime: no package either. */
+/** Files and folders of src, and all they may import besides themselves and the runtime. Packages are listed too. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   "fault.ts": [],
   "held.ts": [],
   "names.ts": [],
+  "problem.ts": [],
   "path.ts": ["fault.ts", "held.ts", "names.ts"],
+  "whole-file.ts": ["problem.ts"],
   access: everyone,
   limit: everyone,
   seal: everyone,
   audit: everyone,
   render: everyone,
+  // What machines run shares only these with the server.
+  fetch: [...everyone, "problem.ts", "whole-file.ts", "render", "dotenv", "package.json"],
 };
 
 /** What a folder cannot reach, directly or through any number of other files. */
@@ -50,7 +54,7 @@ describe("the house", () => {
   test.each(Object.keys(cannotReach))("%s cannot reach what it must not know", (place) => {
     expect(forbiddenPaths(real, place)).toEqual([]);
   });
-  test("lets only main.ts and cli import cli or server, and nothing import main.ts", () => {
+  test("lets only main.ts import cli, only main.ts and cli import server, only cli import fetch", () => {
     expect(wrongCallers(real)).toEqual([]);
   });
   test("lets only audit/release.ts name what opens a Held", () => {
@@ -118,14 +122,19 @@ describe("a house that breaks a rule is seen", () => {
       seen: ["src/store/journal.ts > src/seal/envelope.ts"],
     },
     {
-      what: "another caller of cli",
+      what: "another caller of cli or fetch",
       judge: wrongCallers,
       files: {
         "src/main.ts": 'import { run } from "./cli/command.ts";',
         "src/config.ts": 'import { run } from "./cli/command.ts";',
         "src/cli/serve.ts": 'import "../main.ts";\nimport { words } from "./terminal.ts";',
+        "src/http/app.ts": 'import { Client } from "../fetch/client.ts";',
       },
-      seen: ["src/config.ts imports src/cli/command.ts", "src/cli/serve.ts imports src/main.ts"],
+      seen: [
+        "src/config.ts imports src/cli/command.ts",
+        "src/cli/serve.ts imports src/main.ts",
+        "src/http/app.ts imports src/fetch/client.ts",
+      ],
     },
     {
       what: "another caller of server, though only for a type",
@@ -185,11 +194,14 @@ function forbiddenPaths(sources: Sources, place: string): string[] {
 }
 
 function wrongCallers(sources: Sources): string[] {
+  const callers: Readonly<Record<string, readonly string[]>> = {
+    "main.ts": [],
+    cli: ["main.ts", "cli"],
+    server: ["main.ts", "cli", "server"],
+    fetch: ["cli", "fetch"],
+  };
   return graph(sources)
-    .filter(({ from, target }) => {
-      const outside = placeOf(from) !== placeOf(target) && !["main.ts", "cli"].includes(placeOf(from));
-      return (outside && ["cli", "server"].includes(placeOf(target))) || placeOf(target) === "main.ts";
-    })
+    .filter(({ from, target }) => callers[placeOf(target)]?.includes(placeOf(from)) === false)
     .map(told);
 }
 

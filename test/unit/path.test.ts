@@ -176,16 +176,16 @@ describe("a set of paths", () => {
     { paths: ["a", "ab", "a-b", "a.b", "a b"], problem: undefined }, // beginnings, but no folders
     { paths: ["a/b", "ab/b", "a-/b"], problem: undefined },
     { paths: ["a", "b", "a"], problem: "'a' is there twice" },
-    { paths: ["a/B", "c", "a/b"], problem: "'a/B' and 'a/b' are the same file where case does not matter" },
+    { paths: ["a/B", "c", "a/b"], problem: "'a/B' and 'a/b' are the same file if case is ignored" },
     { paths: ["A/x", "a/y"], problem: undefined }, // one folder there, two here, and no file is lost in either
-    { paths: ["straße", "STRASSE"], problem: "'straße' and 'STRASSE' are the same file where case does not matter" },
-    { paths: ["ẞ", "ss"], problem: "'ẞ' and 'ss' are the same file where case does not matter" },
-    { paths: ["ΟΔΟΣ", "οδος", "x"], problem: "'ΟΔΟΣ' and 'οδος' are the same file where case does not matter" }, // final sigma
-    { paths: ["οδοσ", "οδος"], problem: "'οδοσ' and 'οδος' are the same file where case does not matter" },
-    { paths: ["ϴ", "θ"], problem: "'ϴ' and 'θ' are the same file where case does not matter" }, // has no upper case of its own
+    { paths: ["straße", "STRASSE"], problem: "'straße' and 'STRASSE' are the same file if case is ignored" },
+    { paths: ["ẞ", "ss"], problem: "'ẞ' and 'ss' are the same file if case is ignored" },
+    { paths: ["ΟΔΟΣ", "οδος", "x"], problem: "'ΟΔΟΣ' and 'οδος' are the same file if case is ignored" }, // final sigma
+    { paths: ["οδοσ", "οδος"], problem: "'οδοσ' and 'οδος' are the same file if case is ignored" },
+    { paths: ["ϴ", "θ"], problem: "'ϴ' and 'θ' are the same file if case is ignored" }, // has no upper case of its own
     {
       paths: ["\u0390", "\u03aa\u0301"],
-      problem: "'\u0390' and '\u03aa\u0301' are the same file where case does not matter",
+      problem: "'\u0390' and '\u03aa\u0301' are the same file if case is ignored",
     }, // ΐ, in one piece and in two
     { paths: ["a", "a/b"], problem: "'a' would be both a file and a folder of 'a/b'" },
     { paths: ["a/b/c/d", "x", "a/b"], problem: "'a/b' would be both a file and a folder of 'a/b/c/d'" },

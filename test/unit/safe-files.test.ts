@@ -15,13 +15,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sha256Of } from "../../src/cli/answers.ts";
-import { Problem } from "../../src/cli/command.ts";
-import { openAppending, type Placing, Root, type Walk, type Wanted, writeWhole } from "../../src/cli/place.ts";
+import { type FetchedFile, sha256Of } from "../../src/fetch/answers.ts";
+import { Root, type Walk } from "../../src/fetch/safe-files.ts";
+import { SharedFile } from "../../src/fetch/shared-file.ts";
+import { Problem } from "../../src/problem.ts";
+import { failing } from "../failing.ts";
 
 /** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */
 const swapMs = process.env["KEYHOLE_TEST_LONG"] === "1" ? 60_000 : 2000;
-const scratch = mkdtempSync(join(tmpdir(), "keyhole-place-"));
+const scratch = mkdtempSync(join(tmpdir(), "keyhole-safe-files-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 let root = "";
@@ -48,9 +50,9 @@ describe.each(walks)("by %s", (walk) => {
     roots.push(opened);
     return opened;
   };
-  const place = (files: readonly Given[], placing?: Placing) => open().place(files.map(wanted), placing);
+  const place = (files: readonly Given[], report?: Report) => open().place(files.map(wanted), report);
 
-  test("files are put in place with exactly their modes, whatever the umask, in folders of their owner's own", async () => {
+  test("files get exactly their modes, whatever the umask, and new folders only their owner may enter", async () => {
     const umask = process.umask(0o777);
     try {
       // Folders made under such a umask could not be entered by anybody but root.
@@ -75,7 +77,7 @@ describe.each(walks)("by %s", (walk) => {
     });
   });
 
-  test("a file that stood there is replaced, and whoever holds it by another name keeps it", async () => {
+  test("an existing file is replaced, and a hard link to it keeps the old content", async () => {
     writeFileSync(join(root, "a"), "old");
     linkSync(join(root, "a"), join(outside, "other-name"));
     await place([["a", "new", "0600"]]);
@@ -84,7 +86,7 @@ describe.each(walks)("by %s", (walk) => {
     expect(lstatSync(join(outside, "other-name")).nlink).toBe(1);
   });
 
-  test("a file of another size, content or mode is told from the same one, and from none", async () => {
+  test("a file is compared by size, content and mode", async () => {
     await place([["a", "one", "0400"]]);
     const state = (given: Given) => open().compare(wanted(given)).state;
     expect(state(["a", "one", "0400"])).toBe("same");
@@ -134,7 +136,7 @@ describe.each(walks)("by %s", (walk) => {
       says: /'link' is a symbolic link/,
     },
     {
-      what: "a link to nothing on the way",
+      what: "a link to nothing on the path",
       make: () => symlinkSync(join(outside, "new"), join(root, "link")),
       path: "link/a",
       says: /'link' is a symbolic link/,
@@ -143,7 +145,7 @@ describe.each(walks)("by %s", (walk) => {
       what: "a folder in the file's place",
       make: () => mkdirSync(join(root, "a")),
       path: "a",
-      says: /'a' is there already and is no file/,
+      says: /'a' exists and is not a file/,
     },
     {
       what: "a file in the folder's place",
@@ -155,10 +157,10 @@ describe.each(walks)("by %s", (walk) => {
       what: "a pipe",
       make: () => Bun.spawnSync(["mkfifo", join(root, "a")]),
       path: "a",
-      says: /'a' is there already and is no file/,
+      says: /'a' exists and is not a file/,
     },
   ];
-  test.each(obstacles)("$what is refused, and nothing is written, there or anywhere", async ({ make, path, says }) => {
+  test.each(obstacles)("$what is refused, and nothing is written anywhere", async ({ make, path, says }) => {
     make();
     const before = [tree(root), tree(outside)];
     const problem = await failing(
@@ -174,14 +176,14 @@ describe.each(walks)("by %s", (walk) => {
     expect(() => open().compare(wanted([path, "secret", "0600"]))).toThrow(says);
   });
 
-  test("a root that is a link, a file or not there is refused", () => {
+  test("a root that is a link, a file or missing is refused", () => {
     symlinkSync(root, join(outside, "link"));
     expect(() => open(join(outside, "link"))).toThrow(/is a symbolic link/);
     expect(() => open(join(outside, "victim"))).toThrow(/is not a folder/);
     expect(() => open(join(outside, "none"))).toThrow(/There is no folder/);
   });
 
-  test("what comes in the way after the first file took its place puts everything back", async () => {
+  test("an obstacle that appears after the first rename puts everything back", async () => {
     writeFileSync(join(root, "a"), "old a");
     chmodSync(join(root, "a"), 0o640);
     const { ino } = statSync(join(root, "a"));
@@ -194,30 +196,30 @@ describe.each(walks)("by %s", (walk) => {
       ["c", "new c", "0600"],
       ["d/e", "new e", "0600"],
     ];
-    expect(await failing(place(files, { report }))).toMatchObject({ code: "obstructed" });
+    expect(await failing(place(files, report))).toMatchObject({ code: "obstructed" });
     expect(tree(root)).toEqual({ a: "640 old a", "c/": "755" });
     expect(statSync(join(root, "a")).ino).toBe(ino);
   });
 
-  test("a folder that is moved away meanwhile gets nothing, nor what is put in its place", async () => {
+  test("a folder that is moved meanwhile gets no file, nor does its replacement", async () => {
     mkdirSync(join(root, "a"));
     const report = (done: number, total: number) => {
       if (done < total) return;
       renameSync(join(root, "a"), join(root, "moved"));
       symlinkSync(outside, join(root, "a"));
     };
-    expect(await failing(place([["a/victim", "secret", "0600"]], { report }))).toMatchObject({ code: "obstructed" });
+    expect(await failing(place([["a/victim", "secret", "0600"]], report))).toMatchObject({ code: "obstructed" });
     rmSync(join(root, "a"));
-    // Seen by name alone, the temporary file in the folder that was moved could not be taken away.
+    // Known only by name, the temporary file in the moved folder could not be removed.
     const left = Object.keys(tree(root)).filter((path) => walk === "descriptor" || !path.endsWith(".tmp"));
     expect(left).toEqual(["moved/"]);
     expect(tree(outside)).toEqual({ victim: "644 as it was" });
   });
 
-  test("an interruption leaves everything as it was", async () => {
+  test("an interruption leaves everything unchanged", async () => {
     writeFileSync(join(root, "a"), "old");
     let calls = 0;
-    const check = () => {
+    const report = () => {
       if (++calls === 2) throw new Error("interrupted");
     };
     const files: Given[] = [
@@ -225,20 +227,20 @@ describe.each(walks)("by %s", (walk) => {
       ["folder/b", "new", "0600"],
       ["c", "new", "0600"],
     ];
-    await expect(place(files, { check })).rejects.toThrow("interrupted");
+    await expect(place(files, report)).rejects.toThrow("interrupted");
     expect(tree(root)).toEqual({ a: "644 old" });
   });
 
-  test.skipIf(process.platform !== "linux")("a folder that takes no files is said", async () => {
+  test.skipIf(process.platform !== "linux")("a folder that takes no files is reported", async () => {
     const opened = open(`/proc/${process.pid}/task`); // not even root can make a file there
     const problem = await failing(opened.place([wanted(["a", "x", "0600"])]));
     expect(problem).toMatchObject({ code: "unwritable", exitCode: 1 });
-    expect(problem.message).toMatch(/^'a' cannot be put in place: /);
+    expect(problem.message).toMatch(/^'a' cannot be written: /);
   });
 });
 
 test.skipIf(process.platform !== "linux")(
-  "a folder that somebody swaps for a link all the time never leads a file outside",
+  "a folder that is swapped for a link all the time never leads a file outside",
   async () => {
     const folder = join(root, "swapped");
     mkdirSync(folder);
@@ -252,7 +254,7 @@ test.skipIf(process.platform !== "linux")(
       await swapper.stdout.getReader().read();
       const begun = performance.now();
       const passed = () => performance.now() - begun;
-      // Until both happened: on one core the swapper may wait long for its turn.
+      // Until both happened: on one core the swapper may wait a long time for its turn.
       for (let round = 0; passed() < swapMs || (!tried() && passed() < swapMs + 20_000); round++) {
         const content = `round ${round}`;
         try {
@@ -275,39 +277,14 @@ test.skipIf(process.platform !== "linux")(
   swapMs + 30_000,
 );
 
-describe("one file of the user's own choosing", () => {
-  test("is written whole, with mode 0600, and replaces what was there", () => {
-    const path = join(root, "out.env");
-    writeFileSync(path, "old", { mode: 0o644 });
-    writeWhole(path, Buffer.from("A=b\n"));
-    expect(tree(root)).toEqual({ "out.env": "600 A=b\n" });
-  });
-
-  test.each(["/dev/null", "/dev/full", "/dev/stdout"])("is not %s", (path) => {
-    const before = lstatSync(path).ino;
-    expect(() => writeWhole(path, Buffer.from("A=b\n"))).toThrow(/symbolic link|no file/);
-    expect(lstatSync(path).ino).toBe(before);
-  });
-
-  test("is not a link, a folder or in no folder, and nothing is left behind", () => {
-    symlinkSync(join(outside, "victim"), join(root, "link"));
-    mkdirSync(join(root, "folder"));
-    for (const name of ["link", "folder", "none/out.env"]) {
-      expect(() => writeWhole(join(root, name), Buffer.from("A=b\n"))).toThrow(Problem);
-    }
-    expect(readdirSync(root).sort()).toEqual(["folder", "link"]);
-    expect(tree(outside)).toEqual({ victim: "644 as it was" });
-  });
-});
-
 describe("text that is appended", () => {
   const append = (path: string, text: string) => {
-    const appending = openAppending(path);
+    const appending = new SharedFile(path);
     appending.append(text);
     appending.close();
   };
 
-  test("begins on a line of its own, and leaves what was there", () => {
+  test("starts on a new line and keeps what was there", () => {
     const path = join(root, "github-env");
     append(path, "A=1\n");
     append(path, "B=2\n");
@@ -317,20 +294,21 @@ describe("text that is appended", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("goes nowhere where the file cannot be opened", () => {
-    expect(() => openAppending(join(root, "none/file"))).toThrow(Problem);
-    expect(() => openAppending(root)).toThrow(Problem);
+  test("is refused if the file cannot be opened", () => {
+    expect(() => new SharedFile(join(root, "none/file"))).toThrow(Problem);
+    expect(() => new SharedFile(root)).toThrow(Problem);
   });
 });
 
+type Report = (done: number, total: number) => void;
 type Given = readonly [path: string, content: string, mode: "0600" | "0400"];
 
-function wanted([path, text, mode]: Given): Wanted & { content: Uint8Array } {
+function wanted([path, text, mode]: Given): FetchedFile {
   const content = Buffer.from(text);
   return { path, mode, size: content.length, sha256: sha256Of(content), content };
 }
 
-/** Everything below a folder: folders with their mode, files with mode and text, links with where they lead. */
+/** Everything below a folder: folders with their mode, files with mode and text. */
 function tree(folder: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const path of (readdirSync(folder, { recursive: true }) as string[]).sort()) {
@@ -340,13 +318,4 @@ function tree(folder: string): Record<string, string> {
     else found[path] = stat.isFile() ? `${mode} ${readFileSync(join(folder, path), "utf8")}` : "no file";
   }
   return found;
-}
-
-async function failing(promise: Promise<unknown>): Promise<Problem> {
-  const error = await promise.then(
-    () => new Error("it did not fail"),
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof Problem) return error;
-  throw error;
 }

@@ -10,22 +10,22 @@ import { pathProblem, pathSetProblem } from "../path.ts";
 import type { NamedValue } from "../render/dotenv.ts";
 
 /*
- * What the API's answers must look like before anything is made of them. Members that are not known here are passed
- * over, so that a later version of the API may say more; nothing that is known may be other than it should.
+ * Validates the API's answers before anything uses them. Unknown members are ignored, so that a later version of the
+ * API may add some; every known member must be exactly right.
  */
 
 /** A project and one of its environments. */
 export type Asked = { readonly project: string; readonly environment: Environment };
 
-/** Which variables: all where neither is given, and those that satisfy both where both are. */
+/** Which variables: all if neither is given, those that match both if both are. */
 export type Selection = { readonly keys?: readonly string[] | undefined; readonly prefix?: string | undefined };
 
-/** An answer that is not what an honest server sends; the message is a clause that says how. */
+/** An answer that no honest server sends. The message is a clause that says what is wrong. */
 export class Untrustworthy extends Error {
   override readonly name = "Untrustworthy";
 }
 
-/** What is known of a secret file. */
+/** A secret file without its content. */
 export type FileRecord = {
   /** Without a `pathProblem`. */
   readonly path: string;
@@ -35,13 +35,14 @@ export type FileRecord = {
   readonly sha256: string;
 };
 
-/** A file whose content has the size and the checksum of its record. */
+/** A secret file whose content has the size and checksum of its record. */
 export type FetchedFile = FileRecord & { readonly content: Uint8Array };
 
-/** @throws Untrustworthy */
-export function judgeVariables(answer: unknown, asked: Asked, selection: Selection): NamedValue[] {
+/** The variables of an answer: only those asked for, each name once. @throws Untrustworthy */
+export function validateVariables(answer: unknown, asked: Asked, selection: Selection): NamedValue[] {
   const { environment, variables } = membersOf(answer, "it");
-  if (environment !== asked.environment) throw new Untrustworthy("it is about another environment than was asked for");
+  if (environment !== asked.environment)
+    throw new Untrustworthy("it is about another environment than the one asked for");
   const names = new Set<string>();
   return listOf(variables, "variables").map((one) => {
     const { key: name, value, updatedAt } = membersOf(one, "a variable");
@@ -58,21 +59,21 @@ export function judgeVariables(answer: unknown, asked: Asked, selection: Selecti
   });
 }
 
-/** The files of a metadata answer. @throws Untrustworthy */
-export function judgeFiles(answer: unknown, asked: Asked): FileRecord[] {
+/** The files of a metadata answer, with paths that are safe together. @throws Untrustworthy */
+export function validateFiles(answer: unknown, asked: Asked): FileRecord[] {
   const files = filesOf(answer, asked);
   if (files.some((file) => "content" in file)) throw new Untrustworthy("it holds content that was not asked for");
   const records = files.map((file) => recordOf(file, asked));
   const together = pathSetProblem(records.map(({ path }) => path));
-  if (together !== undefined) throw new Untrustworthy(`of its paths ${together}`);
+  if (together !== undefined) throw new Untrustworthy(`among its paths, ${together}`);
   return records;
 }
 
 /**
- * The files of an answer with content: exactly those asked for, in that order.
+ * The files of an answer with content: exactly those asked for, in the order of `wanted`.
  * @throws Untrustworthy
  */
-export function judgeContents(answer: unknown, asked: Asked, wanted: readonly FileRecord[]): FetchedFile[] {
+export function validateContents(answer: unknown, asked: Asked, wanted: readonly FileRecord[]): FetchedFile[] {
   const found = new Map<string, FetchedFile>();
   for (const file of filesOf(answer, asked)) {
     const record = recordOf(file, asked);
@@ -84,7 +85,7 @@ export function judgeContents(answer: unknown, asked: Asked, wanted: readonly Fi
     if (file === undefined) throw new Untrustworthy(`'${record.path}' was listed and is missing`);
     const { mode, size, sha256 } = record;
     if (file.mode !== mode || file.size !== size || file.sha256 !== sha256) {
-      throw new Untrustworthy(`'${record.path}' is not the file that was listed; if it was just changed, try again`);
+      throw new Untrustworthy(`'${record.path}' is not the file that was listed; if it has just changed, try again`);
     }
     return file;
   });
@@ -97,9 +98,10 @@ type Members = Readonly<Record<string, unknown>>;
 function filesOf(answer: unknown, asked: Asked): Members[] {
   const { project, environment, files } = membersOf(answer, "it");
   if (membersOf(project, "its project")["slug"] !== asked.project) {
-    throw new Untrustworthy("it is about another project than was asked for");
+    throw new Untrustworthy("it is about another project than the one asked for");
   }
-  if (environment !== asked.environment) throw new Untrustworthy("it is about another environment than was asked for");
+  if (environment !== asked.environment)
+    throw new Untrustworthy("it is about another environment than the one asked for");
   return listOf(files, "files").map((file) => membersOf(file, "a file"));
 }
 
@@ -117,17 +119,17 @@ function recordOf(file: Members, asked: Asked): FileRecord {
   if (!Array.isArray(environments) || !environments.every((one) => typeof one === "string" && isEnvironment(one))) {
     throw wrong("no list of environments");
   }
-  if (!environments.includes(asked.environment)) throw wrong("nothing to do with this environment");
+  if (!environments.includes(asked.environment)) throw wrong("other environments than this one");
   return { path, mode, size, sha256 };
 }
 
 function contentOf(content: unknown, { path, size, sha256 }: FileRecord): Uint8Array {
   const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
   if (typeof content !== "string") throw wrong("no content");
-  if (content.length !== Math.ceil(size / 3) * 4) throw wrong("content of another size than its record says");
+  if (content.length !== Math.ceil(size / 3) * 4) throw wrong("content of another size than its record");
   const bytes = decodeBase64(content);
-  if (bytes?.length !== size) throw wrong("content that is not the base64 of its size");
-  if (sha256Of(bytes) !== sha256) throw wrong("content with another checksum than its record says");
+  if (bytes?.length !== size) throw wrong("content that is not valid base64 of its size");
+  if (sha256Of(bytes) !== sha256) throw wrong("content with another checksum than its record");
   return bytes;
 }
 
@@ -146,7 +148,7 @@ export function sha256Of(bytes: Uint8Array): string {
 
 function membersOf(value: unknown, what: string): Members {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
-  throw new Untrustworthy(`${what} is no object`);
+  throw new Untrustworthy(`${what} is not an object`);
 }
 
 function listOf(value: unknown, what: string): unknown[] {

@@ -1,19 +1,19 @@
 /*
- * Some environment variables are read as orders: by the loader, by the runtime of a language, by a shell, by git or by a
- * CI runner. Whoever may set one value of a project could use such a name to run code wherever that project's variables
- * are put into an environment, so these names are refused unless a person wrote them on the command line.
+ * Some environment variables are commands to a loader, a language runtime, a shell, git or a CI runner. Anyone who may
+ * set one value of a project could use such a name to run code wherever the project's variables become an environment.
+ * So these names are refused unless a person allows them on the command line.
  */
 
 /**
  * Whether a variable of this name steers more than the program that it is meant for.
- * @param system - such as `linux`; on `win32` the case of names does not matter
+ * @param system - such as `linux`; on `win32` names are compared without case
  */
 export function isSteering(name: string, system: NodeJS.Platform = process.platform): boolean {
   const spelled = system === "win32" ? name.toUpperCase() : name;
   return names.has(spelled) || families.test(spelled);
 }
 
-/** Whole families, by how their names begin. */
+/** Prefixes of whole families. */
 const families = new RegExp(
   `^(?:${[
     ...["LD_", "DYLD_", "_RLD", "GLIBC_", "MALLOC_"], // loaders and the C library
@@ -23,7 +23,7 @@ const families = new RegExp(
 );
 
 const names: ReadonlySet<string> = new Set([
-  // Where programs are found, and what shells do before or between commands.
+  // Where programs are found, and what shells run before or between commands.
   ...["PATH", "PATHEXT", "COMSPEC", "ComSpec", "SHELL", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "CDPATH", "GLOBIGNORE"],
   ...["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH", "HISTFILE", "PSModulePath"],
   // Code or options that a language's runtime takes before the program.

@@ -1,0 +1,65 @@
+import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../fetch/files-pull.ts";
+import type { Source } from "../fetch/variables.ts";
+import { exits, Problem } from "../problem.ts";
+import { answer, counted, noun, type Surroundings } from "./command.ts";
+import { atMachine, type Machine, machineVerb, variableOptions } from "./machine.ts";
+import { jsonLine, progressOn, write } from "./terminal.ts";
+
+/** `keyhole files …` */
+export function filesCommand(here: Surroundings) {
+  const pull = machineVerb(
+    "pull",
+    "Write the secret files of an environment to a folder: all of them or none.",
+    "keyhole files pull -p web -e production",
+    "keyhole files pull -p web -e production --root /run/secrets/web",
+    "keyhole files pull -p web -e staging --path config/tls.p12 --path .ssh/id_ed25519",
+    "keyhole files pull -p web -e production --check",
+  )
+    .option("--root <folder>", "the folder to write them to (default: the current one)")
+    .option(
+      "--path <path>",
+      "only the file with this path; may be repeated",
+      (path, paths) => [...paths, path],
+      [] as string[],
+    )
+    .option("--check", "write nothing: compare, and list on stdout every file that differs")
+    .addOption(variableOptions.allowEmpty())
+    .action(async ({ root = ".", path: paths, check, allowEmpty, ...options }) => {
+      await atMachine(here, options, async (machine) => {
+        const ask = { root, paths, allowEmpty };
+        if (check) return checkFiles(here, machine, ask);
+        const pulled = await pullWithProgress(here, machine, ask);
+        await answer(here, { ...machine.asked, ...pulled }, summaryOf(machine, pulled));
+      });
+    });
+
+  return noun("files", "Secret files, fetched by machines.").addCommand(pull);
+}
+
+/** Pulls files and shows on a terminal how far it is. @throws Problem */
+export async function pullWithProgress(here: Surroundings, source: Source, ask: FilesAsk): Promise<Pulled> {
+  const fetching = progressOn(here.terminal.stderr, "Fetching", "files");
+  const writing = progressOn(here.terminal.stderr, "Writing", "files");
+  try {
+    return await pullFiles(source, ask, { fetching: fetching.report, writing: writing.report });
+  } finally {
+    fetching.clear();
+    writing.clear();
+  }
+}
+
+async function checkFiles(here: Surroundings, machine: Machine, ask: FilesAsk): Promise<void> {
+  const { files, drift } = await findDrift(machine, ask);
+  const { stdout } = here.terminal;
+  if (here.json) await write(stdout, jsonLine({ ...machine.asked, root: ask.root, files, drift }));
+  else await write(stdout, drift.map(({ path }) => `${path}\n`).join(""));
+  if (drift.length > 0) {
+    throw new Problem(exits.failed, "drift", `Out of step: ${drift.length} of ${counted(files, "file")}.`);
+  }
+  if (!here.json) here.say(`In step: ${counted(files, "file")}.`);
+}
+
+function summaryOf({ asked }: Machine, { root, written, unchanged }: Pulled): string {
+  const total = counted(written.length + unchanged, "file");
+  return `${asked.project}, ${asked.environment}: ${total} below ${root}, ${written.length} written, ${unchanged} already in place.`;
+}

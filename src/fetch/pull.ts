@@ -1,0 +1,109 @@
+import { randomBytes } from "node:crypto";
+import { Fault } from "../fault.ts";
+import { exits, Problem } from "../problem.ts";
+import { type NamedValue, renderDotenv } from "../render/dotenv.ts";
+import { isExact, unrepresentable } from "../render/read-back.ts";
+
+/** The formats that `keyhole pull` writes. */
+export const formats = ["env", "json", "yaml", "shell", "docker", "powershell", "github"] as const;
+export type Format = (typeof formats)[number];
+
+/**
+ * Variables as text. Each renderer is loaded when it is needed and reads back what it wrote.
+ * @param say - told about values that some readers change
+ * @throws Problem that names the variables the format cannot carry
+ */
+export async function renderPulled(
+  format: Exclude<Format, "github">,
+  variables: readonly NamedValue[],
+  say: (line: string) => void,
+): Promise<string> {
+  try {
+    switch (format) {
+      case "env":
+        return await renderEnv(variables, say);
+      case "json":
+        return renderJson(variables);
+      case "yaml":
+        return (await import("../render/yaml.ts")).renderYaml(variables);
+      case "shell":
+        return (await import("../render/shell.ts")).renderShell(variables);
+      case "docker":
+        return (await import("../render/docker.ts")).renderDocker(variables);
+      case "powershell":
+        return (await import("../render/powershell.ts")).renderPowershell(variables);
+    }
+  } catch (error) {
+    throw cannotCarry(format, error);
+  }
+}
+
+/**
+ * dotenv text, read back with the package `dotenv`.
+ * @throws Fault `env_unrepresentable`
+ */
+export async function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): Promise<string> {
+  const { text, nonportable } = renderDotenv(variables);
+  // Values that some readers change are named to the user and need not be exact in this reader. But none may be
+  // missing, and none may add others.
+  const { parse } = await import("dotenv");
+  const found = new Map(Object.entries(parse(text, { fast: true })));
+  const changeable = new Set(nonportable);
+  const lost = variables.filter(({ name, value }) =>
+    changeable.has(name) ? !found.has(name) : found.get(name) !== value,
+  );
+  if (lost.length > 0 || found.size !== variables.length) throw unrepresentable(lost.length > 0 ? lost : variables);
+  if (nonportable.length > 0) {
+    say(`Some readers of .env files do not return these values exactly: ${nonportable.join(", ")}.`);
+  }
+  return text;
+}
+
+/**
+ * Variables for the runner of GitHub Actions.
+ * @param asOutput - all variables as one JSON object, under this name
+ * @returns `masks` to print before `text` is appended to the runner's file, and the names that cannot be masked
+ * @throws Problem that names the variables the format cannot carry
+ */
+export async function renderForGithub(
+  variables: readonly NamedValue[],
+  onWindows: boolean,
+  asOutput?: string,
+): Promise<{ text: string; masks: string; unmasked: readonly string[] }> {
+  const { renderGithub, renderMasks } = await import("../render/github.ts");
+  const object = () => JSON.stringify(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
+  const entries = asOutput === undefined ? variables : [{ name: asOutput, value: object() }];
+  try {
+    const text = renderGithub(entries, () => randomBytes(16).toString("hex"), onWindows);
+    const { text: masks, unmasked } = renderMasks(variables);
+    return { text, masks, unmasked };
+  } catch (error) {
+    throw cannotCarry("github", error);
+  }
+}
+
+/** One object, one member per line. */
+function renderJson(variables: readonly NamedValue[]): string {
+  const members = variables.map(({ name, value }) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const text = members.length === 0 ? "{}\n" : `{\n${members.sort().join(",\n")}\n}\n`;
+  if (!isExact(text, variables, (json) => new Map(Object.entries(JSON.parse(json))))) throw unrepresentable(variables);
+  return text;
+}
+
+/** @returns a Problem if `error` says which variables the format cannot carry, else the error itself */
+function cannotCarry(format: Format, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code !== "env_unrepresentable") return error;
+  const names = (error.detail.names ?? []).join(", ");
+  const words = `The format ${format} cannot carry ${names} (${limits[format]}). The format json carries every value.`;
+  return new Problem(exits.refused, error.code, words, { cause: error });
+}
+
+const limits: Readonly<Record<Format, string>> = {
+  env: "a `$(` together with a line break",
+  json: "text that is not Unicode",
+  yaml: "text that is not Unicode",
+  shell: "text that is not Unicode",
+  docker: "a line break, or a line of 64 KiB",
+  powershell: "an empty value, or names that differ only in case",
+  github: "a name that the runner reserves",
+};

@@ -1,0 +1,55 @@
+import { isVariableName } from "../names.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
+import type { NamedValue } from "../render/dotenv.ts";
+import type { Asked } from "./answers.ts";
+import { type Client, queryBytesMax } from "./client.ts";
+import { isSteering } from "./steering.ts";
+
+/** A project's environment, and the client that asks for it. */
+export type Source = { readonly asked: Asked; readonly client: Client };
+
+/** Which variables a command takes, and which it needs. */
+export type VariableOptions = {
+  readonly keys?: readonly string[] | undefined;
+  readonly prefix?: string | undefined;
+  readonly require?: readonly string[] | undefined;
+  readonly allowEmpty?: true | undefined;
+};
+
+/**
+ * Fetches the variables that the options ask for.
+ * @throws Problem, also if a required one is missing or there are none at all
+ */
+export async function fetchVariables({ asked, client }: Source, options: VariableOptions): Promise<NamedValue[]> {
+  const { keys, prefix, require = [] } = options;
+  for (const [option, names] of Object.entries({ "--keys": keys ?? [], "--require": require })) {
+    const wrong = names.find((name) => !isVariableName(name));
+    if (wrong !== undefined) throw usageProblem(`${option} takes names of variables, and '${wrong}' cannot be one.`);
+  }
+  if (prefix === "") throw usageProblem("--prefix is empty: leave it out to take all.");
+  if ((keys ?? []).join(",").length + (prefix ?? "").length * 3 > queryBytesMax) {
+    throw usageProblem("--keys and --prefix are too long for one request: take all, or use a shorter --prefix.");
+  }
+  const variables = await client.variables(asked, { keys, prefix });
+  const present = new Set(variables.map(({ name }) => name));
+  const missing = [...new Set([...(keys ?? []), ...require])].filter((name) => !present.has(name));
+  const where = `${asked.project}, ${asked.environment}`;
+  if (missing.length > 0) {
+    throw new Problem(exits.notFound, "missing_variables", `Not found in ${where}: ${missing.join(", ")}.`);
+  }
+  if (variables.length === 0 && !options.allowEmpty) {
+    const what = prefix === undefined ? "no variables" : `no variables that begin with ${prefix}`;
+    const words = `There are ${what} in ${where}; --allow-empty accepts that.`;
+    throw new Problem(exits.notFound, "empty_set", words);
+  }
+  return variables;
+}
+
+/** @throws Problem that names the variables on which loaders, shells or CI runners would act */
+export function refuseSteering(variables: readonly NamedValue[], allowed: readonly string[] = []): void {
+  const names = variables.map(({ name }) => name).filter((name) => isSteering(name) && !allowed.includes(name));
+  if (names.length === 0) return;
+  const reason = `Refused, because loaders, shells or CI runners act on them: ${names.join(", ")}.`;
+  const words = `${reason} If you want that: --allow-name ${names.join(",")}.`;
+  throw new Problem(exits.failed, "steering_names", words);
+}

@@ -1,0 +1,40 @@
+/** The exit codes of every command (CONTRACT, command line); 0 is done. */
+export const exits = {
+  failed: 1,
+  usage: 2,
+  unauthorized: 3,
+  notFound: 4,
+  refused: 5,
+  unavailable: 6,
+} as const;
+
+/** How a command fails: a sentence for a person, a code for a program, and an exit code for a shell. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly exitCode: number;
+  readonly code: string;
+  /** The API's request id, if an answer of the API is what failed. */
+  readonly requestId: string | null;
+  /** Help text that people see instead of the sentence. */
+  readonly help: string | undefined;
+  /** Notes from before the failure, for programs. */
+  notes: readonly string[] = [];
+
+  constructor(
+    exitCode: number,
+    code: string,
+    message: string,
+    more: { requestId?: string | null; help?: string; cause?: unknown } = {},
+  ) {
+    super(message, { cause: more.cause });
+    this.exitCode = exitCode;
+    this.code = code;
+    this.requestId = more.requestId ?? null;
+    this.help = more.help;
+  }
+}
+
+/** @returns a Problem that says what is wrong with the command line */
+export function usageProblem(message: string): Problem {
+  return new Problem(exits.usage, "invalid_usage", message);
+}

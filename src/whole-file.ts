@@ -1,0 +1,190 @@
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { exits, Problem } from "./problem.ts";
+
+/*
+ * The one way to write a file. A draft with a random name is written beside it, with mode 0600, and synced; then it
+ * takes its place in one step. A crash leaves the old file or the new one, and at worst a draft.
+ */
+
+/**
+ * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.
+ * @param force - whether an existing file is replaced
+ * @param fill - writes the draft, an empty file whose path it gets
+ * @throws Problem `exists`, `obstructed` or `unwritable`; and what `fill` throws
+ */
+export async function writeWhole(path: string, force: boolean, fill: (draft: string) => Promise<void>): Promise<void> {
+  const draft = draftOf(path);
+  try {
+    refuseTarget(path, force);
+    writeNew(draft, new Uint8Array(), 0o600);
+    await fill(draft);
+    moveIntoPlace(draft, path, force);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).syscall === undefined ? error : problemOf(path, error);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** The same for content in memory. @throws Problem `exists`, `obstructed` or `unwritable` */
+export function writeWholeSync(path: string, force: boolean, content: Uint8Array): void {
+  const draft = draftOf(path);
+  try {
+    onFile(path, () => {
+      refuseTarget(path, force);
+      writeNew(draft, content, 0o600);
+      moveIntoPlace(draft, path, force);
+    });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/**
+ * Moves a draft to its path, durably. With `force` it replaces a file; without, the draft stays as a second name.
+ * @throws the system's error, EEXIST if a file is there and `force` is not given
+ */
+export function moveIntoPlace(draft: string, path: string, force: boolean): void {
+  sync(draft, "r+");
+  if (force) renameSync(draft, path);
+  else linkSync(draft, path);
+  syncFolder(dirname(path));
+}
+
+/**
+ * Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask. Until it is complete
+ * only its owner can open it. A failure removes it.
+ * @throws the system's error
+ */
+export function writeNew(path: string, content: Uint8Array, mode: number): void {
+  const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    for (let at = 0; at < content.length; ) at += writeSync(fd, content, at, content.length - at);
+    if (!readStart(fd, content.length + 1).equals(content)) {
+      throw new Problem(exits.failed, "unwritable", "The disk returned other bytes than were written.");
+    }
+    if (process.platform !== "win32") fchmodSync(fd, mode);
+    fsyncSync(fd);
+  } catch (error) {
+    unlinkSync(path);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The first bytes of an open file, at most `bytesMax`. */
+export function readStart(fd: number, bytesMax: number): Buffer {
+  const bytes = Buffer.alloc(bytesMax);
+  let length = 0;
+  while (length < bytesMax) {
+    const read = readSync(fd, bytes, length, bytesMax - length, length);
+    if (read === 0) break;
+    length += read;
+  }
+  return bytes.subarray(0, length);
+}
+
+/** What is at a path, links not followed; undefined if nothing is. */
+export function tryStat(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/** @throws Problem `obstructed` unless this is a regular file */
+export function requireFile(path: string, stat: Stats): void {
+  if (stat.isSymbolicLink()) throw obstructed(path, "is a symbolic link, and Keyhole does not write through links");
+  if (!stat.isFile()) throw obstructed(path, "exists and is not a file");
+}
+
+export function obstructed(path: string, what: string): Problem {
+  return new Problem(exits.failed, "obstructed", `'${path}' ${what}.`);
+}
+
+/** Runs a step of writing a file. @throws Problem that tells a person why the file could not be written */
+export function onFile<T>(path: string, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    throw problemOf(path, error);
+  }
+}
+
+function problemOf(path: string, error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const { code = "no reason given" } = error as NodeJS.ErrnoException;
+  if (code === "EEXIST") return exists(path);
+  const words = `'${path}' cannot be written: ${reasons[code] ?? code}.`;
+  return new Problem(exits.failed, "unwritable", words, { cause: error });
+}
+
+function exists(path: string): Problem {
+  return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
+}
+
+/** Fails before the work instead of after it. Without `force`, the link in {@link moveIntoPlace} is what makes sure. */
+function refuseTarget(path: string, force: boolean): void {
+  const stat = tryStat(path);
+  if (stat === undefined) return;
+  if (!force) throw exists(path);
+  requireFile(path, stat);
+}
+
+/** A random name: nobody can have created that file before. */
+function draftOf(path: string): string {
+  return join(dirname(path), `.keyhole-${randomBytes(12).toString("hex")}.part`);
+}
+
+/** A new name is durable once its folder is synced. */
+function syncFolder(folder: string): void {
+  try {
+    sync(folder, "r");
+  } catch (error) {
+    if (!cannotSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/** From Windows, from file systems that cannot sync a folder, and from folders that may be written but not read. */
+const cannotSync = ["EISDIR", "EPERM", "EINVAL", "ENOTSUP", "EACCES"];
+
+function sync(path: string, flags: "r" | "r+"): void {
+  const fd = openSync(path, flags);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Windows has no O_NOFOLLOW. */
+const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDWR } = constants;
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "the folder's mode does not allow it",
+  EDQUOT: "the disk quota is used up",
+  EMFILE: "too many folders are open",
+  ENOENT: "its folder does not exist",
+  ENOSPC: "the disk is full",
+  EROFS: "the file system is read-only",
+};

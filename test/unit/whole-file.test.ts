@@ -1,0 +1,102 @@
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Problem } from "../../src/problem.ts";
+import { writeNew, writeWhole, writeWholeSync } from "../../src/whole-file.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "keyhole-whole-file-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(scratch, "case-"));
+});
+
+const content = Buffer.from("A=b\n");
+const ways: { way: string; write: (path: string, force: boolean) => Promise<void> }[] = [
+  { way: "from memory", write: async (path, force) => writeWholeSync(path, force, content) },
+  {
+    way: "by a writer",
+    write: (path, force) => writeWhole(path, force, async (draft) => writeFileSync(draft, content)),
+  },
+];
+
+describe.each(ways)("a file written whole $way", ({ write }) => {
+  test("has mode 0600 whatever the umask, and nothing else is left in the folder", async () => {
+    const umask = process.umask(0o777);
+    await write(join(folder, "out"), false).finally(() => process.umask(umask));
+    expect(statSync(join(folder, "out")).mode & 0o7777).toBe(0o600);
+    expect(readFileSync(join(folder, "out"))).toEqual(content);
+    expect(readdirSync(folder)).toEqual(["out"]);
+  });
+
+  test("replaces a file only by force", async () => {
+    const path = join(folder, "out");
+    writeFileSync(path, "old", { mode: 0o644 });
+    await expect(write(path, false)).rejects.toMatchObject({ code: "exists", exitCode: 1 });
+    expect(readFileSync(path, "utf8")).toBe("old");
+    await write(path, true);
+    expect(readFileSync(path)).toEqual(content);
+    expect(statSync(path).mode & 0o7777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["out"]);
+  });
+
+  test.each(["/dev/null", "/dev/full", "/dev/stdout"])("is not %s", async (path) => {
+    const before = lstatSync(path).ino;
+    await expect(write(path, true)).rejects.toMatchObject({ code: "obstructed" });
+    expect(lstatSync(path).ino).toBe(before);
+  });
+
+  test("is not a link or a folder, nor in a folder that does not exist, and nothing is left behind", async () => {
+    writeFileSync(join(folder, "victim"), "as it was");
+    symlinkSync("victim", join(folder, "link"));
+    mkdirSync(join(folder, "folder"));
+    for (const force of [true, false]) {
+      for (const name of ["link", "folder", "none/out"]) {
+        await expect(write(join(folder, name), force)).rejects.toBeInstanceOf(Problem);
+      }
+    }
+    expect(readdirSync(folder).sort()).toEqual(["folder", "link", "victim"]);
+    expect(readFileSync(join(folder, "victim"), "utf8")).toBe("as it was");
+  });
+});
+
+test("a writer that fails leaves no draft, and its error is the one that is reported", async () => {
+  const path = join(folder, "out");
+  const failing = writeWhole(path, false, async (draft) => {
+    writeFileSync(draft, content);
+    throw new RangeError("halfway");
+  });
+  await expect(failing).rejects.toThrow(RangeError);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("of two writers without force, one wins and the other is told", async () => {
+  const path = join(folder, "out");
+  const late = writeWhole(path, false, async () => writeWholeSync(path, false, content));
+  await expect(late).rejects.toMatchObject({ code: "exists" });
+  expect(readFileSync(path)).toEqual(content);
+  expect(readdirSync(folder)).toEqual(["out"]);
+});
+
+test("a new file never opens what is there", () => {
+  writeFileSync(join(folder, "victim"), "as it was");
+  symlinkSync("victim", join(folder, "link"));
+  symlinkSync("nowhere", join(folder, "dangling"));
+  for (const name of ["victim", "link", "dangling"]) {
+    expect(() => writeNew(join(folder, name), content, 0o600)).toThrow("EEXIST");
+  }
+  expect(readFileSync(join(folder, "victim"), "utf8")).toBe("as it was");
+  expect(readdirSync(folder).sort()).toEqual(["dangling", "link", "victim"]);
+});
