@@ -1,36 +1,37 @@
 import { resolve } from "node:path";
+import { parse } from "shell-quote";
 
-/** Where the root keys come from (CONTRACT, configuration). */
+/** Where the root keys come from. */
 export type RootKeySource =
   | { readonly from: "text"; readonly text: string }
   | { readonly from: "file"; readonly path: string }
-  /** What a program prints, started without a shell and with `env` for its whole environment. */
+  /** The output of a program that is started without a shell and with only `env` as its environment. */
   | {
       readonly from: "command";
       readonly words: readonly [program: string, ...args: string[]];
       readonly env: Readonly<Record<string, string>>;
     }
-  /** `root.key` in the data folder, made on first use; embedded database only. */
+  /** `root.key` in the data folder, created on first use; only for the embedded database. */
   | { readonly from: "folder" };
 
-/** Every setting, judged once at start. */
+/** Every setting, validated once at start. */
 export type Config = {
-  /** PostgreSQL; undefined: the embedded database in `dataFolder`. */
+  /** PostgreSQL; undefined for the embedded database in `dataFolder`. */
   readonly databaseUrl: string | undefined;
   /** Absolute path. */
   readonly dataFolder: string;
   readonly rootKey: RootKeySource;
   readonly host: string;
   readonly port: number;
-  /** The second listener, for health and metrics; undefined: none. */
+  /** The second listener, for health and metrics; undefined for none. */
   readonly ops?: { readonly host: string; readonly port: number } | undefined;
-  /** Redis or Valkey that holds the buckets of all instances; undefined: each process has its own. */
+  /** Redis or Valkey with the buckets of all instances; undefined if each process has its own. */
   readonly limiterUrl?: string | undefined;
-  /** Where traces go by OTLP over HTTP, the base to which `/v1/traces` is added; undefined: nowhere. */
+  /** Where traces are sent by OTLP over HTTP, without `/v1/traces`; undefined for nowhere. */
   readonly tracesUrl?: string | undefined;
 };
 
-/** A setting that is wrong; the message is one sentence that names it and never shows its value where that is secret. */
+/** A wrong setting. The message is one sentence that names it and never shows a secret value. */
 export class ConfigProblem extends Error {
   override readonly name = "ConfigProblem";
 }
@@ -38,7 +39,7 @@ export class ConfigProblem extends Error {
 /**
  * Reads the settings.
  * @param env - the process's environment, or a test's
- * @throws ConfigProblem for the first setting that is wrong: nothing is guessed, and an empty setting is not an absent one
+ * @throws ConfigProblem for the first wrong setting; an empty one is wrong, not absent
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   for (const [name, value] of Object.entries(env)) {
@@ -62,7 +63,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   });
 }
 
-/** @throws ConfigProblem naming `setting` where the text is no port; 0 lets the system choose */
+/** Port 0 lets the system choose. @throws ConfigProblem that names `setting` */
 export function parsePort(setting: string, text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (!(port <= 65535)) throw new ConfigProblem(`${setting} must be a port number from 0 to 65535.`);
@@ -89,10 +90,10 @@ function readOps(env: Readonly<Record<string, string | undefined>>): Config["ops
     return { host: env["KEYHOLE_OPS_HOST"] ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
   }
   if (env["KEYHOLE_OPS_HOST"] === undefined) return undefined;
-  throw new ConfigProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which alone turns the listener on.");
+  throw new ConfigProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
 }
 
-/** The URL, or undefined where it is unset or, as OpenTelemetry has it, empty. @throws ConfigProblem without its value */
+/** @returns undefined if unset or, as OpenTelemetry demands, empty. @throws ConfigProblem that does not show the URL */
 function readUrl(
   env: Readonly<Record<string, string | undefined>>,
   setting: string,
@@ -127,35 +128,24 @@ function readRootKeySource(env: Readonly<Record<string, string | undefined>>, ex
 }
 
 /**
- * A command line as the words that a shell would make of it, quotes and backslashes included. There is no shell: what
- * only a shell would act on is refused, not passed on as if it were meant.
- *
+ * Splits a command into words as a shell would. No shell runs it, so what only a shell would act on is refused.
  * @throws ConfigProblem
  */
 function splitWords(setting: string, text: string): [program: string, ...args: string[]] {
-  const words: string[] = [];
-  let rest = text.trim();
-  while (rest !== "") {
-    const [taken = "", word = ""] =
-      /^((?:[^\s'"\\|&;<>()$`*?[\]{}~#]|\\[\s\S]|'[^']*'|"(?:[^"\\$`]|\\[\s\S])*")+)(?:\s+|$)/.exec(rest) ?? [];
-    if (taken === "") {
-      throw new ConfigProblem(
-        `${setting} has an open quote, or a character that only a shell would act on: quote it, or write sh -c '…'.`,
-      );
-    }
-    words.push(
-      word.replace(/'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])/g, (_, single, double, escaped) =>
-        String(single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped),
-      ),
+  const unquoted = text.replace(/\\.|'[^']*'|"(?:[^"\\$`]|\\[^`])*"/gs, "");
+  // shell-quote takes these as they stand, and drops a quote that is never closed.
+  const words = /['"\\$`~[\]{}]/.test(unquoted) ? undefined : parse(text);
+  if (!words?.every((word) => typeof word === "string")) {
+    throw new ConfigProblem(
+      `${setting} has an open quote, or a character that only a shell would act on: quote it, or write sh -c '…'.`,
     );
-    rest = rest.slice(taken.length);
   }
   const [program = "", ...args] = words;
   if (program === "") throw new ConfigProblem(`${setting} names no program.`);
   return [program, ...args];
 }
 
-/** The environment for a program that is not ours: it needs a path and credentials of its own, and none of Keyhole's. */
+/** The environment for the root key command: it may need a path and credentials, but none of Keyhole's. */
 function withoutSettings(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
   return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));

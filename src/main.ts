@@ -3,7 +3,7 @@ import { description, version } from "../package.json";
 import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
 import { jsonLine, OutputClosed, visible, write } from "./cli/terminal.ts";
 
-/** Each command, loaded only when it is asked for: `key list` starts without the server, `version` without a database. */
+/** Each command, loaded only if it is used: `key list` does not load the server, `version` no database driver. */
 const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => CommandUnknownOpts>>> = {
   serve: async () => (await import("./cli/serve.ts")).serveCommand,
   demo: async () => (await import("./cli/demo.ts")).demoCommand,
@@ -31,8 +31,8 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
 };
 
 /**
- * The tree of commands, not yet framed.
- * @param only - the one command to load; all of them where there is no such command
+ * The tree of commands, before {@link frame}.
+ * @param only - the one command to load; if there is no such command, all are loaded
  */
 export async function buildProgram(here: Surroundings, only?: string): Promise<CommandUnknownOpts> {
   const program = noun("keyhole", description)
@@ -46,10 +46,10 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
   return program;
 }
 
-/** @returns the exit code; everything that was to be said has been written by then */
+/** @returns the exit code, after everything is written */
 async function main(args: readonly string[]): Promise<number> {
   const { stdin, stdout, stderr } = process;
-  // Failed writes are told to whoever awaits them; without a listener the event alone would end the process.
+  // Whoever awaits a write learns of its failure; without a listener the event would end the process.
   for (const stream of [stdout, stderr]) stream.on("error", () => {});
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   let said: Promise<void> = Promise.resolve();
@@ -59,17 +59,17 @@ async function main(args: readonly string[]): Promise<number> {
     json: own.includes("--json"),
     say: (line) => {
       const words = line.split("\n").map(visible).join("\n");
-      said = said.then(() => write(stderr, `${words}\n`)).catch(() => {}); // nobody reads them: no reason to stop
+      said = said.then(() => write(stderr, `${words}\n`)).catch(() => {}); // nobody reads stderr: no reason to stop
     },
   };
   const fail = async (error: unknown): Promise<number> => {
     await said;
-    if (error instanceof OutputClosed) return 0; // the reader has seen enough, as in `keyhole key list | head -1`
+    if (error instanceof OutputClosed) return 0; // as in `keyhole key list | head -1`
     const problem = toProblem(error);
     await complain(here, problem).catch(() => {});
     return problem.exitCode;
   };
-  // What nobody awaits, such as a connection that breaks on its own, must not print a stack. A server has its own way.
+  // An error that nobody awaits, such as a lost connection, must not print a stack. The server has its own listeners.
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, async (error: unknown) => {
       if (process.listenerCount(event) === 1) process.exit(await fail(error));

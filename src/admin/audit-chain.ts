@@ -7,7 +7,7 @@ import { type Desk, writing } from "./desk.ts";
 import { Refused } from "./refused.ts";
 
 /**
- * Walks the chain of every lane, in memory that does not grow with it; see {@link verifyChain}.
+ * Verifies the chain of every lane in bounded memory; see {@link verifyChain}.
  * @param checkpoints - the highest of each lane, from the log
  */
 export function verifyAudit(
@@ -23,22 +23,22 @@ export function verifyAudit(
   return verifyChain(systemKeys.audit, chain, checkpoints, progress);
 }
 
-/** What retention did. */
+/** The result of pruning. */
 export type Pruned = {
-  /** The first moment that is kept, in epoch milliseconds: the first of a month. */
+  /** Epoch milliseconds of the first moment that is kept, the start of a month. */
   readonly keptFromAt: number;
   readonly entries: number;
   readonly lanes: number;
 };
 
 /**
- * Drops the entries of whole months (UTC) that ended more than `keepMs` ago, and keeps the last one of each lane as a
- * sealed checkpoint, so that what is left can be verified. What is dropped is verified first: retention must not take
- * the traces of a tampering along.
+ * Deletes the entries of whole months (UTC) that ended more than `keepMs` ago. The last one of each lane is kept as a
+ * sealed checkpoint, so that the rest can be verified. The entries are verified first, so that pruning does not remove
+ * the traces of tampering.
  *
- * @param options - `unverified` drops it all the same
- * @returns the flaw where there is one: then nothing was dropped
- * @throws Refused `unavailable` where others use the table for too long
+ * @param options - `unverified` deletes without verifying
+ * @returns the flaw if there is one: then nothing was deleted
+ * @throws Refused `unavailable` if others use the table for too long
  */
 export async function pruneAudit(
   desk: Desk,
@@ -73,13 +73,13 @@ export async function pruneAudit(
 type Start = { readonly lane: string; readonly seq: number };
 type Mark = Omit<Dropped, "seal">;
 
-// An entry may name 1000 variables: pages are small enough that this too fits.
+// An entry may name 1000 variables: a page of such entries still fits into memory.
 const rowsPerPage = 256;
-/** How many rows of the embedded database one transaction deletes, and how long the server's journal then has. */
+/** Rows of the embedded database that one transaction deletes, and the pause after it, for the server's journal. */
 const rowsPerChunk = 5000;
 const pauseMs = 10;
 
-/** Entries in order of lane, sequence and time; those of one lane from a sequence number on where `from` says so. */
+/** Entries in order of lane, sequence and time. @param from - only this lane, from this sequence number on */
 async function* rowsOf(database: Database, where?: SQL, from?: Start): AsyncGenerator<ChainedRow> {
   const { auditEntries: e } = database.tables;
   const start = from && and(eq(e.lane, from.lane), gte(e.seq, from.seq));
@@ -104,7 +104,7 @@ async function droppedOf(database: Database, lane: string): Promise<Dropped | un
   return row;
 }
 
-/** Hands the rows on, and notes the last one of each lane and every so many before it. */
+/** Passes the rows on, and adds to `marks` every {@link rowsPerChunk}th row and the last one of each lane. */
 async function* marking(rows: AsyncIterable<ChainedRow>, marks: Mark[]): AsyncGenerator<ChainedRow> {
   let last: Mark | undefined;
   let since = 0;
@@ -120,7 +120,7 @@ async function* marking(rows: AsyncIterable<ChainedRow>, marks: Mark[]): AsyncGe
   if (last) marks.push(last);
 }
 
-/** All of it in one transaction, which waits for nobody for long. */
+/** Drops the months in one transaction with a short lock timeout. */
 async function dropMonths(desk: Desk, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
   try {
     await dropAuditMonths(desk.database, keptFromAt, async (db) => {
@@ -132,7 +132,7 @@ async function dropMonths(desk: Desk, lanes: readonly Mark[], keptFromAt: number
   }
 }
 
-/** A piece of a lane with its checkpoint; every piece leaves a chain that verifies. */
+/** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
 async function deleteUpTo(desk: Desk, mark: Mark, due: SQL): Promise<void> {
   const { auditEntries: e } = desk.database.tables;
   await writing(desk, async (db) => {

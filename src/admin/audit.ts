@@ -2,15 +2,15 @@ import { and, asc, count, desc, eq, gte, type SQL, sql } from "drizzle-orm";
 import type { Desk } from "./desk.ts";
 import { findOrganization } from "./organizations.ts";
 
-/** An audit entry as people see it. */
+/** An audit entry for people. */
 export type AuditRecord = {
   /** Epoch milliseconds. */
   readonly time: number;
   readonly keyId: string;
-  /** Slugs as they were at the time. */
+  /** Slugs at the time of the entry. */
   readonly organization: string;
   readonly project: string;
-  /** Null where an account read named none. */
+  /** Null if an account read named none. */
   readonly environment: string | null;
   readonly action: string;
   readonly names: readonly string[];
@@ -22,7 +22,7 @@ export type AuditRecord = {
   readonly seq: number;
 };
 
-/** Which entries; all of them where nothing is said. */
+/** Which entries; an absent field matches all. */
 export type AuditFilter = {
   /** Its slug. */
   readonly organization?: string | undefined;
@@ -32,9 +32,9 @@ export type AuditFilter = {
 };
 
 /**
- * The latest entries that fit, oldest of them first.
- * @param filter - `limit` is 100 where left out
- * @throws Refused `not_found` where the organization does not exist
+ * The newest matching entries, oldest first.
+ * @param filter - `limit` is 100 by default
+ * @throws Refused `not_found` if the organization does not exist
  */
 export async function listAudit(
   desk: Desk,
@@ -50,7 +50,7 @@ export async function listAudit(
   return rows.reverse().map(recordOf);
 }
 
-/** How many entries fit. @throws Refused `not_found` */
+/** The number of matching entries. @throws Refused `not_found` */
 export async function countAudit(desk: Desk, filter: AuditFilter): Promise<number> {
   const where = await matching(desk, filter);
   const [row] = await desk.database.db.select({ count: count() }).from(desk.database.tables.auditEntries).where(where);
@@ -58,7 +58,7 @@ export async function countAudit(desk: Desk, filter: AuditFilter): Promise<numbe
 }
 
 /**
- * Every entry that fits, oldest first, in pages: memory is bounded whatever there is, and no statement lasts.
+ * Every matching entry, oldest first, in pages: memory is bounded and every statement is short.
  * @throws Refused `not_found`
  */
 export async function* auditPages(desk: Desk, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
@@ -79,14 +79,14 @@ export async function* auditPages(desk: Desk, filter: AuditFilter): AsyncGenerat
   }
 }
 
-/** What is recorded after a moment, asked for again and again. */
+/** Follows the entries that are recorded after those already shown. */
 export class AuditTail {
   readonly #desk: Desk;
   readonly #filter: AuditFilter;
   readonly #seen = new Map<string, number>();
   #newestAt: number;
 
-  /** @param shown - what is known already, oldest first */
+  /** @param shown - entries already shown, oldest first */
   constructor(desk: Desk, filter: AuditFilter, shown: readonly AuditRecord[]) {
     this.#desk = desk;
     this.#filter = filter;
@@ -94,9 +94,9 @@ export class AuditTail {
     for (const record of shown) this.#note(record);
   }
 
-  /** What has come since, oldest first, in pages. */
+  /** New entries, oldest first, in pages. */
   async *news(): AsyncGenerator<AuditRecord[]> {
-    // Of two servers one may record a little later what it dated a little earlier.
+    // An entry may be written a little after a newer one of another server.
     const sinceAt = Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
     for await (const page of auditPages(this.#desk, { ...this.#filter, sinceAt })) {
       const fresh = page.filter(({ lane, seq }) => seq > (this.#seen.get(lane) ?? 0));
@@ -111,7 +111,7 @@ export class AuditTail {
   }
 }
 
-// An entry may name 1000 variables: pages are small enough that this too fits.
+// An entry may name 1000 variables: a page of such entries still fits into memory.
 const rowsPerPage = 256;
 const lateMs = 5000;
 
@@ -145,7 +145,7 @@ function recordOf(row: Row): AuditRecord {
   };
 }
 
-/** An entry that somebody else wrote is shown all the same; `audit verify` is there to judge it. */
+/** A forged entry is shown, too; `audit verify` finds it. */
 function namesOf(text: string): string[] {
   try {
     const names: unknown = JSON.parse(text);

@@ -4,16 +4,16 @@ import { type Desk, writing } from "./desk.ts";
 import { Refused } from "./refused.ts";
 
 /**
- * The PostgreSQL statements that give a role what `serve` needs and take every other right on Keyhole's tables from it.
- * The role itself is made by hand, since its password is nobody else's to choose.
- * @throws Refused `invalid` with the embedded database, or for what is no name of a role
+ * The PostgreSQL statements that give a role the rights that `serve` needs and revoke all others on Keyhole's tables.
+ * Operators create the role themselves and choose its password.
+ * @throws Refused `invalid` for the embedded database or an invalid role name
  */
 export async function grantStatements(desk: Desk, role: string): Promise<string[]> {
   if (desk.database.dialect !== "postgres") {
-    throw new Refused("invalid", "The embedded database has no roles: this is for PostgreSQL, with DATABASE_URL set.");
+    throw new Refused("invalid", "The embedded database has no roles: set DATABASE_URL to use PostgreSQL.");
   }
   if (!/^[^\p{C}]{1,63}$/u.test(role) || Buffer.byteLength(role) > 63) {
-    throw new Refused("invalid", "The name of a role has 1 to 63 bytes and no control characters.");
+    throw new Refused("invalid", "A role name must have 1 to 63 bytes and no control characters.");
   }
   const [here] = await desk.database.query<{ database: string; schema: string }>(sql`
     select current_database()::text as database, relnamespace::regnamespace::text as schema
@@ -34,9 +34,9 @@ export async function grantStatements(desk: Desk, role: string): Promise<string[
 }
 
 /**
- * Runs them in one transaction.
- * @throws Refused `not_found` where there is no such role; `invalid` for one that grants cannot narrow, as
- *   {@link grantStatements}; `unavailable` where this role may not grant
+ * Runs {@link grantStatements} in one transaction.
+ * @throws Refused `not_found` if there is no such role; `invalid` also for a superuser or the tables' owner, which no
+ *   grant can restrict; `unavailable` if the present role may not grant
  */
 export async function applyGrants(desk: Desk, role: string): Promise<string[]> {
   const statements = await grantStatements(desk, role);
@@ -47,13 +47,13 @@ export async function applyGrants(desk: Desk, role: string): Promise<string[]> {
   if (!found) {
     throw new Refused(
       "not_found",
-      `There is no role ${quoted(role)}: make it first, as in CREATE ROLE ${quoted(role)} LOGIN PASSWORD '…'.`,
+      `There is no role ${quoted(role)}: create it first, as in CREATE ROLE ${quoted(role)} LOGIN PASSWORD '…'.`,
     );
   }
   if (found.superuser || found.owner) {
     throw new Refused(
       "invalid",
-      `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can narrow: make a role of its own.`,
+      `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can restrict: create a separate role.`,
     );
   }
   await writing(desk, async (db) => {

@@ -7,7 +7,7 @@ import { findOrganization, type Organization } from "./organizations.ts";
 import { Refused } from "./refused.ts";
 import { displayName, requireEnvironments } from "./words.ts";
 
-/** A key as people see it: everything but its text, which nobody has any more. */
+/** A key for people: everything except its text, which is not stored. */
 export type KeyRecord = {
   readonly id: string;
   readonly name: string;
@@ -15,34 +15,34 @@ export type KeyRecord = {
   readonly organization: string;
   readonly surfaces: readonly Surface[];
   readonly resources: readonly Resource[];
-  /** Slugs; null: every project of the organization. None where the row is so damaged that nobody can tell. */
+  /** Slugs; null means every project of the organization. Empty if the row is too damaged to tell. */
   readonly projects: readonly string[] | null;
-  /** Null: every environment. */
+  /** Null means every environment. */
   readonly environments: readonly Environment[] | null;
   readonly createdAt: number;
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
   readonly lastUsedAt: number | null;
-  /** `damaged`: its row is not what it was sealed to be. It is no key to any server, and good for nothing. */
+  /** `damaged`: the row does not match its seal, so every server refuses the key. */
   readonly status: "active" | "expired" | "revoked" | "damaged";
 };
 
 export type NewKey = {
   readonly organization?: string | undefined;
   readonly name?: string | undefined;
-  /** `rest_api` where left out. */
+  /** Default: `rest_api`. */
   readonly surfaces?: readonly string[] | undefined;
-  /** `projects` and `variables` where left out; `files` is never granted unless named. */
+  /** Default: `projects` and `variables`; `files` is never granted unless named. */
   readonly resources?: readonly string[] | undefined;
-  /** Slugs; every project where left out. */
+  /** Slugs. Default: every project. */
   readonly projects?: readonly string[] | undefined;
   readonly environments?: readonly string[] | undefined;
   readonly expiresInMs?: number | undefined;
 };
 
 /**
- * Makes a key.
- * @returns its record and, this once, its text
+ * Creates a key.
+ * @returns its record and its text, which cannot be had again
  * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
 export async function createKey(desk: Desk, asked: NewKey): Promise<KeyRecord & { key: string }> {
@@ -90,7 +90,7 @@ export async function showKey(desk: Desk, id: string): Promise<KeyRecord> {
 }
 
 /**
- * Revokes a key; it holds from the very next request. One that is revoked already stays as it is.
+ * Revokes a key from the next request on. A key that is already revoked stays as it is.
  * @throws Refused `not_found`
  */
 export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
@@ -98,7 +98,7 @@ export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
   await writing(desk, async (db) => {
     await db
       .update(k)
-      // Without its seal the key stays dead, even if somebody takes the time of its revocation out by SQL.
+      // Without its seal the key stays invalid even if somebody removes `revokedAt` by SQL.
       .set({ revokedAt: desk.now(), grantSeal: Buffer.alloc(32) })
       .where(and(eq(k.id, id), isNull(k.revokedAt)));
   });
@@ -106,12 +106,11 @@ export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
 }
 
 /**
- * Makes a key that may do just what this one may, and lets this one expire after the overlap, or when it would have
- * anyway. A successor lives as long as the key before it was to live from its creation on; one of a key that never
- * expires never expires.
+ * Creates a key with the same rights, and lets the old one expire after the overlap unless it expires earlier. The new
+ * key's lifetime is the old key's whole lifetime; if the old key never expires, neither does the new one.
  *
- * @returns the successor's record and, this once, its text; and the record of the key it succeeds
- * @throws Refused `not_found`, or `conflict` where the key is expired, revoked or not what it was sealed to be
+ * @returns the successor's record and its text, which cannot be had again; and the old key's record
+ * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged
  */
 export async function rotateKey(
   desk: Desk,
@@ -127,16 +126,13 @@ export async function rotateKey(
     const [old] = await (desk.database.dialect === "postgres" ? query.for("update") : query);
     if (!old) throw noKey(id);
     const now = desk.now();
-    if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked and has no successor.`);
+    if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked: create a new key.`);
     if (old.expiresAt !== null && old.expiresAt <= now) {
-      throw new Refused("conflict", `The key ${id} has expired and has no successor: make a new key.`);
+      throw new Refused("conflict", `The key ${id} has expired: create a new key.`);
     }
-    // A row that SQL changed is no key to any server, and must not become one by being sealed anew.
+    // Servers refuse a row that was changed by SQL; a new seal would make it valid.
     if (!isSealed(desk, old)) {
-      throw new Refused(
-        "conflict",
-        `The key ${id} was changed by other means and is good for nothing: make a new key.`,
-      );
+      throw new Refused("conflict", `The key ${id} was changed outside Keyhole and is invalid: create a new key.`);
     }
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);
@@ -187,7 +183,7 @@ function statusOf(desk: Desk, row: KeyRow): KeyRecord["status"] {
   return row.expiresAt !== null && row.expiresAt <= desk.now() ? "expired" : "active";
 }
 
-/** Whether a row is what it was sealed to be; one that SQL changed is no key to any server. */
+/** Whether a row matches its seal; servers refuse one that was changed by SQL. */
 function isSealed(desk: Desk, row: KeyRow): boolean {
   return sealOf(desk, row).equals(row.grantSeal);
 }
@@ -198,7 +194,7 @@ function sealOf(desk: Desk, { id: keyId, ...row }: Omit<KeyRow, "grantSeal">): B
   return sealGrant(desk.systemKeys.grant, digest, grant);
 }
 
-/** Of a list that SQL damaged nothing may be left to show. */
+/** Empty if the list was damaged by SQL. */
 function slugsOf(list: string): string[] {
   try {
     const ids: unknown = JSON.parse(list);
@@ -211,7 +207,7 @@ function slugsOf(list: string): string[] {
 /** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */
 async function slugsToIds(desk: Desk, organization: Organization, slugs: readonly string[]): Promise<string> {
   const { projects: p } = desk.database.tables;
-  if (slugs.length === 0) throw new Refused("invalid", "Name at least one project, or leave the list out for all.");
+  if (slugs.length === 0) throw new Refused("invalid", "Name at least one project, or omit the list for all.");
   const rows = await desk.database.db
     .select({ slug: p.slug, id: p.id })
     .from(p)
@@ -227,7 +223,7 @@ async function slugsToIds(desk: Desk, organization: Organization, slugs: readonl
 function requireMembers<T extends string>(what: string, all: readonly T[], asked: readonly string[]): number {
   const unknown = asked.find((member) => !(all as readonly string[]).includes(member));
   if (asked.length === 0 || unknown !== undefined) {
-    throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is no ${what}: ${all.join(", ")}.`);
+    throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a ${what}: ${all.join(", ")}.`);
   }
   return bitsOf(all, asked as readonly T[]);
 }

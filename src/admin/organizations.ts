@@ -13,7 +13,7 @@ export type Organization = {
   readonly createdAt: number;
 };
 
-/** Makes an organization. @throws Refused `invalid`, `exists` */
+/** Creates an organization. @throws Refused `invalid`, `exists` */
 export async function createOrganization(
   desk: Desk,
   asked: { readonly slug: string; readonly name?: string | undefined; readonly plan?: string },
@@ -31,13 +31,13 @@ export async function createOrganization(
       await db.insert(desk.database.tables.organizations).values(organization);
     });
   } catch (error) {
-    if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} exists already.`);
+    if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} already exists.`);
     throw error;
   }
   return organization;
 }
 
-/** Changes a plan; it holds from the very next request. @throws Refused `invalid`, `not_found` */
+/** Changes a plan from the next request on. @throws Refused `invalid`, `not_found` */
 export async function setPlan(desk: Desk, slug: string, plan: string): Promise<Organization> {
   const { organizations } = desk.database.tables;
   const chosen = requirePlan(plan);
@@ -52,14 +52,14 @@ export async function setPlan(desk: Desk, slug: string, plan: string): Promise<O
   });
 }
 
-/** All of them, in byte order of slug. */
+/** All organizations, in byte order of slug. */
 export async function listOrganizations(desk: Desk): Promise<Organization[]> {
   const { organizations } = desk.database.tables;
   return desk.database.db.select().from(organizations).orderBy(asc(organizations.slug));
 }
 
 /**
- * The organization of that slug, or the only one where none is named.
+ * The organization with this slug, or without a slug the only one.
  * @throws Refused `not_found`, `ambiguous`
  */
 export async function findOrganization(desk: Desk, slug: string | undefined): Promise<Organization> {
@@ -70,8 +70,8 @@ export async function findOrganization(desk: Desk, slug: string | undefined): Pr
     return found;
   }
   const [only, second] = await desk.database.db.select().from(organizations).limit(2);
-  if (!only) throw new Refused("not_found", "There is no organization yet: make one with `keyhole org create SLUG`.");
-  if (second) throw new Refused("ambiguous", "There are several organizations: say which one.");
+  if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
+  if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
   return only;
 }
 
@@ -79,13 +79,13 @@ export function requireSlug(what: string, slug: string): void {
   if (slugPattern.test(slug)) return;
   throw new Refused(
     "invalid",
-    `${JSON.stringify(slug)} is no ${what} slug: 1 to 64 of a-z, 0-9 and -, not starting with -.`,
+    `${JSON.stringify(slug)} is not a valid ${what} slug: use 1 to 64 of a-z, 0-9 and -, not starting with -.`,
   );
 }
 
 function requirePlan(plan: string): Plan {
   if (plan === "free" || plan === "pro") return plan;
-  throw new Refused("invalid", `${JSON.stringify(plan)} is no plan: free or pro.`);
+  throw new Refused("invalid", `${JSON.stringify(plan)} is not a plan: free or pro.`);
 }
 
 function noOrganization(slug: string): Refused {

@@ -9,18 +9,14 @@ import { exclusively } from "../store/migrate.ts";
 import { writeWholeSync } from "../whole-file.ts";
 import { Refused } from "./refused.ts";
 
-/*
- * Where root keys come from, and the one file of them that is ours to write: `root.key` in the data folder.
- */
-
 /**
- * The keyring of the root keys that the settings lead to. One that comes from a file reads it again when something is
- * wrapped by a root key that the file did not hold at first: a server goes on through a rotation without a restart.
+ * Opens the keyring with the root keys that the settings name. If they come from a file, the keyring reads it again
+ * when it meets an unknown root key: a server needs no restart during a rotation.
  *
- * @param hasKeys - whether the database holds keys already: then a missing `root.key` is not made anew
- * @param say - takes a line for a person: that a key was made, that others may read it, what the command wrote to stderr
+ * @param hasKeys - whether the database already holds keys; if so, a missing `root.key` is not replaced by a new one
+ * @param say - shows a line to the operator: a new key, a file that others may read, the command's stderr
  * @param commandDeadlineMs - how long the command may take
- * @throws ConfigProblem where the root key is missing or malformed
+ * @throws ConfigProblem if the root key is missing or malformed
  */
 export async function openKeyring(
   config: Config,
@@ -35,7 +31,7 @@ export async function openKeyring(
   }
   const path = pathOf(config);
   if (rootKey.from === "folder" && !existsSync(path)) {
-    // A new key would not open what the old one wrapped, and would hide that the old one is gone.
+    // A new key could not open what the old one wrapped, and would hide that the old one is lost.
     if (hasKeys) throw new ConfigProblem(`The root key ${path} of this database is missing: put it back.`);
     makeKeyFile(path);
     say(
@@ -45,16 +41,18 @@ export async function openKeyring(
   const file = new KeyFile(rootKey.from === "file" ? "KEYHOLE_ROOT_KEY_FILE" : path, path);
   const keys = file.read();
   if (file.mode & 0o077) {
-    say(`WARNING: others than its owner may read or change the root key ${path} (mode ${octal(file.mode)}).`);
+    say(
+      `WARNING: users other than its owner may read or change the root key ${path} (mode ${file.mode.toString(8).padStart(4, "0")}).`,
+    );
   }
   return new Keyring(keys, undefined, () => file.news());
 }
 
 /**
- * The root key that new data keys are to be wrapped by: whichever wraps the system keys. A rotation moves these first,
- * so nothing is wrapped by the older root key any more once it has moved the rest, whoever still has that one in front.
+ * The id of the root key that must wrap new data keys: the one that wraps the system keys. A rotation rewraps those
+ * first. So a process that still has the older root key in front does not wrap with it behind the rotation's back.
  *
- * @param db - a transaction; until it ends no rotation moves on
+ * @param db - a transaction; until it ends, no rotation continues
  */
 export async function currentRootId(database: Database, db: Db): Promise<string> {
   const { systemKeys: s } = database.tables;
@@ -63,25 +61,25 @@ export async function currentRootId(database: Database, db: Db): Promise<string>
   return row?.rootId ?? "";
 }
 
-/** What the root keys are called in a sentence: the setting, or the file that was generated. */
+/** The name of the root keys in messages: the setting, or the path of the generated file. */
 export function rootKeyName({ rootKey, dataFolder }: Config): string {
   if (rootKey.from === "folder") return join(dataFolder, "root.key");
   return { text: "KEYHOLE_ROOT_KEY", file: "KEYHOLE_ROOT_KEY_FILE", command: "KEYHOLE_ROOT_KEY_COMMAND" }[rootKey.from];
 }
 
 /**
- * Keeps every other rotation of the generated root key out until it is released, or the process ends.
- * @throws Refused `unavailable` where one is under way
+ * Locks the generated root key against other rotations until release or the end of the process.
+ * @throws Refused `unavailable` if a rotation is running
  */
 export function lockKeyFile(config: Config): { release(): void } {
   const lock = exclusively(join(config.dataFolder, "rotate.lock"), 0);
   if (lock) return lock;
-  throw new Refused("unavailable", `Another rotation of ${pathOf(config)} is under way.`);
+  throw new Refused("unavailable", `Another rotation of ${pathOf(config)} is running.`);
 }
 
 /**
- * Puts a new root key in front of the generated one, unless two stand there already: then a rotation was begun and is
- * to be finished. The file is durable before this returns. Only to be called under {@link lockKeyFile}.
+ * Puts a new root key in front of the generated one, unless the file holds two: then an earlier rotation must be
+ * finished. The file is durable before this returns. Call it only under {@link lockKeyFile}.
  * @throws ConfigProblem
  */
 export function addRootKey(config: Config): void {
@@ -91,8 +89,8 @@ export function addRootKey(config: Config): void {
 }
 
 /**
- * Leaves the first root key alone in the generated file. Only to be called under {@link lockKeyFile}, and once nothing
- * is wrapped by the others.
+ * Removes all root keys but the first from the generated file. Call it only under {@link lockKeyFile}, and once they
+ * wrap nothing any more.
  * @throws ConfigProblem
  */
 export function dropOlderRootKeys(config: Config): void {
@@ -105,7 +103,7 @@ function pathOf({ rootKey, dataFolder }: Config): string {
   return rootKey.from === "file" ? rootKey.path : join(dataFolder, "root.key");
 }
 
-/** A file of root keys, and whether it is still the one that was read. */
+/** A file of root keys that notices when it has changed. */
 class KeyFile {
   readonly #source: string;
   readonly #path: string;
@@ -120,7 +118,7 @@ class KeyFile {
   /** @throws ConfigProblem */
   read(): Uint8Array[] {
     try {
-      // Looked at first: what is written between the two shows as news later.
+      // The stamp comes first: a write between the two lines is then noticed later.
       this.#read = this.#look();
       return parsed(this.#source, readFileSync(this.#path, "utf8"));
     } catch (error) {
@@ -129,7 +127,7 @@ class KeyFile {
     }
   }
 
-  /** What the file holds, where it was changed since it was last read, and can be read: else nothing. */
+  /** @returns the keys if the file was changed since it was last read and is readable; none otherwise */
   news(): Uint8Array[] {
     try {
       return this.#look() === this.#read ? [] : this.read();
@@ -138,7 +136,7 @@ class KeyFile {
     }
   }
 
-  /** A stamp of the file's present state; one that was replaced differs in its inode, one that was edited in its times. */
+  /** A stamp of the file's state: a replaced file has another inode, an edited one other times. */
   #look(): string {
     const { ino, size, mtimeNs, ctimeNs, mode } = statSync(this.#path, { bigint: true });
     this.mode = Number(mode) & 0o777;
@@ -154,7 +152,7 @@ function parsed(source: string, text: string): Uint8Array[] {
   }
 }
 
-/** Creates the file; if another process was first, its key stays. */
+/** Creates the file whole or not at all; if another process was first, its key stays. */
 function makeKeyFile(path: string): void {
   try {
     writeWholeSync(path, false, textOf([newKey()]));
@@ -163,7 +161,7 @@ function makeKeyFile(path: string): void {
   }
 }
 
-/** @throws ConfigProblem; the file is then unchanged */
+/** @throws ConfigProblem and leaves the file unchanged */
 function replaceKeyFile(path: string, keys: readonly Uint8Array[]): void {
   try {
     writeWholeSync(realpathSync(path), true, textOf(keys)); // a link stays a link
@@ -176,15 +174,11 @@ function textOf(keys: readonly Uint8Array[]): Uint8Array {
   return Buffer.from(keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
 }
 
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
-}
-
 const commandBytesMax = 64 * 1024;
 
 /**
- * Runs the program and takes what it prints. Its stderr passes on line by line, so that it may ask for a touch of a
- * hardware key; its stdout is the root key and shows in no sentence, whatever went wrong.
+ * Runs the program and returns what it prints. Its stderr is shown line by line, because it may ask for a touch of a
+ * hardware key. Its stdout is the root key, so no message shows it.
  *
  * @throws ConfigProblem
  */
@@ -204,7 +198,7 @@ async function runCommand(
   const timer = setTimeout(() => reject(failed(`took longer than ${deadlineMs / 1000} s`)), deadlineMs);
   const passedOn = passOn(child.stderr, say);
   try {
-    // What it started itself may outlive it and keep its streams open: nobody waits for more than the deadline.
+    // A process that it started may outlive it and keep its streams open: the deadline holds for these too.
     const text = await Promise.race([late, readAtMost(child.stdout, commandBytesMax)]);
     if (text === undefined) throw failed("printed more than root keys");
     const exitCode = await Promise.race([late, child.exited]);

@@ -5,6 +5,7 @@ import {
   answer,
   answerList,
   atDesk,
+  type Columns,
   choiceOption,
   decodeText,
   noun,
@@ -19,36 +20,39 @@ import { formatTime, readHidden } from "./terminal.ts";
 export function accountCommand(here: Surroundings) {
   const set = verb(
     "set",
-    "Create or replace a shared account; its values come from stdin as one JSON object of strings.",
+    "Create or replace a shared account. Stdin or a hidden prompt takes its values, one JSON object of strings.",
     "keyhole account set acme/web stripe --env staging,production < stripe.json",
     "pass show stripe-json | keyhole account set web stripe --env production",
   )
     .argument(...projectArgument)
     .argument("<name>", "the account")
     .addOption(choiceOption("--env <list>", "the environments it belongs to", environments).makeOptionMandatory())
-    .action(async (where, name, options) => {
+    .action(async (project, name, options) => {
       const values = parseValues(await readValues(here, name));
-      const { created } = await atDesk(here, (desk) => setAccount(desk, where, name, options.env, values));
+      const { created } = await atDesk(here, (desk) => setAccount(desk, project, name, options.env, values));
       const status = created ? "created" : "updated";
-      const document = { project: where, name, environments: options.env, status };
-      await answer(here, document, `Account ${name} ${status} in ${where} for ${options.env.join(", ")}.`);
+      const document = { project, name, environments: options.env, status };
+      await answer(here, document, `Account ${name} ${status} in ${project} for ${options.env.join(", ")}.`);
     });
 
-  const list = verb("list", "List the shared accounts; their values are never shown.", "keyhole account list acme/web")
+  const list = verb("list", "List the shared accounts. Their values are never shown.", "keyhole account list acme/web")
     .argument(...projectArgument)
-    .action(async (where) => {
-      const accounts = await atDesk(here, (desk) => listAccounts(desk, where));
-      const header = ["NAME", "ENVIRONMENTS", "UPDATED"];
-      const rows = accounts.map((one) => [one.name, one.environments.join(","), formatTime(one.updatedAt)]);
-      await answerList(here, accounts, header, rows, `${where} has no accounts.`);
+    .action(async (project) => {
+      const accounts = await atDesk(here, (desk) => listAccounts(desk, project));
+      const columns: Columns<(typeof accounts)[number]> = {
+        NAME: (one) => one.name,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+      };
+      await answerList(here, accounts, columns, `${project} has no accounts.`);
     });
 
   const remove = verb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
     .argument(...projectArgument)
     .argument("<name>", "the account")
-    .action(async (where, name) => {
-      await atDesk(here, (desk) => deleteAccount(desk, where, name));
-      await answer(here, { project: where, name, status: "deleted" }, `Deleted account ${name} from ${where}.`);
+    .action(async (project, name) => {
+      await atDesk(here, (desk) => deleteAccount(desk, project, name));
+      await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
     });
 
   return noun("account", "Shared accounts: several secret fields under one name.")
@@ -65,8 +69,8 @@ async function readValues(here: Surroundings, name: string): Promise<Uint8Array>
 }
 
 /**
- * The values as JSON has them; whether they are an object of strings is judged where they are stored. What the parser
- * says is not passed on: it quotes the text.
+ * Parses the values; `setAccount` validates that they are an object of strings. The parser's own message is not shown,
+ * because it quotes the text.
  */
 function parseValues(bytes: Uint8Array): unknown {
   const text = decodeText(bytes);
@@ -82,11 +86,11 @@ function parseValues(bytes: Uint8Array): unknown {
   return values;
 }
 
-/** A field that stands twice in a flat object of strings, of which JSON.parse silently keeps the last. */
+/** A field that occurs twice in a flat object of strings; JSON.parse silently keeps its last value. */
 function repeatedField(text: string, values: unknown): string | undefined {
   if (typeof values !== "object" || values === null) return undefined;
   if (!Object.values(values).every((value) => typeof value === "string")) return undefined;
-  // In such text the strings are, in turn, a name and its value.
+  // In such text every other string is a name.
   const strings = text.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
   const names = strings.filter((_, at) => at % 2 === 0).map((quoted) => String(JSON.parse(quoted)));
   return names.find((name, at) => names.indexOf(name) !== at);

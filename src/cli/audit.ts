@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, countAudit, listAudit } from "../admin/audit.ts";
 import { pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
@@ -13,10 +14,13 @@ import {
   answer,
   answerList,
   atDesk,
+  type Columns,
+  cellsOf,
   counted,
   noun,
   parseCount,
   parseDuration,
+  parsedOption,
   parseMoment,
   type Surroundings,
   verb,
@@ -29,39 +33,39 @@ export function auditCommand(here: Surroundings) {
   const list = filtered(
     verb(
       "list",
-      "List who was given which values, oldest first.",
+      "List who read which values, oldest first.",
       "keyhole audit list --org acme --since 24h",
       "keyhole audit list --key 0199a3c4 --limit 20 --json",
       "keyhole audit list --follow",
     ),
   )
-    .option("--limit <count>", "only the newest so many (default: 100)", (text) => parseCount("--limit", text))
-    .option("--follow", "go on with new entries as they come, until Ctrl-C")
+    .addOption(parsedOption("--limit <count>", "only the newest entries (default: 100)", parseCount))
+    .option("--follow", "continue with new entries until Ctrl-C")
     .action(async ({ org, key, since, limit, follow }) => {
       const filter = { organization: org, keyId: key, sinceAt: since };
       if (follow) return atDesk(here, (desk) => followAudit(here, desk, filter, limit));
       const entries = await atDesk(here, (desk) => listAudit(desk, { ...filter, limit }));
-      await answerList(here, entries, header, entries.map(cellsOf), "There are no such entries.");
+      await answerList(here, entries, columns, "No entries match.");
     });
 
   const exported = filtered(
     verb(
       "export",
-      "Write every entry that fits, oldest first, however many there are.",
+      "Write every matching entry, oldest first.",
       "keyhole audit export --format csv --since 2026-01-01 --out audit.csv",
       "keyhole audit export --org acme | gzip > audit.jsonl.gz",
     ),
   )
     .addOption(
-      new Option("--format <format>", "one JSON object a line, or CSV for spreadsheets")
+      new Option("--format <format>", "one JSON object per line, or CSV for spreadsheets")
         .choices(["jsonl", "csv"])
         .default("jsonl" as const),
     )
-    .option("--out <file>", "write to this file, mode 0600, in place of stdout")
-    .option("--force", "replace the file where there is one")
+    .option("--out <file>", "write to this file, mode 0600, instead of stdout")
+    .option("--force", "replace an existing file")
     .action(async ({ org, key, since, format, out, force }) => {
       if (here.json && out === undefined) {
-        throw usageProblem("With --json, name a file with --out: what stands on stdout is then one document about it.");
+        throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
       }
       const filter = { organization: org, keyId: key, sinceAt: since };
       const entries = await atDesk(here, async (desk) => {
@@ -84,12 +88,15 @@ export function auditCommand(here: Surroundings) {
 
   const verify = verb(
     "verify",
-    "Walk the chain of every entry and name the first that was changed, removed, reordered or added.",
+    "Verify the chain of entries and name the first that was changed, removed, reordered or added.",
     "keyhole audit verify",
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
   )
-    .option("--checkpoint <file>", "the server's log, or its checkpoint lines; - for stdin: shows a missing end too")
+    .option(
+      "--checkpoint <file>",
+      "the server's log or its checkpoint lines, - for stdin; also finds missing newest entries",
+    )
     .action(async ({ checkpoint }) => {
       const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
       const found = await atDesk(here, async (desk) => {
@@ -98,32 +105,31 @@ export function auditCommand(here: Surroundings) {
       });
       if ("what" in found) throw await flawed(here, found);
       const against =
-        checkpoints === undefined ? "" : `, held against ${counted(found.checkpoints, "checkpoint")} of the log`;
-      const word = `Every entry is as it was written: ${counted(found.entries, "entry", "entries")} in ${counted(found.lanes, "lane")}${against}.`;
+        checkpoints === undefined ? "" : `, compared with ${counted(found.checkpoints, "checkpoint")} of the log`;
+      const entries = counted(found.entries, "entry", "entries");
+      const word = `Every entry is unchanged: ${entries} in ${counted(found.lanes, "lane")}${against}.`;
       await answer(here, { verified: true, ...found }, word);
       if (checkpoints === undefined) {
-        here.say("Whether the newest ones are missing shows only with --checkpoint and the server's log.");
+        here.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
       }
     });
 
   const prune = verb(
     "prune",
-    "Drop the entries of whole months that are old enough; what is left can still be verified.",
+    "Delete the entries of whole months that are old enough. The rest can still be verified.",
     "keyhole audit prune",
     "keyhole audit prune --keep 800d",
   )
-    .option("--keep <duration>", "how long entries are kept at least (default: 400d)", (text) =>
-      parseDuration("--keep", text),
-    )
-    .option("--force", "drop also what does not verify")
+    .addOption(parsedOption("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration))
+    .option("--force", "also delete entries that do not verify")
     .action(async ({ keep, force }) => {
       const pruned = await atDesk(here, (desk) => pruneAudit(desk, keep ?? keepMs, { unverified: force }));
-      if ("what" in pruned) throw await flawed(here, pruned, " Nothing was dropped: --force drops it all the same.");
+      if ("what" in pruned) throw await flawed(here, pruned, " Nothing was deleted; --force deletes it anyway.");
       const month = formatTime(pruned.keptFromAt).slice(0, 10);
-      await answer(here, pruned, `Dropped ${counted(pruned.entries, "entry", "entries")} from before ${month}.`);
+      await answer(here, pruned, `Deleted ${counted(pruned.entries, "entry", "entries")} from before ${month}.`);
     });
 
-  return noun("audit", "The record of every value that was given out.")
+  return noun("audit", "The record of every value that was read.")
     .addCommand(list)
     .addCommand(exported)
     .addCommand(verify)
@@ -135,44 +141,30 @@ const pollMs = 1000;
 
 function filtered(command: ReturnType<typeof verb>) {
   return command
-    .option("--org <org>", "only this organization's entries")
-    .option("--key <id>", "only what this key was given")
-    .option("--since <moment>", "24h ago and the like, 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
-      parseMoment("--since", text, Date.now()),
+    .option("--org <org>", "only entries of this organization")
+    .option("--key <id>", "only entries of this key")
+    .addOption(
+      parsedOption("--since <moment>", "24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (option, text) =>
+        parseMoment(option, text, Date.now()),
+      ),
     );
 }
 
-const header = [
-  "TIME",
-  "ORG",
-  "PROJECT",
-  "ENVIRONMENT",
-  "ACTION",
-  "COUNT",
-  "NAMES",
-  "KEY",
-  "CLIENT",
-  "REQUEST",
-  "USER AGENT",
-];
+const columns: Columns<AuditRecord> = {
+  TIME: (one) => formatTime(one.time),
+  ORG: (one) => one.organization,
+  PROJECT: (one) => one.project,
+  ENVIRONMENT: (one) => one.environment ?? "-",
+  ACTION: (one) => one.action,
+  COUNT: (one) => one.count,
+  NAMES: (one) => one.names.join(","),
+  KEY: (one) => one.keyId,
+  CLIENT: (one) => one.clientAddress,
+  REQUEST: (one) => one.requestId,
+  "USER AGENT": (one) => one.userAgent,
+};
 
-function cellsOf(one: AuditRecord): string[] {
-  return [
-    formatTime(one.time),
-    one.organization,
-    one.project,
-    one.environment ?? "-",
-    one.action,
-    String(one.count),
-    one.names.join(","),
-    one.keyId,
-    one.clientAddress,
-    one.requestId,
-    one.userAgent,
-  ];
-}
-
-/** The newest entries, then what comes, a line each, until Ctrl-C or until nobody reads any more. */
+/** Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. */
 async function followAudit(
   here: Surroundings,
   desk: Desk,
@@ -185,7 +177,7 @@ async function followAudit(
   const show = (page: readonly AuditRecord[]) =>
     write(
       here.terminal.stdout,
-      page.map((one) => (here.json ? jsonLine(one) : `${cellsOf(one).map(visible).join("  ")}\n`)).join(""),
+      page.map((one) => (here.json ? jsonLine(one) : `${cellsOf(columns, one).map(visible).join("  ")}\n`)).join(""),
     );
   try {
     const shown = await listAudit(desk, { ...filter, limit });
@@ -193,24 +185,14 @@ async function followAudit(
     const tail = new AuditTail(desk, filter, shown);
     while (!stop.signal.aborted) {
       for await (const page of tail.news()) await show(page);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pollMs);
-        stop.signal.addEventListener(
-          "abort",
-          () => {
-            clearTimeout(timer);
-            resolve();
-          },
-          { once: true },
-        );
-      });
+      await setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
     }
   } finally {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, onSignal);
   }
 }
 
-/** @returns how many there were */
+/** @returns how many entries were written */
 async function exportAudit(
   here: Surroundings,
   desk: Desk,
@@ -221,9 +203,9 @@ async function exportAudit(
   const progress = await auditProgress(here, desk, "Exporting", filter);
   let done = 0;
   try {
-    if (format === "csv") await put(csvLine(csvColumns));
+    if (format === "csv") await put(csvLine(Object.keys(csvColumns)));
     for await (const page of auditPages(desk, filter)) {
-      await put(page.map((one) => (format === "csv" ? csvLine(csvCells(one)) : jsonLine(one))).join(""));
+      await put(page.map((one) => (format === "csv" ? csvLine(cellsOf(csvColumns, one)) : jsonLine(one))).join(""));
       done += page.length;
       progress.report(done);
     }
@@ -233,41 +215,23 @@ async function exportAudit(
   return done;
 }
 
-const csvColumns = [
-  "time",
-  "organization",
-  "project",
-  "environment",
-  "action",
-  "count",
-  "names",
-  "keyId",
-  "clientAddress",
-  "requestId",
-  "userAgent",
-  "lane",
-  "seq",
-];
+const csvColumns: Columns<AuditRecord> = {
+  time: (one) => new Date(one.time).toISOString(),
+  organization: (one) => one.organization,
+  project: (one) => one.project,
+  environment: (one) => one.environment ?? "",
+  action: (one) => one.action,
+  count: (one) => one.count,
+  names: (one) => JSON.stringify(one.names),
+  keyId: (one) => one.keyId,
+  clientAddress: (one) => one.clientAddress,
+  requestId: (one) => one.requestId,
+  userAgent: (one) => one.userAgent,
+  lane: (one) => one.lane,
+  seq: (one) => one.seq,
+};
 
-function csvCells(one: AuditRecord): (string | number)[] {
-  return [
-    new Date(one.time).toISOString(),
-    one.organization,
-    one.project,
-    one.environment ?? "",
-    one.action,
-    one.count,
-    JSON.stringify(one.names),
-    one.keyId,
-    one.clientAddress,
-    one.requestId,
-    one.userAgent,
-    one.lane,
-    one.seq,
-  ];
-}
-
-/** Counts first, but only where a person watches. */
+/** Counts the entries first, but only if stderr is a terminal. */
 async function auditProgress(here: Surroundings, desk: Desk, what: string, filter: AuditFilter) {
   const { stderr } = here.terminal;
   const total = stderr.isTTY ? await countAudit(desk, filter) : 0;
@@ -275,7 +239,7 @@ async function auditProgress(here: Surroundings, desk: Desk, what: string, filte
   return { report: (done: number) => progress.report(done, Math.max(done, total)), clear: () => progress.clear() };
 }
 
-/** The highest checkpoint of each lane in a log. @throws Problem where there is none: nothing would be held against it */
+/** The highest checkpoint of each lane in a log. @throws Problem if there is none */
 async function readCheckpoints(here: Surroundings, path: string): Promise<Map<string, Checkpoint>> {
   const highest = new Map<string, Checkpoint>();
   for await (const { event, lane, seq, mac } of logEvents(here, path)) {
@@ -285,19 +249,19 @@ async function readCheckpoints(here: Surroundings, path: string): Promise<Map<st
     if (!before || before.seq < (seq as number)) highest.set(lane, { lane, seq: seq as number, mac });
   }
   if (highest.size > 0) return highest;
-  throw new Problem(exits.failed, "no_checkpoints", `${path === "-" ? "Stdin" : path} holds no checkpoint line.`);
+  throw new Problem(exits.failed, "no_checkpoints", `${path === "-" ? "Stdin" : path} has no checkpoint line.`);
 }
 
-/** A flaw as a failure that programs can read, too. */
+/** Makes a Problem of a flaw; with `--json` the flaw itself is printed, too. */
 async function flawed(here: Surroundings, flaw: Flaw, more = ""): Promise<Problem> {
   if (here.json) await write(here.terminal.stdout, jsonLine({ verified: false, ...flaw }));
   return new Problem(exits.failed, `audit_${flaw.what}`, `Lane ${flaw.lane}: ${sentences[flaw.what](flaw)}${more}`);
 }
 
 const sentences = {
-  changed: ({ seq }) => `entry ${seq} is not as it was written: it was changed.`,
+  changed: ({ seq }) => `entry ${seq} was changed.`,
   removed: ({ seq, lastSeq = seq }) =>
     lastSeq === seq ? `entry ${seq} was removed.` : `entries ${seq} to ${lastSeq} were removed.`,
-  reordered: ({ seq }) => `entries were reordered: another one stands in the place of entry ${seq}.`,
-  added: ({ seq }) => `entry ${seq} was added: it is none that Keyhole wrote there.`,
+  reordered: ({ seq }) => `entries were reordered: another entry is in the place of entry ${seq}.`,
+  added: ({ seq }) => `entry ${seq} was added: Keyhole did not write it.`,
 } as const satisfies Record<Flaw["what"], (flaw: Flaw) => string>;

@@ -10,12 +10,12 @@ import { progressOn } from "./terminal.ts";
 export function backupCommand(here: Surroundings) {
   const verify = verb(
     "verify",
-    "Restore a backup into a scratch folder and open every item of it with the root key.",
+    "Restore a backup into a temporary folder and decrypt every item of it with the root key.",
     "keyhole backup verify /backups/keyhole-2026-11-20.db",
   )
     .argument("<file>", "the backup")
     .action(async (file) => {
-      const progress = progressOn(here.terminal.stderr, "Opening", "items");
+      const progress = progressOn(here.terminal.stderr, "Decrypting", "items");
       const opened = await verifyBackup(readConfig(here.env), file, here.say, progress.report)
         .catch((error: unknown) => {
           if (error instanceof DoesNotOpen) {
@@ -32,29 +32,32 @@ export function backupCommand(here: Surroundings) {
         counted(opened.keys, "key"),
         counted(opened.auditEntries, "audit entry", "audit entries"),
       ];
-      const word = `Every item of ${file} opens: ${what.join(", ")} in ${counted(opened.projects, "project")}.`;
+      const word = `Every item of ${file} can be decrypted: ${what.join(", ")} in ${counted(opened.projects, "project")}.`;
       await answer(here, { file, ...opened }, word);
     });
 
   return verb(
     "backup",
-    "Back up the embedded database, also while a server runs. The root key is not in it.",
+    "Back up the embedded database; a server may be running. The root key is not included.",
     "keyhole backup /backups/keyhole-2026-11-20.db",
     "keyhole backup verify /backups/keyhole-2026-11-20.db",
   )
-    .argument("<file>", "the backup to make, mode 0600")
-    .option("--force", "replace the file where there is one")
+    .argument("<file>", "the backup to write, mode 0600")
+    .option("--force", "replace an existing file")
     .action(async (file, { force }) => {
       const config = readConfig(here.env);
       let bytes = 0;
       await writeWhole(file, force === true, async (draft) => {
         bytes = backUp(config, draft).bytes;
       });
-      const where = config.rootKey.from === "folder" ? `: keep a copy of ${config.dataFolder}/root.key elsewhere` : "";
+      const advice = config.rootKey.from === "folder" ? `: keep a copy of ${config.dataFolder}/root.key elsewhere` : "";
       await answer(
         here,
         { file, bytes },
-        `Wrote ${counted(bytes, "byte")} to ${file}.\nThe root key is not in it${where}; without it nothing in the backup can be read.`,
+        [
+          `Wrote ${counted(bytes, "byte")} to ${file}.`,
+          `The root key is not in it${advice}. Without the root key nothing in the backup can be read.`,
+        ].join("\n"),
       );
     })
     .addCommand(verify);
@@ -64,22 +67,21 @@ export function backupCommand(here: Surroundings) {
 export function restoreCommand(here: Surroundings) {
   return verb(
     "restore",
-    "Put a backup in the place of the embedded database; no server may run on it.",
+    "Replace the embedded database by a backup. No server may be running on it.",
     "keyhole restore /backups/keyhole-2026-11-20.db",
   )
     .argument("<file>", "the backup")
-    .option("--force", "replace a database that holds something")
+    .option("--force", "replace a database that is not empty")
     .action(async (file, { force }) => {
       const config = readConfig(here.env);
       const { bytes, hasRootKey } = await restore(config, file, { force, say: here.say }).catch((error: unknown) => {
         throw readFailure(file, error);
       });
-      const missing = `The root key is not in a backup: put it at ${config.dataFolder}/root.key, mode 0600, before anything else.`;
-      await answer(
-        here,
-        { file, bytes, hasRootKey },
-        `Restored ${file} to ${config.dataFolder}.${hasRootKey ? "" : `\n${missing}`}`,
-      );
+      const lines = [`Restored ${file} to ${config.dataFolder}.`];
+      if (!hasRootKey) {
+        lines.push(`The backup does not include the root key: put it at ${config.dataFolder}/root.key, mode 0600.`);
+      }
+      await answer(here, { file, bytes, hasRootKey }, lines.join("\n"));
     });
 }
 

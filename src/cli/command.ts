@@ -9,8 +9,8 @@ import {
   Interrupted,
   jsonLine,
   OutputFailed,
+  PromptFailed,
   readUpTo,
-  SeveralLines,
   type Terminal,
   table,
   visible,
@@ -18,60 +18,48 @@ import {
 } from "./terminal.ts";
 
 /*
- * What every command has in common: its frame (help with examples, `--json`), a desk to write at, one way to answer and
- * one way to fail. A command's action returns when it has answered and throws whatever stopped it; `main.ts` turns that
- * into words and an exit code by `toProblem`.
+ * What all commands share: help with examples, `--json`, access to the database, how to answer and how to fail. A
+ * command's action returns once it has answered and throws what stopped it; `main.ts` makes a message and an exit code
+ * of that with `toProblem`.
  */
 
 /** Where a command runs. */
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly terminal: Terminal;
-  /** `--json` was given: one document on stdout, and errors as one line of JSON on stderr. */
+  /** Whether `--json` was given: one document on stdout, and an error as one line of JSON on stderr. */
   readonly json: boolean;
-  /** Words for people, on stderr. */
+  /** Writes a message for people to stderr. */
   readonly say: (line: string) => void;
 };
 
-/**
- * Whatever was thrown, as a Problem. What is not known here is a defect or a failing machine: only its name and its code
- * are shown, since messages of databases and parsers quote what they were given.
- */
+/** Turns whatever was thrown into a Problem. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof Refused) {
-    const [exitCode, code] = refusals[error.kind];
-    return new Problem(exitCode, code, error.message, { cause: error });
-  }
-  if (error instanceof ConfigProblem) {
-    return new Problem(exits.usage, "invalid_configuration", error.message, { cause: error });
-  }
-  if (error instanceof Interrupted) return new Problem(error.exitCode, "interrupted", error.message, { cause: error });
-  if (error instanceof SeveralLines) return new Problem(exits.usage, "invalid_usage", error.message, { cause: error });
-  if (error instanceof Fault && error.code === "unavailable") {
-    return new Problem(exits.unavailable, error.code, unavailableWords, { cause: error });
-  }
-  if (error instanceof Fault && error.code === "decryption_failed") {
-    return new Problem(exits.failed, error.code, decryptionWords, { cause: error });
-  }
-  if (error instanceof OutputFailed) return new Problem(exits.failed, "unwritable", error.message, { cause: error });
-  const code = systemCode(error);
-  if (damagedCodes.test(code ?? "")) {
-    return new Problem(exits.failed, "database_damaged", damagedWords, { cause: error });
-  }
-  if (unavailableCodes.test(code ?? "")) {
-    return new Problem(exits.unavailable, "unavailable", unavailableWords, { cause: error });
-  }
-  const name = error instanceof Error ? error.name : typeof error;
-  return new Problem(
-    exits.failed,
-    "internal_error",
-    `The command failed inside Keyhole (${code === undefined ? name : `${name}, ${code}`}). Please report it.`,
-    { cause: error },
-  );
+  const [exitCode, code, message] = classify(error);
+  return new Problem(exitCode, code, message, { cause: error });
 }
 
-/** Writes what stopped the command to stderr: for people `keyhole: …`, for programs the JSON of CONTRACT, command line. */
+function classify(error: unknown): [exitCode: number, code: string, message: string] {
+  if (error instanceof Refused) return [...refusals[error.kind], error.message];
+  if (error instanceof ConfigProblem) return [exits.usage, "invalid_configuration", error.message];
+  if (error instanceof Interrupted) return [error.exitCode, "interrupted", error.message];
+  if (error instanceof PromptFailed) return [exits.usage, "invalid_usage", error.message];
+  if (error instanceof OutputFailed) return [exits.failed, "unwritable", error.message];
+  const code = systemCode(error);
+  const faultCode = error instanceof Fault ? error.code : undefined;
+  if (faultCode === "decryption_failed") return [exits.failed, faultCode, decryptionWords];
+  if (faultCode === "unavailable" || unavailableCodes.test(code ?? "")) {
+    return [exits.unavailable, "unavailable", unavailableWords];
+  }
+  if (damagedCodes.test(code ?? "")) return [exits.failed, "database_damaged", damagedWords];
+  // Messages of databases and parsers quote their input, which may be a secret: only the name and the code are shown.
+  const name = error instanceof Error ? error.name : typeof error;
+  const shown = code === undefined ? name : `${name}, ${code}`;
+  return [exits.failed, "internal_error", `The command failed inside Keyhole (${shown}). Please report it.`];
+}
+
+/** Writes the error to stderr: `keyhole: …` for people, `{"error","code","requestId"}` with `--json`. */
 export async function complain(here: Surroundings, problem: Problem): Promise<void> {
   const { message, code, requestId, help, notes } = problem;
   if (here.json) {
@@ -93,9 +81,9 @@ export function noun(name: string, description: string) {
 }
 
 /**
- * A command that does something, such as `create`; arguments, options and an action are added to it.
+ * A command that does something, such as `create`; the caller adds arguments, options and an action.
  * @param description - one sentence
- * @param examples - at least one line to copy
+ * @param examples - lines to copy
  */
 export function verb(name: string, description: string, ...examples: [string, ...string[]]) {
   const heading = examples.length === 1 ? "Example:" : "Examples:";
@@ -106,8 +94,8 @@ export function verb(name: string, description: string, ...examples: [string, ..
 }
 
 /**
- * Prepares a whole tree of commands: help goes to `show`, and everything that commander would print and exit for is
- * thrown instead, a Problem for wrong usage and a {@link Shown} for help that was asked for.
+ * Prepares a tree of commands. Help goes to `show`. Where commander would exit it throws: a Problem for wrong usage, a
+ * {@link Shown} after help that was asked for.
  */
 export function frame(command: CommandUnknownOpts, show: (text: string) => void): void {
   const usage = [
@@ -133,7 +121,7 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
   for (const child of command.commands) frame(child, show);
 }
 
-/** Of an option that is given twice commander keeps the last, and it may not be the one that was meant. */
+/** Commander silently keeps the last value of an option that is given twice. */
 function refuseTwice(command: CommandUnknownOpts, option: string): void {
   let given = false;
   command.on(`option:${option}`, () => {
@@ -142,21 +130,21 @@ function refuseTwice(command: CommandUnknownOpts, option: string): void {
   });
 }
 
-/** Help was asked for and has been shown. */
+/** Help was asked for and shown. */
 export class Shown extends Error {
   override readonly name = "Shown";
 }
 
-/** The words that lead to a command, as in `keyhole key create`. */
+/** The full name of a command, such as `keyhole key create`. */
 export function pathOf(command: CommandUnknownOpts): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-/** Runs `work` with the database open and the root key at hand, both as the environment says. */
+/** Runs `work` with the database and the root key that the environment names. */
 export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promise<T>): Promise<T> {
   const config = readConfig(here.env);
   const { openDesk } = await import("../admin/desk.ts"); // `version` starts without the database drivers
-  // A program that meets an error parses all of stderr, so what would be said before it waits until that is settled.
+  // With --json and an error, stderr is one JSON document: messages wait until the outcome is known.
   const notes: string[] = [];
   try {
     const desk = await openDesk(config, here.json ? (line) => notes.push(line) : here.say);
@@ -172,46 +160,61 @@ export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promis
 
 /**
  * Ends a command that did something.
- * @param document - what programs get
- * @param word - what people are told, on stderr
- * @param out - what people may pipe on, on stdout
+ * @param document - stdout with `--json`
+ * @param word - the message on stderr without it
+ * @param out - stdout without it
  */
 export async function answer(here: Surroundings, document: unknown, word: string, out = ""): Promise<void> {
   if (here.json) return write(here.terminal.stdout, jsonLine(document));
-  // It is done even where nobody takes the output: of a key whose text is lost, at least the id is said.
+  // The work is done even if nobody reads stdout: the message then still shows the id of a key whose text is lost.
   await write(here.terminal.stdout, out).finally(() => {
     if (word !== "") here.say(word);
   });
 }
 
+/** The columns of a table: each header with the cell that an item has under it. */
+export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
+
 /**
- * Ends a command that lists something.
- * @param documents - what programs get, as an array
- * @param rows - what people get, under `header`
- * @param emptyWord - what people are told where there is nothing
+ * Ends a command that lists something: an array with `--json`, a table without it.
+ * @param emptyWord - the message on stderr in place of an empty table
  */
-export async function answerList(
+export async function answerList<T>(
   here: Surroundings,
-  documents: readonly unknown[],
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
+  items: readonly T[],
+  columns: Columns<T>,
   emptyWord: string,
 ): Promise<void> {
   const { stdout } = here.terminal;
-  if (here.json) return write(stdout, jsonLine(documents));
-  if (rows.length === 0) return here.say(emptyWord);
-  return write(stdout, table(header, rows, stdout.isTTY ? stdout.columns : undefined));
+  if (here.json) return write(stdout, jsonLine(items));
+  if (items.length === 0) return here.say(emptyWord);
+  const rows = [Object.keys(columns), ...items.map((item) => cellsOf(columns, item))];
+  return write(stdout, table(rows, stdout.isTTY ? stdout.columns : undefined));
+}
+
+/** The cells of one row. */
+export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
+  return Object.values(columns).map((cell) => String(cell(item)));
 }
 
 /**
- * An option that takes a comma-separated list; empty and repeated members are refused.
- * @param flags - such as `--project <list>`
+ * @param flags - such as `--since <moment>`
+ * @param parse - takes the option's name, for its message, and the text
  */
-export function listOption<const Flags extends string>(flags: Flags, description: string) {
-  return new Option(flags, description).argParser((text) => parseList(nameOf(flags), text));
+export function parsedOption<const Flags extends string, T>(
+  flags: Flags,
+  description: string,
+  parse: (option: string, text: string) => T,
+) {
+  return new Option(flags, description).argParser((text): T => parse(nameOf(flags), text));
 }
 
-/** The same where only `allowed` may be members. */
+/** An option that takes a comma-separated list and refuses empty and repeated members. */
+export function listOption<const Flags extends string>(flags: Flags, description: string) {
+  return parsedOption(flags, description, parseList);
+}
+
+/** A list option that takes only `allowed` members. */
 export function choiceOption<const Flags extends string, const T extends string>(
   flags: Flags,
   description: string,
@@ -240,7 +243,7 @@ function nameOf(flags: string): string {
   return flags.split(" ", 1)[0] ?? flags;
 }
 
-/** Such as `1 variable` or `2 variables`. */
+/** @returns such as `1 variable` or `2 variables` */
 export function counted(count: number, thing: string, things = `${thing}s`): string {
   return `${count} ${count === 1 ? thing : things}`;
 }
@@ -255,14 +258,14 @@ export function parseDuration(option: string, text: string): number {
 
 /**
  * @param nowMs - epoch milliseconds
- * @returns epoch milliseconds of a moment: a duration ago, a day (its first moment, UTC) or a time with its offset
+ * @returns epoch milliseconds of a duration ago, of a day's start in UTC, or of a time with its offset
  */
 export function parseMoment(option: string, text: string, nowMs: number): number {
   if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(option, text);
   const [, day, time = "T00:00Z"] =
     /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
   const moment = Date.parse(`${day}${time}`);
-  // A day that does not exist, such as 2026-02-30, may be read as one of the next month.
+  // Date.parse may read a day that does not exist, such as 2026-02-30, as one of the next month.
   if (day !== undefined && !Number.isNaN(moment) && new Date(`${day}T00:00Z`).toISOString().startsWith(day))
     return moment;
   throw usageProblem(
@@ -277,12 +280,12 @@ export function parseCount(option: string, text: string): number {
 }
 
 /**
- * The bytes of a local file, or of stdin for `-`; at most `bytesMax` of them are read.
- * @throws Problem where the file cannot be read
+ * Reads at most `bytesMax` bytes of a local file, or of stdin for `-`.
+ * @throws Problem if the file cannot be read
  */
 export async function readLocal(here: Surroundings, path: string, bytesMax: number): Promise<Uint8Array> {
   if (path === "-" && here.terminal.stdin.isTTY) {
-    throw usageProblem("Stdin is a terminal, which would show what is typed: pipe the text in, or name a file.");
+    throw usageProblem("Stdin is a terminal, which would show what is typed: use a pipe, or name a file.");
   }
   try {
     return await readUpTo(path === "-" ? here.terminal.stdin : createReadStream(path), bytesMax);
@@ -291,14 +294,14 @@ export async function readLocal(here: Surroundings, path: string, bytesMax: numb
   }
 }
 
-/** @returns a Problem that says why a local file, or stdin, cannot be read */
+/** @returns a Problem that says why a local file or stdin cannot be read */
 export function unreadable(path: string, error: unknown): Problem {
   const code = systemCode(error) ?? "no reason given";
   const reason = readFailures[code] ?? code;
   return new Problem(exits.failed, "unreadable", `${localName(path)} cannot be read: ${reason}.`, { cause: error });
 }
 
-/** What people call a local file, or stdin, that was given as an argument. */
+/** The name of a local file argument in messages. */
 export function localName(path: string): string {
   return path === "-" ? "stdin" : path;
 }
@@ -309,10 +312,7 @@ const readFailures: Readonly<Record<string, string>> = {
   EACCES: "its mode does not allow it",
 };
 
-/**
- * Strict UTF-8; a byte order mark is kept.
- * @returns undefined where the bytes are something else
- */
+/** Decodes strict UTF-8 and keeps a byte order mark. @returns undefined for other bytes */
 export function decodeText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -334,17 +334,17 @@ const refusals = {
 } as const satisfies Record<Refused["kind"], readonly [exitCode: number, code: string]>;
 
 const unavailableWords =
-  "The database cannot be reached or did not answer in time: check that it runs and that DATABASE_URL is right, then try again.";
-const damagedWords = "The file keyhole.db in the folder KEYHOLE_DATA is damaged or no database of Keyhole's.";
+  "The database cannot be reached or did not answer in time. Check that it runs and that DATABASE_URL is right.";
+const damagedWords = "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.";
 const damagedCodes = /^SQLITE_(?:NOTADB|CORRUPT)/;
 const decryptionWords =
-  "Something stored does not open with this root key: the root key is another one, or the database was altered.";
+  "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.";
 
-/** Codes of connections that fail, of PostgreSQL not taking them (classes 08, 28, 53, 57), of SQLite's locks and disks. */
+/** Failed connections, PostgreSQL's refusals of them (classes 08, 28, 53, 57), SQLite's locks and disk errors. */
 const unavailableCodes =
   /^(?:E(?:CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|PIPE|AI_AGAIN)|CONNECT|CONNECTION_\w+|CONNECT_TIMEOUT|ERR_POSTGRES_\w+|08\w{3}|28\w{3}|3D000|53\w{3}|57P\d\d|57014|SQLITE_(?:BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY)\w*)$/;
 
-/** The code of a system, driver or database error: the part of it that quotes nothing. */
+/** The code of a system, driver or database error. Unlike the message, it quotes no input. */
 function systemCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     const { code } = at as { code?: unknown };
@@ -357,8 +357,8 @@ const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const durationMsMax = 36_500 * unitMs.d;
 
 /**
- * What commander found wrong, in this program's words. Its own quote whatever stood on the command line, and a misplaced
- * word there may well be a secret: only names of options and of commands are repeated.
+ * Rewrites commander's message, which quotes the command line: a misplaced word there may be a secret. Only names of
+ * options and of commands are repeated.
  */
 function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
   const path = pathOf(command);

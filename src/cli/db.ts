@@ -5,16 +5,16 @@ import { answer, atDesk, noun, type Surroundings, verb } from "./command.ts";
 export function dbCommand(here: Surroundings) {
   const grants = verb(
     "grants",
-    "Print the PostgreSQL statements for the role that `serve` runs under: it can read, and record, and nothing else.",
+    "Print the PostgreSQL statements that give the role of `serve` the rights it needs and no others.",
     "keyhole db grants",
     "keyhole db grants --role keyhole_serve --apply",
   )
-    .option("--role <name>", "the role, made beforehand", "keyhole_serve")
-    .option("--apply", "run the statements, too")
+    .option("--role <name>", "the role, which must exist", "keyhole_serve")
+    .option("--apply", "also run the statements")
     .action(async ({ role, apply }) => {
       const statements = await atDesk(here, (desk) => (apply ? applyGrants : grantStatements)(desk, role));
       const word = apply
-        ? `Role ${role} may do what serving needs, and nothing else: give serve a DATABASE_URL with it.`
+        ? `Role ${role} now has the rights that serve needs and no others: use it in the DATABASE_URL of serve.`
         : "";
       const out = statements.map((statement) => `${statement}\n`).join("");
       await answer(here, { role, statements, applied: apply === true }, word, out);

@@ -4,7 +4,7 @@ import { isVariableName, variableValueBytesMax } from "../names.ts";
 /** One assignment of a dotenv file; `line` is where it begins, counted from 1. */
 export type EnvFileVariable = { readonly name: string; readonly value: string; readonly line: number };
 
-/** Why a dotenv file was not taken: every problem found, a sentence each, with lines and names and never a value. */
+/** A dotenv file was refused. Each problem is a sentence with a line and perhaps a name, never a value. */
 export class EnvFileProblem extends Error {
   override readonly name = "EnvFileProblem";
   readonly problems: string[];
@@ -16,48 +16,40 @@ export class EnvFileProblem extends Error {
 }
 
 /**
- * Reads a dotenv file that a person wants imported. Values mean what the npm package dotenv makes of them: quotes come
- * off, `\n` and `\r` in double quotes become line breaks, `$` is never expanded. That package skips what it does not
- * understand without a word, so the file is cut into statements here, each value is decoded alone, and what readers of
- * such files take differently is refused.
+ * Reads a dotenv file for an import. A value means what the npm package dotenv makes of it: quotes are removed, `\n`
+ * and `\r` in double quotes become line breaks, `$` is never expanded. That package silently skips what it does not
+ * understand. So this function splits the file into statements, decodes each value alone, and refuses whatever two
+ * readers of such files read differently.
  *
- * @param text - decoded strictly, so that no value was altered on the way; a byte order mark and any line ends are fine
- * @returns the variables in the file's order, and sentences about those that may not be what their author meant
- * @throws EnvFileProblem with all problems at once, so that the file is mended once
+ * @param text - strictly decoded UTF-8; a byte order mark and CR LF are allowed
+ * @returns the variables in the file's order, and warnings about values that their author may not have meant
+ * @throws EnvFileProblem with every problem of the file
  */
 export function parseEnvFile(text: string): { variables: EnvFileVariable[]; warnings: string[] } {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
-  const body = source.replace(/\r\n?/g, "\n");
-  const strayReturns = linesWithStrayReturn(source);
+  // Unless every line ends in CR LF, a carriage return inside quotes may be part of the value.
+  const body = /(?<!\r)\n/.test(source) ? source : source.replaceAll("\r\n", "\n");
   const variables: EnvFileVariable[] = [];
   const warnings: string[] = [];
   const problems: string[] = [];
   const lineByName = new Map<string, number>();
   for (let at = 0, line = 1; at < body.length; ) {
-    const { end, name, value, ...said } = readStatement(body, at, line);
-    const lastLine = line + countLineBreaks(body, at, end - 1);
-    for (const problem of said.problems) problems.push(`line ${line}: ${problem}`);
-    for (const warning of said.warnings) warnings.push(`line ${line}: ${warning}`);
-    if (name !== undefined) {
-      const earlier = lineByName.get(name);
-      if (earlier === undefined) lineByName.set(name, line);
-      else problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
-      if (holdsBetween(strayReturns, line, lastLine)) {
-        warnings.push(`line ${line}: ${name} holds a carriage return, read as a line feed; write it as "\\r"`);
-      }
-      if (value !== undefined) variables.push({ name, value, line });
-    }
+    const statement = readStatement(body, at, line);
+    const { end, name, value } = statement;
+    problems.push(...statement.problems.map((problem) => `line ${line}: ${problem}`));
+    warnings.push(...statement.warnings.map((warning) => `line ${line}: ${warning}`));
+    const earlier = lineByName.get(name ?? "");
+    if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
+    else if (name !== undefined) lineByName.set(name, line);
+    if (name !== undefined && value !== undefined) variables.push({ name, value, line });
+    line += countLineBreaks(body, at, end);
     at = end;
-    line = lastLine + 1;
   }
   if (problems.length > 0) throw new EnvFileProblem(problems);
   return { variables, warnings };
 }
 
-/**
- * What a person should hear who gives a variable this name: a valid one that some reader of dotenv files trips over.
- * `undefined` for nearly every name.
- */
+/** @returns a warning if some reader of dotenv files fails on this valid name; undefined for nearly every name */
 export function nameWarnings(name: string): string | undefined {
   if (prototypeNames.has(name)) {
     return `${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`;
@@ -74,8 +66,8 @@ const shellNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A line, or the lines that a quoted value spans; `end` is where the next line begins. There is a `name` only if it is
- * a valid one, and a `value` only if nothing is wrong with it.
+ * One line, or the lines that a quoted value spans. `end` is where the next line begins. `name` is set if it is valid,
+ * `value` if the whole statement is.
  */
 type Statement = {
   readonly end: number;
@@ -85,18 +77,18 @@ type Statement = {
   readonly warnings: readonly string[];
 };
 
-/** A value as it stands in the file: without its quotes, or without the blanks around it and the comment after it. */
+/** A value before decoding: without its quotes, or without the blanks around it and the comment after it. */
 type Written = {
   readonly end: number;
   readonly quote: string;
   readonly raw: string;
-  /** What is wrong with it, as the rest of a sentence that begins with the name. */
+  /** What is wrong with it; the sentence begins with the name. */
   readonly problem?: string;
 };
 
-// All sticky, and none goes over a line more than a fixed number of times, whatever it holds.
-const blankOrComment = /[ \t]*(?:#[^\n]*)?(?:\n|$)/y;
-const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?(?:\n|$)/y;
+// All are sticky, and none backtracks over a line more than a fixed number of times.
+const blankOrComment = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
+const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?\r?(?:\n|$)/y;
 const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;
 
 function readStatement(body: string, at: number, line: number): Statement {
@@ -105,7 +97,7 @@ function readStatement(body: string, at: number, line: number): Statement {
   assignment.lastIndex = at;
   const name = assignment.exec(body)?.[1];
   if (name === undefined) {
-    return { end: nextLine(body, at), problems: ["this is no assignment of the form NAME=value"], warnings: [] };
+    return { end: nextLine(body, at), problems: ["this is not an assignment of the form NAME=value"], warnings: [] };
   }
   const valueAt = assignment.lastIndex;
   const written = /['"`]/.test(body.charAt(valueAt)) ? readQuoted(body, valueAt, line) : readBare(body, valueAt);
@@ -138,9 +130,9 @@ function readQuoted(body: string, open: number, line: number): Written {
 }
 
 /**
- * In double quotes a backslash takes the next character out of play, as everywhere. In the others it is an ordinary
- * character to a shell but protects the quote in dotenv, so a quote behind one closes only where the line ends with it:
- * that is how both read `'C:\'`, and anything else fails loudly later on.
+ * In double quotes a backslash escapes the next character for every reader. In the other quotes it does so for dotenv
+ * but not for a shell. There a quote after a backslash closes the value only at the end of a line: both read `'C:\'`
+ * so, and anything else is refused later.
  */
 function closingQuote(body: string, open: number): number {
   const quote = body.charAt(open);
@@ -155,7 +147,7 @@ function closingQuote(body: string, open: number): number {
 
 function readBare(body: string, start: number): Written {
   const end = nextLine(body, start);
-  const line = body.slice(start, end).replace(/\n$/, "");
+  const line = body.slice(start, end).replace(/\r?\n$/, "");
   const hash = line.indexOf("#");
   const raw = trimBlankEnd(hash === -1 ? line : line.slice(0, hash));
   const written = { end, quote: "", raw };
@@ -172,24 +164,22 @@ function readBare(body: string, start: number): Written {
   return written;
 }
 
-/** A regular expression for this would try every blank of a long run as the beginning of the end. */
+/** A regular expression would take quadratic time on a long run of blanks. */
 function trimBlankEnd(text: string): string {
   let end = text.length;
   while (end > 0 && (text.charAt(end - 1) === " " || text.charAt(end - 1) === "\t")) end--;
   return text.slice(0, end);
 }
 
-/**
- * The value that dotenv reads. Its fast parser, because the other one is a regular expression that gives up in silence
- * on a value of some hundred KiB.
- */
+/** Decodes with dotenv's fast parser: the other one is a regular expression that silently fails on some hundred KiB. */
 function decode(name: string, written: Written): { readonly value: string } | { readonly problem: string } {
   const { quote, raw, problem } = written;
   if (problem !== undefined) return { problem };
   if (raw.includes("\0")) return { problem: "holds a NUL, which no environment can carry" };
-  if (!raw.isWellFormed()) return { problem: "holds half a surrogate pair, which is no text" };
+  if (raw.includes("\r")) return { problem: 'holds a carriage return: write it as "\\r" in double quotes' };
+  if (!raw.isWellFormed()) return { problem: "holds half a surrogate pair, which is not text" };
   const tooLong = { problem: `is longer than ${variableValueBytesMax} bytes` };
-  if (raw.length > 2 * variableValueBytesMax) return tooLong; // decoding makes one character of two at best
+  if (raw.length > 2 * variableValueBytesMax) return tooLong; // decoding at most halves the length
   const odd = { problem: "holds a blank or line break that readers take differently: put the value in quotes" };
   if (quote === "" && /[\u2028\u2029]/.test(raw)) return odd;
 
@@ -214,32 +204,11 @@ function warningsAbout(name: string, { quote, raw }: Written): string[] {
   return warnings;
 }
 
-/** Says the name only where it cannot be a piece of a value, such as the last line of a key that lost its quotes. */
+/** Hides the name if it may be part of a value, such as the last line of a PEM key without quotes. */
 function sayInvalid(name: string, { quote, raw }: Written): string {
   const padding = quote === "" && /^=*$/.test(raw);
-  const said = /^[\w.-]{1,255}$/.test(name) && !padding ? name : 'what stands before "="';
-  return `${said} is no valid variable name`;
-}
-
-/**
- * The lines whose end has a carriage return, in a file where not every line does: there it is not just the file's kind
- * of line end, and dotenv, which makes a line feed of it, may change a value.
- */
-function linesWithStrayReturn(source: string): ReadonlySet<number> {
-  const lines = new Set<number>();
-  if (!source.includes("\r") || !/(?<!\r)\n|\r(?!\n)/.test(source)) return lines;
-  let line = 1;
-  for (const [lineBreak] of source.matchAll(/\r\n?|\n/g)) {
-    if (lineBreak !== "\n") lines.add(line);
-    line++;
-  }
-  return lines;
-}
-
-function holdsBetween(lines: ReadonlySet<number>, first: number, behindLast: number): boolean {
-  if (lines.size === 0) return false;
-  for (let line = first; line < behindLast; line++) if (lines.has(line)) return true;
-  return false;
+  const shown = /^[\w.-]{1,255}$/.test(name) && !padding ? name : 'what comes before "="';
+  return `${shown} is not a valid variable name`;
 }
 
 function endOfMatch(sticky: RegExp, text: string, at: number): number | undefined {

@@ -3,19 +3,19 @@ import { answer, type Surroundings, verb } from "./command.ts";
 import { logEvents } from "./log-lines.ts";
 import { table } from "./terminal.ts";
 
-/** `keyhole explain`: why a request was answered as it was. */
+/** `keyhole explain` */
 export function explainCommand(here: Surroundings) {
   return verb(
     "explain",
-    "Find in the server's log why a request was answered as it was, such as the reason behind a 401 or a 404.",
+    "Find a request in the server's log, with the reason for its answer, such as why it was a 401 or a 404.",
     "keyhole explain 0f6e2c1a-5b7d-4e0a-9c39-2f4d1b8e7a60 /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole explain 0f6e2c1a-5b7d-4e0a-9c39-2f4d1b8e7a60",
   )
-    .argument("<request-id>", "as the answer's x-request-id has it")
+    .argument("<request-id>", "the x-request-id of the answer")
     .argument("[file]", "the log, or - for stdin", "-")
     .action(async (requestId, file) => {
       if (!/^[A-Za-z0-9._-]{1,128}$/.test(requestId)) {
-        throw usageProblem("REQUEST_ID is what an answer's x-request-id says: letters, digits, dots, _ and -.");
+        throw usageProblem("REQUEST_ID is the x-request-id of an answer: letters, digits, dots, _ and -.");
       }
       const found: Explained[] = [];
       for await (const event of logEvents(here, file)) {
@@ -25,10 +25,13 @@ export function explainCommand(here: Surroundings) {
         throw new Problem(
           exits.notFound,
           "not_found",
-          `The log has no request ${requestId}: it may be older or newer than this log, or one of the refusals beyond 100 a second of one kind, which are only counted.`,
+          [
+            `The log has no request ${requestId}: it may be older or newer than this log.`,
+            "Of more than 100 refusals of one kind in a second, the log has only their number.",
+          ].join(" "),
         );
       }
-      // The id is the caller's word: one that is used again finds every request that bore it.
+      // Callers may choose the id and use it twice, so several requests may have it.
       await answer(here, found, "", found.map(words).join("\n"));
     });
 }
@@ -43,7 +46,7 @@ type Explained = {
   readonly keyId: unknown;
   readonly organizationId: unknown;
   readonly durationMs: unknown;
-  /** For what is a defect: its kind and its place in the source. */
+  /** For an internal error: its kind and its place in the source. */
   readonly defect: unknown;
   readonly at: unknown;
   /** What to look at next. */
@@ -68,7 +71,7 @@ function explained(event: Readonly<Record<string, unknown>>): Explained {
   };
 }
 
-/** A refused key never became the request's own, but the reason may name it. */
+/** The key that the reason names: a refused key is not logged as the request's key. */
 function keyIn(reason: unknown): string | null {
   return (typeof reason === "string" && /\bkey ([0-9a-f-]{36})\b/.exec(reason)?.[1]) || null;
 }
@@ -77,14 +80,14 @@ function hintFor(code: unknown, keyId: unknown): string | null {
   if (typeof keyId !== "string") return null;
   const refusals = ["unauthorized", "project_not_found", "environment_not_in_scope", "surface_required"];
   if (![...refusals, "resource_required"].includes(String(code))) return null;
-  return `keyhole key show ${keyId} says what the key may reach and whether it is still valid`;
+  return `keyhole key show ${keyId} shows what the key may read and whether it is valid`;
 }
 
 function words(one: Explained): string {
   const rows = Object.entries(one)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [labels[name as keyof Explained], String(value)]);
-  return table(rows[0] ?? [], rows.slice(1));
+  return table(rows);
 }
 
 const labels = {

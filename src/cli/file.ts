@@ -6,6 +6,7 @@ import {
   answer,
   answerList,
   atDesk,
+  type Columns,
   choiceOption,
   counted,
   localName,
@@ -28,44 +29,43 @@ export function fileCommand(here: Surroundings) {
   )
     .argument(...projectArgument)
     .argument("<local>", "the local file, or - for stdin")
-    .requiredOption("--path <path>", "where clients write it, relative to their root")
+    .requiredOption("--path <path>", "where clients write it, relative to their root folder")
     .addOption(choiceOption("--env <list>", "the environments that hold it", environments).makeOptionMandatory())
     .option("--name <name>", "display name (default: the last part of the path)")
     .addOption(new Option("--mode <mode>", "its mode where clients write it (default: 0600)").choices(["0600", "0400"]))
     .option("--type <type>", "media type (default: application/octet-stream)")
-    .action(async (where, local, { path, env, name, mode, type }) => {
+    .action(async (project, local, { path, env, name, mode, type }) => {
       const content = await readLocal(here, local, contentBytesMax + 1);
       if (content.length > contentBytesMax) {
         throw new Problem(
           exits.refused,
           "bound",
-          `${localName(local)} is larger than 8 MiB, which is the most that one file may hold.`,
+          `${localName(local)} is larger than 8 MiB, the most that one file may hold.`,
         );
       }
       const file = { content, path, environments: env, name, mode, contentType: type };
-      const stored = await atDesk(here, (desk) => putFile(desk, where, file));
+      const stored = await atDesk(here, (desk) => putFile(desk, project, file));
       const did = stored.created ? "Stored" : "Replaced";
       await answer(
         here,
         stored,
-        `${did} ${stored.path} (${counted(stored.size, "byte")}) in ${where} for ${env.join(", ")}.`,
+        `${did} ${stored.path} (${counted(stored.size, "byte")}) in ${project} for ${env.join(", ")}.`,
       );
     });
 
-  const list = verb("list", "List the secret files; their content is never shown.", "keyhole file list acme/web")
+  const list = verb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
     .argument(...projectArgument)
-    .action(async (where) => {
-      const files = await atDesk(here, (desk) => listFiles(desk, where));
-      const header = ["PATH", "MODE", "SIZE", "ENVIRONMENTS", "UPDATED", "NAME"];
-      const rows = files.map((one) => [
-        one.path,
-        one.mode,
-        String(one.size),
-        one.environments.join(","),
-        formatTime(one.updatedAt),
-        one.name,
-      ]);
-      await answerList(here, files, header, rows, `${where} has no files.`);
+    .action(async (project) => {
+      const files = await atDesk(here, (desk) => listFiles(desk, project));
+      const columns: Columns<(typeof files)[number]> = {
+        PATH: (one) => one.path,
+        MODE: (one) => one.mode,
+        SIZE: (one) => one.size,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+        NAME: (one) => one.name,
+      };
+      await answerList(here, files, columns, `${project} has no files.`);
     });
 
   const remove = verb(
@@ -76,10 +76,10 @@ export function fileCommand(here: Surroundings) {
     .argument(...projectArgument)
     .argument("<path>", "the path it was stored under")
     .addOption(choiceOption("--env <list>", "the environments to delete it from", environments).makeOptionMandatory())
-    .action(async (where, path, { env }) => {
-      await atDesk(here, (desk) => deleteFile(desk, where, path, env));
-      const document = { project: where, path, environments: env, status: "deleted" };
-      await answer(here, document, `Deleted ${path} from ${where} for ${env.join(", ")}.`);
+    .action(async (project, path, { env }) => {
+      await atDesk(here, (desk) => deleteFile(desk, project, path, env));
+      const document = { project, path, environments: env, status: "deleted" };
+      await answer(here, document, `Deleted ${path} from ${project} for ${env.join(", ")}.`);
     });
 
   return noun("file", "Secret files, such as certificates and key stores.")

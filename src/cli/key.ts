@@ -1,4 +1,3 @@
-import { Option } from "@commander-js/extra-typings";
 import { resources, surfaces } from "../access/grant.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
@@ -10,6 +9,7 @@ import {
   listOption,
   noun,
   parseDuration,
+  parsedOption,
   type Surroundings,
   verb,
 } from "./command.ts";
@@ -19,20 +19,18 @@ import { formatTime, table } from "./terminal.ts";
 export function keyCommand(here: Surroundings) {
   const create = verb(
     "create",
-    "Create an API key. Its text is printed on stdout, this once.",
+    "Create an API key. It is printed on stdout once and cannot be shown again.",
     "keyhole key create --org acme --name ci --project web --env production --expires-in 90d",
     "keyhole key create --org acme --resource projects,variables,files > key.txt",
     "keyhole key create --org acme --surface ci_action --json",
   )
-    .option("--org <org>", "the organization; may be left out where only one exists")
+    .option("--org <org>", "the organization; optional if only one exists")
     .option("--name <name>", "what it is for")
     .addOption(choiceOption("--surface <list>", "what it may be used for (default: rest_api)", surfaces))
     .addOption(choiceOption("--resource <list>", "what it may read (default: projects,variables)", resources))
     .addOption(listOption("--project <list>", "slugs of the projects it reaches (default: all)"))
     .addOption(choiceOption("--env <list>", "the environments it reaches (default: all)", environments))
-    .option("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", (text) =>
-      parseDuration("--expires-in", text),
-    )
+    .addOption(parsedOption("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration))
     .action(async (options) => {
       const { key, ...record } = await atDesk(here, (desk) =>
         createKey(desk, {
@@ -49,44 +47,34 @@ export function keyCommand(here: Surroundings) {
       await answer(
         here,
         { id, key, ...rest },
-        `${summary(record)}\nThe key is shown this once: keep it now.`,
+        `${summary(record)}\nThe key is shown only once: store it now.`,
         `${key}\n`,
       );
     });
 
   const list = verb(
     "list",
-    "List the API keys; the keys themselves are stored nowhere.",
+    "List the API keys. The keys themselves are stored nowhere.",
     "keyhole key list",
     "keyhole key list --org acme --json",
   )
-    .option("--org <org>", "only this organization's")
+    .option("--org <org>", "only keys of this organization")
     .action(async ({ org }) => {
       const keys = await atDesk(here, (desk) => listKeys(desk, org));
-      const header = ["ID", "NAME", "ORG", "STATUS", "PROJECTS", "ENVIRONMENTS", "EXPIRES", "LAST USED"];
-      const rows = keys.map((one) => [
-        one.id,
-        one.name,
-        one.organization,
-        one.status,
-        reach(one.projects),
-        reach(one.environments),
-        formatTime(one.expiresAt),
-        formatTime(one.lastUsedAt),
-      ]);
-      await answerList(here, keys, header, rows, "There are no keys yet: keyhole key create --org ORG makes one.");
+      const { SURFACES, RESOURCES, CREATED, REVOKED, ...columns } = details;
+      await answerList(here, keys, columns, "There are no keys yet: run keyhole key create --org ORG.");
     });
 
   const show = verb("show", "Show what an API key may do and when it was used.", "keyhole key show 0199a3c4")
     .argument("<id>", "the key's id, as listed")
     .action(async (id) => {
       const record = await atDesk(here, (desk) => showKey(desk, id));
-      await answer(here, record, "", details(record));
+      await answer(here, record, "", table(Object.entries(details).map(([name, cell]) => [name, cell(record)])));
     });
 
   const revoke = verb(
     "revoke",
-    "Revoke an API key; the next request with it is already refused.",
+    "Revoke an API key. The next request with it is refused.",
     "keyhole key revoke 0199a3c4",
   )
     .argument("<id>", "the key's id, as listed")
@@ -97,15 +85,17 @@ export function keyCommand(here: Surroundings) {
 
   const rotate = verb(
     "rotate",
-    "Make a key that may do what this one may, and let this one expire. The new key is printed on stdout, this once.",
+    "Create a key with the same rights, and let the old one expire. The new key is printed on stdout once.",
     "keyhole key rotate 0199a3c4 --overlap 24h",
     "keyhole key rotate 0199a3c4 --overlap 15m > key.txt",
   )
     .argument("<id>", "the key's id, as listed")
     .addOption(
-      new Option("--overlap <duration>", "how long the old key stays good: 30s, 15m, 24h, 90d")
-        .default(parseDuration("--overlap", "24h"), "24h")
-        .argParser((text) => parseDuration("--overlap", text)),
+      parsedOption(
+        "--overlap <duration>",
+        "how long the old key stays valid: 30s, 15m, 24h, 90d",
+        parseDuration,
+      ).default(86_400_000, "24h"),
     )
     .action(async (id, { overlap }) => {
       const { successor, predecessor } = await atDesk(here, (desk) => rotateKey(desk, id, overlap));
@@ -114,7 +104,11 @@ export function keyCommand(here: Surroundings) {
       await answer(
         here,
         { id: successorId, key, ...rest, predecessor: { id, expiresAt } },
-        `${summary(successor)}\nThe old key ${id} expires ${formatTime(expiresAt)}.\nThe key is shown this once: keep it now.`,
+        [
+          summary(successor),
+          `The old key ${id} expires ${formatTime(expiresAt)}.`,
+          "The new key is shown only once: store it now.",
+        ].join("\n"),
         `${key}\n`,
       );
     });
@@ -127,7 +121,7 @@ export function keyCommand(here: Surroundings) {
     .addCommand(rotate);
 }
 
-/** The members of a scope; null is all of them. */
+/** Projects or environments as text; null means all. */
 function reach(scope: readonly string[] | null): string {
   return scope === null ? "all" : scope.join(",") || "none";
 }
@@ -141,20 +135,17 @@ function summary(record: KeyRecord): string {
   ].join("\n");
 }
 
-function details(record: KeyRecord): string {
-  const rows = [
-    ["ID", record.id],
-    ["NAME", record.name],
-    ["ORG", record.organization],
-    ["STATUS", record.status],
-    ["SURFACES", record.surfaces.join(",")],
-    ["RESOURCES", record.resources.join(",")],
-    ["PROJECTS", reach(record.projects)],
-    ["ENVIRONMENTS", reach(record.environments)],
-    ["CREATED", formatTime(record.createdAt)],
-    ["EXPIRES", formatTime(record.expiresAt)],
-    ["REVOKED", formatTime(record.revokedAt)],
-    ["LAST USED", formatTime(record.lastUsedAt)],
-  ];
-  return table(rows[0] ?? [], rows.slice(1));
-}
+const details = {
+  ID: (key: KeyRecord) => key.id,
+  NAME: (key: KeyRecord) => key.name,
+  ORG: (key: KeyRecord) => key.organization,
+  STATUS: (key: KeyRecord) => key.status,
+  SURFACES: (key: KeyRecord) => key.surfaces.join(","),
+  RESOURCES: (key: KeyRecord) => key.resources.join(","),
+  PROJECTS: (key: KeyRecord) => reach(key.projects),
+  ENVIRONMENTS: (key: KeyRecord) => reach(key.environments),
+  CREATED: (key: KeyRecord) => formatTime(key.createdAt),
+  EXPIRES: (key: KeyRecord) => formatTime(key.expiresAt),
+  REVOKED: (key: KeyRecord) => formatTime(key.revokedAt),
+  "LAST USED": (key: KeyRecord) => formatTime(key.lastUsedAt),
+};

@@ -4,20 +4,20 @@ import { usageProblem } from "../problem.ts";
 import { type Surroundings, unreadable } from "./command.ts";
 
 /**
- * The events of a log that `serve` wrote, as JSON or as it shows them on a terminal; lines of other programs are passed
- * over, and so is what stands before an event on its line (a container's name, a date).
+ * The events in a log of `serve`, in its JSON form or its terminal form. Other lines are skipped, and so is text before
+ * an event on its line, such as a container's name or a date.
  *
- * @param path - of a file, or `-` for stdin
- * @throws Problem where it cannot be read
+ * @param path - a file, or `-` for stdin
+ * @throws Problem if it cannot be read
  */
 export async function* logEvents(here: Surroundings, path: string): AsyncGenerator<Readonly<Record<string, unknown>>> {
   const { stdin } = here.terminal;
   if (path === "-" && stdin.isTTY) {
-    throw usageProblem("Stdin is a terminal: pipe the log in, or name its file.");
+    throw usageProblem("Stdin is a terminal: use a pipe, or name the log file.");
   }
   try {
     const input = path === "-" ? stdin : createReadStream(path);
-    // The interface does not tell of its stream's failure.
+    // The readline interface does not report its stream's error.
     const failed = new Promise<never>((_, reject) => input.once("error", reject));
     failed.catch(() => {});
     const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]();
@@ -40,11 +40,11 @@ export function eventOf(line: string): Readonly<Record<string, unknown>> | undef
     const event: unknown = JSON.parse(line.slice(json));
     return typeof event === "object" && event !== null ? (event as Record<string, unknown>) : undefined;
   } catch {
-    return undefined; // cut off, where the disk was full or the process killed
+    return undefined; // cut off: the disk was full or the process was killed
   }
 }
 
-/** Every field that the log's events have; a value may hold blanks, so it ends where the next of these begins. */
+/** Every field of the log's events. A value may hold blanks, so it ends where the next field begins. */
 const fields =
   "requestId|route|status|code|reason|defect|at|keyId|organizationId|bytes|durationMs|suppressed|lane|seq|mac";
 const shown = /(\d\d:\d\d:\d\d\.\d{3}) (request|checkpoint) (.*)$/;

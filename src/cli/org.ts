@@ -1,6 +1,6 @@
 import { Argument, Option } from "@commander-js/extra-typings";
-import { createOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
-import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { createOrganization, listOrganizations, type Organization, setPlan } from "../admin/organizations.ts";
+import { answer, answerList, atDesk, type Columns, noun, type Surroundings, verb } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
@@ -25,7 +25,7 @@ export function orgCommand(here: Surroundings) {
 
   const plan = verb(
     "plan",
-    "Change an organization's plan; the next request already obeys it.",
+    "Change an organization's plan, in effect from the next request on.",
     "keyhole org plan acme pro",
   )
     .argument("<slug>", "the organization")
@@ -38,9 +38,13 @@ export function orgCommand(here: Surroundings) {
   const list = verb("list", "List the organizations.", "keyhole org list", "keyhole org list --json").action(
     async () => {
       const organizations = await atDesk(here, listOrganizations);
-      const rows = organizations.map((one) => [one.slug, one.name, one.plan, formatTime(one.createdAt)]);
-      const emptyWord = "There are no organizations yet: keyhole org create SLUG makes one.";
-      await answerList(here, organizations, ["SLUG", "NAME", "PLAN", "CREATED"], rows, emptyWord);
+      const columns: Columns<Organization> = {
+        SLUG: (one) => one.slug,
+        NAME: (one) => one.name,
+        PLAN: (one) => one.plan,
+        CREATED: (one) => formatTime(one.createdAt),
+      };
+      await answerList(here, organizations, columns, "There are no organizations yet: run keyhole org create SLUG.");
     },
   );
 

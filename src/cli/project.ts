@@ -1,13 +1,13 @@
 import { Argument } from "@commander-js/extra-typings";
 import { createProject, deleteProject, listProjects } from "../admin/projects.ts";
 import { environments } from "../names.ts";
-import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, atDesk, type Columns, counted, noun, type Surroundings, verb } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
-/** What `ORG/PROJECT` means, for the help of every command that takes it. */
-export const projectArgument = ["<project>", "ORG/PROJECT, or PROJECT where only one organization exists"] as const;
+/** The argument ORG/PROJECT of many commands. */
+export const projectArgument = ["<project>", "ORG/PROJECT, or PROJECT if only one organization exists"] as const;
 
-/** The argument ENV, likewise. */
+/** The argument ENV of many commands. */
 export const environmentArgument = new Argument("<env>", "the environment").choices(environments);
 
 /** `keyhole project …` */
@@ -20,44 +20,37 @@ export function projectCommand(here: Surroundings) {
   )
     .argument(...projectArgument)
     .option("--name <name>", "display name (default: the slug)")
-    .action(async (where, { name }) => {
-      const project = await atDesk(here, (desk) => createProject(desk, where, { name }));
-      await answer(here, project, `Created project ${project.organization}/${project.slug}.`);
+    .action(async (project, { name }) => {
+      const created = await atDesk(here, (desk) => createProject(desk, project, { name }));
+      await answer(here, created, `Created project ${created.organization}/${created.slug}.`);
     });
 
   const list = verb("list", "List the projects.", "keyhole project list", "keyhole project list acme")
-    .argument("[org]", "only this organization's")
+    .argument("[org]", "only projects of this organization")
     .action(async (organization) => {
       const projects = await atDesk(here, (desk) => listProjects(desk, organization));
-      const header = ["PROJECT", "NAME", "VARIABLES", "ACCOUNTS", "FILES", "UPDATED"];
-      const rows = projects.map((one) => [
-        `${one.organization}/${one.slug}`,
-        one.name,
-        String(one.variableCount),
-        String(one.accountCount),
-        String(one.fileCount),
-        formatTime(one.updatedAt),
-      ]);
-      await answerList(
-        here,
-        projects,
-        header,
-        rows,
-        "There are no projects yet: keyhole project create ORG/PROJECT makes one.",
-      );
+      const columns: Columns<(typeof projects)[number]> = {
+        PROJECT: (one) => `${one.organization}/${one.slug}`,
+        NAME: (one) => one.name,
+        VARIABLES: (one) => one.variableCount,
+        ACCOUNTS: (one) => one.accountCount,
+        FILES: (one) => one.fileCount,
+        UPDATED: (one) => formatTime(one.updatedAt),
+      };
+      await answerList(here, projects, columns, "There are no projects yet: run keyhole project create ORG/PROJECT.");
     });
 
   const remove = verb(
     "delete",
-    "Delete a project with all of its variables, accounts and files, at once and for good.",
+    "Delete a project with all of its variables, accounts and files. This cannot be undone.",
     "keyhole project delete acme/old-shop",
   )
     .argument(...projectArgument)
-    .action(async (where) => {
-      const gone = await atDesk(here, (desk) => deleteProject(desk, where));
+    .action(async (project) => {
+      const gone = await atDesk(here, (desk) => deleteProject(desk, project));
       const { variables, accounts, files } = gone;
       const counts = `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
-      await answer(here, { project: where, deleted: true, ...gone }, `Deleted project ${where} with ${counts}.`);
+      await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${counts}.`);
     });
 
   return noun("project", "Projects, which hold variables, accounts and files.")

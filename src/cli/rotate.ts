@@ -8,12 +8,12 @@ import { progressOn } from "./terminal.ts";
 export function rotateCommand(here: Surroundings) {
   const root = verb(
     "root",
-    "Put every stored key under the first root key. No value is touched, and servers go on.",
+    "Rewrap every stored key with the first root key. Values stay as they are, and servers keep running.",
     "keyhole rotate root",
     "keyhole rotate root --finish",
     "KEYHOLE_ROOT_KEY=$NEW,$OLD keyhole rotate root",
   )
-    .option("--finish", "drop the older key from the generated root.key")
+    .option("--finish", "remove the older key from the generated root.key")
     .action(async ({ finish = false }) => {
       const config = readConfig(here.env);
       const progress = progressOn(here.terminal.stderr, "Rewrapping", "keys");
@@ -23,40 +23,44 @@ export function rotateCommand(here: Surroundings) {
       const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped } = done;
       const older = olderRootIds.join(", ");
       const next = dropped
-        ? `The older root key (${older}) is gone from ${source}.`
+        ? `The older root key (${older}) was removed from ${source}.`
         : config.rootKey.from === "folder"
-          ? `Nothing needs the older root key (${older}) any more, and running servers find the new one by themselves: \`keyhole rotate root --finish\` takes it out of ${source}.`
-          : `Nothing needs the older root key (${older}) any more: take it out of ${source}.`;
+          ? `Nothing needs the older root key (${older}) any more: run \`keyhole rotate root --finish\` to remove it.`
+          : `Nothing needs the older root key (${older}) any more: remove it from ${source}.`;
       await answer(
         here,
         done,
         [
-          `Rewrapped ${counted(systemKeys, "system key")} and ${counted(dataKeys, "data key")}; everything is under the root key ${rootId}.`,
+          `Rewrapped ${counted(systemKeys, "system key")} and ${counted(dataKeys, "data key")}.`,
+          `All are wrapped by the root key ${rootId}.`,
           next,
-          "Backups from before this moment still need the older one.",
+          "Earlier backups still need the older root key.",
         ].join("\n"),
       );
     });
 
   const data = verb(
     "data",
-    "Give a project a new data key and reseal everything in it, while servers go on.",
+    "Give a project a new data key and reseal everything in it. Servers keep running.",
     "keyhole rotate data acme/web",
     "keyhole rotate data",
   )
     .argument("[project]", "ORG/PROJECT (default: every project)")
-    .action(async (where) => {
+    .action(async (project) => {
       const progress = progressOn(here.terminal.stderr, "Resealing", "projects");
-      const done = await atDesk(here, (desk) => rotateData(desk, where, progress.report)).finally(progress.clear);
+      const done = await atDesk(here, (desk) => rotateData(desk, project, progress.report)).finally(progress.clear);
       const { projects, resumed, sets, contents, deletedKeys, broken } = done;
       if (broken.length > 0) {
         throw new Problem(
           exits.failed,
           "decryption_failed",
-          `Does not open, and stayed as it was: ${listed(broken)}. Everything else is under new data keys. Restore a backup, or delete what is damaged, and run this again.`,
+          [
+            `Cannot be decrypted and stayed as it was: ${listed(broken)}.`,
+            "Everything else has new data keys. Restore a backup, or delete what is damaged, then run this again.",
+          ].join(" "),
         );
       }
-      const again = resumed > 0 ? `, of which ${resumed} were begun by an earlier run` : "";
+      const again = resumed > 0 ? `, of which an earlier run had begun ${resumed}` : "";
       await answer(
         here,
         done,

@@ -1,11 +1,10 @@
 import { dlopen, FFIType, type Pointer, toArrayBuffer } from "bun:ffi";
 
 /**
- * Overwrites values in the environment that this process was started with. On Linux others can read it in /proc for as
- * long as the process lives, however it is hardened, where they are root, as everybody is in most containers. What has
- * been read from `process.env` before stays as it was.
+ * Overwrites values in the environment that this process was started with. On Linux root can read it in /proc as long
+ * as the process lives, and in most containers every process runs as root. Values already read from `process.env` stay.
  *
- * @param names - variables, of which some may not be set
+ * @param names - variables, set or not
  */
 export function scrubEnvironment(names: readonly string[]): void {
   if (process.platform !== "linux") return;
@@ -18,6 +17,6 @@ export function scrubEnvironment(names: readonly string[]): void {
     }
     libc.close();
   } catch {
-    // No glibc (musl): what the system's permissions protect is protected.
+    // Without glibc (musl) only the system's permissions protect the environment.
   }
 }

@@ -5,6 +5,7 @@ import {
   answer,
   answerList,
   atDesk,
+  type Columns,
   counted,
   decodeText,
   localName,
@@ -21,7 +22,7 @@ import { formatTime, readHidden } from "./terminal.ts";
 export function varCommand(here: Surroundings) {
   const set = verb(
     "set",
-    "Create or replace a variable; its value comes from stdin, byte for byte, or from a hidden prompt.",
+    "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole var set acme/web production DATABASE_URL",
     'printf %s "$TOKEN" | keyhole var set web staging API_TOKEN',
     "keyhole var set web production TLS_KEY < key.pem",
@@ -30,65 +31,66 @@ export function varCommand(here: Surroundings) {
     .argument(...projectArgument)
     .addArgument(environmentArgument)
     .argument("<name>", "letters, digits and _, not starting with a digit")
-    .option("--value <value>", "the value, where it is no secret: other users of this machine may see it")
-    .action(async (where, environment, name, options) => {
-      const value = options.value === undefined ? await readValue(here, name) : spelledOut(options.value);
+    .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
+    .action(async (project, environment, name, options) => {
+      const value = options.value === undefined ? await readValue(here, name) : encodeArgument(options.value);
       const { created, warnings } = await atDesk(here, (desk) =>
-        setVariables(desk, where, environment, [{ name, value }]),
+        setVariables(desk, project, environment, [{ name, value }]),
       );
-      const did = created === 1 ? "created" : "updated";
+      const status = created === 1 ? "created" : "updated";
       if (value.at(-1) === newline) here.say(`The value of ${name} ends in a newline, which is part of it.`);
       const warning = nameWarnings(name);
       if (warning !== undefined) here.say(`${warning}.`);
       if (value.length === 0) here.say(`The value of ${name} is empty.`);
       for (const one of warnings) here.say(one);
-      await answer(
-        here,
-        { project: where, environment, key: name, status: did, warnings },
-        `${capital(did)} ${name} in ${where}, ${environment}.`,
-      );
+      const done = created === 1 ? "Created" : "Updated";
+      const document = { project, environment, key: name, status, warnings };
+      await answer(here, document, `${done} ${name} in ${project}, ${environment}.`);
     });
 
   const list = verb(
     "list",
-    "List the variables of an environment by name; values are never shown.",
+    "List the variables of an environment. Values are never shown.",
     "keyhole var list acme/web production",
   )
     .argument(...projectArgument)
     .addArgument(environmentArgument)
-    .action(async (where, environment) => {
-      const variables = await atDesk(here, (desk) => listVariables(desk, where, environment));
+    .action(async (project, environment) => {
+      const variables = await atDesk(here, (desk) => listVariables(desk, project, environment));
       const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
-      const rows = variables.map((one) => [one.name, formatTime(one.updatedAt)]);
-      await answerList(here, documents, ["NAME", "UPDATED"], rows, `${where} has no variables in ${environment}.`);
+      const columns: Columns<(typeof documents)[number]> = {
+        NAME: (one) => one.key,
+        UPDATED: (one) => formatTime(one.updatedAt),
+      };
+      await answerList(here, documents, columns, `${project} has no variables in ${environment}.`);
     });
 
   const remove = verb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
     .argument(...projectArgument)
     .addArgument(environmentArgument)
     .argument("<name>", "the variable")
-    .action(async (where, environment, name) => {
-      await atDesk(here, (desk) => deleteVariable(desk, where, environment, name));
-      const document = { project: where, environment, key: name, status: "deleted" };
-      await answer(here, document, `Deleted ${name} from ${where}, ${environment}.`);
+    .action(async (project, environment, name) => {
+      await atDesk(here, (desk) => deleteVariable(desk, project, environment, name));
+      const document = { project, environment, key: name, status: "deleted" };
+      await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
     });
 
   const load = verb(
     "import",
-    "Create or replace all variables of a dotenv file, or none of them where anything in it is wrong.",
+    "Create or replace all variables of a dotenv file, or none of them if anything in it is wrong.",
     "keyhole var import acme/web production .env.production",
     "sops decrypt secrets.env | keyhole var import web staging -",
   )
     .argument(...projectArgument)
     .addArgument(environmentArgument)
     .argument("<file>", "dotenv text, or - for stdin")
-    .action(async (where, environment, file) => {
+    .action(async (project, environment, file) => {
       const { variables, warnings: ofFile } = await readEnvFile(here, file);
-      const written = await atDesk(here, (desk) => setVariables(desk, where, environment, variables));
+      const written = await atDesk(here, (desk) => setVariables(desk, project, environment, variables));
       const { created, updated } = written;
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);
-      const document = { project: where, environment, created, updated, warnings };
+      const document = { project, environment, created, updated, warnings };
       await answer(
         here,
         document,
@@ -115,16 +117,16 @@ async function readValue(here: Surroundings, name: string): Promise<Uint8Array> 
   }
   const typed = await readHidden(here.terminal, `Value of ${name}`);
   if (typed.length > 0) return typed;
-  throw usageProblem(`No value was typed: to store an empty one, say --value "".`);
+  throw usageProblem(`No value was typed: use --value "" to store an empty one.`);
 }
 
-function spelledOut(value: string): Uint8Array {
-  // An argument that is not UTF-8 reaches a program with U+FFFD where its bytes were: not what was meant, and not undone.
+function encodeArgument(value: string): Uint8Array {
+  // The runtime replaces the bytes of an argument that is not UTF-8 by U+FFFD.
   if (value.includes("\ufffd")) throw usageProblem("--value is not UTF-8 text: give such a value on stdin.");
   return Buffer.from(value);
 }
 
-/** @throws Problem that says everything wrong with the file at once */
+/** @throws Problem that lists everything that is wrong with the file */
 async function readEnvFile(here: Surroundings, file: string) {
   const called = localName(file);
   const bytes = await readLocal(here, file, envFileBytesMax + 1);
@@ -138,15 +140,11 @@ async function readEnvFile(here: Surroundings, file: string) {
     return parseEnvFile(text);
   } catch (error) {
     if (!(error instanceof EnvFileProblem)) throw error;
-    const said = error.problems.map((problem) => `${called}: ${problem}`).join("\n");
-    throw new Problem(exits.usage, "invalid", `${said}\nNothing was imported.`, { cause: error });
+    const problems = error.problems.map((problem) => `${called}: ${problem}`).join("\n");
+    throw new Problem(exits.usage, "invalid", `${problems}\nNothing was imported.`, { cause: error });
   }
 }
 
-function capital(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
-
 const newline = 0x0a;
-/** As much as a thousand of the largest values. */
+/** The size of a thousand largest values. */
 const envFileBytesMax = 64 * 1024 * 1024;

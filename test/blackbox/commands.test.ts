@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { description, version } from "../../package.json";
 import { createDatabase, type TestDatabase } from "../postgres.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
@@ -44,7 +44,7 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect(await keyhole(["org", "create", "acme"])).toEqual({
       exitCode: 1,
       stdout: "",
-      stderr: "keyhole: The organization acme exists already.\n",
+      stderr: "keyhole: The organization acme already exists.\n",
     });
     expect(await keyhole(["org", "plan", "acme", "free"])).toEqual({
       exitCode: 0,
@@ -247,7 +247,7 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     ]);
     expect(made.exitCode).toBe(0);
     expect(made.stdout).toMatch(/^kh_[0-9A-Za-z]{49}\n$/);
-    expect(made.stderr).toMatch(/^Created key [0-9a-f-]{36} \(ci\) for acme; it expires .*\n.*shown this once/s);
+    expect(made.stderr).toMatch(/^Created key [0-9a-f-]{36} \(ci\) for acme; it expires .*\n.*shown only once/s);
     expect(made.stderr).not.toContain("kh_");
     const json = await place.json([
       "key",
@@ -467,12 +467,14 @@ describe("the program", () => {
     ]);
   });
 
-  test("lets bash complete commands, options and values", async () => {
-    const script = `source <("${binary}" completion bash)
+  test("lets bash complete commands, options and values, and runs nothing that stands on the line", async () => {
+    const script = `PATH="${dirname(binary)}:$PATH"; source <(keyhole completion bash)
       words() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _keyhole; echo "\${COMPREPLY[*]}"; }
       words keyhole ke; words keyhole key ""; words keyhole key create --e; words keyhole key create --env staging,p
-      words keyhole key create --env = dev; words keyhole var set acme/web st; words keyhole --json org plan x ""`;
+      words keyhole key create --env = dev; words keyhole var set acme/web st; words keyhole --json org plan x ""
+      words keyhole var set web staging A --value '$(touch ran)' --js; ls ran`;
     const child = Bun.spawn(["bash", "-c", script], {
+      cwd: place.folder,
       env: place.env,
       stdin: "ignore",
       stdout: "pipe",
@@ -486,6 +488,7 @@ describe("the program", () => {
       "development",
       "staging",
       "free pro",
+      "--json",
     ]);
   });
 

@@ -203,7 +203,7 @@ function suite() {
     expect(await beyond()).toEqual(["may make roles"]);
     await w.run(`alter role ${quoted} nocreaterole superuser`);
     expect(await beyond()).toEqual(["is a superuser"]);
-    await expect(applyGrants(w.desk, role)).rejects.toThrow("is a superuser, which no grant can narrow");
+    await expect(applyGrants(w.desk, role)).rejects.toThrow("is a superuser, which no grant can restrict");
     await w.run(`alter role ${quoted} nosuperuser`);
     expect(await beyond()).toEqual([]);
   });
@@ -211,8 +211,8 @@ function suite() {
   test("the statements are printed as they are applied, and a role that is not there is not made", async () => {
     const statements = await grantStatements(w.desk, 'of "Ann"');
     expect(statements.at(-2)).toBe(`GRANT INSERT ON public."audit_entries" TO "of ""Ann""";`);
-    await expect(applyGrants(w.desk, "nobody here")).rejects.toThrow('There is no role "nobody here": make it first');
-    await expect(grantStatements(w.desk, "")).rejects.toThrow("The name of a role has 1 to 63 bytes");
-    await expect(grantStatements(w.desk, "é".repeat(32))).rejects.toThrow("The name of a role has 1 to 63 bytes");
+    await expect(applyGrants(w.desk, "nobody here")).rejects.toThrow('There is no role "nobody here": create it first');
+    await expect(grantStatements(w.desk, "")).rejects.toThrow("A role name must have 1 to 63 bytes");
+    await expect(grantStatements(w.desk, "é".repeat(32))).rejects.toThrow("A role name must have 1 to 63 bytes");
   });
 }

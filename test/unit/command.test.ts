@@ -16,7 +16,7 @@ import {
   toProblem,
   verb,
 } from "../../src/cli/command.ts";
-import { placesOf } from "../../src/cli/completion.ts";
+import { complete } from "../../src/cli/completion.ts";
 import { Interrupted } from "../../src/cli/terminal.ts";
 import { ConfigProblem } from "../../src/config.ts";
 import { Fault } from "../../src/fault.ts";
@@ -79,21 +79,45 @@ describe("the tree of commands", async () => {
   );
 
   test("takes --json at every level", () => {
-    for (const place of placesOf(program)) {
-      expect(place.flags.flatMap(({ names }) => names)).toContain("--json");
-    }
+    const every = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(every)];
+    for (const command of every(program)) expect(command.options.map(({ long }) => long)).toContain("--json");
   });
 
-  test("is what completion knows, fixed values included", () => {
-    const places = new Map(placesOf(program).map((place) => [place.path, place]));
-    expect(places.get("")?.commands.map(({ name }) => name)).toContain("key");
-    expect(places.get("var set")?.operands[1]).toEqual({
-      kind: "words",
-      words: ["development", "staging", "production"],
-    });
-    const env = places.get("key create")?.flags.find(({ names }) => names.includes("--env"));
-    expect(env?.value).toEqual({ kind: "list", words: ["development", "staging", "production"] });
-    expect(places.get("var import")?.operands[2]).toEqual({ kind: "file", words: [] });
+  test.each<[words: string[], candidates: string[]]>([
+    [["ke"], ["key"]],
+    [
+      ["key", ""],
+      ["create", "list", "show", "revoke", "rotate"],
+    ],
+    [
+      ["key", "create", "--e"],
+      ["--env", "--expires-in"],
+    ],
+    [
+      ["key", "list", "-"],
+      ["--json", "--org", "--help"],
+    ],
+    [
+      ["key", "create", "--env", ""],
+      ["development", "staging", "production"],
+    ],
+    [["key", "create", "--env", "staging,p"], ["staging,production"]],
+    [["key", "create", "--env=staging,p"], ["--env=staging,production"]],
+    [["key", "create", "--env", "=", "dev"], ["development"]], // as bash takes it apart
+    [
+      ["file", "put", "web", "x", "--mode", "="],
+      ["0600", "0400"],
+    ],
+    [["var", "set", "acme/web", "st"], ["staging"]],
+    [
+      ["--json", "org", "plan", "x", ""],
+      ["free", "pro"],
+    ],
+    [["var", "import", "web", "staging", ""], []],
+    [["key", "create", "--name", ""], []],
+    [["run", "--", "ke"], []],
+  ])("completes %j to %j", (words, candidates) => {
+    expect(complete(program, words).map(({ word }) => word)).toEqual(candidates);
   });
 });
 

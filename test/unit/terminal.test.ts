@@ -1,16 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
 import fc from "fast-check";
-import {
-  formatTime,
-  HiddenLine,
-  type HiddenState,
-  jsonLine,
-  progressOn,
-  readUpTo,
-  table,
-  visible,
-} from "../../src/cli/terminal.ts";
+import { formatTime, jsonLine, progressOn, readUpTo, table, visible } from "../../src/cli/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -65,26 +56,30 @@ describe("table", () => {
 
   test("aligns columns by what they take on the screen", () => {
     expect(
-      table(
+      table([
         ["SLUG", "NAME", "PLAN"],
-        [
-          ["a", "日本", "pro"],
-          ["bcdef", "n", "free"],
-        ],
-      ),
+        ["a", "日本", "pro"],
+        ["bcdef", "n", "free"],
+      ]),
     ).toBe(["SLUG   NAME  PLAN", "a      日本  pro", "bcdef  n     free", ""].join("\n"));
   });
   test("leaves no blanks at the end of a line", () => {
-    expect(table(["SLUG", "NAME"], rows)).not.toMatch(/ $/m);
+    expect(table([["SLUG", "NAME"], ...rows])).not.toMatch(/ $/m);
   });
   test("shows a cell that would steer the terminal", () => {
-    expect(table(["NAME"], [["a\x1b[31mb\nc"]])).toBe("NAME\na\\u001b[31mb\\u000ac\n");
+    expect(table([["NAME"], ["a\x1b[31mb\nc"]])).toBe("NAME\na\\u001b[31mb\\u000ac\n");
   });
   test("cuts nothing where there is no terminal", () => {
-    expect(table(["NAME"], [["x".repeat(500)]])).toContain("x".repeat(500));
+    expect(table([["NAME"], ["x".repeat(500)]])).toContain("x".repeat(500));
   });
   test("cuts the widest cells to the terminal, but never the first of a row", () => {
-    const text = table(["ID", "NAME", "PLAN"], [["i".repeat(30), "n".repeat(90), "pro"]], 60);
+    const text = table(
+      [
+        ["ID", "NAME", "PLAN"],
+        ["i".repeat(30), "n".repeat(90), "pro"],
+      ],
+      60,
+    );
     expect(text.split("\n")[1]).toBe(`${"i".repeat(30)}  ${"n".repeat(21)}…  pro`);
   });
   test("never makes a line wider than the terminal as long as eight columns are left for each cell", () => {
@@ -94,7 +89,7 @@ describe("table", () => {
         fc.array(fc.tuple(fc.constantFrom("a", "bcdefgh"), cell, cell, cell)),
         fc.integer({ min: 37, max: 150 }),
         (cells, columns) => {
-          for (const line of table(["A", "B", "C", "D"], cells, columns).split("\n")) {
+          for (const line of table([["A", "B", "C", "D"], ...cells], columns).split("\n")) {
             expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
           }
         },
@@ -110,65 +105,6 @@ test.each([
   [undefined, "-"],
 ])("the time %p is shown as %s", (at, shown) => {
   expect(formatTime(at)).toBe(shown);
-});
-
-describe("a hidden line", () => {
-  const paste = (text: string) => `\x1b[200~${text}\x1b[201~`;
-
-  test.each<[keys: string, state: HiddenState, value: string]>([
-    ["hunter2\r", "done", "hunter2"],
-    ["hunter2\n", "done", "hunter2"],
-    ["hunter2\r\n", "done", "hunter2"],
-    ["not yet", "more", "not yet"],
-    ["tab\tstays\r", "done", "tab\tstays"],
-    ["pä😀\x7f\x7f\r", "done", "p"], // a backspace takes back a character, not a byte
-    ["wrong\x15right\r", "done", "right"],
-    ["\x7f", "bell", ""],
-    ["ab\x1b[D", "bell", "ab"], // an arrow key moves nothing, and says so
-    ["ab\x1bOP", "bell", "ab"],
-    ["a\x1bb", "bell", "ab"],
-    ["a\x00b", "bell", "ab"],
-    ["abc\x03def", "interrupted", "abc"],
-    ["abc\x1c", "interrupted", "abc"],
-    ["\x04", "done", ""],
-    ["a\x04", "bell", "a"],
-    ["one\ntwo\n", "overrun", "one"], // a paste that came unmarked: its first line alone would be wrong
-    [`${paste("one\rtwo\r")}\r`, "done", "one\ntwo\n"],
-    [`a${paste("\x03\x15\x7f")}b\r`, "done", "a\x03\x15\x7fb"],
-    [paste("\x1b[31m"), "more", "\x1b[31m"],
-    ["\x1b[200~one\r", "more", "one\n"],
-  ])("takes %j: %s, %j", (keys, state, value) => {
-    const line = new HiddenLine();
-    expect(line.take(Buffer.from(keys))).toBe(state);
-    expect(Buffer.from(line.bytes()).toString()).toBe(value);
-  });
-
-  test("is the same however the terminal cuts what is typed into pieces", () => {
-    const keys = Buffer.from(`${paste("öne\rtwo")}x\x7f\x1b[Dü\r`);
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: keys.length }), (sizes) => {
-        const line = new HiddenLine();
-        let at = 0;
-        let state: HiddenState = "more";
-        for (const size of sizes) {
-          if (at < keys.length) state = line.take(keys.subarray(at, at + size));
-          at += size;
-        }
-        expect([state, Buffer.from(line.bytes()).toString()]).toEqual(["done", "öne\ntwoü"]);
-      }),
-    );
-  });
-
-  test("keeps any paste byte for byte but for its carriage returns", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
-        fc.pre(!text.includes("\x1b[201~"));
-        const line = new HiddenLine();
-        expect(line.take(Buffer.from(`${paste(text)}\r`))).toBe("done");
-        expect(Buffer.from(line.bytes())).toEqual(Buffer.from(text.replaceAll("\r", "\n")));
-      }),
-    );
-  });
 });
 
 describe("readUpTo", () => {
