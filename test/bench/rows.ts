@@ -43,6 +43,7 @@ export const rowsStock = {
   files: [
     { project: "files-one", count: 1, bytes: 8 * 1024 * 1024 },
     { project: "files-many", count: 100, bytes: 64 * 1024 },
+    { project: "files-large", count: 60, bytes: 8 * 1024 * 1024 },
   ],
 } as const satisfies Stock;
 
@@ -56,6 +57,7 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
   const environment = "environment=production";
   const small = (query: string) => (index: number) =>
     `/projects/p${index % rowsStock.projects}/variables?${environment}${query}`;
+  const accounts = (index: number) => `/projects/p${index % rowsStock.projects}/accounts?${environment}`;
   const large = (index: number) => `/projects/large-${index % rowsStock.large}/variables?${environment}`;
   const three = [3, 11, 17].map(variableName).join(",");
   const unknownKey = `${apiRoot}${small("")(0)} ${next()}`;
@@ -87,6 +89,14 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
     await make("value-1000", "value read of 1000", "value", rig.list(large), variablesPerLarge),
     await make("filtered", "filtered read, 3 of 20", "value", rig.list(small(`&keys=${three}`)), 3),
     await make("env", "format=env, 20", "value", rig.list(small("&format=env")), "text"),
+    await make("accounts", "account read of 20", "value", rig.list(accounts), variablesPerProject),
+    await make(
+      "files-60-metadata",
+      "60 files of 8 MiB, metadata",
+      "metadata",
+      rig.list(() => `/files?project=files-large&${environment}&metadataOnly=1`),
+      60,
+    ),
     await make(
       "file-8m",
       "file of 8 MiB",
@@ -191,7 +201,7 @@ async function check(rig: Rig, bucket: Bucket, list: RequestList, items: number 
 }
 
 function itemsOf(body: Readonly<Record<string, unknown>>): number {
-  const items = body["variables"] ?? body["files"];
+  const items = body["variables"] ?? body["accounts"] ?? body["files"];
   return Array.isArray(items) ? items.length : 0;
 }
 

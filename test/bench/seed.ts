@@ -5,9 +5,11 @@ import { putFile } from "../../src/admin/files.ts";
 import { openInstallation } from "../../src/admin/installation.ts";
 import { createKey } from "../../src/admin/keys.ts";
 import { createOrganization } from "../../src/admin/organizations.ts";
-import { createProject } from "../../src/admin/projects.ts";
+import { createProject, writingProject } from "../../src/admin/projects.ts";
+import { writeSets } from "../../src/admin/sets.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import { readConfig } from "../../src/config.ts";
+import { accounts } from "../../src/seal/kinds.ts";
 
 /** The content of a database. All items are in production, and all values have 50 bytes. */
 export type Stock = {
@@ -54,6 +56,7 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
     const project = async (desk: Desk, slug: string, variables: number) => {
       await createProject(desk, `${organization}/${slug}`, {});
       await setVariables(desk, `${organization}/${slug}`, "production", variablesOf(slug, variables));
+      if (variables === variablesPerProject) await setAccounts(desk, `${organization}/${slug}`);
     };
     await each(stock.projects, (desk, index) => project(desk, `p${index}`, variablesPerProject));
     await each(stock.large, (desk, index) => project(desk, `large-${index}`, variablesPerLarge));
@@ -71,7 +74,7 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
     }
     const keys: string[] = [];
     await each(stock.keys, async (desk, index) => {
-      const made = await createKey(desk, { organization, resources: ["projects", "variables", "files"] });
+      const made = await createKey(desk, { organization, resources: ["projects", "variables", "accounts", "files"] });
       keys[index] = made.key;
     });
     if (!embedded) await (desks[0] as Desk).database.query(sql`analyze`)({});
@@ -87,6 +90,17 @@ const writersAtOnce = 4;
 /** The name of a project's variable with this index. */
 export function variableName(index: number): string {
   return `SETTING_${String(index).padStart(3, "0")}`;
+}
+
+/** As many accounts as variables, with as many bytes each, in one write. */
+async function setAccounts(desk: Desk, where: string): Promise<void> {
+  await writingProject(desk, where, async (project) => {
+    const items = variablesOf(where, variablesPerProject).map(({ name, value }) => {
+      const item = { entry: { name, updatedAt: project.now }, value: Buffer.from(JSON.stringify({ password: value })) };
+      return [name, item] as const;
+    });
+    await writeSets(desk, project, accounts, new Map([["production", new Map(items)]]));
+  });
 }
 
 /** All values are different, so that no cache or compression helps. */
