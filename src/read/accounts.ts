@@ -2,7 +2,7 @@ import type { Caller } from "../access/authenticate.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../names.ts";
-import type { AccountRecord, OpenedAccount } from "../render/accounts.ts";
+import { type AccountRecord, beforeValues, type OpenedAccount } from "../render/accounts.ts";
 import { accounts } from "../seal/kinds.ts";
 import { readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
@@ -29,14 +29,14 @@ export async function readAccounts(
   const { project, sets, share } = await readSets(source, caller, wanted, signal);
   try {
     passed(stages, "readToMs");
-    const found = foundIn(sets, environment);
+    const { accounts: found, names } = foundIn(sets, environment);
     if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
     const opened = new Map([...new Set(found.map(({ set }) => set))].map((set) => [set, set.open().items]));
-    const read = found.map(({ record, set, index }) => ({ record, values: opened.get(set)?.[index] as Buffer }));
+    const read = found.map(({ before, set, index }) => ({ before, values: opened.get(set)?.[index] as Buffer }));
     const taken = new Set(read.map(({ values }) => values));
     for (const item of [...opened.values()].flat()) if (!taken.has(item)) item.fill(0);
     noteOpened(stages, "account", read.length);
-    return { project, names: found.map(({ record }) => record.name), held: new Held(read), share };
+    return { project, names, held: new Held(read), share };
   } catch (error) {
     share.release();
     throw error;
@@ -57,7 +57,7 @@ export async function listAccountNames(
   const { project, sets, share } = await readSets(source, caller, wanted, signal);
   share.release();
   passed(stages, "readToMs");
-  const found = foundIn(sets, environment);
+  const { accounts: found } = foundIn(sets, environment);
   if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
   return found.map(({ record }) => record);
 }
@@ -65,27 +65,46 @@ export async function listAccountNames(
 /** An account, and where its values are. */
 type FoundAccount = {
   readonly record: AccountRecord;
+  readonly before: string;
   readonly set: VerifiedSet<"accounts">;
   readonly index: number;
 };
+type Found = { readonly accounts: readonly FoundAccount[]; readonly names: readonly string[] };
+
+/** What remembered sets hold together, by the first of them and the environment that was asked for. */
+const remembered = new WeakMap<VerifiedSet<"accounts">, Remembered>();
+type Remembered = Found & { readonly sets: readonly VerifiedSet<"accounts">[]; readonly environment: string | null };
 
 /** The accounts of one environment, or of all sets, in byte order of name. */
-function foundIn(sets: readonly VerifiedSet<"accounts">[], environment: Environment | null): FoundAccount[] {
-  const found = new Map<string, { environments: Environment[]; latest: Omit<FoundAccount, "record"> | undefined }>();
-  const updatedAt = ({ set, index }: Omit<FoundAccount, "record">) => set.entries[index]?.updatedAt ?? 0;
+function foundIn(sets: readonly VerifiedSet<"accounts">[], environment: Environment | null): Found {
+  const [first] = sets;
+  if (first === undefined) return { accounts: [], names: [] };
+  const known = remembered.get(first);
+  const isSame = known?.environment === environment && sets.every((set, index) => set === known.sets[index]);
+  if (known !== undefined && isSame && known.sets.length === sets.length) return known;
+  const accounts = merge(sets, environment);
+  const found = { sets, environment, accounts, names: Object.freeze(accounts.map(({ record }) => record.name)) };
+  remembered.set(first, found);
+  return found;
+}
+
+function merge(sets: readonly VerifiedSet<"accounts">[], environment: Environment | null): FoundAccount[] {
+  type Place = { readonly set: VerifiedSet<"accounts">; readonly index: number; readonly updatedAt: number };
+  const found = new Map<string, { environments: Environment[]; latest: Place | undefined }>();
   for (const set of sets) {
-    for (const [index, name] of set.names.entries()) {
+    for (const [index, { name, updatedAt }] of set.entries.entries()) {
       const account = found.get(name) ?? { environments: [], latest: undefined };
       found.set(name, account);
       account.environments.push(set.environment);
       if (environment !== null && set.environment !== environment) continue;
-      const here = { set, index };
-      if (account.latest === undefined || updatedAt(here) > updatedAt(account.latest)) account.latest = here;
+      if (updatedAt > (account.latest?.updatedAt ?? -1)) account.latest = { set, index, updatedAt };
     }
   }
-  return [...found]
-    .flatMap(([name, { environments, latest }]) =>
-      latest === undefined ? [] : [{ record: { name, environments, updatedAt: updatedAt(latest) }, ...latest }],
-    )
-    .sort((a, b) => compareBytes(a.record.name, b.record.name));
+  const accounts: FoundAccount[] = [];
+  for (const [name, { environments, latest }] of found) {
+    if (latest === undefined) continue;
+    const record = { name, environments, updatedAt: latest.updatedAt };
+    accounts.push({ record, before: beforeValues(record), set: latest.set, index: latest.index });
+  }
+  return accounts.sort((a, b) => compareBytes(a.record.name, b.record.name));
 }

@@ -112,12 +112,15 @@ function currentSets<K extends Kind>(
     const needsValues = (wanted.values & environmentMask(environment)) !== 0;
     const found = target?.sets.find((set) => set.environment === environment);
     if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
-    const brought = found.listing !== null && (!needsValues || found.sealed !== null);
-    const set = brought
-      ? new VerifiedSet(source, project, wanted.descriptor, found)
-      : source.remembered.find(project, wanted.descriptor.kind, found, needsValues);
-    if (set === undefined) return undefined;
-    sets.push(set as VerifiedSet<K>);
+    const known = source.remembered.find(project, wanted.descriptor.kind, found, needsValues);
+    if (known !== undefined) {
+      sets.push(known as VerifiedSet<K>);
+      continue;
+    }
+    if (found.listing === null || (needsValues && found.sealed === null)) return undefined;
+    const set = new VerifiedSet(source, project, wanted.descriptor, found);
+    source.remembered.remember(set, wanted.descriptor.kind);
+    sets.push(set);
   }
   return sets;
 }
@@ -146,7 +149,7 @@ async function fetchSets<K extends Kind>(
     const found = stored.find((set) => set.environment === environment);
     if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
     const set = new VerifiedSet(source, project, descriptor, found);
-    source.remembered.remember(set, descriptor.kind);
+    if (found.rowVersion !== "") source.remembered.remember(set, descriptor.kind);
     return set;
   });
 }
@@ -169,8 +172,8 @@ const noShare: Share = { bytes: 0, waitedForMs: () => 0, resize: () => {}, relea
 type Remembered = { readonly set: VerifiedSet<Kind>; wanted: boolean };
 
 /**
- * Verified sets by the version of their row, which the lookup that judged the key has just read: under another version a
- * set is fetched again. What was opened is never kept.
+ * Verified sets, by what the lookup that judged the key has just read: the version of their row or, on SQLite, the row
+ * itself. What was opened is never kept.
  */
 export class RememberedSets {
   /** By project, kind and environment. */
@@ -182,16 +185,18 @@ export class RememberedSets {
     this.#bytesMax = bytesMax;
   }
 
-  /** The set, if it is remembered in this very version, for just this organization and slug. */
+  /** The set, if it is remembered as this very row, for just this organization and slug. */
   find(
     { id, organizationId, slug }: ReadProject,
     kind: Kind,
-    { environment, rowVersion }: StoredSet,
+    row: StoredSet,
     needsValues: boolean,
   ): VerifiedSet<Kind> | undefined {
-    const known = this.#sets.get(`${id} ${kind} ${environment}`);
-    if (known === undefined || known.set.stored.rowVersion !== rowVersion) return undefined;
+    const known = this.#sets.get(`${id} ${kind} ${row.environment}`);
+    if (known === undefined) return undefined;
     const { project, stored } = known.set;
+    if (row.rowVersion === "" ? !isSame(stored, row, needsValues) : stored.rowVersion !== row.rowVersion)
+      return undefined;
     // SQL may have given the project to another organization, or its slug to another project.
     if (project.organizationId !== organizationId || project.slug !== slug) return undefined;
     if (needsValues && stored.sealed === null) return undefined;
@@ -199,9 +204,7 @@ export class RememberedSets {
     return known.set;
   }
 
-  /** Keeps a set, unless the database has no row versions. */
   remember<K extends Kind>(set: VerifiedSet<K>, kind: K): void {
-    if (set.stored.rowVersion === "") return;
     const key = `${set.project.id} ${kind} ${set.environment}`;
     this.#forget(key);
     this.#keep(key, { set: set as VerifiedSet<Kind>, wanted: false });
@@ -224,6 +227,24 @@ export class RememberedSets {
     this.#sets.delete(key);
     this.#bytes -= sizeOf(known.set);
   }
+}
+
+/** Whether two rows are the same, byte for byte; their values too if these are needed. */
+function isSame(a: StoredSet, b: StoredSet, needsValues: boolean): boolean {
+  return (
+    a.version === b.version &&
+    a.generation === b.generation &&
+    a.listing === b.listing &&
+    a.rootId === b.rootId &&
+    a.sealedBytes === b.sealedBytes &&
+    equal(a.listingMac, b.listingMac) &&
+    equal(a.wrapped, b.wrapped) &&
+    (!needsValues || (b.sealed !== null && equal(a.sealed, b.sealed)))
+  );
+}
+
+function equal(a: Buffer | null, b: Buffer | null): boolean {
+  return a === b || (a !== null && b !== null && a.equals(b));
 }
 
 /** Sealed bytes; the listing as text, as entries, as names and as audit entries spell these; and the rest. */

@@ -7,14 +7,19 @@ export type AccountRecord = {
   readonly environments: readonly string[];
   readonly updatedAt: number;
 };
-/** An account with its fields as the JSON object of the answer. */
-export type OpenedAccount = { readonly record: AccountRecord; readonly values: Buffer };
+/** An account: its record up to where its values stand, and its fields as the JSON object of the answer. */
+export type OpenedAccount = { readonly before: string; readonly values: Buffer };
+
+/** The JSON of an account before its values. */
+export function beforeValues(record: AccountRecord): string {
+  return `${JSON.stringify(record).slice(0, -1)},"values":`;
+}
 
 /** The answer of the accounts endpoint. */
 export function accountsJson(environment: string | null): Render<readonly OpenedAccount[]> {
   return new Render((accounts): Body => {
-    const objects = accounts.map(({ record, values }) => {
-      const text = `${JSON.stringify(record).slice(0, -1)},"values":${values.toString("utf8")}}`;
+    const objects = accounts.map(({ before, values }) => {
+      const text = `${before}${values.toString("utf8")}}`;
       values.fill(0);
       return text;
     });
