@@ -52,18 +52,18 @@ async function main(args: readonly string[]): Promise<number> {
   // Whoever awaits a write learns of its failure; without a listener the event would end the process.
   for (const stream of [stdout, stderr]) stream.on("error", () => {});
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
-  let said: Promise<void> = Promise.resolve();
+  let written: Promise<void> = Promise.resolve();
   const here: Surroundings = {
     env: process.env,
     terminal: { stdin, stdout, stderr },
     json: own.includes("--json"),
     say: (line) => {
-      const words = line.split("\n").map(visible).join("\n");
-      said = said.then(() => write(stderr, `${words}\n`)).catch(() => {}); // nobody reads stderr: no reason to stop
+      const text = line.split("\n").map(visible).join("\n");
+      written = written.then(() => write(stderr, `${text}\n`)).catch(() => {}); // nobody reads stderr: no reason to stop
     },
   };
   const fail = async (error: unknown): Promise<number> => {
-    await said;
+    await written;
     if (error instanceof OutputClosed) return 0; // as in `keyhole key list | head -1`
     const problem = toProblem(error);
     await complain(here, problem).catch(() => {});
@@ -77,7 +77,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     await run(here, args);
-    await said;
+    await written;
     return 0;
   } catch (error) {
     return fail(error);

@@ -1,5 +1,7 @@
+import { type ExecFileException, execFile } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
 import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
 import { Problem } from "../problem.ts";
@@ -174,7 +176,7 @@ function textOf(keys: readonly Uint8Array[]): Uint8Array {
   return Buffer.from(keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
 }
 
-const commandBytesMax = 64 * 1024;
+const outputBytesMax = 64 * 1024;
 
 /**
  * Runs the program and returns what it prints. Its stderr is shown line by line, because it may ask for a touch of a
@@ -182,56 +184,26 @@ const commandBytesMax = 64 * 1024;
  *
  * @throws ConfigProblem
  */
-async function runCommand(
+function runCommand(
   { words, env }: Extract<RootKeySource, { from: "command" }>,
   say: (line: string) => void,
-  deadlineMs: number,
+  timeout: number,
 ): Promise<string> {
-  const failed = (what: string) => new ConfigProblem(`KEYHOLE_ROOT_KEY_COMMAND: the command ${what}.`);
-  let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
-  try {
-    child = Bun.spawn([...words], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  } catch (error) {
-    throw failed(`cannot be started (${databaseErrorCode(error)})`);
-  }
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(failed(`took longer than ${deadlineMs / 1000} s`)), deadlineMs);
-  const passedOn = passOn(child.stderr, say);
-  try {
-    // A process that it started may outlive it and keep its streams open: the deadline holds for these too.
-    const text = await Promise.race([late, readAtMost(child.stdout, commandBytesMax)]);
-    if (text === undefined) throw failed("printed more than root keys");
-    const exitCode = await Promise.race([late, child.exited]);
-    await Promise.race([late, passedOn]);
-    if (exitCode !== 0) {
-      throw failed(child.signalCode === null ? `ended with exit code ${exitCode}` : `was ended by ${child.signalCode}`);
-    }
-    return text;
-  } finally {
-    clearTimeout(timer);
-    child.kill("SIGKILL");
-    child.unref();
-  }
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const [program, ...args] = words;
+  const options = { env, timeout, killSignal: "SIGKILL", maxBuffer: outputBytesMax } as const;
+  const child = execFile(program, args, options, (error, stdout) => {
+    if (error === null) resolve(stdout);
+    else reject(new ConfigProblem(`KEYHOLE_ROOT_KEY_COMMAND: the command ${commandFailure(error, timeout)}.`));
+  });
+  child.stdin?.end();
+  if (child.stderr) createInterface({ input: child.stderr }).on("line", say);
+  return promise;
 }
 
-async function readAtMost(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-async function passOn(stream: ReadableStream<Uint8Array>, say: (line: string) => void): Promise<void> {
-  const decoder = new TextDecoder();
-  let line = "";
-  for await (const chunk of stream) {
-    const lines = (line + decoder.decode(chunk, { stream: true })).split("\n");
-    line = lines.pop() ?? "";
-    lines.forEach(say);
-  }
-  if (line !== "") say(line);
+function commandFailure({ code, killed, signal }: ExecFileException, timeoutMs: number): string {
+  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return "printed more than root keys";
+  if (killed) return `took longer than ${timeoutMs / 1000} s`;
+  if (typeof code === "string") return `cannot be started (${code})`;
+  return signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
 }

@@ -107,8 +107,8 @@ export function auditCommand(here: Surroundings) {
       const against =
         checkpoints === undefined ? "" : `, compared with ${counted(found.checkpoints, "checkpoint")} of the log`;
       const entries = counted(found.entries, "entry", "entries");
-      const word = `Every entry is unchanged: ${entries} in ${counted(found.lanes, "lane")}${against}.`;
-      await answer(here, { verified: true, ...found }, word);
+      const message = `Every entry is unchanged: ${entries} in ${counted(found.lanes, "lane")}${against}.`;
+      await answer(here, { verified: true, ...found }, message);
       if (checkpoints === undefined) {
         here.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
       }

@@ -32,8 +32,8 @@ export function backupCommand(here: Surroundings) {
         counted(opened.keys, "key"),
         counted(opened.auditEntries, "audit entry", "audit entries"),
       ];
-      const word = `Every item of ${file} can be decrypted: ${what.join(", ")} in ${counted(opened.projects, "project")}.`;
-      await answer(here, { file, ...opened }, word);
+      const message = `Every item of ${file} can be decrypted: ${what.join(", ")} in ${counted(opened.projects, "project")}.`;
+      await answer(here, { file, ...opened }, message);
     });
 
   return verb(

@@ -48,11 +48,11 @@ function classify(error: unknown): [exitCode: number, code: string, message: str
   if (error instanceof OutputFailed) return [exits.failed, "unwritable", error.message];
   const code = systemCode(error);
   const faultCode = error instanceof Fault ? error.code : undefined;
-  if (faultCode === "decryption_failed") return [exits.failed, faultCode, decryptionWords];
+  if (faultCode === "decryption_failed") return [exits.failed, faultCode, decryptionMessage];
   if (faultCode === "unavailable" || unavailableCodes.test(code ?? "")) {
-    return [exits.unavailable, "unavailable", unavailableWords];
+    return [exits.unavailable, "unavailable", unavailableMessage];
   }
-  if (damagedCodes.test(code ?? "")) return [exits.failed, "database_damaged", damagedWords];
+  if (damagedCodes.test(code ?? "")) return [exits.failed, "database_damaged", damagedMessage];
   // Messages of databases and parsers quote their input, which may be a secret: only the name and the code are shown.
   const name = error instanceof Error ? error.name : typeof error;
   const shown = code === undefined ? name : `${name}, ${code}`;
@@ -161,14 +161,14 @@ export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promis
 /**
  * Ends a command that did something.
  * @param document - stdout with `--json`
- * @param word - the message on stderr without it
+ * @param message - the message on stderr without it
  * @param out - stdout without it
  */
-export async function answer(here: Surroundings, document: unknown, word: string, out = ""): Promise<void> {
+export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {
   if (here.json) return write(here.terminal.stdout, jsonLine(document));
   // The work is done even if nobody reads stdout: the message then still shows the id of a key whose text is lost.
   await write(here.terminal.stdout, out).finally(() => {
-    if (word !== "") here.say(word);
+    if (message !== "") here.say(message);
   });
 }
 
@@ -177,17 +177,17 @@ export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
 
 /**
  * Ends a command that lists something: an array with `--json`, a table without it.
- * @param emptyWord - the message on stderr in place of an empty table
+ * @param emptyMessage - the message on stderr in place of an empty table
  */
 export async function answerList<T>(
   here: Surroundings,
   items: readonly T[],
   columns: Columns<T>,
-  emptyWord: string,
+  emptyMessage: string,
 ): Promise<void> {
   const { stdout } = here.terminal;
   if (here.json) return write(stdout, jsonLine(items));
-  if (items.length === 0) return here.say(emptyWord);
+  if (items.length === 0) return here.say(emptyMessage);
   const rows = [Object.keys(columns), ...items.map((item) => cellsOf(columns, item))];
   return write(stdout, table(rows, stdout.isTTY ? stdout.columns : undefined));
 }
@@ -333,11 +333,11 @@ const refusals = {
   unavailable: [exits.unavailable, "unavailable"],
 } as const satisfies Record<Refused["kind"], readonly [exitCode: number, code: string]>;
 
-const unavailableWords =
+const unavailableMessage =
   "The database cannot be reached or did not answer in time. Check that it runs and that DATABASE_URL is right.";
-const damagedWords = "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.";
+const damagedMessage = "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.";
 const damagedCodes = /^SQLITE_(?:NOTADB|CORRUPT)/;
-const decryptionWords =
+const decryptionMessage =
   "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.";
 
 /** Failed connections, PostgreSQL's refusals of them (classes 08, 28, 53, 57), SQLite's locks and disk errors. */
@@ -374,13 +374,13 @@ function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
     const names = command.registeredArguments.map((argument) => argument.name().toUpperCase());
     return says(names.length === 0 ? "takes no arguments." : `there are more arguments than ${names.join(" ")}.`);
   }
-  const [, said = "", hint = ""] = /^error: ([\s\S]*?)(?:\n\(([\s\S]*)\))?$/.exec(error.message) ?? [];
+  const [, text = "", hint = ""] = /^error: ([\s\S]*?)(?:\n\(([\s\S]*)\))?$/.exec(error.message) ?? [];
   const [, option, argument, choices] =
     /^(?:option '([^']*)' argument|command-argument value) '[\s\S]*' is invalid(?: for argument '([^']*)')?\. Allowed choices are (.*)\.$/.exec(
-      said,
+      text,
     ) ?? [];
   if (choices !== undefined)
     return says(`${option === undefined ? argument?.toUpperCase() : nameOf(option)} is one of ${choices}.`);
-  const sentence = said.replace(/^(unknown option '[^'=]*)=[\s\S]*'$/, "$1'");
+  const sentence = text.replace(/^(unknown option '[^'=]*)=[\s\S]*'$/, "$1'");
   return says(hint === "" ? `${sentence}.` : `${sentence}. ${hint}`);
 }

@@ -22,15 +22,16 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
     .argument("[words...]", "what the script passes at each Tab: the words up to the cursor")
     .action(async (shell, words) => {
       if (words.length === 0) return answer(here, { shell, script: scripts[shell] }, "", scripts[shell]);
-      const candidates = complete(await loadProgram(), words);
-      await answer(here, candidates, "", candidates.map((one) => `${one.word}\t${one.description}\n`).join(""));
+      const found = complete(await loadProgram(), words);
+      await answer(here, found, "", found.map((one) => `${one.word}\t${one.description}\n`).join(""));
     });
 }
 
+/** A word that may stand at the cursor, and what it does; empty for a fixed value. */
 export type Candidate = { readonly word: string; readonly description: string };
 
 /**
- * What the last word may become. Nothing where any text may stand: there the shells offer file names.
+ * What the last word may become. If any text is allowed there, none: the shells then offer file names.
  * @param words - the words after the program's name, the last of them still being typed
  */
 export function complete(program: CommandUnknownOpts, words: readonly string[]): Candidate[] {

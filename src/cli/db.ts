@@ -13,11 +13,11 @@ export function dbCommand(here: Surroundings) {
     .option("--apply", "also run the statements")
     .action(async ({ role, apply }) => {
       const statements = await atDesk(here, (desk) => (apply ? applyGrants : grantStatements)(desk, role));
-      const word = apply
+      const message = apply
         ? `Role ${role} now has the rights that serve needs and no others: use it in the DATABASE_URL of serve.`
         : "";
       const out = statements.map((statement) => `${statement}\n`).join("");
-      await answer(here, { role, statements, applied: apply === true }, word, out);
+      await answer(here, { role, statements, applied: apply === true }, message, out);
     });
 
   return noun("db", "The database that Keyhole runs on.").addCommand(grants);

@@ -32,43 +32,32 @@ export function explainCommand(here: Surroundings) {
         );
       }
       // Callers may choose the id and use it twice, so several requests may have it.
-      await answer(here, found, "", found.map(words).join("\n"));
+      await answer(here, found, "", found.map(describe).join("\n"));
     });
 }
 
-type Explained = {
-  readonly time: unknown;
-  readonly requestId: unknown;
-  readonly route: unknown;
-  readonly status: unknown;
-  readonly code: unknown;
-  readonly reason: unknown;
-  readonly keyId: unknown;
-  readonly organizationId: unknown;
-  readonly durationMs: unknown;
-  /** For an internal error: its kind and its place in the source. */
-  readonly defect: unknown;
-  readonly at: unknown;
-  /** What to look at next. */
-  readonly hint: string | null;
-};
+/** The fields of an explained request, with the labels that people see. */
+const labels = {
+  time: "TIME",
+  requestId: "REQUEST",
+  route: "ROUTE",
+  status: "STATUS",
+  code: "CODE",
+  reason: "REASON",
+  keyId: "KEY",
+  organizationId: "ORG",
+  durationMs: "MILLISECONDS",
+  defect: "DEFECT",
+  at: "AT",
+  hint: "SEE",
+} as const;
+
+type Explained = Readonly<Record<keyof typeof labels, unknown>>;
 
 function explained(event: Readonly<Record<string, unknown>>): Explained {
-  const of = (name: string) => event[name] ?? null;
-  return {
-    time: of("time"),
-    requestId: of("requestId"),
-    route: of("route"),
-    status: of("status"),
-    code: of("code"),
-    reason: of("reason"),
-    keyId: of("keyId") ?? keyIn(of("reason")),
-    organizationId: of("organizationId"),
-    durationMs: of("durationMs"),
-    defect: of("defect"),
-    at: of("at"),
-    hint: hintFor(of("code"), of("keyId") ?? keyIn(of("reason"))),
-  };
+  const keyId = event["keyId"] ?? keyIn(event["reason"]);
+  const known: Readonly<Record<string, unknown>> = { ...event, keyId, hint: hintFor(event["code"], keyId) };
+  return Object.fromEntries(Object.keys(labels).map((name) => [name, known[name] ?? null])) as Explained;
 }
 
 /** The key that the reason names: a refused key is not logged as the request's key. */
@@ -83,24 +72,7 @@ function hintFor(code: unknown, keyId: unknown): string | null {
   return `keyhole key show ${keyId} shows what the key may read and whether it is valid`;
 }
 
-function words(one: Explained): string {
-  const rows = Object.entries(one)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => [labels[name as keyof Explained], String(value)]);
-  return table(rows);
+function describe(one: Explained): string {
+  const rows = Object.entries(labels).map(([name, label]) => [label, String(one[name as keyof Explained] ?? "")]);
+  return table(rows.filter(([, value]) => value !== ""));
 }
-
-const labels = {
-  time: "TIME",
-  requestId: "REQUEST",
-  route: "ROUTE",
-  status: "STATUS",
-  code: "CODE",
-  reason: "REASON",
-  keyId: "KEY",
-  organizationId: "ORG",
-  durationMs: "MILLISECONDS",
-  defect: "DEFECT",
-  at: "AT",
-  hint: "SEE",
-} as const satisfies Record<keyof Explained, string>;

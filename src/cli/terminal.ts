@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline";
+import { createInterface, type Key } from "node:readline";
 import { Writable } from "node:stream";
 
 /*
@@ -115,9 +115,11 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
   let pasting = false;
   let settling: ReturnType<typeof setTimeout> | undefined;
 
-  const onKey = (_text: string | undefined, { name }: { name?: string }) => {
+  const onKey = (_text: string | undefined, { name, sequence = "" }: Key) => {
     if (name === "paste-start") pasting = true;
-    if (name === "paste-end") pasting = false;
+    else if (name === "paste-end") pasting = false;
+    // readline would take these as commands, and as line ends, and change the value.
+    else if (pasting && /[^\P{Cc}\t\r\n]|[\u2028\u2029]/u.test(sequence)) reject(new PromptFailed(controls));
   };
   const onLine = (line: string) => {
     if (settling !== undefined) return reject(new PromptFailed(severalLines));
@@ -140,6 +142,7 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
   reader
     .on("line", onLine)
     .on("SIGINT", () => reject(new Interrupted(2)))
+    .on("SIGTSTP", () => {}) // readline would turn echo on even if nothing can suspend this process
     .on("close", () => resolve(new Uint8Array()));
   stderr.write(`${visible(question)} (hidden, Enter ends it): ${bracketedPaste.on}`);
   try {
@@ -158,8 +161,9 @@ export class PromptFailed extends Error {
   override readonly name = "PromptFailed";
 }
 
-const severalLines =
-  "This terminal cannot take a paste of several lines: give the value on stdin, as in `keyhole … < value.txt`.";
+const useStdin = "give the value on stdin, as in `keyhole … < value.txt`.";
+const severalLines = `This terminal cannot take a paste of several lines: ${useStdin}`;
+const controls = `The prompt cannot take a paste with control characters: ${useStdin}`;
 const notText = "What was typed is not UTF-8 text.";
 
 /** A progress line on a terminal; nothing on other streams. */

@@ -579,6 +579,7 @@ describe("on a terminal", () => {
   test.each([
     ["a word", "hunter2\r", "hunter2"],
     ["a corrected word", "wr\x7f\x7fhünter2\r", "hünter2"],
+    ["a word with Ctrl-Z, which does not suspend", "hun\x1ater2\r", "hunter2"],
     ["a paste of several lines", "\x1b[200~-----BEGIN-----\rabc\r\x1b[201~\r", "-----BEGIN-----\nabc\n"],
     ["a paste of 20,000 characters", `\x1b[200~${"p".repeat(20_000)}\x1b[201~\r`, "p".repeat(20_000)],
   ])("%s is stored as it was typed, and the screen never shows it", async (_, keys, value) => {
@@ -596,6 +597,8 @@ describe("on a terminal", () => {
     ["Enter alone", "\r", 2],
     ["Ctrl-D", "\x04", 2],
     ["a paste that the terminal did not mark", "one\ntwo\n", 2],
+    ["a paste with a control character", "\x1b[200~one\x15two\x1b[201~\r", 2],
+    ["a paste with an escape sequence", "\x1b[200~one\x1b[31mtwo\x1b[201~\r", 2],
   ])("%s stores nothing", async (_, keys, expected) => {
     await place.keyhole(set, "before");
     const terminal = place.onTerminal(set);

@@ -92,11 +92,14 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
     expect(failure).toMatchObject({ name: "ConfigProblem", message: `KEYHOLE_ROOT_KEY_COMMAND: ${sentence}` });
   });
 
-  test("is given up after its deadline, also where what it started keeps its output open", async () => {
-    const config = readConfig({ PATH: process.env["PATH"], KEYHOLE_ROOT_KEY_COMMAND: "sh -c 'sleep 20 & exit 0'" });
+  test("is ended at its deadline, and so is waiting for what it started", async () => {
+    const openedWithin100Ms = (command: string) =>
+      openKeyring(readConfig({ PATH: process.env["PATH"], KEYHOLE_ROOT_KEY_COMMAND: command }), true, () => {}, 100);
     const startedMs = performance.now();
-    const failure = await openKeyring(config, true, () => {}, 100).catch((error: unknown) => error);
+    const failure = await openedWithin100Ms("sleep 20").catch((error: unknown) => error);
     expect(failure).toMatchObject({ message: "KEYHOLE_ROOT_KEY_COMMAND: the command took longer than 0.1 s." });
+    const keyring = await openedWithin100Ms(`sh -c 'sleep 20 & echo ${spelled(key)}'`);
+    expect(keyring.rootId).toBe(rootId);
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 });
