@@ -128,9 +128,11 @@ export function soughtBy(
   let asked = everyEnvironment;
   let project = slug ?? "";
   for (const pair of raw.split("&", pairsMax)) {
-    const [name, value = ""] = decodePair(pair);
-    if (name === "environment") asked = isEnvironment(value) ? environmentMask(value) : 0;
-    else if (name === "project" && slug === undefined) project = value;
+    const [name, encoded] = splitPair(pair);
+    if (name === "environment") {
+      const environment = decodeText(encoded) ?? "";
+      asked = isEnvironment(environment) ? environmentMask(environment) : 0;
+    } else if (name === "project" && slug === undefined) project = decodeText(encoded) ?? "";
   }
   return {
     slug: slugPattern.test(project) ? project : "",
@@ -140,8 +142,8 @@ export function soughtBy(
   };
 }
 
-/** No endpoint accepts more pairs, so reading more would only cost time. */
-const pairsMax = itemsMax + Object.keys(schemas.files.properties).length;
+/** No query with more pairs passes gate 5: only `path` may be repeated. Bounds what a stranger's query costs. */
+const pairsMax = itemsMax + Object.keys(schemas.variables.properties).length;
 
 function isTrueOrOne(value: string | undefined): boolean {
   return value === "true" || value === "1";
@@ -177,8 +179,9 @@ function decode(known: TProperties, raw: string): Record<string, string | string
   const found: Record<string, string | string[]> = Object.create(null);
   if (raw === "") return found;
   for (const pair of raw.split("&")) {
-    const [name, value] = decodePair(pair);
+    const [name, encoded] = splitPair(pair);
     if (name === undefined || !Object.hasOwn(known, name)) throw invalid(name ?? "", "is not known here");
+    const value = decodeText(encoded);
     if (value === undefined) throw invalid(name, "is not percent-encoded UTF-8");
     const earlier = found[name];
     if (Array.isArray(earlier)) earlier.push(value);
@@ -188,12 +191,13 @@ function decode(known: TProperties, raw: string): Record<string, string | string
   return found;
 }
 
-/** Decodes one `name=value` of the raw query. A part that is not percent-encoded UTF-8 is undefined. Never throws. */
-function decodePair(pair: string): [name: string | undefined, value: string | undefined] {
+/** The decoded name and the encoded value of one `name=value`. */
+function splitPair(pair: string): [name: string | undefined, encoded: string] {
   const at = pair.indexOf("=");
-  return at < 0 ? [decodeText(pair), ""] : [decodeText(pair.slice(0, at)), decodeText(pair.slice(at + 1))];
+  return at < 0 ? [decodeText(pair), ""] : [decodeText(pair.slice(0, at)), pair.slice(at + 1)];
 }
 
+/** @returns undefined if the text is not percent-encoded UTF-8 */
 function decodeText(encoded: string): string | undefined {
   if (!encoded.includes("%") && !encoded.includes("+")) return encoded;
   try {

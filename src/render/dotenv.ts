@@ -29,7 +29,7 @@ export function renderDotenv(variables: readonly NamedValue[]): DotenvText {
   const quotedBackslash: string[] = [];
   const nonportable: string[] = [];
   const unrepresentable: string[] = [];
-  for (const { name, value } of [...variables].sort(byName)) {
+  for (const { name, value } of variables.toSorted(byName)) {
     const written = isVariableName(name) ? writeValue(value) : undefined;
     if (written === undefined) {
       unrepresentable.push(name);
@@ -66,8 +66,8 @@ function listNames(names: readonly string[]): string {
   return `${whole.slice(0, Math.max(cut, 0))}, ...`;
 }
 
-/** Names are ASCII, so the order of their code units is byte order. */
-function byName(a: NamedValue, b: NamedValue): number {
+/** Orders variables by name. Names are ASCII, so the order of their code units is byte order. */
+export function byName(a: NamedValue, b: NamedValue): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 

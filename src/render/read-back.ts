@@ -1,5 +1,5 @@
 import { Fault } from "../fault.ts";
-import type { NamedValue } from "./dotenv.ts";
+import { byName, type NamedValue } from "./dotenv.ts";
 
 /** Reads the variables that a text sets, as the consumer of the format does. Throws if it cannot read the text. */
 export type Reader = (text: string) => ReadonlyMap<string, string>;
@@ -16,7 +16,7 @@ export function renderEach(
   write: (variable: NamedValue) => string,
   read: Reader,
 ): string {
-  const ordered = inOrder(variables);
+  const ordered = variables.toSorted(byName);
   const texts = ordered.map(write);
   const lost = ordered.filter((variable, at) => !isExact(texts[at] ?? "", [variable], read));
   if (lost.length > 0) throw unrepresentable(lost);
@@ -40,9 +40,4 @@ export function isExact(text: string, variables: readonly NamedValue[], read: Re
 export function unrepresentable(variables: readonly NamedValue[]): Fault {
   const names = variables.map(({ name }) => name);
   return new Fault("env_unrepresentable", `the format cannot carry ${names.join(", ")}`, { names });
-}
-
-/** Ordered by name. Names are ASCII, so the order of their code units is byte order. */
-function inOrder(variables: readonly NamedValue[]): NamedValue[] {
-  return [...variables].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseSecretsQuery, parseVariablesQuery, soughtBy } from "../../src/http/query.ts";
-import { environments } from "../../src/names.ts";
+import { parseFilesQuery, parseSecretsQuery, parseVariablesQuery, soughtBy } from "../../src/http/query.ts";
+import { environments, environmentsOf } from "../../src/names.ts";
+
+/** What the lookup is asked for; all environments if the query names none. */
+function hint(slug: string | undefined, raw: string) {
+  const sought = soughtBy("variables", slug, raw, { values: true, across: false });
+  return { slug: sought.slug, environment: environmentsOf(sought.environments).join() };
+}
+const all = environments.join();
 
 /** Percent-encodes the characters that `chosen` picks. */
 function encoded(text: string, chosen: readonly boolean[]): string {
@@ -12,7 +19,7 @@ function encoded(text: string, chosen: readonly boolean[]): string {
 const anyChoice = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 });
 const anySlug = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,10}$/);
 
-describe("the look-up's hint", () => {
+describe("the lookup's hint", () => {
   test.each([
     ["environment=productio%6E", { slug: "web", environment: "production" }],
     ["%65nvironment=staging&format=env", { slug: "web", environment: "staging" }],
@@ -20,15 +27,21 @@ describe("the look-up's hint", () => {
     ["environment=pro+duction", { slug: "web", environment: "" }],
     ["environment=%ff", { slug: "web", environment: "" }],
     ["project=api&environment", { slug: "web", environment: "" }], // the path names the project
-    ["", { slug: "web", environment: "" }],
-  ])("of the query %j is %j", (raw, hint) => {
-    expect(soughtBy("web", raw)).toEqual(hint);
+    ["", { slug: "web", environment: all }],
+  ])("of the query %j is %j", (raw, expected) => {
+    expect(hint("web", raw)).toEqual(expected);
+  });
+
+  test("is found after a thousand paths", () => {
+    const raw = `${"path=a&".repeat(1000)}environment=production&project=web`;
+    expect(parseFilesQuery(raw).paths).toHaveLength(1000);
+    expect(hint(undefined, raw)).toEqual({ slug: "web", environment: "production" });
   });
 
   test("holds no project that cannot be a slug", () => {
-    expect(soughtBy(undefined, "project=we%62").slug).toBe("web");
+    expect(hint(undefined, "project=we%62").slug).toBe("web");
     for (const raw of ["project=we+b", "project=%00", "project=..", "project="]) {
-      expect(soughtBy(undefined, raw).slug).toBe("");
+      expect(hint(undefined, raw).slug).toBe("");
     }
   });
 
@@ -40,10 +53,10 @@ describe("the look-up's hint", () => {
           ([name, value]) => `${encoded(name, choice)}=${encoded(value, choice)}`,
         );
         const secrets = (reversed ? pairs.toReversed() : pairs).join("&");
-        expect(soughtBy(undefined, secrets)).toEqual({ slug, environment });
+        expect(hint(undefined, secrets)).toEqual({ slug, environment });
         expect(parseSecretsQuery(secrets)).toMatchObject({ project: slug, environment });
         const [variables = ""] = pairs;
-        expect(soughtBy(slug, variables)).toEqual({ slug, environment });
+        expect(hint(slug, variables)).toEqual({ slug, environment });
         expect(parseVariablesQuery(variables).environment).toBe(environment);
       }),
     );
@@ -52,7 +65,7 @@ describe("the look-up's hint", () => {
   test("never throws, whatever the query", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."&=%+aeE0f9environment\u00ff") }), (raw) => {
-        soughtBy(undefined, raw);
+        hint(undefined, raw);
       }),
     );
   });
