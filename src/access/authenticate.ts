@@ -23,13 +23,20 @@ export type Target = {
   readonly projectId: string;
   /** Of all its environments, as its row has them. */
   readonly fileCounts: string | null;
-  readonly sets: readonly StoredSet[];
+  readonly sets: readonly FoundSet[];
+};
+
+/** Which version of a set is current. */
+export type FoundSet = {
+  readonly environment: Environment;
+  /** Changes whenever the row or its data key is written; empty on SQLite, where the row itself comes along. */
+  readonly rowVersion: string;
+  readonly row: StoredSet | null;
 };
 
 /** A set's row. */
 export type StoredSet = {
   readonly environment: Environment;
-  /** Changes whenever the row or its data key is written; empty if the database has no such token. */
   readonly rowVersion: string;
   readonly version: number;
   readonly generation: number;

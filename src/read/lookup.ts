@@ -1,4 +1,4 @@
-import type { Caller, StoredSet } from "../access/authenticate.ts";
+import type { Caller, FoundSet, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../fault.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../names.ts";
@@ -9,7 +9,7 @@ import { type Kind, type KindDescriptor, setBytesMax } from "../seal/kinds.ts";
 import type { ContentQueries } from "../store/contents.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
-import { type SetQueries, setOf } from "../store/sets.ts";
+import { type SetQueries, setsOf } from "../store/sets.ts";
 import { type ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */
@@ -117,8 +117,9 @@ function currentSets<K extends Kind>(
       sets.push(known as VerifiedSet<K>);
       continue;
     }
-    if (found.listing === null || (needsValues && found.sealed === null)) return undefined;
-    const set = new VerifiedSet(source, project, wanted.descriptor, found);
+    const { row } = found;
+    if (row === null || row.listing === null || (needsValues && row.sealed === null)) return undefined;
+    const set = new VerifiedSet(source, project, wanted.descriptor, row);
     source.remembered.remember(set, wanted.descriptor.kind);
     sets.push(set);
   }
@@ -139,7 +140,7 @@ async function fetchSets<K extends Kind>(
   const ask = { kind: descriptor.kind, environments, values, bytesMax: bytesMax > smallBytesMax ? bytesMax : limit };
   const rows = await source.sets.fetch(authorizedAt(caller, project), ask);
   judgeStanding(rows[0]);
-  const stored = rows.map(setOf).filter((set) => set !== undefined);
+  const stored = setsOf(rows);
   if (stored.some(({ listing }) => listing === null)) {
     const bytes = stored.reduce((sum, set) => sum + set.listingBytes + valueBytes(set, values), 0);
     if (bytes > readBytesMax) throw new Fault("decryption_failed", `a set of project ${project.id} is too large`);
@@ -189,14 +190,14 @@ export class RememberedSets {
   find(
     { id, organizationId, slug }: ReadProject,
     kind: Kind,
-    row: StoredSet,
+    { environment, rowVersion, row }: FoundSet,
     needsValues: boolean,
   ): VerifiedSet<Kind> | undefined {
-    const known = this.#sets.get(`${id} ${kind} ${row.environment}`);
+    const known = this.#sets.get(`${id} ${kind} ${environment}`);
     if (known === undefined) return undefined;
     const { project, stored } = known.set;
-    if (row.rowVersion === "" ? !isSame(stored, row, needsValues) : stored.rowVersion !== row.rowVersion)
-      return undefined;
+    const isCurrent = row === null ? stored.rowVersion === rowVersion : isSame(stored, row, needsValues);
+    if (!isCurrent) return undefined;
     // SQL may have given the project to another organization, or its slug to another project.
     if (project.organizationId !== organizationId || project.slug !== slug) return undefined;
     if (needsValues && stored.sealed === null) return undefined;

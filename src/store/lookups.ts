@@ -1,15 +1,21 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { KeyRow } from "../access/authenticate.ts";
+import type { FoundSet, KeyRow, StoredSet } from "../access/authenticate.ts";
 import type { Database } from "./database.ts";
 import { type Grouped, grouped } from "./grouped.ts";
 import { bounded, liveness, projectInReach, projectList, setsInReach } from "./reach.ts";
-import { type SetColumns, setColumns, setOf, type WantedSets } from "./sets.ts";
+import { rowVersion, setColumns, type WantedSets } from "./sets.ts";
 
 /** A key's digest and what its request asks for: a project and sets in it, or empty texts and masks of zero. */
 export type Lookup = WantedSets & { readonly digest: Uint8Array; readonly slug: string };
 
-type Row = Omit<KeyRow, "target"> &
-  SetColumns & { readonly n: number; readonly projectId: string | null; readonly fileCounts: string | null };
+type Row = Omit<KeyRow, "target"> & {
+  readonly n: number;
+  readonly projectId: string | null;
+  readonly fileCounts: string | null;
+  /** Null if the row has no set. */
+  readonly environment: FoundSet["environment"] | null;
+  readonly rowVersion: string;
+};
 
 /** Sets up to this size come along with the lookup on SQLite, where reading them costs microseconds. */
 const broughtBytesMax = 256 * 1024;
@@ -26,7 +32,8 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
       names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`),
       sql`, `,
     );
-    const find = lookupQuery(database, sql`(select 0 as n, ${ask}) as ask`, sql`ask.digest`, broughtBytesMax);
+    const columns = setColumns(database, sql`ask."values"`, sql.raw(String(broughtBytesMax)));
+    const find = lookupQuery(database, sql`(select 0 as n, ${ask}) as ask`, sql`ask.digest`, columns);
     return async (lookup) => keyRowOf(await find({ ...lookup }));
   }
   const find = lookupQuery(
@@ -34,7 +41,7 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
     sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
       as ask(n integer, digest text, slug text, kind text, environments integer)`,
     sql`decode(ask.digest, 'hex')`,
-    null,
+    sql`${database.tables.sets.environment} as environment, ${rowVersion(database)} as "rowVersion"`,
   );
   const together: Grouped<Lookup, KeyRow | undefined> = grouped(async (lookups) => {
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => ({
@@ -51,7 +58,7 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
   return together;
 }
 
-function lookupQuery(database: Database, asks: SQL, digest: SQL, bytesMax: number | null) {
+function lookupQuery(database: Database, asks: SQL, digest: SQL, columns: SQL) {
   const { apiKeys: k, organizations: o, projects: p, sets: s, dataKeys: d } = database.tables;
   const found = projectInReach(database, sql`ask.slug`);
   // Told that there is at most one, PostgreSQL uses the index whatever its statistics say.
@@ -59,11 +66,6 @@ function lookupQuery(database: Database, asks: SQL, digest: SQL, bytesMax: numbe
     database.dialect === "postgres"
       ? sql`lateral (select ${p.id}, ${p.fileCounts} from ${p} where ${found} limit 1) as ${p} on true`
       : sql`${p} on ${found}`;
-  const columns = setColumns(
-    database,
-    bytesMax === null ? sql`0` : sql`ask."values"`,
-    bytesMax === null ? null : sql.raw(String(bytesMax)),
-  );
   return database.query<Row>(sql`
     select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
       ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
@@ -89,7 +91,11 @@ function keyRowOf(rows: readonly Row[]): KeyRow | undefined {
   const [first] = rows;
   if (first === undefined) return undefined;
   const { projectId, fileCounts } = first;
-  const sets = rows.map(setOf).filter((set) => set !== undefined);
+  const sets = rows.flatMap((row): FoundSet[] => {
+    const { environment, rowVersion } = row;
+    if (environment === null) return [];
+    return [{ environment, rowVersion, row: rowVersion === "" ? (row as unknown as StoredSet) : null }];
+  });
   return { ...first, target: projectId === null ? null : { projectId, fileCounts, sets } };
 }
 

@@ -20,7 +20,7 @@ export type WantedSets = {
   readonly values: EnvironmentMask;
 };
 
-/** The columns of a set, or nulls if there is none; see {@link setOf}. */
+/** The columns of a set, or nulls if there is none. */
 export type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
 
 export type SetQueries = {
@@ -53,27 +53,32 @@ export function setQueries(database: Database): SetQueries {
 }
 
 /**
+ * Which version of a set and its data key is current: on PostgreSQL the row versions of both, which change with every
+ * write and cannot be put back. SQLite has none.
+ */
+export function rowVersion({ dialect, tables: { sets: s, dataKeys: d } }: Database): SQL {
+  return dialect === "postgres"
+    ? sql`concat_ws(' ', ${s.version}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
+    : sql`''`;
+}
+
+/**
  * What is selected of a set and its data key.
  * @param values - of which environments the values are wanted, as a mask
- * @param bytesMax - null to select neither listing nor values
  */
-export function setColumns(database: Database, values: SQL, bytesMax: SQL | null): SQL {
+export function setColumns(database: Database, values: SQL, bytesMax: SQL): SQL {
   const { sets: s, dataKeys: d } = database.tables;
   const wanted = sql`(${environmentBit(sql`${s.environment}`)} & ${values}) <> 0`;
   const bytes = sql`octet_length(${s.listing}) + case when ${wanted} then coalesce(octet_length(${s.sealed}), 0) else 0 end`;
-  const fits = bytesMax === null ? sql`false` : sql`${bytes} <= ${bytesMax}`;
-  const rowVersion =
-    database.dialect === "postgres"
-      ? sql`concat_ws(' ', ${s.version}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
-      : sql`''`;
-  return sql`${s.environment} as environment, ${rowVersion} as "rowVersion", ${s.version} as version,
+  const fits = sql`${bytes} <= ${bytesMax}`;
+  return sql`${s.environment} as environment, ${rowVersion(database)} as "rowVersion", ${s.version} as version,
     ${s.generation} as generation, ${bounded(s.listingMac, 32)} as "listingMac",
     case when ${fits} then ${s.listing} end as listing, octet_length(${s.listing}) as "listingBytes",
     case when ${fits} and ${wanted} then ${s.sealed} end as sealed, octet_length(${s.sealed}) as "sealedBytes",
     ${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped`;
 }
 
-/** The set of a row, if it has one. */
-export function setOf(row: SetColumns): StoredSet | undefined {
-  return row.environment === null ? undefined : (row as StoredSet);
+/** The sets of rows of which one may have none. */
+export function setsOf(rows: readonly SetColumns[]): StoredSet[] {
+  return rows.filter(({ environment }) => environment !== null) as StoredSet[];
 }
