@@ -152,6 +152,15 @@ function withoutSettings(env: Readonly<Record<string, string | undefined>>): Rec
 }
 
 function isPostgresUrl(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && (url.protocol === "postgres:" || url.protocol === "postgresql:");
+  const urls = databaseUrls(text).map((url) => URL.parse(url));
+  return urls.every(
+    (url) =>
+      (url?.protocol === "postgres:" || url?.protocol === "postgresql:") && (urls.length === 1 || url.hostname !== ""),
+  );
+}
+
+/** One URL for each host that DATABASE_URL names: `postgres://keyhole@h1:5432,h2:5433/keyhole` names two. */
+export function databaseUrls(text: string): string[] {
+  const [, before, hosts = "", after] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  return before === undefined ? [text] : hosts.split(",").map((host) => before + host + after);
 }

@@ -1,15 +1,15 @@
 /**
- * A deadline for many waits of one length, kept by one timer: a timer for each would cost more than what most of them
- * wait for. A wait ends up to `everyMs` late.
+ * A deadline for many waits of one length. They share one timer, since a timer for each would cost more than most waits
+ * last. A wait ends up to `everyMs` late.
  */
 export class Deadline {
   readonly #ms: number;
   readonly #ticker: Ticker;
   readonly #refusal: () => Error;
-  /** In the order of their beginning, which is that of their end. */
+  /** In the order in which they began, and so in which they end. */
   readonly #waits = new Set<Wait>();
 
-  /** @param refusal - what a wait that takes too long is rejected with */
+  /** @param refusal - makes the error for a wait that takes too long */
   constructor(ms: number, refusal: () => Error, everyMs = 100) {
     this.#ms = ms;
     this.#refusal = refusal;
@@ -17,8 +17,8 @@ export class Deadline {
   }
 
   /**
-   * What the work comes to, or the refusal.
-   * @param late - told that it was refused
+   * Resolves or rejects as the work does, or rejects with the refusal.
+   * @param late - called if it is refused
    */
   of<T>(work: Promise<T>, late?: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -56,16 +56,16 @@ export class Deadline {
 type Wait = { readonly endsAtMs: number; readonly refuse: () => void };
 
 /**
- * Looks at something every so often, by a clock that stands still when the process does (stopped, frozen, moved to
- * another machine): else all that was under way would be refused when it goes on, although it had been answered. Time in
- * which it worked counts, however long it looked at nothing.
+ * Calls a function at an interval, and keeps a clock that stands still while the process does (stopped, frozen, moved to
+ * another machine). By a plain clock everything under way would be refused when the process goes on, although its answer
+ * has arrived. Time in which the process worked always counts, even if the event loop was blocked.
  */
 export class Ticker {
   readonly #everyMs: number;
   readonly #look: () => void;
   #timer: ReturnType<typeof setInterval> | undefined;
   #readAtMs = 0;
-  /** What the process had worked at the last look, all its threads. */
+  /** CPU time of the process at the last call, all its threads. */
   #workedMs = 0;
   #stoodStillMs = 0;
 
@@ -74,7 +74,7 @@ export class Ticker {
     this.#look = look;
   }
 
-  /** Begins, unless it has begun. */
+  /** Starts, unless it runs already. */
   start(): void {
     if (this.#timer !== undefined) return;
     this.#readAtMs = performance.now();
@@ -90,7 +90,7 @@ export class Ticker {
     this.#timer = undefined;
   }
 
-  /** Milliseconds by its clock; to be asked while it runs, and at each look. */
+  /** Milliseconds by its clock. Must be called while it runs, and at each interval. */
   nowMs(): number {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#readAtMs - this.#everyMs;

@@ -77,6 +77,24 @@ export async function startPostgres(say: (sentence: string) => void = warn): Pro
   return undefined;
 }
 
+/** A cluster that can have standbys. */
+export type Replica = Postgres & {
+  /** Starts a standby of it, on this port or a free one. */
+  readonly startStandby: (port?: number) => Promise<Replica>;
+};
+
+/** Starts a primary. @returns undefined if this machine has no PostgreSQL with `pg_basebackup`, as packages bring it */
+export async function startPrimary(): Promise<Replica | undefined> {
+  const bin = machineBinaries().find((folder) => isProgram(join(folder, "pg_basebackup")));
+  return bin === undefined ? undefined : startReplica(bin);
+}
+
+async function startReplica(bin: string, standbyOf?: { url: string; port: number | undefined }): Promise<Replica> {
+  const cluster = await startCluster({ origin: bin, install: () => bin, replicates: true, standbyOf }, warn);
+  if (!cluster) throw new Error("PostgreSQL did not start: see above");
+  return { ...cluster, startStandby: (port) => startReplica(bin, { url: cluster.url, port }) };
+}
+
 /**
  * Creates an empty database with a random name. If the server can, the database sorts text by English rules (ICU), as most
  * servers do: a query that needs byte order must ask for it.
@@ -203,8 +221,11 @@ function copyEmbedded(native: string, folder: string): string {
 }
 
 type Binaries = {
-  readonly origin: string /** @returns the folder of the binaries */;
+  readonly origin: string;
   readonly install: (folder: string) => string;
+  /** Whether it can have standbys. */
+  readonly replicates?: boolean;
+  readonly standbyOf?: { readonly url: string; readonly port: number | undefined } | undefined;
 };
 
 async function startCluster(binaries: Binaries, say: (sentence: string) => void): Promise<Postgres | undefined> {
@@ -230,19 +251,25 @@ async function tryCluster(binaries: Binaries): Promise<Postgres | string> {
 }
 
 /**
- * Creates a cluster, runs it and removes it. Standard input is an empty pipe from the process that started the cluster. It
- * closes when that process calls `stop` or is killed, so nothing is left behind. If a test kills the server, the folder
- * stays until then.
+ * Creates a cluster, empty or as a standby of `source`, runs it with the settings that follow, and removes it. Standard
+ * input is an empty pipe from the process that started the cluster. It closes when that process calls `stop` or is
+ * killed, so nothing is left behind. If a test kills the server, the folder stays until then.
  */
 const keeper = `
 trap '' HUP INT TERM
 umask 077
-bin=$1 folder=$2 port=$3
-"$bin/initdb" --pgdata="$folder/data" --username=keyhole --pwfile="$folder/password" --auth=scram-sha-256 \\
-  --encoding=UTF8 --locale=C --no-sync --no-instructions >>"$folder/postgres.log" 2>&1 || exit 1
+bin=$1 folder=$2 port=$3 source=$4
+shift 4
+if [ "$source" ]; then
+  "$bin/pg_basebackup" --pgdata="$folder/data" --dbname="$source" --checkpoint=fast --wal-method=stream --write-recovery-conf \\
+    --no-sync
+else
+  "$bin/initdb" --pgdata="$folder/data" --username=keyhole --pwfile="$folder/password" --auth=scram-sha-256 \\
+    --encoding=UTF8 --locale=C --no-sync --no-instructions
+fi >>"$folder/postgres.log" 2>&1 || exit 1
 "$bin/postgres" -D "$folder/data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \\
   -c max_connections=200 -c fsync=on -c synchronous_commit=on \\
-  -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=4GB -c checkpoint_timeout=1h -c jit=off \\
+  -c max_wal_size=4GB -c checkpoint_timeout=1h -c jit=off "$@" \\
   </dev/null >>"$folder/postgres.log" 2>&1 &
 server=$!
 echo "$server" >"$folder/pid"
@@ -262,11 +289,11 @@ rm -rf "$folder"
 `;
 
 async function runCluster(
-  { origin, install }: Binaries,
+  { origin, install, replicates, standbyOf }: Binaries,
   folder: string,
   owner: ClusterOwner,
 ): Promise<Postgres | string> {
-  const password = randomBytes(16).toString("hex");
+  const password = standbyOf ? new URL(standbyOf.url).password : randomBytes(16).toString("hex");
   const log = join(folder, "postgres.log");
   writeFileSync(join(folder, "password"), password, { mode: 0o600 });
   writeFileSync(log, "", { mode: 0o600 });
@@ -277,8 +304,10 @@ async function runCluster(
   if (!about.ok || !version) return `the user ${owner.name} cannot run it: ${about.output}`;
   if (Number(major) < oldestMajor) return `it is ${version}, but the tests need ${oldestMajor} or newer`;
 
-  const port = await freePort();
-  const keeping = Bun.spawn(["/bin/sh", "-c", keeper, "keeper", bin, folder, String(port)], {
+  const port = standbyOf?.port ?? (await freePort());
+  const settings = replicates ? [] : ["-c", "wal_level=minimal", "-c", "max_wal_senders=0"];
+  const words = [bin, folder, String(port), standbyOf?.url ?? "", ...settings];
+  const keeping = Bun.spawn(["/bin/sh", "-c", keeper, "keeper", ...words], {
     ...asOwner(owner, folder),
     stdin: "pipe",
     stdout: "ignore",

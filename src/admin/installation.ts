@@ -1,16 +1,18 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import { type Config, ConfigProblem } from "../config.ts";
+import { type Config, ConfigProblem, databaseUrls } from "../config.ts";
 import { type Keyring, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
-import { type Database, databaseErrorCode, openPostgres, openSqlite, type Use, warm } from "../store/database.ts";
+import { type Database, databaseErrorCode, type Use, warm } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
-import { migratePostgres, migrateSqlite } from "../store/migrate.ts";
+import { exclusively, migratePostgres, migrateSqlite } from "../store/migrate.ts";
+import { openPostgres, Servers } from "../store/postgres.ts";
+import { openSqlite } from "../store/sqlite.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
 
-/** A database whose tables are current and the keys that go with it: what both the server and every command start from. */
+/** A database whose tables are current, and its keys: what the server and every command start from. */
 export type Installation = {
   readonly keyring: Keyring;
   readonly systemKeys: Readonly<Record<SystemKeyPurpose, Uint8Array>>;
@@ -21,49 +23,92 @@ export type Installation = {
 /**
  * Opens the database that the settings name, migrates it, and opens or makes its keys.
  *
- * @param say - takes a line for a person; used where a root key is made
- * @throws ConfigProblem where the root key is missing, malformed or another database's, or the database a newer program's
- * @throws Refused `unavailable` where the database cannot be reached
+ * @param say - takes a line for a person, if a root key is made
+ * @throws ConfigProblem if the root key is missing, malformed or another database's, or a newer program migrated the
+ *   database
+ * @throws Refused `unavailable` if the database cannot be reached, `exists` if a root key lies there without a database
  */
-export async function openInstallation(config: Config, say: (line: string) => void): Promise<Installation> {
-  const { databaseUrl } = config;
-  const path = join(config.dataFolder, "keyhole.db");
-  if (databaseUrl === undefined) {
-    prepareFolder(config.dataFolder);
-    await migrateSqlite(path);
-  }
-  const open = (use: Use) => (databaseUrl === undefined ? openSqlite(path, use) : openPostgres(databaseUrl, use));
-  const database = open("admin");
+export function openInstallation(config: Config, say: (line: string) => void): Promise<Installation> {
+  return config.databaseUrl === undefined
+    ? openEmbedded(config, say)
+    : openOnPostgres(config, new Servers(databaseUrls(config.databaseUrl)), say);
+}
+
+async function openEmbedded(config: Config, say: (line: string) => void): Promise<Installation> {
+  const { dataFolder } = config;
+  const path = join(dataFolder, "keyhole.db");
+  prepareFolder(dataFolder);
+  // While one process begins an installation, others would find its root key and no system keys yet.
+  const lock = exclusively(`${path}.migrating`, 30_000);
   try {
-    if (databaseUrl !== undefined) {
-      await reach(database);
-      await migratePostgres(databaseUrl, database);
-      await makeAuditMonths(database, Date.now());
+    const hadRootKey = existsSync(join(dataFolder, "root.key"));
+    if (hadRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
+    await migrateSqlite(path);
+    const database = openSqlite(path, "admin");
+    try {
+      if ((await systemKeyRows(database)).size > 0) lock?.release();
+      else if (hadRootKey) throw databaseIsGone(dataFolder);
+      return {
+        ...(await openKeys(config, database, say)),
+        open: (use) => openSqlite(path, use),
+        openJournal: () => sqliteJournal(path),
+      };
+    } finally {
+      await database.close();
     }
-    const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
+  } finally {
+    lock?.release();
+  }
+}
+
+/** An empty database in place of a lost one would hide the loss, and whoever emptied it. */
+function databaseIsGone(folder: string): Refused {
+  return new Refused(
+    "exists",
+    `${folder} has a root key and no database that belongs to it: restore a backup with \`keyhole restore FILE\`, or remove ${join(folder, "root.key")} to begin with an empty database.`,
+  );
+}
+
+async function openOnPostgres(config: Config, servers: Servers, say: (line: string) => void): Promise<Installation> {
+  await findPrimary(servers);
+  const database = openPostgres(servers, "admin");
+  try {
+    await migratePostgres(servers, database);
+    await makeAuditMonths(database, Date.now());
     return {
-      keyring,
-      systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)),
-      open,
-      openJournal: () => (databaseUrl === undefined ? sqliteJournal(path) : postgresJournal(databaseUrl)),
+      ...(await openKeys(config, database, say)),
+      open: (use) => openPostgres(servers, use),
+      openJournal: () => postgresJournal(servers),
     };
   } finally {
     await database.close();
   }
 }
 
-async function reach(database: Database): Promise<void> {
+/** Asks each server until one is the primary, which is then the current one of `servers`. @throws Refused */
+async function findPrimary(servers: Servers): Promise<void> {
+  const database = openPostgres(servers, "admin");
   try {
-    await warm(database);
-  } catch (error) {
-    throw new Refused(
-      "unavailable",
-      `The database at DATABASE_URL cannot be reached (${error instanceof Error ? error.message : "no reason given"}).`,
-    );
+    for (let left = servers.count; ; left--) {
+      try {
+        return await warm(database);
+      } catch (error) {
+        if (left > 1) continue;
+        const reason = error instanceof Error ? error.message : "no reason given";
+        throw new Refused("unavailable", `The database at DATABASE_URL cannot be reached (${reason}).`);
+      }
+    }
+  } finally {
+    await database.close();
   }
 }
 
-/** Makes the folder with mode 0700, or closes one that is ours to close. @throws ConfigProblem */
+async function openKeys(config: Config, database: Database, say: (line: string) => void) {
+  const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
+  return { keyring, systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)) };
+}
+
+/** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. @throws ConfigProblem */
 export function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -78,7 +123,7 @@ export function prepareFolder(folder: string): void {
       }
       chmodSync(folder, 0o700);
     }
-    // Whatever the folder lies in, its content never enters a repository.
+    // Nothing in the folder is ever committed to a repository around it.
     const ignore = join(folder, ".gitignore");
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { mode: 0o600 });
   } catch (error) {
@@ -111,7 +156,7 @@ async function openSystemKeys(
       ...keyring.wrapSystemKey(purpose, newKey()),
       createdAt: Date.now(),
     }));
-    // Of several processes that start on an empty database the first one's keys stand, for all of them.
+    // If several processes start on an empty database, all use the keys of the first.
     await database.transaction(async (db) => {
       await db.insert(database.tables.systemKeys).values(made).onConflictDoNothing();
     });

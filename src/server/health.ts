@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { Deadline } from "../deadline.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
-import { type Database, warm } from "../store/database.ts";
+import { type Database, StandbyFault, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
 import type { Log } from "./log.ts";
 
@@ -97,15 +97,24 @@ export function readinessChecks(needs: {
   readonly lookupDatabase: Database;
   readonly keyring: Keyring;
   readonly journal: { check(): Promise<boolean> };
-}): Readonly<Record<"database" | "migrations" | "root_key" | "audit", Check>> {
+}): Readonly<Record<"database" | "primary" | "migrations" | "root_key" | "audit", Check>> {
   const { database, lookupDatabase, keyring, journal } = needs;
   const { systemKeys: s } = database.tables;
   const systemKeys = database.query<{ purpose: SystemKeyPurpose; rootId: string; wrapped: Buffer }>(
     sql`select ${s.purpose} as purpose, ${s.rootId} as "rootId", ${s.wrapped} as wrapped from ${s}`,
   );
   return {
+    // A standby can be reached; `primary` says what it is.
     database: async () => {
-      await Promise.all([warm(lookupDatabase), warm(database)]);
+      try {
+        await Promise.all([warm(lookupDatabase), warm(database)]);
+      } catch (error) {
+        if (!(error instanceof StandbyFault)) throw error;
+      }
+      return true;
+    },
+    primary: async () => {
+      await warm(database);
       return true;
     },
     migrations: () => isMigrated(database),

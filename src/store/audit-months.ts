@@ -2,17 +2,17 @@ import { sql } from "drizzle-orm";
 import { type Database, type Db, databaseErrorCode } from "./database.ts";
 
 /*
- * PostgreSQL keeps audit entries in a partition for each month (UTC). They are made ahead by whoever may; where nobody
- * did, entries go to the DEFAULT partition and nothing stops. The embedded database has one table.
+ * PostgreSQL keeps audit entries in a partition for each month (UTC). Every process whose role may do so makes them ahead.
+ * Entries of a month without one go to the DEFAULT partition, so nothing stops. The embedded database has one table.
  */
 
-/** How many months beyond this one are made ahead. */
+/** How many months are made ahead, beside the current one. */
 export const monthsAhead = 6;
 
 /** A month of audit entries: its partition and the moments it holds, in epoch milliseconds. */
 export type AuditMonth = { readonly name: string; readonly fromAt: number; readonly toAt: number };
 
-/** The month that holds a moment, or one so many months later. */
+/** The month that holds a moment, or a later one. */
 export function monthOf(at: number, later = 0): AuditMonth {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + later];
@@ -22,11 +22,11 @@ export function monthOf(at: number, later = 0): AuditMonth {
 }
 
 /**
- * Makes the partitions of this month and the next ones where they are missing and this role may. A month of which
- * entries lie in DEFAULT already stays there: moving them would keep the server's journal waiting.
+ * Makes the missing partitions of this month and the next ones, if this role may. A month that has entries in DEFAULT
+ * stays there, because moving them would block the server's journal.
  *
- * Never throws for what the database refuses: a missing month is no reason to stop.
- * @returns the names of those made
+ * Ignores what the database refuses: a missing month is no reason to stop.
+ * @returns the names of the partitions it made
  */
 export async function makeAuditMonths(database: Database, nowMs: number): Promise<string[]> {
   if (database.dialect !== "postgres") return [];
@@ -38,7 +38,7 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
     try {
       if (await database.transaction((db) => make(db, month))) made.push(month.name);
     } catch (error) {
-      // A lock that is held, another process that was first, an entry that came just now, a disk that is full.
+      // A lock that somebody holds, another process that was first, a new entry in DEFAULT, a full disk.
       if (databaseErrorCode(error) === "no code") throw error;
     }
   }
@@ -46,9 +46,9 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
 }
 
 /**
- * Drops the partitions that end by `cutoffAt`, and what DEFAULT holds of that time, in one transaction.
- * @param first - done in that transaction, before
- * @throws what the database throws; 55P03 where others use the table for longer than half a second
+ * Drops the partitions that end by `cutoffAt`, and older entries in DEFAULT, in one transaction.
+ * @param first - runs first in that transaction
+ * @throws what the database throws; 55P03 if others use the table for longer than half a second
  */
 export async function dropAuditMonths(
   database: Database,
@@ -68,7 +68,7 @@ export async function dropAuditMonths(
   });
 }
 
-// Both need the table to themselves for a moment; the journal waits behind whoever waits, for at most 1.8 s.
+// Making and dropping need an exclusive lock, and the journal queues behind whoever waits for one, for at most 1.8 s.
 const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: AuditMonth): Promise<boolean> {

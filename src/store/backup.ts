@@ -4,22 +4,22 @@ import { databaseErrorCode } from "./database.ts";
 import { migrations } from "./migrate.ts";
 
 /*
- * The embedded database as a file: copied while others write to it, looked into before it is trusted, and taken out of
- * use before another takes its place.
+ * The embedded database as a file: copied while others write to it, checked before it is trusted, and taken out of use
+ * before another file replaces it.
  */
 
-/** What a file was found to be; the number of rows tells whether anything would be lost with it. */
+/** What a file turned out to be. Without rows nothing would be lost with it. */
 export type Found = { readonly is: "database"; readonly rows: number } | { readonly is: "damaged" | "other" | "newer" };
 
 /** A wrapped system key as it is stored. */
 export type StoredSystemKey = { readonly purpose: string; readonly rootId: string; readonly wrapped: Uint8Array };
 
-/** Writes one consistent moment of the database to an empty file, beside whoever reads and writes. */
+/** Writes a snapshot of the database to an empty file. Others may read and write meanwhile. */
 export function copyOnline(path: string, draft: string): void {
   opened(path, (file) => ask(file, "VACUUM INTO ?", draft));
 }
 
-/** Looks into a file that claims to be Keyhole's database: every page of it, every rule and every reference. */
+/** Checks a file that should be Keyhole's database: every page, constraint and reference. */
 export function inspect(path: string): Found {
   try {
     return opened(path, (file): Found => {
@@ -48,9 +48,9 @@ export function systemKeysIn(path: string): StoredSystemKey[] {
 }
 
 /**
- * Takes a database out of use, so that another file may take its place: what lies in its `-wal` goes into it, and that
- * and `-shm` are gone. They would else be taken for the new file's.
- * @returns whether nobody else has it open
+ * Takes a database out of use, so that another file may replace it: moves its `-wal` into it and removes `-wal` and
+ * `-shm`, which SQLite would take for the new file's.
+ * @returns false if somebody else has it open
  */
 export function takeOutOfUse(path: string): boolean {
   try {
@@ -75,7 +75,7 @@ function opened<T>(path: string, work: (file: SqliteFile) => T): T {
   }
 }
 
-/** Without statements left behind the file is closed when it is closed. */
+/** The file stays open until its last statement is finalized. */
 function ask<Row = unknown>(file: SqliteFile, text: string, ...values: readonly string[]): Row[] {
   const statement = file.prepare(text);
   try {

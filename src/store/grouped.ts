@@ -1,16 +1,16 @@
-/** A function whose calls at one moment are answered together. */
+/** A function whose calls are answered in batches. */
 export type Grouped<Ask, Answer> = (ask: Ask) => Promise<Answer>;
 
-/** How many asks one group holds at most, and when a group that is under way no longer holds the next one back. */
 const asksMax = 256;
+/** A batch waits for the one before it, but no longer than this. */
 const patienceMs = 50;
 
 /**
- * Groups calls: the first goes out at the end of its turn of the event loop, what arrives while a group is under way
- * makes up the next one. A lone caller waits for nobody, and every ask is in a group that began after it arrived. A
- * group that fails, or takes long, does so for its own asks alone.
+ * Batches calls: the first is sent at the end of its turn of the event loop, those that arrive while a batch is under way
+ * make up the next one. A lone request is sent at once; every batch starts after its members arrived. A batch that fails,
+ * or takes long, does so for its own members only.
  *
- * @param run - answers a group, in its order
+ * @param run - answers a batch, in its order
  */
 export function grouped<Ask, Answer>(run: (asks: readonly Ask[]) => Promise<readonly Answer[]>): Grouped<Ask, Answer> {
   const waiting: { ask: Ask; resolve: (answer: Answer) => void; reject: (reason: unknown) => void }[] = [];

@@ -1,4 +1,4 @@
-/** An audit entry as its table holds it; `postgres.ts` says what the columns mean. */
+/** An audit entry as its table holds it. The table's definition says what the columns mean. */
 export type JournalRow = {
   readonly lane: string;
   readonly seq: number;
@@ -11,7 +11,7 @@ export type JournalRow = {
   readonly environment: string | null;
   readonly action: string;
   readonly names: string;
-  /** JSON of `names`, where it is there already. */
+  /** `names` as a JSON string, if the caller has it already. */
   readonly namesJson?: string;
   readonly count: number;
   readonly requestId: string;
@@ -27,7 +27,7 @@ export type AppendResult = {
   readonly reason?: string;
 };
 
-/** Column, field and PostgreSQL's type of each. */
+/** Column, field and PostgreSQL type of each. */
 export const journalColumns = [
   ["lane", "lane", "text"],
   ["seq", "seq", "bigint"],

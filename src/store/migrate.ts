@@ -7,9 +7,11 @@ import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { t
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { ConfigProblem } from "../config.ts";
-import { type Database, openSqlite } from "./database.ts";
+import type { Database } from "./database.ts";
+import type { Servers } from "./postgres.ts";
+import { openSqlite } from "./sqlite.ts";
 
-/** The migrations, in order, as drizzle's migrator takes them; a test holds them against `drizzle/`. */
+/** The migrations in order, as drizzle's migrator takes them. A test compares them with `drizzle/`. */
 export const migrations = {
   postgres: listed(postgresJournal.entries, { "0000_tables": postgresTables }),
   sqlite: listed(sqliteJournal.entries, { "0000_tables": sqliteTables }),
@@ -17,13 +19,13 @@ export const migrations = {
 
 /**
  * Brings PostgreSQL's tables up to date. Any number of processes may call it at once: one works, the others wait.
- * Where nothing is due it only reads, so that a role without the right to change tables may start the server.
+ * If nothing is due it only reads, so a role without the right to change tables may start the server.
  * @throws whatever the database throws
  */
-export async function migratePostgres(url: string, database: Database): Promise<void> {
+export async function migratePostgres(servers: Servers, database: Database): Promise<void> {
   if (await isCurrent(database, migrations.postgres)) return;
-  // The lock sits on a connection of its own: it ends with the process, however that ends.
-  const lock = postgres(url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => {} });
+  // A connection of its own holds the lock, so that it ends with the process, however that ends.
+  const lock = postgres(servers.url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => {} });
   try {
     await lock`select pg_advisory_lock(${advisoryLock})`;
     if (!(await isCurrent(database, migrations.postgres))) await run(database, migrations.postgres);
@@ -32,30 +34,28 @@ export async function migratePostgres(url: string, database: Database): Promise<
   }
 }
 
-/** Whether the tables are as this program has them. @throws ConfigProblem where a newer program's migrations are there */
+/** Whether the tables are those that this program expects. @throws ConfigProblem if a newer program migrated them */
 export function isMigrated(database: Database): Promise<boolean> {
   return isCurrent(database, migrations[database.dialect]);
 }
 
-/** The same as {@link migratePostgres} for the embedded database at `path`; the file is made with mode 0600 where absent. */
+/** Brings the embedded database's tables up to date. An absent file is made, with mode 0600. The caller locks others out. */
 export async function migrateSqlite(path: string): Promise<void> {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
-  const lock = exclusively(`${path}.migrating`, 30_000);
+  const database = openSqlite(path, "admin");
   try {
-    const database = openSqlite(path, "admin");
     if (!(await isCurrent(database, migrations.sqlite))) await run(database, migrations.sqlite);
-    await database.close();
   } finally {
-    lock?.release();
+    await database.close();
   }
 }
 
 /**
- * A lock between processes that the operating system takes back when its holder dies, `kill -9` included: an exclusive
- * transaction on an SQLite file of its own.
+ * A lock between processes: an exclusive transaction on an SQLite file of its own. The operating system releases it when
+ * its holder dies, `kill -9` included.
  *
- * @returns undefined where another process still holds it after `waitMs`
+ * @returns undefined if another process still holds it after `waitMs`
  */
 export function exclusively(path: string, waitMs: number): { release(): void } | undefined {
   closeSync(openSync(path, "a", 0o600));
@@ -93,7 +93,7 @@ function listed(
 
 /**
  * Whether the newest migration is in place.
- * @throws ConfigProblem where the database holds a migration that this program does not know: an older program must not write
+ * @throws ConfigProblem if the database holds a migration that this program does not know: an older program must not write
  */
 async function isCurrent(database: Database, known: readonly Migration[]): Promise<boolean> {
   const table = sql.raw(database.dialect === "postgres" ? 'drizzle."__drizzle_migrations"' : "__drizzle_migrations");
@@ -111,7 +111,7 @@ async function isCurrent(database: Database, known: readonly Migration[]): Promi
   return newest === last;
 }
 
-// drizzle's own migrator, fed from memory: a public entry exists only for a folder on disk.
+// Drizzle's own migrator, given the migrations in memory: its public function reads them from a folder.
 async function run(database: Database, list: readonly Migration[]): Promise<void> {
   const { dialect, session } = database.db as unknown as {
     dialect: { migrate(list: readonly Migration[], session: unknown, options: object): Promise<void> | void };

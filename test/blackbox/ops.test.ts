@@ -147,7 +147,7 @@ onPostgres("readiness", () => {
     });
     expect(await away.json()).toMatchObject({
       status: "not_ready",
-      failed: ["database", "migrations", "root_key", "audit"],
+      failed: ["database", "primary", "migrations", "root_key", "audit"],
     });
     expect((await fetch(`${ops}/livez`)).status).toBe(200);
     way.mend();

@@ -53,7 +53,7 @@ onPostgres("workers", () => {
     expect(await ready.json()).toEqual({
       status: "ready",
       failed: [],
-      checks: { workers: true, database: true, migrations: true, root_key: true, audit: true },
+      checks: { workers: true, database: true, primary: true, migrations: true, root_key: true, audit: true },
     });
     expect(await server.stop()).toBe(0);
   });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
-import { isConnectionFailure, openPostgres } from "../../src/store/database.ts";
+import { isConnectionFailure } from "../../src/store/database.ts";
+import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { createDatabase } from "../postgres.ts";
 import { postgresUrl } from "../world.ts";
 
@@ -26,7 +27,7 @@ describe.skipIf(postgresUrl === undefined)("a PostgreSQL whose connections are l
     process.on("uncaughtException", note);
     try {
       for (let times = 0; times < 40; times++) {
-        const opened = openPostgres(database.url, "serve");
+        const opened = openPostgres(new Servers([database.url]), "serve");
         const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
         const asked = Array.from({ length: 20 }, () => one({}).catch((error: Error) => error));
         await Bun.sleep((times % 20) * 1.3); // not awaiting anything: the moment itself is what is tried

@@ -166,7 +166,7 @@ describeBoth("metrics and traces", (world) => {
     expect(await keyhole.readiness()).toEqual({
       ready: true,
       draining: false,
-      checks: { database: true, migrations: true, root_key: true, audit: true },
+      checks: { database: true, primary: true, migrations: true, root_key: true, audit: true },
     });
   });
 
@@ -189,6 +189,7 @@ describeBoth("metrics and traces", (world) => {
     await w.sql`update system_keys set wrapped = ${changed} where purpose = 'audit'`;
     expect((await keyhole.readiness()).checks).toEqual({
       database: true,
+      primary: true,
       migrations: true,
       root_key: false,
       audit: true,

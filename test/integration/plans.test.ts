@@ -8,6 +8,7 @@ import { setVariables } from "../../src/admin/variables.ts";
 import { environments } from "../../src/names.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import type { Database, Use } from "../../src/store/database.ts";
+import { onPrimary } from "../../src/store/postgres.ts";
 import {
   type Client,
   clientOf,
@@ -114,7 +115,7 @@ async function explainPostgres(w: World, databases: ReadonlyMap<Use, Database>, 
       const connection = connections.get(use) as postgres.Sql;
       const name = `plan_${++prepared}`;
       if (/^\s*insert/.test(text)) return []; // when keys were used: of no request, and of a few keys at a time
-      await connection.unsafe(`prepare ${name} as ${text}`);
+      await connection.unsafe(`prepare ${name} as ${onPrimary(text)}`);
       const execute = params.length > 0 ? `execute ${name}(${params.map(literal).join(", ")})` : `execute ${name}`;
       const [row] = await connection.unsafe(`explain (analyze, format json) ${execute}`);
       await connection.unsafe(`deallocate ${name}`);

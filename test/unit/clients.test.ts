@@ -1,5 +1,7 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
-import { Clients } from "../../src/store/database.ts";
+import { databaseUrls, readConfig } from "../../src/config.ts";
+import { Servers } from "../../src/store/postgres.ts";
+import { Clients } from "../../src/store/postgres-clients.ts";
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -59,3 +61,49 @@ test("what is given up says nothing of a client that took its client's place", a
   given[1]?.giveUp();
   expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
 });
+
+test("a client that never answered, or no longer does, makes the next one try another host", async () => {
+  const hosts: string[] = [];
+  const clients = new Clients((_, elsewhere) => {
+    hosts.push(elsewhere ? "another" : "the same");
+    return { end: async () => {} };
+  });
+  const fail = () =>
+    clients.ask(1, async () => {
+      throw Object.assign(new Error("read on a standby"), { code: "2201X" });
+    }).answer;
+  await expect(fail()).rejects.toThrow(); // the first host never answered
+  await clients.ask(1, async () => 1).answer; // the second did
+  await expect(fail()).rejects.toThrow();
+  await clients.ask(1, async () => 1).answer;
+  const { answer, giveUp } = clients.ask(1, () => Promise.race([new Promise<never>(() => {}), Bun.sleep(1)]));
+  giveUp();
+  await expect(answer).rejects.toThrow();
+  await clients.ask(1, async () => 1).answer;
+  expect(hosts).toEqual(["the same", "another", "the same", "another"]);
+});
+
+test("pools share the server to ask, and the first that leaves one moves on for all", () => {
+  const servers = new Servers(["a", "b"]);
+  servers.leave("a");
+  servers.leave("a"); // another pool, later
+  expect(servers.url).toBe("b");
+  servers.leave("b");
+  expect(servers.url).toBe("a");
+});
+
+test.each([
+  ["postgres://u:p@h1:5432,h2:5433/db?x=1", ["postgres://u:p@h1:5432/db?x=1", "postgres://u:p@h2:5433/db?x=1"]],
+  ["postgresql://h1,[::1]:5433/db", ["postgresql://h1/db", "postgresql://[::1]:5433/db"]],
+  ["postgres://u:p,q@h1/db", ["postgres://u:p,q@h1/db"]],
+])("%s names a server for each host", (url, urls) => {
+  expect(databaseUrls(url)).toEqual(urls);
+  expect(readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: "x" }).databaseUrl).toBe(url);
+});
+
+test.each(["postgres://h1,/db", "postgres://h1:port,h2/db", "mysql://h1,h2/db", "h1,h2"])(
+  "%s is no DATABASE_URL",
+  (url) => {
+    expect(() => readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: "x" })).toThrow("DATABASE_URL");
+  },
+);

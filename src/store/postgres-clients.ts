@@ -1,0 +1,122 @@
+import { Fault } from "../fault.ts";
+import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
+
+/*
+ * A workaround for postgres.js 3.4.9. What goes wrong on one of its connections stays with that connection:
+ *
+ * - If it closes in the middle of an answer it keeps the rows it had, reconnects under the waiting queries, and may put
+ *   those rows before another query's: one caller's secrets in another caller's answer.
+ * - After an error it goes on counting rows where the answer broke off, so the next answer begins with holes.
+ * - If it breaks with unsent bytes it never sends again. If its peer vanished silently it waits forever.
+ * - If it is given several hosts and none accepts it, it tries them in turn without a pause or an end, even after `end`.
+ *
+ * So a client has one host, and once one of its connections failed or was too slow, no answer of that client counts: its
+ * queries are asked again of a new client.
+ *
+ * `test/unit/clients.test.ts` pins these rules. `test/blackbox/faults.test.ts` ("a PostgreSQL that fails") shows what
+ * happens without them. This file can go when postgres.js forgets an unfinished answer when its connection closes or
+ * fails (`closed` and `errored` in its connection.js): ask the driver directly then, and run those tests.
+ */
+
+/** A driver's client, and its successors. */
+export class Clients<Client extends { end(options: { timeout: number }): Promise<void> }> {
+  readonly #connect: (closed: () => void, elsewhere: boolean) => Client;
+  #client: Client;
+  #distrusted = false;
+  #answered = true;
+  #closed = false;
+  #madeAt = performance.now();
+
+  /**
+   * @param connect - makes a client that calls `closed` at once when one of its connections closes. `elsewhere` is true
+   *   if the last client gave no answer, or stopped answering: another host may do better.
+   */
+  constructor(connect: (closed: () => void, elsewhere: boolean) => Client) {
+    this.#connect = connect;
+    this.#client = this.#make();
+  }
+
+  /** The client itself, for what is never asked again: a command's transactions. */
+  get client(): Client {
+    return this.#client;
+  }
+
+  /**
+   * Asks, and asks again if a connection failed meanwhile.
+   * @returns the answer, and a way to give it up: then nobody is asked again, and its client is no longer trusted
+   * @throws into the answer: whatever the query throws; Fault `unavailable` if connections failed at each attempt, or
+   *   this was closed or given up
+   */
+  ask<T>(
+    attempts: number,
+    query: (client: Client) => PromiseLike<T>,
+  ): { readonly answer: Promise<T>; readonly giveUp: () => void } {
+    const asked: Asked<Client> = { client: undefined, givenUp: false };
+    const giveUp = () => {
+      asked.givenUp = true;
+      if (asked.client !== this.#client) return;
+      this.#distrusted = true;
+      this.#answered = false;
+    };
+    return { answer: this.#ask(attempts, query, asked), giveUp };
+  }
+
+  async #ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>, asked: Asked<Client>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const client = this.#distrusted ? await this.#next() : this.#client;
+      if (asked.givenUp) throw new Fault("unavailable", "the query was given up");
+      asked.client = client;
+      try {
+        const answer = await query(client);
+        if (client === this.#client && !this.#distrusted) {
+          this.#answered = true;
+          return answer;
+        }
+        if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
+      } catch (error) {
+        if (error instanceof Fault) throw error;
+        // A client that is no longer trusted may show another query's failure: it says nothing about this one.
+        const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
+        if (client === this.#client) this.#distrusted = true;
+        if (!doubtful || attempt >= attempts) throw error;
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.#client.end({ timeout: 1 });
+  }
+
+  /** The next client. While the database is away every query fails, and they share one new client per interval. */
+  async #next(): Promise<Client> {
+    // Timers may fire a little early, so the clock is read again.
+    while (this.#distrusted) {
+      if (this.#closed) throw new Fault("unavailable", "the database was closed meanwhile");
+      const youngMs = renewEveryMs - (performance.now() - this.#madeAt);
+      if (youngMs > 0) {
+        await Bun.sleep(Math.ceil(youngMs));
+        continue;
+      }
+      const old = this.#client;
+      // Later, so that what still waits on it meets its own deadline rather than a second attempt with a new one.
+      setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
+      this.#client = this.#make();
+    }
+    return this.#client;
+  }
+
+  #make(): Client {
+    this.#distrusted = false;
+    this.#madeAt = performance.now();
+    const client: Client = this.#connect(() => {
+      if (client === this.#client) this.#distrusted = true;
+    }, !this.#answered);
+    this.#answered = false;
+    return client;
+  }
+}
+
+const renewEveryMs = 100;
+
+type Asked<Client> = { client: Client | undefined; givenUp: boolean };

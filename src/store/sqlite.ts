@@ -1,0 +1,88 @@
+import { Database as SqliteFile } from "bun:sqlite";
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/bun-sqlite";
+import { Fault } from "../fault.ts";
+import { type Database, type Db, parametersFor, type SqlDialect, type Use, unavailable } from "./database.ts";
+import { isSameDatabase } from "./same-database.ts";
+import { sqliteTables } from "./tables.ts";
+
+/** Opens the embedded database file, which is made if absent. */
+export function openSqlite(path: string, use: Use): Database {
+  const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });
+  // Last uses of keys can wait; a lock that another process holds must not stop the event loop.
+  file.run(`PRAGMA busy_timeout = ${use === "journal" ? 0 : 5000}`);
+  file.run("PRAGMA journal_mode = WAL");
+  file.run("select 1 from sqlite_schema"); // so that -wal and -shm are there
+  const requireFiles = filesGuard(path);
+  file.run("PRAGMA synchronous = FULL");
+  file.run("PRAGMA foreign_keys = ON");
+  file.run("PRAGMA trusted_schema = OFF");
+  if (use === "look-up" || use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
+  const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
+  const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
+  return {
+    dialect: "sqlite",
+    db,
+    tables: sqliteTables,
+    nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    isMember: (column, json) => sql`${column} in (select value from json_each(${json}))`,
+    query: (text) => {
+      const compiled = dialect.sqlToQuery(text);
+      const statement = file.query(compiled.sql);
+      const parametersOf = parametersFor(compiled.params);
+      return async (values) => {
+        try {
+          requireFiles();
+          const rows = statement.all(...(parametersOf(values) as never[]));
+          return rows.map((row) => withBuffers(row as Record<string, unknown>)) as never;
+        } catch (error) {
+          throw unavailable(error);
+        }
+      };
+    },
+    transaction: (work) =>
+      inTurn(async () => {
+        file.run("BEGIN IMMEDIATE");
+        try {
+          const result = await work(db);
+          file.run("COMMIT");
+          return result;
+        } catch (error) {
+          if (file.inTransaction) file.run("ROLLBACK");
+          throw error;
+        }
+      }),
+    lockProject: async () => {}, // BEGIN IMMEDIATE keeps every other writer out already
+    pool: { underWay: 0, connectionsMax: 1 },
+    close: async () => {
+      // `false`: the file is closed with its last prepared statement, where `true` would throw and leave it open.
+      file.close(false);
+    },
+  };
+}
+
+/** Throws a Fault while the files are not in their place. While they are, it looks at most every 200 ms. */
+function filesGuard(path: string): () => void {
+  const isSame = isSameDatabase(path);
+  let seenAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - seenAtMs < 200) return;
+    if (!isSame()) throw new Fault("unavailable", `${path} was deleted or replaced while it was open`);
+    seenAtMs = nowMs;
+  };
+}
+
+function withBuffers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const name in row) {
+    const value = row[name];
+    if (value instanceof Uint8Array) row[name] = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  }
+  return row;
+}

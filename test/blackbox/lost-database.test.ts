@@ -1,0 +1,167 @@
+/** The embedded database's file goes away: under a running server, or before one starts. */
+import { Database as SqliteFile } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sqliteJournal } from "../../src/store/journal.ts";
+import type { JournalRow } from "../../src/store/journal-row.ts";
+import { eventually, type Key, makeSite, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+const values = "/projects/web/variables?environment=staging";
+const metadata = `${values}&metadata_only=true`;
+
+let site: Site;
+let key: Key;
+let database: string;
+let aside: string;
+beforeAll(async () => {
+  site = await makeSite("sqlite");
+  await site.json(["org", "create", "acme"]);
+  await site.json(["project", "create", "acme/web"]);
+  await site.json(["var", "set", "acme/web", "staging", "TOKEN"], "canary");
+  key = await site.key("--org", "acme");
+  database = join(site.data, "keyhole.db");
+  aside = join(site.folder, "aside.db");
+});
+afterAll(() => site.remove());
+
+describe("under a running server, a database file", () => {
+  let server: Server;
+  const statuses = () => Promise.all([values, metadata].map(async (path) => (await server.get(path, key.key)).status));
+  const expectRefused = async () => {
+    await Bun.sleep(1000); // the promise: within a second
+    expect(await statuses()).toEqual([503, 503]);
+    const answer = await server.get(values, key.key);
+    expect(answer.json()).toMatchObject({ code: "unavailable" });
+    expect(answer.body.toString()).not.toContain("canary");
+  };
+
+  test("that was moved away is a 503 within a second, and served again once it is back", async () => {
+    server = await site.serve();
+    expect(await statuses()).toEqual([200, 200]);
+    renameSync(database, aside);
+    await expectRefused();
+    renameSync(aside, database);
+    await eventually(async () => ((await statuses()).join() === "200,200" ? true : undefined));
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("that was replaced by a copy is a 503 within a second", async () => {
+    server = await site.serve();
+    expect(await statuses()).toEqual([200, 200]);
+    await site.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    copyFileSync(database, aside);
+    renameSync(aside, database);
+    await expectRefused();
+    await server.kill();
+    for (const side of ["-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
+  });
+
+  test("whose -wal was deleted is a 503 within a second: what others write would not be seen", async () => {
+    server = await site.serve();
+    expect(await statuses()).toEqual([200, 200]);
+    rmSync(`${database}-wal`);
+    await expectRefused();
+    await server.kill();
+    rmSync(`${database}-shm`, { force: true });
+  });
+
+  test("that was moved away takes no entries, from the very next batch on", async () => {
+    const journal = sqliteJournal(database);
+    const watcher = new SqliteFile(database);
+    try {
+      expect(await journal.append([row(1)], false)).toEqual({ outcome: "durable" });
+      renameSync(database, aside);
+      expect(await journal.append([row(2)], false)).toMatchObject({ outcome: "refused" });
+      renameSync(aside, database);
+      expect(await journal.append([row(3)], false)).toEqual({ outcome: "durable" });
+      const found = watcher.query("select seq from audit_entries where lane = 'lane' order by seq").all();
+      expect(found).toEqual([{ seq: 1 }, { seq: 3 }]);
+    } finally {
+      await journal.close();
+      watcher.close();
+    }
+  });
+});
+
+describe("a data folder that has a root key", () => {
+  const start = (...args: readonly string[]) => site.keyhole(args);
+  const expectNothingBegun = async () => {
+    for (const command of [
+      ["serve", "--port", "0"],
+      ["org", "list"],
+      ["org", "create", "other"],
+      ["demo", "--once"],
+    ]) {
+      const { exitCode, stdout, stderr } = await start(...command);
+      expect([command, exitCode, stdout]).toEqual([command, 1, ""]);
+      expect(stderr).toContain(
+        `restore a backup with \`keyhole restore FILE\`, or remove ${join(site.data, "root.key")}`,
+      );
+    }
+  };
+  const backup = () => join(site.folder, "backup");
+  beforeAll(async () => {
+    expect((await start("backup", backup())).exitCode).toBe(0);
+    for (const side of ["", "-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
+  });
+
+  test("and no database is not begun with an empty one", async () => {
+    await expectNothingBegun();
+    expect(existsSync(database)).toBe(false);
+  });
+
+  test("and an empty database is not begun either", async () => {
+    writeFileSync(database, "");
+    await expectNothingBegun();
+    rmSync(database);
+  });
+
+  test("and no database takes a backup, and serves it", async () => {
+    for (const side of ["-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
+    expect(await start("restore", backup())).toMatchObject({ exitCode: 0 });
+    const server = await site.serve();
+    expect((await server.get(values, key.key)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("that was removed begins with an empty database", async () => {
+    for (const name of ["keyhole.db", "keyhole.db-wal", "keyhole.db-shm", "root.key"]) {
+      rmSync(join(site.data, name), { force: true });
+    }
+    expect(await site.json(["org", "list"])).toEqual([]);
+  });
+
+  test("is begun once when several commands begin it at the same time", async () => {
+    for (const name of ["keyhole.db", "keyhole.db-wal", "keyhole.db-shm", "root.key"]) {
+      rmSync(join(site.data, name), { force: true });
+    }
+    const ran = await Promise.all(["a", "b", "c", "d"].map((slug) => start("org", "create", slug)));
+    expect(ran.map(({ exitCode, stderr }) => [exitCode, stderr.includes("keyhole: ")])).toEqual(
+      ran.map(() => [0, false]),
+    );
+  });
+});
+
+function row(seq: number): JournalRow {
+  return {
+    lane: "lane",
+    seq,
+    at: 1,
+    keyId: key.id,
+    organizationId: "organization",
+    organization: "acme",
+    projectId: "project",
+    project: "web",
+    environment: "staging",
+    action: "variables.read",
+    names: '["TOKEN"]',
+    count: 1,
+    requestId: "request",
+    clientAddress: "127.0.0.1",
+    userAgent: "test",
+    mac: new Uint8Array(32),
+  };
+}
