@@ -145,7 +145,7 @@ async function writeSet<K extends Kind>(
   const opened = descriptor.hasValues ? orUndefined(() => before.open()) : undefined;
   if (descriptor.hasValues && opened === undefined) throw doesNotOpen(project, descriptor, environment);
   const items = new Map<string, NewItem<K>>(
-    before.entries.map((entry, index) => [nameOf(entry), { entry, value: opened?.items[index] ?? null }]),
+    before.entries.map((entry, index) => [nameOf(entry), { entry, value: opened?.item(index) ?? null }]),
   );
   const [added, replaced, deleted]: [string[], Entries[K][], Entries[K][]] = [[], [], []];
   for (const [name, item] of changes) {
@@ -168,7 +168,7 @@ export async function resealSet<K extends Kind>(
   before: VerifiedSet<K>,
 ): Promise<void> {
   const opened = before.open();
-  const items = before.entries.map((entry, index) => ({ entry, value: opened.items[index] ?? null }));
+  const items = before.entries.map((entry, index) => ({ entry, value: opened.item(index) }));
   await storeSet(desk, project, descriptor, before, items);
   opened.all.fill(0);
 }

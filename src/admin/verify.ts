@@ -112,11 +112,10 @@ async function openKind<K extends Kind>(
 }
 
 /** Each value is JSON, and a variable's is that of its entry. */
-function checkItems(kind: Kind, entries: readonly Entries[Kind][], { all, items }: OpenedItems): void {
-  if (items.length !== entries.length) throw new Error("there are not as many values as entries");
-  for (const [index, item] of items.entries()) {
-    const value = JSON.parse(item.toString("utf8")) as { key?: unknown; updatedAt?: unknown };
-    const entry = entries[index] as Entries["variables"];
+function checkItems(kind: Kind, entries: readonly Entries[Kind][], { all, count, item }: OpenedItems): void {
+  if (count !== entries.length) throw new Error("there are not as many values as entries");
+  for (const [index, entry] of (entries as readonly Entries["variables"][]).entries()) {
+    const value = JSON.parse(item(index).toString("utf8")) as { key?: unknown; updatedAt?: unknown };
     if (kind === "variables" && (value.key !== entry.key || value.updatedAt !== entry.updatedAt)) {
       throw new Error("a value is not that of its entry");
     }

@@ -2,7 +2,7 @@ import type { Caller } from "../access/authenticate.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../names.ts";
-import { type AccountRecord, beforeValues, type OpenedAccount } from "../render/accounts.ts";
+import { type AccountRecord, beforeValues, type OpenedAccounts } from "../render/accounts.ts";
 import { accounts } from "../seal/kinds.ts";
 import { readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
@@ -22,7 +22,7 @@ export async function readAccounts(
   environment: Environment | null,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<Read<readonly OpenedAccount[]>> {
+): Promise<Read<OpenedAccounts>> {
   passed(stages, "readFromMs");
   const values = environment === null ? everyEnvironment : environmentMask(environment);
   const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values };
@@ -31,11 +31,12 @@ export async function readAccounts(
     passed(stages, "readToMs");
     const { accounts: found, names } = foundIn(sets, environment);
     if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
-    const opened = new Map([...new Set(found.map(({ set }) => set))].map((set) => [set, set.open().items]));
-    const read = found.map(({ before, set, index }) => ({ before, values: opened.get(set)?.[index] as Buffer }));
-    const taken = new Set(read.map(({ values }) => values));
-    for (const item of [...opened.values()].flat()) if (!taken.has(item)) item.fill(0);
-    noteOpened(stages, "account", read.length);
+    const opened = new Map([...new Set(found.map(({ set }) => set))].map((set) => [set, set.open()]));
+    const read = {
+      accounts: found.map(({ before, set, index }) => ({ before, values: opened.get(set)?.item(index) as Buffer })),
+      opened: [...opened.values()].map(({ all }) => all),
+    };
+    noteOpened(stages, "account", found.length);
     return { project, names, held: new Held(read), share };
   } catch (error) {
     share.release();

@@ -12,6 +12,7 @@ import {
 } from "../names.ts";
 import type { OpenedVariables } from "../render/variables.ts";
 import { variables } from "../seal/kinds.ts";
+import type { OpenedItems } from "../seal/set.ts";
 import { readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
@@ -50,9 +51,9 @@ export async function readVariables(
     const chosen = choose(set.names, selection);
     const names = chosen === "all" ? set.names : chosen.map((index) => set.names[index] as string);
     if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
-    const { all, items } = set.open();
+    const opened = set.open();
     noteOpened(stages, "variable", names.length);
-    return { project, names, held: new Held({ objects: chosen === "all" ? all : pick(all, items, chosen) }), share };
+    return { project, names, held: new Held({ objects: chosen === "all" ? opened.all : pick(opened, chosen) }), share };
   } catch (error) {
     share.release();
     throw error;
@@ -107,10 +108,10 @@ function choose(names: readonly string[], selection: Selection): readonly number
 }
 
 /** Some of the items with commas between them; all that was opened is zeroed. */
-function pick(all: Buffer, items: readonly Buffer[], chosen: readonly number[]): Buffer {
-  const comma = Buffer.from(",");
-  const picked = chosen.flatMap((index, at) => (at === 0 ? [items[index]] : [comma, items[index]]));
-  const objects = Buffer.concat(picked as Buffer[]);
+function pick({ all, item }: OpenedItems, chosen: readonly number[]): Buffer {
+  const objects = Buffer.concat(chosen.flatMap((index, at) => (at === 0 ? [item(index)] : [comma, item(index)])));
   all.fill(0);
   return objects;
 }
+
+const comma = Buffer.from(",");

@@ -7,8 +7,13 @@ export type AccountRecord = {
   readonly environments: readonly string[];
   readonly updatedAt: number;
 };
-/** An account: its record up to where its values stand, and its fields as the JSON object of the answer. */
-export type OpenedAccount = { readonly before: string; readonly values: Buffer };
+/** Opened accounts. */
+export type OpenedAccounts = {
+  /** Each: its record up to where its values stand, and its fields as the JSON object of the answer. */
+  readonly accounts: readonly { readonly before: string; readonly values: Buffer }[];
+  /** All bytes that were opened, to be zeroed. */
+  readonly opened: readonly Buffer[];
+};
 
 /** The JSON of an account before its values. */
 export function beforeValues(record: AccountRecord): string {
@@ -16,13 +21,10 @@ export function beforeValues(record: AccountRecord): string {
 }
 
 /** The answer of the accounts endpoint. */
-export function accountsJson(environment: string | null): Render<readonly OpenedAccount[]> {
-  return new Render((accounts): Body => {
-    const objects = accounts.map(({ before, values }) => {
-      const text = `${before}${values.toString("utf8")}}`;
-      values.fill(0);
-      return text;
-    });
+export function accountsJson(environment: string | null): Render<OpenedAccounts> {
+  return new Render(({ accounts, opened }): Body => {
+    const objects = accounts.map(({ before, values }) => `${before}${values.toString("utf8")}}`);
+    for (const bytes of opened) bytes.fill(0);
     const before = `{"environment":${JSON.stringify(environment)},"accounts":[`;
     return { content: `${before}${objects.join(",")}]}`, contentType: jsonType };
   });

@@ -29,8 +29,8 @@ export type SealedSet = {
   readonly sealed: Buffer | null;
 };
 
-/** Opened values: a view of each item, and of all of them with their commas. They share memory; zero it through `all`. */
-export type OpenedItems = { readonly all: Buffer; readonly items: readonly Buffer[] };
+/** Opened values: all items with their commas, and views of single ones. They share memory: to zero `all` zeroes each. */
+export type OpenedItems = { readonly all: Buffer; readonly count: number; readonly item: (index: number) => Buffer };
 
 /**
  * Seals a set.
@@ -116,17 +116,14 @@ function decodeItems(plaintext: Buffer): OpenedItems {
   const start = 4 + 4 * count;
   if (count < 0 || start > plaintext.length) throw malformed(plaintext);
   const all = plaintext.subarray(start);
-  const items: Buffer[] = [];
-  let at = 0;
-  for (let index = 0; index < count; index++) {
-    if (index > 0) at += 1;
-    const end = at + plaintext.readUInt32BE(4 + 4 * index);
-    items.push(all.subarray(at, end));
-    at = end;
+  const starts = new Uint32Array(count + 1);
+  for (let index = 0, at = 0; index < count; index++) {
+    at += plaintext.readUInt32BE(4 + 4 * index) + 1;
+    starts[index + 1] = at;
   }
   // A byte that is no UTF-8 must never reach a client as U+FFFD.
-  if (at !== all.length || !isUtf8(all)) throw malformed(plaintext);
-  return { all, items };
+  if ((starts[count] ?? 0) !== (count === 0 ? 0 : all.length + 1) || !isUtf8(all)) throw malformed(plaintext);
+  return { all, count, item: (index) => all.subarray(starts[index], (starts[index + 1] ?? 1) - 1) };
 }
 
 /** Only someone with the root key can have sealed such values. */
