@@ -28,7 +28,7 @@ import { Fault } from "../src/fault.ts";
 import { apiRoot, createApp } from "../src/http/app.ts";
 import type { Keyhole } from "../src/http/keyhole.ts";
 import { AdmissionQueue } from "../src/limit/admission-queue.ts";
-import { MemoryBudget } from "../src/limit/budget.ts";
+import { MemoryBudget, smallBytesMax } from "../src/limit/budget.ts";
 import { Limiter } from "../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
 import { type Environment, environmentMask } from "../src/names.ts";
@@ -48,7 +48,7 @@ export type Answer = {
   readonly headers: Headers;
   readonly bytes: Buffer;
   readonly text: string;
-  /** The body parsed; throws where it is not JSON. */
+  /** The body, parsed; throws if it is no JSON. */
   readonly json: unknown;
 };
 
@@ -110,12 +110,12 @@ export type World = Client & {
   readonly run: (text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** Another app on the same installation, with fresh buckets; `change` may put other parts in. */
   readonly client: (change?: (keyhole: Keyhole) => Partial<Keyhole>) => Client;
-  /** A new organization, on the pro plan unless said otherwise, with a slug nobody else has. */
+  /** A new organization with a slug of its own, on the pro plan unless another is asked for. */
   readonly organization: (asked?: { name?: string; plan?: "free" | "pro" }) => Promise<Organization>;
   readonly project: (organization: Organization, slug: string, content?: Content) => Promise<Placed>;
-  /** A new key; what is left out is as `createKey` has it: `rest_api`, `projects` and `variables`, everywhere. */
+  /** A new key, with the defaults of `createKey`: `rest_api`, `projects` and `variables`, everywhere. */
   readonly key: (organization: Organization, asked?: Omit<NewKey, "organization">) => Promise<Key>;
-  /** Changes what a key may do and seals it anew, as whoever holds the root key can. */
+  /** Changes what a key may do and seals it again, which takes the root key. */
   readonly regrant: (key: { readonly id: string }, change: Regrant) => Promise<void>;
   /** What was audited of a key, oldest first. */
   readonly audit: (key: { readonly id: string }) => Promise<AuditRecord[]>;
@@ -132,8 +132,8 @@ export type Regrant = {
 };
 
 /**
- * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test; where there is
- * no PostgreSQL its half is skipped, by a name that says so.
+ * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test. Without
+ * PostgreSQL its half is skipped, by a name that says so.
  *
  * @param suite - declares tests; calls `world()` within them, not while declaring
  */
@@ -142,11 +142,11 @@ export function describeBoth(
   suite: (world: () => World, dialect: "postgres" | "sqlite") => void,
   dialects: readonly ("postgres" | "sqlite")[] = ["sqlite", "postgres"],
 ): void {
-  // For slow shared machines, as test/run.ts has it: what hangs still ends.
+  // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
   setDefaultTimeout(60_000);
   for (const dialect of dialects) {
     if (dialect === "postgres" && postgresUrl === undefined) {
-      describe.skip(`${name}, on PostgreSQL, SKIPPED for want of KEYHOLE_TEST_DATABASE_URL`, () =>
+      describe.skip(`${name}, on PostgreSQL, SKIPPED without KEYHOLE_TEST_DATABASE_URL`, () =>
         suite(() => {
           throw new Error("there is no PostgreSQL");
         }, dialect));
@@ -168,7 +168,7 @@ export function describeBoth(
   }
 }
 
-/** Opens a world on a fresh database; PostgreSQL needs {@link postgresUrl}. Whoever opens it closes it. */
+/** Opens a world on a fresh database; PostgreSQL needs {@link postgresUrl}. The caller closes it. */
 export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-world-"));
   const database = dialect === "postgres" ? await createDatabase(postgresUrl as string) : undefined;
@@ -187,7 +187,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   const raw = database ? rawPostgres(database.url) : rawSqlite(join(config.dataFolder, "keyhole.db"));
   let organizations = 0;
   const client: World["client"] = (change = () => ({})) => {
-    // A stranger's app would share nothing with the world's but the database, the journal and the memory budget.
+    // It shares the database, the journal, the remembered sets and the memory budget with the world's own app.
     const fresh = {
       limiter: new Limiter(),
       unrecognized: new UnrecognizedLimiter(),
@@ -275,7 +275,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   };
 }
 
-/** An app and the ways to ask it, of whatever parts. */
+/** An app made of these parts, and ways to ask it. */
 export function clientOf(keyhole: Keyhole): Client {
   const app = createApp(keyhole);
   const handle = async (request: Request) => app.handle(request);
@@ -306,12 +306,12 @@ export async function answerOf(response: Response): Promise<Answer> {
   };
 }
 
-/** Every header of an answer by its name, to compare whole sets: nothing comes along unnoticed. */
+/** Every header of an answer by its name, so that a test also notices one too many. */
 export function headersOf(answer: Answer): Record<string, unknown> {
   return Object.fromEntries(answer.headers);
 }
 
-/** What every answer carries, beside what `more` says. The request id is one that was made, unless `more` has another. */
+/** The headers of every answer, and `more`. The request id is a generated one unless `more` has another. */
 export function usualHeaders(more: Readonly<Record<string, string>> = {}): Record<string, unknown> {
   return {
     "cache-control": "no-store",
@@ -334,7 +334,7 @@ export function expectRefusal(answer: Answer, status: number, code: string, erro
   expect({ status: answer.status, text: answer.text }).toEqual({ status, text: JSON.stringify({ error, code }) });
 }
 
-/** Which of the secrets stand in a text, as they are or in base64. */
+/** Which of the secrets a text contains, as they are, in JSON or in base64. */
 export function leaksIn(secrets: Iterable<string>, text: string): string[] {
   return [...secrets].filter((secret) => {
     const inJson = JSON.stringify(secret).slice(1, -1);
@@ -342,7 +342,7 @@ export function leaksIn(secrets: Iterable<string>, text: string): string[] {
   });
 }
 
-/** A journal whose database said no. */
+/** A journal whose database refuses. */
 export const refusingJournal: Keyhole["journal"] = {
   record: async () => {
     throw new Fault("unavailable", "refused");
@@ -379,6 +379,32 @@ export async function expectMemoryBack(w: World, path: string, key: Key, bytes: 
   expect((await refusing.ask(path, { key })).status).toBe(503);
   expect(taken()).toEqual([0, 0]);
   return answer;
+}
+
+/** Memory whose large part another key has taken, so that only small reads are served. */
+export function memoryWithoutLarge(): MemoryBudget {
+  const memory = new MemoryBudget(undefined, 1, 1);
+  void memory.claim(smallBytesMax + 1, "another key", () => AbortSignal.abort(), 0);
+  return memory;
+}
+
+/**
+ * Flips a bit of a stored column of bytes.
+ * @param at - the index of the byte; a negative one counts from the end
+ * @param where - an SQL condition that finds one row, with `?` for its values
+ */
+export async function flipBit(
+  w: World,
+  [table, column]: readonly [table: string, column: string],
+  at: number,
+  where: string,
+  values: readonly unknown[],
+): Promise<void> {
+  const [row] = await w.run(`select ${column} as bytes from ${table} where ${where}`, values);
+  const bytes = row?.["bytes"] as Buffer;
+  const index = at < 0 ? bytes.length + at : at;
+  bytes[index] = (bytes[index] as number) ^ 1;
+  await w.run(`update ${table} set ${column} = ? where ${where}`, [bytes, ...values]);
 }
 
 /** Names that sort as they are numbered, such as `f/0007`. */
@@ -502,7 +528,7 @@ function rawPostgres(url: string): Raw {
 function rawSqlite(path: string): Raw {
   const file = new SqliteFile(path, { readwrite: true, create: false });
   file.run("PRAGMA busy_timeout = 5000");
-  // As a writer of the file may: a test that leaves orphans behind does so on purpose.
+  // Anyone who can write the file can leave orphans behind.
   file.run("PRAGMA foreign_keys = OFF");
   return {
     run: async (text, values = []) => {

@@ -259,7 +259,7 @@ export function countsOf<K extends Kind>(
 
 /**
  * The listings of a kind as they are stored. They are not verified: another environment that was damaged must not stop
- * this write, and counts are not sealed either. One that is no JSON counts as empty.
+ * this write, and counts are not sealed either. What is no entry is not counted.
  */
 async function listings<K extends Kind>(
   desk: Desk,
@@ -277,7 +277,7 @@ async function listings<K extends Kind>(
 function parsed<K extends Kind>(listing: string): readonly Entries[K][] {
   try {
     const entries: unknown = JSON.parse(listing);
-    return Array.isArray(entries) ? entries : [];
+    return Array.isArray(entries) ? entries.filter((entry) => typeof entry === "object" && entry !== null) : [];
   } catch {
     return [];
   }

@@ -44,8 +44,10 @@ export async function listFiles(
   stages?: Stages,
 ): Promise<readonly FileRecord[]> {
   passed(stages, "readFromMs");
-  for (let fresh = false; ; fresh = true) {
-    const { project, found } = await findFiles(source, caller, ask, signal, fresh);
+  const giveUpAt = performance.now() + filesDeadlineMs;
+  let before = "";
+  for (let fresh = false; performance.now() < giveUpAt; fresh = true) {
+    const { project, found, version } = await findFiles(source, caller, ask, signal, fresh);
     if (found.length === 0) return [];
     const rows = await source.contents.sizes(
       authorizedAt(caller, project),
@@ -57,9 +59,11 @@ export async function listFiles(
       passed(stages, "readToMs");
       return found.map(({ record }) => record);
     }
-    // The file may have been written between the two statements: then its listing is another one, too.
-    if (fresh) throw new Fault("decryption_failed", `contents of ${project.id} are missing or of another size`);
+    // A file that was written between the two statements has another listing now; one that is missing does not.
+    if (before === version) throw missingContent(project);
+    before = version;
   }
+  throw writtenTooOften();
 }
 
 /**
@@ -86,9 +90,7 @@ export async function readFiles(
       const sealed = await fetchContents(source, caller, project, entries, giveUpAt);
       if (typeof sealed === "string") {
         // A file that is written, or resealed, while it is read makes one more try worth it; a damaged one does not.
-        if (sealed === "missing" && before === version) {
-          throw new Fault("decryption_failed", `contents of ${project.id} are missing or of another size`);
-        }
+        if (sealed === "missing" && before === version) throw missingContent(project);
         before = version;
         share.release();
         continue;
@@ -103,7 +105,15 @@ export async function readFiles(
       throw error;
     }
   }
-  throw new Fault("unavailable", "the files changed each time they were read, for 15 s");
+  throw writtenTooOften();
+}
+
+function missingContent({ id }: ReadProject): Fault {
+  return new Fault("decryption_failed", `contents of ${id} are missing or of another size`);
+}
+
+function writtenTooOften(): Fault {
+  return new Fault("unavailable", "the files changed each time they were read, for 15 s");
 }
 
 type FoundFile = { readonly entry: FileEntry; readonly record: FileRecord };

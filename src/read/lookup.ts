@@ -66,20 +66,24 @@ export async function readSets<K extends Kind>(
   const project = { id: target.projectId, organizationId: grant.organizationId, slug: wanted.slug };
   const current = fresh ? undefined : currentSets(source, project, caller, wanted);
   if (current !== undefined && wanted.values === 0) return { project, sets: current, share: noShare };
-  let bytes = current === undefined ? smallBytesMax : bytesOf(current, wanted.values);
+  // Sets of unknown size are first asked for as small ones, which all of them together may still be.
+  const count = environmentsOf(wanted.environments & grant.environments).length;
+  let bytes = current === undefined ? smallBytesMax : fetchedBytes(current.map(storedOf), wanted.values);
+  let bytesMax = current === undefined ? Math.floor(smallBytesMax / count) : bytes;
   for (let tries = 0; tries < triesMax; tries++) {
     const claimed = source.memory.claim(bytes, grant.keyId, signal, waitMsMax);
     const waited = claimed instanceof Promise;
     const share = waited ? await claimed : claimed;
     try {
       // After a wait the key is judged again, with the sets as they are then.
-      const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, wanted, bytes));
+      const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, wanted, bytesMax));
       if (typeof sets === "object") {
         share.resize(bytesOf(sets, wanted.values));
         return { project, sets, share };
       }
       share.release();
       bytes = sets;
+      bytesMax = sets;
     } catch (error) {
       share.release();
       throw error;
@@ -126,7 +130,7 @@ function currentSets<K extends Kind>(
   return sets;
 }
 
-/** The sets by a statement of their own, or the bytes that they need if these are more. */
+/** The sets by a statement of their own; if one has more than `bytesMax` bytes, the bytes that all of them need. */
 async function fetchSets<K extends Kind>(
   source: Source,
   project: ReadProject,
@@ -135,18 +139,16 @@ async function fetchSets<K extends Kind>(
   bytesMax: number,
 ): Promise<VerifiedSet<K>[] | number> {
   const { descriptor, environments, values } = wanted;
-  const expected = environmentsOf(environments & caller.grant.environments);
-  const limit = Math.floor(bytesMax / Math.max(1, expected.length));
-  const ask = { kind: descriptor.kind, environments, values, bytesMax: bytesMax > smallBytesMax ? bytesMax : limit };
+  const ask = { kind: descriptor.kind, environments, values, bytesMax };
   const rows = await source.sets.fetch(authorizedAt(caller, project), ask);
   judgeStanding(rows[0]);
   const stored = setsOf(rows);
   if (stored.some(({ listing }) => listing === null)) {
-    const bytes = stored.reduce((sum, set) => sum + set.listingBytes + valueBytes(set, values), 0);
+    const bytes = fetchedBytes(stored, values);
     if (bytes > readBytesMax) throw new Fault("decryption_failed", `a set of project ${project.id} is too large`);
-    return Math.max(bytes, smallBytesMax + 1);
+    return bytes;
   }
-  return expected.map((environment) => {
+  return environmentsOf(environments & caller.grant.environments).map((environment) => {
     const found = stored.find((set) => set.environment === environment);
     if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
     const set = new VerifiedSet(source, project, descriptor, found);
@@ -159,6 +161,16 @@ function missingSet({ id }: ReadProject, kind: Kind, environment: Environment): 
   return new Fault("decryption_failed", `the ${kind} of project ${id} in ${environment} are missing`);
 }
 
+/** Listings and wanted values: what a statement returns. */
+function fetchedBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
+  return sets.reduce((sum, set) => sum + set.listingBytes + valueBytes(set, values), 0);
+}
+
+function storedOf({ stored }: VerifiedSet<Kind>): StoredSet {
+  return stored;
+}
+
+/** Wanted values: what is held until the answer has left. */
 function bytesOf(sets: readonly VerifiedSet<Kind>[], values: EnvironmentMask): number {
   return sets.reduce((sum, { stored }) => sum + valueBytes(stored, values), 0);
 }

@@ -134,13 +134,15 @@ const poolOf = {
   admin: { max: 1 },
 } as const;
 
-// Every statement of a request is an index lookup by design. A plan that was made while the tables were small, or without
-// statistics, must not be another one.
+// Every statement of a request is made of index lookups. Neither a plan from when the tables were small nor missing or
+// old statistics may change that. Bitmap scans ignore an order that a limit could use; memoizing prefers half a key.
 const lookupsOnly = {
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
   enable_material: "off",
+  enable_bitmapscan: "off",
+  enable_memoize: "off",
   jit: "off",
   max_parallel_workers_per_gather: 0,
   plan_cache_mode: "force_generic_plan",

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey } from "../../src/access/api-key.ts";
+import { resources, surfaces } from "../../src/access/grant.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { type Organization, setPlan } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
@@ -21,7 +22,7 @@ import {
   type World,
 } from "../world.ts";
 
-/** CONTRACT, order of judgement: what each gate answers where it refuses, in the order in which they judge. */
+/** What each gate answers if it refuses, in the order of judgement. */
 const gates = {
   path: [404, "not_found"],
   method: [405, "method_not_allowed"],
@@ -35,6 +36,8 @@ const gates = {
   query: [400, "invalid_request"],
   environment: [403, "environment_not_in_scope"],
   project: [404, "project_not_found"],
+  /** The listing does not verify, so nothing in it can be counted. */
+  listing: [503, "decryption_failed"],
   count: [422, "too_many_items"],
   size: [422, "content_too_large"],
   decryption: [503, "decryption_failed"],
@@ -44,7 +47,7 @@ const gates = {
 type Gate = keyof typeof gates;
 
 const front = ["path", "method", "attempts", "key", "bucket", "plan"] as const satisfies Gate[];
-const values = ["query", "environment", "project", "count", "decryption"] as const satisfies Gate[];
+const values = ["query", "environment", "project", "listing", "count", "decryption"] as const satisfies Gate[];
 
 type Endpoint = {
   readonly name: string;
@@ -52,7 +55,7 @@ type Endpoint = {
   readonly bucket: "metadata" | "value" | "content";
   readonly surface: "rest_api" | "ci_action";
   readonly resource: string;
-  /** Path and query where nothing is wrong but what `project` brings. */
+  /** A path and a query that are right, except for the project. */
   readonly target: (project: string) => readonly [path: string, query: readonly string[]];
 };
 
@@ -107,7 +110,7 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     name: "/projects/{slug}/variables?metadata_only=true",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "count"],
+    gates: [...front, "surface", "resource", "query", "environment", "project", "listing", "count"],
     bucket: "metadata",
     surface: "rest_api",
     resource: "variables",
@@ -123,7 +126,7 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     name: "/projects/{slug}/accounts?metadata_only=true",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "count"],
+    gates: [...front, "surface", "resource", "query", "environment", "project", "listing", "count"],
     bucket: "metadata",
     surface: "rest_api",
     resource: "accounts",
@@ -131,7 +134,19 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     name: "/files",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "count", "size", "decryption", "audit"],
+    gates: [
+      ...front,
+      "surface",
+      "resource",
+      "query",
+      "environment",
+      "project",
+      "listing",
+      "count",
+      "size",
+      "decryption",
+      "audit",
+    ],
     bucket: "content",
     surface: "rest_api",
     resource: "files",
@@ -139,7 +154,7 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     name: "/files?metadataOnly=true",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "count"],
+    gates: [...front, "surface", "resource", "query", "environment", "project", "listing", "count"],
     bucket: "metadata",
     surface: "rest_api",
     resource: "files",
@@ -171,7 +186,7 @@ describeBoth("the order of judgement", (world) => {
 
   for (const endpoint of endpoints) {
     describe(endpoint.name, () => {
-      test("answers 200 where no gate refuses", async () => {
+      test("answers 200 if no gate refuses", async () => {
         expect(await stage.answer(endpoint, [])).toEqual([200, undefined]);
       });
       endpoint.gates.forEach((earlier, at) => {
@@ -183,18 +198,18 @@ describeBoth("the order of judgement", (world) => {
           }
         });
       });
-      test("whatever is wrong at once, the first answers", async () => {
+      test("of several gates that refuse, the first answers", async () => {
         for (let at = 0; at < endpoint.gates.length; at++) {
           const broken = endpoint.gates.slice(at);
           expect(await stage.answer(endpoint, broken)).toEqual([...gates[broken[0] as Gate]]);
         }
       });
-      test("a key that was recognized before pays first, and is judged as any other where it can", async () => {
+      test("a key that was recognized before pays first, and is then judged like any other", async () => {
         const { gates: own } = endpoint;
         expect(await stage.answer(endpoint, [], { recognized: true })).toEqual([200, undefined]);
         for (const gate of own.slice(own.indexOf("key"))) {
           expect(await stage.answer(endpoint, [gate], { recognized: true })).toEqual([...gates[gate]]);
-          // Without asking the database, and so without knowing what has become of the key.
+          // The database is not asked, so nobody knows what has become of the key.
           const both = await stage.answer(endpoint, ["bucket", gate], { recognized: true });
           expect(both).toEqual([...gates.bucket]);
         }
@@ -205,14 +220,14 @@ describeBoth("the order of judgement", (world) => {
 
 type Stage = Awaited<ReturnType<typeof setStage>>;
 
-/** Everything that can be wrong, each by itself or together. */
+/** Requests with which some of the gates have something to refuse. */
 async function setStage(w: World) {
   const [organization, crowded] = [await w.organization(), await w.organization()];
   const other = await w.project(organization, "other");
   await insertProjects(w, crowded, numbered("p", 1001));
   const projects = new Map<string, Placed>();
   const projectWith = async (broken: ReadonlySet<Gate>): Promise<Placed> => {
-    const wrong = (["count", "size", "decryption", "dotenv"] as const).filter((gate) => broken.has(gate));
+    const wrong = (["listing", "count", "size", "decryption", "dotenv"] as const).filter((gate) => broken.has(gate));
     const slug = ["with", ...wrong].join("-");
     const project = projects.get(slug) ?? (await makeProject(w, organization, slug, new Set(wrong)));
     projects.set(slug, project);
@@ -221,10 +236,10 @@ async function setStage(w: World) {
   const keys = new Map<string, Key>();
   const keyOf = async (home: Organization, endpoint: Endpoint, broken: ReadonlySet<Gate>): Promise<Key> => {
     const asked = {
-      surfaces: [broken.has("surface") ? "mcp_server" : endpoint.surface],
-      resources: [broken.has("resource") ? "requests" : endpoint.resource],
+      surfaces: broken.has("surface") ? surfaces.filter((name) => name !== endpoint.surface) : [endpoint.surface],
+      resources: broken.has("resource") ? resources.filter((name) => name !== endpoint.resource) : [endpoint.resource],
       environments: [broken.has("environment") ? "production" : "staging"],
-      // Out of scope and there, so that whatever is wrong with it could be met.
+      // The project is there but out of scope, so everything that is wrong with it could be met.
       projects: broken.has("project") ? ["other"] : undefined,
     };
     const name = JSON.stringify([home.slug, asked, broken.has("key")]);
@@ -244,7 +259,7 @@ async function setStage(w: World) {
     checkpoint: () => {},
     ticker: (look) => new Ticker(100, look),
   });
-  // One app whose parts are put in anew for each question, small ones, since there are some thousand.
+  // One app with small parts that are replaced for each of some thousand questions.
   const parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] } = { ...w.keyhole };
   const { handle } = clientOf(parts);
   const answer = async (
@@ -282,7 +297,7 @@ async function setStage(w: World) {
   return { answer };
 }
 
-/** A project in whose every kind of item the same is wrong. */
+/** A project with the same things wrong in every kind of item. */
 async function makeProject(
   w: World,
   organization: Organization,
@@ -294,17 +309,13 @@ async function makeProject(
   const variables = numbered("N", items).map((name) => ({ name, value: `value of ${name}` }));
   if (wrong.has("dotenv")) variables[0] = { name: "N0000", value: "'\n$(id)" };
   await setVariables(w.desk, project.where, "staging", variables);
-  await insertAccounts(w, organization, project, numbered("account ", items), ["staging"]);
-  await insertFiles(w, organization, project, numbered("f/", items), ["staging"]);
-  if (wrong.has("size")) await insertFiles(w, organization, project, ["m", "n"], ["staging"], 4 * 1024 * 1024 + 1);
+  await insertAccounts(w, project, numbered("account ", items), ["staging"]);
+  await insertFiles(w, project, numbered("f/", items), ["staging"]);
+  if (wrong.has("size")) await insertFiles(w, project, ["m", "n"], ["staging"], 4 * 1024 * 1024 + 1);
   if (wrong.has("decryption")) {
-    for (const table of ["variables", "accounts", "files"]) {
-      const name = table === "files" ? "path" : "name";
-      await w.run(
-        `update ${table} set version = 7 where project_id = ? and ${name} = (select max(${name}) from ${table} where project_id = ?)`,
-        [project.id, project.id],
-      );
-    }
+    await w.sql`update sets set sealed = listing_mac where project_id = ${project.id} and kind <> 'files'`;
+    await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;
   }
+  if (wrong.has("listing")) await w.sql`update sets set version = 7 where project_id = ${project.id}`;
   return project;
 }

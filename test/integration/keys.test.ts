@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
+import type { KeyRow } from "../../src/access/authenticate.ts";
 import { listKeys, revokeKey, showKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { deleteProject } from "../../src/admin/projects.ts";
-import { setVariables } from "../../src/admin/variables.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
-import { SealedSets } from "../../src/read/sets.ts";
-import { setQueries } from "../../src/store/sets.ts";
+import { RememberedSets } from "../../src/read/lookup.ts";
 import {
   type Answer,
   describeBoth,
@@ -20,7 +19,7 @@ import {
   type World,
 } from "../world.ts";
 
-/** Gate 2, and that what a key may do is what it may do now. */
+/** Gate 2, and that changes of a key take effect at once. */
 describeBoth("a key", (world) => {
   describe("is taken", () => {
     test.each(["Bearer KEY", "bearer KEY", "BEARER KEY", "bEaReR KEY", "Bearer   KEY", "  Bearer KEY  "])(
@@ -76,6 +75,14 @@ describeBoth("a key", (world) => {
       expect(leaksIn([key, key.slice(3, 40)], answer.text)).toEqual([]);
     });
 
+    test("no header, on every path, whether or not there is such a project", async () => {
+      const w = world();
+      await w.project(await w.organization(), "web");
+      for (const path of [...everyPath, "/projects/nowhere", "/files", "/projects/web/variables?x=1"]) {
+        expectUnauthorized(await w.ask(path));
+      }
+    });
+
     test.each(["access_token", "key", "api_key", "token", "authorization", "bearer"])(
       "a key in the query string, as %s",
       async (name) => {
@@ -116,8 +123,8 @@ describeBoth("a key", (world) => {
     });
   });
 
-  describe("holds as it stands on the very next request", () => {
-    test("once it is revoked, and for good", async () => {
+  describe("is judged as it is now on the very next request", () => {
+    test("once it is revoked, for good", async () => {
       const w = world();
       const { key, ask } = await opened(w);
       expect(await ask("/projects")).toMatchObject({ status: 200 });
@@ -152,7 +159,7 @@ describeBoth("a key", (world) => {
       let expiresAt: number;
       let first: Seen;
       let marginMs = 500;
-      // Again with twice the time where the machine is too slow to have an answer before the key ends.
+      // Again with twice the time if the machine is too slow to answer before the key ends.
       do {
         expiresAt = (await now()) + marginMs;
         await w.regrant(key, { expiresAt });
@@ -166,7 +173,7 @@ describeBoth("a key", (world) => {
         seen.push(one);
         began = one.ended;
       }
-      // However long the last of them took, one more begins after the key has ended.
+      // One more request begins after the key has ended, however long the last one took.
       seen.push(await askOnce(began));
       expect(seen.filter((one) => one.status === 200 && one.began >= expiresAt)).toEqual([]);
       expect(seen.filter((one) => one.status !== 200 && one.ended < expiresAt)).toEqual([]);
@@ -174,7 +181,7 @@ describeBoth("a key", (world) => {
       expect(seen.at(-1)?.status).toBe(401);
     });
 
-    test("once its resources, surfaces, environments or projects are fewer, and again once they are more", async () => {
+    test("once its resources, surfaces, environments or projects are fewer, and once they are more again", async () => {
       const w = world();
       const { key, ask, project } = await opened(w);
       const variables = "/projects/web/variables?environment=staging";
@@ -211,7 +218,7 @@ describeBoth("a key", (world) => {
     });
   });
 
-  describe("holds as it stands when the statement that fetches the items runs, not only when it was recognized", () => {
+  describe("is judged again by each statement that fetches something for it", () => {
     const changes: readonly (readonly [string, string, (w: World, at: Opened) => Promise<unknown>])[] = [
       ["revoked", "unauthorized", (w, { key }) => revokeKey(w.desk, key.id)],
       ["expired", "unauthorized", (w, { key }) => w.regrant(key, { expiresAt: Date.now() - 1 })],
@@ -219,18 +226,8 @@ describeBoth("a key", (world) => {
       ["on a lesser plan", "plan_required", (w, { organization }) => setPlan(w.desk, organization.slug, "free")],
       ["without its project", "project_not_found", (w, { project }) => deleteProject(w.desk, project.where)],
     ];
-    type Wrap = (source: Keyhole["source"], first: () => Promise<unknown>, w: World) => Partial<Keyhole["source"]>;
-    /** A fresh memory of sealed sets, so that the set is fetched. */
-    const sets: Wrap = (_, first, w) => ({
-      sets: new SealedSets({ read: after(first, setQueries(w.keyhole.database).read) }, w.keyhole.source.keyring),
-    });
-    const values: Wrap = ({ variables }, first) => ({
-      variables: { ...variables, values: after(first, variables.values) },
-    });
-    const names: Wrap = ({ variables }, first) => ({
-      variables: { ...variables, names: after(first, variables.names) },
-    });
-    const records: Wrap = ({ files }, first) => ({ files: { ...files, records: after(first, files.records) } });
+    type Wrap = (source: Keyhole["source"], first: () => Promise<unknown>) => Partial<Keyhole["source"]>;
+    const sets: Wrap = ({ sets }, first) => ({ sets: { fetch: after(first, sets.fetch) } });
     const reads: readonly (readonly [path: string, what: string, wrap: Wrap])[] = [
       [
         "/projects",
@@ -243,28 +240,23 @@ describeBoth("a key", (world) => {
         ({ projects }, first) => ({ projects: { ...projects, one: after(first, projects.one) } }),
       ],
       ["/projects/web/variables?environment=staging", "the set", sets],
-      ["/projects/web/variables?environment=staging&format=env", "the set", sets],
+      ["/projects/web/variables?environment=staging&keys=A", "the set", sets],
       ["/projects/web/variables?environment=staging&metadata_only=true", "the set", sets],
-      ["/projects/web/variables?environment=staging&keys=A", "the rows", values],
-      ["/projects/web/variables?environment=staging&prefix=A", "the rows", values],
-      ["/projects/web/variables?metadata_only=true", "the names", names],
+      ["/projects/web/variables?metadata_only=true", "the sets", sets],
       ["/secrets?project=web&environment=staging", "the set", sets],
+      ["/projects/web/accounts", "the sets", sets],
+      ["/projects/web/accounts?metadata_only=true", "the sets", sets],
+      ["/files?project=web&environment=staging&metadataOnly=1", "the sets", sets],
       [
-        "/projects/web/accounts",
-        "the accounts",
-        ({ accounts }, first) => ({ accounts: { ...accounts, values: after(first, accounts.values) } }),
+        "/files?project=web&environment=staging&metadataOnly=1",
+        "the sizes",
+        ({ contents }, first) => ({ contents: { ...contents, sizes: after(first, contents.sizes) } }),
       ],
-      [
-        "/projects/web/accounts?metadata_only=true",
-        "the accounts",
-        ({ accounts }, first) => ({ accounts: { ...accounts, names: after(first, accounts.names) } }),
-      ],
-      ["/files?project=web&environment=staging&metadataOnly=1", "the records", records],
-      ["/files?project=web&environment=staging", "the records", records],
+      ["/files?project=web&environment=staging", "the sets", sets],
       [
         "/files?project=web&environment=staging",
         "the content",
-        ({ files }, first) => ({ files: { ...files, contents: after(first, files.contents) } }),
+        ({ contents }, first) => ({ contents: { ...contents, pieces: after(first, contents.pieces) } }),
       ],
     ];
     for (const [path, read, wrap] of reads) {
@@ -273,8 +265,10 @@ describeBoth("a key", (world) => {
         test(`GET ${path}, before ${read} of a key that is now ${what}`, async () => {
           const w = world();
           const at = await opened(w);
-          const { ask } = w.client(({ source }) => ({
-            source: { ...source, ...wrap(source, () => change(w, at), w) },
+          const { ask } = w.client(({ gate, source }) => ({
+            // Nothing is remembered or comes along, so every read takes a statement of its own.
+            gate: { ...gate, lookUp: async (lookup) => withoutSets(await gate.lookUp(lookup)) },
+            source: { ...source, remembered: new RememberedSets(), ...wrap(source, () => change(w, at)) },
           }));
           const answer = await ask(path, { key: at.key });
           expect(answer.json).toMatchObject({ code });
@@ -286,7 +280,7 @@ describeBoth("a key", (world) => {
     }
   });
 
-  describe("whose row was changed by other means than Keyhole's is no key any more, and the log says so", () => {
+  describe("whose row was changed in SQL", () => {
     const edits: readonly (readonly [string, (w: World, key: Key, other: Key) => Promise<unknown>])[] = [
       ["resources", (w, key) => w.sql`update api_keys set resources = 31 where id = ${key.id}`],
       ["surfaces", (w, key) => w.sql`update api_keys set surfaces = 7 where id = ${key.id}`],
@@ -319,7 +313,7 @@ describeBoth("a key", (world) => {
       ],
       ["id", (w, key) => w.sql`update api_keys set id = ${Bun.randomUUIDv7()} where id = ${key.id}`],
     ];
-    test.each(edits)("%s", async (_, edit) => {
+    test.each(edits)("is refused, and the log says why: %s", async (_, edit) => {
       const w = world();
       const [organization, elsewhere] = [await w.organization(), await w.organization()];
       await w.project(organization, "web");
@@ -336,7 +330,7 @@ describeBoth("a key", (world) => {
     });
 
     test.each(["{", "", "null", '["web"]', '{"web":"x"}'])(
-      "people see it marked so, and every other as it is: the list %p",
+      "is shown as damaged, and every other key as it is: the list %p",
       async (list) => {
         const w = world();
         const organization = await w.organization();
@@ -361,7 +355,7 @@ describeBoth("a key", (world) => {
       },
     );
 
-    test("a row with a plain hash of a text is no key for that text", async () => {
+    test("to have a plain hash of a text is not found by that text", async () => {
       const w = world();
       const real = await w.key(await w.organization());
       const own = mintKey();
@@ -382,7 +376,7 @@ describeBoth("a key", (world) => {
     expect(used).toEqual([key.id, key.id]);
   });
 
-  test("never enters the log, in whatever way it was sent", async () => {
+  test("never enters the log, however it was sent", async () => {
     const w = world();
     const { key } = await w.key(await w.organization());
     for (const path of [`/projects/${key}`, `/${key}`, `/organization?${key}=1`, `/organization?x=${key}`]) {
@@ -411,7 +405,7 @@ const everyPath = [
 
 type Opened = Awaited<ReturnType<typeof opened>>;
 
-/** An organization with one project, a key that may do everything, and an app that never runs out of tokens. */
+/** An organization with one project, a key of everything, and an app whose buckets are always full. */
 async function opened(w: World) {
   const organization = await w.organization();
   const project = await w.project(organization, "web", {
@@ -419,15 +413,21 @@ async function opened(w: World) {
     accounts: [{ name: "ci", environments: ["staging"], values: { a: "value of the account" } }],
     files: [{ path: "f", environments: ["staging"], content: "content of the file" }],
   });
-  // Last, so that the environment's set is the newest of what was written.
-  await setVariables(w.desk, project.where, "staging", [{ name: "A", value: "value of the variable" }]);
   const key = await w.key(organization, everything);
   let seconds = 0;
   const { ask } = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => ++seconds * 10_000_000 } }));
   return { organization, project, key, ask: (path: string) => ask(path, { key }) };
 }
 
-/** The same read, once something else has happened. */
+/** A key's row whose sets must be fetched. */
+function withoutSets(row: KeyRow | undefined): KeyRow | undefined {
+  const { target } = row ?? {};
+  if (row === undefined || !target) return row;
+  const sets = target.sets.map((set) => ({ ...set, listing: null, sealed: null }));
+  return { ...row, target: { ...target, sets } };
+}
+
+/** The same read, after something else has happened. */
 function after<A extends readonly unknown[], R>(
   first: () => Promise<unknown>,
   read: (...values: A) => Promise<R>,

@@ -2,9 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
+import { setVariables } from "../../src/admin/variables.ts";
 import type { Gatekeeper } from "../../src/http/admit.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
-import { type Answer, describeBoth, everything, expectRefusal, headersOf, type Key, type World } from "../world.ts";
+import {
+  type Answer,
+  describeBoth,
+  everything,
+  expectRefusal,
+  headersOf,
+  type Key,
+  numbered,
+  type World,
+} from "../world.ts";
 
 const tooMany = "Too many requests; wait as long as Retry-After says.";
 const unauthorized = "A valid API key is required.";
@@ -25,7 +35,7 @@ const buckets = [
 
 describeBoth("limits", (world) => {
   describe("of a recognized key", () => {
-    test.each(buckets)("$name: of many requests at once exactly $capacity pass", async (bucket) => {
+    test.each(buckets)("$name: of many concurrent requests exactly $capacity pass", async (bucket) => {
       const w = world();
       const { key, ask } = await stopped(w);
       await ask(bucket.name === "metadata" ? variables : "/organization", { key }); // now the key is recognized
@@ -43,7 +53,7 @@ describeBoth("limits", (world) => {
       expect(left).toEqual(Array.from({ length: bucket.capacity }, (_, i) => i));
     });
 
-    test("a key never seen before gets its whole bucket too, however many of its requests come at once", async () => {
+    test("a key never seen before gets its whole bucket too, however many of its requests are concurrent", async () => {
       const w = world();
       const value = await stopped(w);
       const values = await Promise.all(Array.from({ length: 60 }, () => value.ask(variables, { key: value.key })));
@@ -56,7 +66,7 @@ describeBoth("limits", (world) => {
       expect(all.filter(({ status }) => status === 200).length).toBe(120);
     });
 
-    test("by the server's own clock, 60 value reads at once come to 30 and what was refilled meanwhile", async () => {
+    test("by the server's own clock, 30 of 60 concurrent value reads pass, and as many more as were refilled meanwhile", async () => {
       const w = world();
       const { key } = await stopped(w);
       const { ask } = w.client();
@@ -83,7 +93,7 @@ describeBoth("limits", (world) => {
           "ratelimit-policy": expect.stringContaining(`"${bucket.name}";q=${bucket.capacity};w=`),
           ratelimit: `"${bucket.name}";r=0;t=${bucket.retryAfterS}`,
         });
-        // Rounded up: a client that waits as told passes, and 1 ms of a second is a second to wait.
+        // Rounded up, so that a client that waits for so long passes.
         clock.nowUs += 1;
         expect((await ask(bucket.path, { key })).headers.get("retry-after")).toBe(String(bucket.retryAfterS));
         clock.nowUs += bucket.intervalUs - 2;
@@ -94,7 +104,7 @@ describeBoth("limits", (world) => {
         clock.nowUs += 1;
         expect((await ask(bucket.path, { key })).status).toBe(200);
         expect((await ask(bucket.path, { key })).status).toBe(429);
-        // As long as the header said, and one passes.
+        // After the time in the header one passes.
         clock.nowUs += bucket.retryAfterS * 1_000_000;
         expect((await ask(bucket.path, { key })).status).toBe(200);
       },
@@ -114,7 +124,7 @@ describeBoth("limits", (world) => {
       expect(counts).toEqual({ lookUps: 1, reads: 0 });
     });
 
-    test("every authenticated request takes one token, whatever becomes of it", async () => {
+    test("every authenticated request takes one token, whatever its outcome", async () => {
       const w = world();
       const { key, ask, organization, project } = await stopped(w);
       const narrow = await w.key(organization, { environments: ["staging"] });
@@ -124,7 +134,7 @@ describeBoth("limits", (world) => {
         expect([path, answer.status]).toEqual([path, status]);
         return remainingOf(answer).left;
       };
-      // Spent one by one, each by another outcome.
+      // Each request ends differently, and each takes one.
       expect(await left(variables, 200)).toBe(29);
       expect(await left("/projects/nowhere/variables?environment=staging", 404)).toBe(28);
       expect(await left("/projects/web/variables?environment=no", 400)).toBe(27);
@@ -133,7 +143,7 @@ describeBoth("limits", (world) => {
       expect(await left("/projects/odd/variables?environment=staging&format=env", 422)).toBe(24);
       expect(await left("/projects/web/accounts", 200)).toBe(23);
       expect(await left("/secrets?project=web&environment=staging", 200)).toBe(22);
-      await w.sql`update variables set version = 9 where project_id = ${project.id}`;
+      await w.sql`update sets set sealed = listing_mac where project_id = ${project.id} and kind = 'variables'`;
       expect(await left(variables, 503)).toBe(21);
       await w.run("alter table audit_entries rename to audit_gone");
       expect(await left("/projects/odd/variables?environment=staging", 503)).toBe(20);
@@ -147,7 +157,7 @@ describeBoth("limits", (world) => {
       expect(await left(variables, 403, surface)).toBe(29);
       expect(await left("/projects/web/accounts", 403, surface)).toBe(28);
 
-      // Those that never come to the key take none, and nor does what another bucket pays.
+      // Requests that fail before the key take none, and each bucket pays for itself.
       await ask(variables, { key, method: "POST" });
       await ask("/projects/web/variables/nowhere?environment=staging", { key });
       await ask(variables, { key, headers: { "content-length": "3" } });
@@ -190,7 +200,7 @@ describeBoth("limits", (world) => {
       expect(remainingOf(await ask(path, { key })).bucket).toBe(bucket);
     });
 
-    test("one key's use leaves another's buckets full, in one organization as well", async () => {
+    test("one key's use leaves another key's buckets full, also within an organization", async () => {
       const w = world();
       const { key, ask, organization } = await stopped(w);
       const other = await w.key(organization, everything);
@@ -199,7 +209,7 @@ describeBoth("limits", (world) => {
     });
   });
 
-  describe("of keys that are none", () => {
+  describe("of unrecognized keys", () => {
     const kinds: readonly (readonly [string, (w: World) => Promise<string>])[] = [
       ["unknown", async () => `Bearer ${mintKey()}`],
       ["expired", async (w) => `Bearer ${(await w.key(await w.organization(), { expiresInMs: -1 })).key}`],
@@ -232,7 +242,7 @@ describeBoth("limits", (world) => {
       ["of another scheme", async () => `Basic ${Math.random()}`],
     ];
 
-    test("the first ten attempts are answered 401 and the next 429, byte for byte alike for each kind", async () => {
+    test("the first ten attempts are answered 401 and the next 429, byte for byte the same for each kind", async () => {
       const w = world();
       const seen = new Map<string, unknown>();
       for (const [kind, make] of kinds) {
@@ -260,7 +270,7 @@ describeBoth("limits", (world) => {
       ]);
     });
 
-    test("also for a key that was good a moment ago", async () => {
+    test("the same holds for a key that was revoked a moment ago", async () => {
       const w = world();
       const { key, ask } = await stopped(w);
       expect((await ask("/organization", { key })).status).toBe(200);
@@ -287,7 +297,7 @@ describeBoth("limits", (world) => {
       expect((await ask("/organization", { key })).status).toBe(429);
     });
 
-    test("of many attempts at once with one text ten are answered 401, and those over the limit ask nothing", async () => {
+    test("of many concurrent attempts with one text ten are answered 401, and those over the limit ask the database nothing", async () => {
       const { ask, counts } = await stopped(world());
       const key = mintKey();
       const answers = await Promise.all(Array.from({ length: 40 }, () => ask("/organization", { key })));
@@ -304,7 +314,7 @@ describeBoth("limits", (world) => {
       expect(counts).toEqual({ lookUps: 0, reads: 0 });
     });
 
-    test("each text has its own count, no key at all has none, and a good key pays for nobody", async () => {
+    test("each text has its own count, a request without a key has none, and a good key pays only for itself", async () => {
       const { ask, key } = await stopped(world());
       for (let i = 0; i < 30; i++) {
         expect((await ask("/organization", { key: mintKey() })).status).toBe(401);
@@ -313,7 +323,7 @@ describeBoth("limits", (world) => {
       expect(remainingOf(await ask("/organization", { key })).left).toBe(119);
     });
 
-    test("their look-ups are four at once and 64 in line, the next are refused, and good keys pass beside them", async () => {
+    test("their lookups run four at a time with 64 queued, the next is refused, and good keys pass beside them", async () => {
       const w = world();
       const { promise: opened, resolve: open } = Promise.withResolvers<void>();
       let under = 0;
@@ -364,14 +374,8 @@ async function stopped(w: World, change: (gate: Gatekeeper) => Partial<Gatekeepe
       }),
     };
   });
-  const tooManyToRead = w.dialect === "postgres" ? "generate_series(1, 1001) as n" : "n";
-  const numbers =
-    w.dialect === "postgres" ? "" : "with recursive n(n) as (select 1 union all select n + 1 from n where n < 1001)";
-  await w.run(
-    `${numbers} insert into variables (id, project_id, environment, name, version, generation, sealed, updated_at)
-      select 'x' || n, ?, 'staging', 'N' || n, 1, 1, ?, 1 from ${tooManyToRead}`,
-    [many.id, Buffer.alloc(40)],
-  );
+  const tooManyToRead = numbered("N", 1001).map((name) => ({ name, value: "x" }));
+  await setVariables(w.desk, many.where, "staging", tooManyToRead);
   return { organization, project, key, clock, counts, ask };
 }
 
@@ -391,10 +395,8 @@ function counted(source: Keyhole["source"], note: () => void): Keyhole["source"]
   return {
     ...source,
     projects: noting(source.projects),
-    variables: noting(source.variables),
-    accounts: noting(source.accounts),
-    files: noting(source.files),
     sets: noting(source.sets),
+    contents: noting(source.contents),
   };
 }
 

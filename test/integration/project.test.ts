@@ -1,14 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { setAccount } from "../../src/admin/accounts.ts";
+import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
 import { deleteProject } from "../../src/admin/projects.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import type { PlaceValues } from "../../src/store/place.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import type { Lookup } from "../../src/http/admit.ts";
+import { type Environment, environments } from "../../src/names.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, leaksIn, usualHeaders } from "../world.ts";
 
 describeBoth("GET /projects/{slug}", (world) => {
   describe("200", () => {
-    test("is the list's entry and environments, fileCount, createdAt and updatedAt, in this order", async () => {
+    test("has the list's fields, then environments, fileCount, createdAt and updatedAt, in this order", async () => {
       const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
@@ -89,7 +91,83 @@ describeBoth("GET /projects/{slug}", (world) => {
       w.clock.nowMs = undefined;
     });
 
-    test("updatedAt never goes back, even where the clock of a writer does", async () => {
+    test("counts and updatedAt follow 200 random writes, for a key of any environments", async () => {
+      const w = world();
+      const organization = await w.organization();
+      w.clock.nowMs = 1000;
+      const { where } = await w.project(organization, "web");
+      const keys = [1, 2, 3, 4, 5, 6, 7].map((mask) => environments.filter((_, bit) => mask & (1 << bit)));
+      const readers = await Promise.all(
+        keys.map(async (reach) => ({ reach, key: await w.key(organization, { environments: reach }) })),
+      );
+      const model = { variables: new Place(), accounts: new Place(), files: new Place() };
+      const changedAt = new Map<Environment, number>();
+      let seed = 7;
+      const random = (below: number) => {
+        seed = (seed * 48_271) % 2_147_483_647;
+        return seed % below;
+      };
+      const expectCounts = async () => {
+        const { ask } = w.client();
+        for (const { reach, key } of readers) {
+          expect((await ask("/projects/web", { key })).json).toMatchObject({
+            variableCount: model.variables.count(reach),
+            accountCount: model.accounts.count(reach),
+            fileCount: model.files.count(reach),
+            updatedAt: Math.max(1000, ...reach.map((environment) => changedAt.get(environment) ?? 0)),
+          });
+          expect((await ask("/projects", { key })).json).toMatchObject({
+            projects: [{ variableCount: model.variables.count(reach), accountCount: model.accounts.count(reach) }],
+          });
+        }
+      };
+      for (let write = 0; write < 200; write++) {
+        w.clock.nowMs = 2000 + write;
+        const environment = environments[random(3)] as Environment;
+        const some = environments.filter((_, bit) => (random(7) + 1) & (1 << bit));
+        const asked = some.length > 0 ? some : [environment];
+        const name = `N${random(6)}`;
+        const written = await writeOne(random(6), name, environment, asked);
+        for (const one of written) changedAt.set(one, w.clock.nowMs);
+        if (write % 20 === 19) await expectCounts();
+      }
+      await rotateData(w.desk, where);
+      await expectCounts();
+      w.clock.nowMs = undefined;
+
+      async function writeOne(kind: number, name: string, environment: Environment, asked: readonly Environment[]) {
+        const { variables, accounts, files } = model;
+        if (kind === 0 || kind === 1) {
+          const isThere = variables.of(environment).has(name);
+          if (kind === 1 && !isThere) return [];
+          if (kind === 1) await deleteVariable(w.desk, where, environment, name);
+          else await setVariables(w.desk, where, environment, [{ name, value: "x" }]);
+          if (kind === 1) variables.of(environment).delete(name);
+          else variables.of(environment).set(name, name);
+          return [environment];
+        }
+        if (kind === 2 || kind === 3) {
+          const before = environments.filter((one) => accounts.of(one).has(name));
+          if (kind === 3 && before.length === 0) return [];
+          if (kind === 3) await deleteAccount(w.desk, where, name);
+          else await setAccount(w.desk, where, name, asked, { a: "1" });
+          for (const one of before) accounts.of(one).delete(name);
+          if (kind === 2) for (const one of asked) accounts.of(one).set(name, name);
+          return [...before, ...(kind === 2 ? asked : [])];
+        }
+        if (kind === 5) {
+          if (!files.of(environment).has(name)) return [];
+          await deleteFile(w.desk, where, name, [environment]);
+          files.of(environment).delete(name);
+          return [environment];
+        }
+        const { id } = await putFile(w.desk, where, { path: name, environments: asked, content: Buffer.from("x") });
+        for (const one of asked) files.of(one).set(name, id);
+        return asked;
+      }
+    });
+
+    test("updatedAt never goes back, even if a writer's clock does", async () => {
       const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 9000;
@@ -101,7 +179,7 @@ describeBoth("GET /projects/{slug}", (world) => {
       expect(answer.json).toMatchObject({ createdAt: 9000, updatedAt: 9000 });
     });
 
-    test("finds slugs of every shape, those that look like an index or a property too", async () => {
+    test("finds slugs of every shape, also those that look like an array index or a property", async () => {
       const w = world();
       const organization = await w.organization();
       const slugs = ["0", "42", "constructor", "tostring", "a--b-", "x".repeat(64)];
@@ -113,7 +191,7 @@ describeBoth("GET /projects/{slug}", (world) => {
       }
     });
 
-    test("leaves no audit entry: no value left", async () => {
+    test("leaves no audit entry, because no value left", async () => {
       const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", { variables: { staging: { A: "1" } } });
@@ -133,18 +211,8 @@ describeBoth("GET /projects/{slug}", (world) => {
     });
   });
 
-  describe("401", () => {
-    test("is for a request without a key, whether or not there is such a project", async () => {
-      const w = world();
-      await w.project(await w.organization(), "web");
-      for (const slug of ["web", "nowhere"]) {
-        expectRefusal(await w.ask(`/projects/${slug}`), 401, "unauthorized", "A valid API key is required.");
-      }
-    });
-  });
-
   describe("403", () => {
-    test("plan, surface and resource are refused before anything of the project is looked at", async () => {
+    test("plan, surface and resource are refused in the same way whether or not there is such a project", async () => {
       const w = world();
       const [organization, free] = [await w.organization(), await w.organization({ plan: "free" })];
       await w.project(organization, "web");
@@ -162,47 +230,26 @@ describeBoth("GET /projects/{slug}", (world) => {
   });
 
   describe("404", () => {
-    test("is one answer, byte for byte and header for header, for whatever the key does not reach", async () => {
+    test("is one answer, byte for byte and header for header, for everything that the key does not reach", async () => {
       const w = world();
       const [organization, other] = [await w.organization(), await w.organization()];
       await w.project(organization, "web");
       await w.project(organization, "api", { variables: { staging: { A: "1" } } });
       await w.project(other, "elsewhere");
       const gone = await w.project(organization, "gone");
-      const slugs = [
-        "api",
-        "nowhere",
-        "elsewhere",
-        "gone",
-        "API",
-        "Web",
-        "-web",
-        "x".repeat(65),
-        "web%00",
-        "%00",
-        "web%20",
-      ];
-      slugs.push(
-        "web%2Fvariables",
-        "..%2Fweb",
-        "%zz",
-        "%ff",
-        "%F0%9F%A6%94",
-        "__proto__",
-        "%E2%80%8Bweb",
-        "a".repeat(5000),
+      const slugs = "api nowhere elsewhere gone API Web -web web%00 %00 web%20 web%2Fvariables ..%2Fweb %zz %ff".split(
+        " ",
       );
-      const keys = [await w.key(organization, { projects: ["web", "gone"] })];
+      slugs.push("%F0%9F%A6%94", "__proto__", "%E2%80%8Bweb", "x".repeat(65), "a".repeat(5000));
+      const key = await w.key(organization, { projects: ["web", "gone"] });
       await deleteProject(w.desk, gone.where);
       await w.project(organization, "gone");
-      for (const key of keys) {
-        for (const slug of slugs) {
-          const answer = await w.client().ask(`/projects/${slug}`, { key });
-          expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
-          expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
-        }
+      for (const slug of slugs) {
+        const answer = await w.client().ask(`/projects/${slug}`, { key });
+        expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
+        expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
       }
-      // The same but for what is truly there, for a key of every project.
+      // A key of every project gets it too, except for the two that are there.
       const every = await w.key(organization);
       for (const slug of slugs.filter((slug) => slug !== "api" && slug !== "gone")) {
         const answer = await w.client().ask(`/projects/${slug}`, { key: every });
@@ -211,29 +258,29 @@ describeBoth("GET /projects/{slug}", (world) => {
       }
     });
 
-    test("takes one statement with the same values, for a project out of scope as for none", async () => {
+    test("takes the same one statement for a project out of scope as for none", async () => {
       const w = world();
       const organization = await w.organization();
       for (const slug of ["web", "api"]) await w.project(organization, slug);
       const key = await w.key(organization, { projects: ["web"] });
-      const asked: PlaceValues[] = [];
-      const { ask } = w.client(({ source }) => ({
-        source: {
-          ...source,
-          projects: {
-            ...source.projects,
-            one: (place) => {
-              asked.push(place);
-              return source.projects.one(place);
-            },
+      const asked: Lookup[] = [];
+      const { ask } = w.client(({ gate, source }) => ({
+        gate: {
+          ...gate,
+          lookUp: (lookup) => {
+            asked.push(lookup);
+            return gate.lookUp(lookup);
           },
         },
+        source: { ...source, projects: { ...source.projects, one: () => Promise.reject(new Error("one statement")) } },
       }));
-      for (const slug of ["api", "nowhere", "%2F", "x".repeat(65)]) await ask(`/projects/${slug}`, { key });
-      expect(asked).toEqual(Array(4).fill({ keyId: key.id, slug: "", projectId: "" }));
+      for (const slug of ["api", "nowhere", "%2F", "x".repeat(65)]) {
+        expect((await ask(`/projects/${slug}`, { key })).status).toBe(404);
+      }
+      expect(asked.map(({ slug }) => slug)).toEqual(["api", "nowhere", "", ""]);
     });
 
-    test("is logged alike: the log of an absent project is that of one out of scope", async () => {
+    test("has the same log line for an absent project as for one out of scope", async () => {
       const w = world();
       const organization = await w.organization();
       for (const slug of ["web", "api"]) await w.project(organization, slug);
@@ -253,3 +300,16 @@ describeBoth("GET /projects/{slug}", (world) => {
     expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
   });
 });
+
+/** What a model holds of one kind: identities by name in each environment. */
+class Place {
+  readonly #environments = new Map(environments.map((name) => [name, new Map<string, string>()]));
+
+  of(environment: Environment): Map<string, string> {
+    return this.#environments.get(environment) as Map<string, string>;
+  }
+
+  count(reach: readonly Environment[]): number {
+    return new Set(reach.flatMap((environment) => [...this.of(environment).values()])).size;
+  }
+}

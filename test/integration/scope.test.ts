@@ -1,12 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { setAccount } from "../../src/admin/accounts.ts";
-import { putFile } from "../../src/admin/files.ts";
-import { createProject, deleteProject } from "../../src/admin/projects.ts";
+import { deleteFile, putFile } from "../../src/admin/files.ts";
+import { createProject, deleteProject, writingProject } from "../../src/admin/projects.ts";
+import { writeSets } from "../../src/admin/sets.ts";
 import { setVariables } from "../../src/admin/variables.ts";
-import { environments } from "../../src/names.ts";
-import { type Answer, describeBoth, everything, headersOf, type World } from "../world.ts";
+import { type Environment, environments } from "../../src/names.ts";
+import { accounts } from "../../src/seal/kinds.ts";
+import {
+  type Answer,
+  describeBoth,
+  everything,
+  expectRefusal,
+  firstOf,
+  headersOf,
+  usualHeaders,
+  type World,
+} from "../world.ts";
 
-/** A key of one project and one environment, beside all that it must not notice. */
+/** A key of one project and one environment, among much that it must not notice. */
 describeBoth("a key limited to one project and staging", (world) => {
   describe("sees nothing else, on any path", () => {
     test("in bodies, headers and counts", async () => {
@@ -51,7 +62,7 @@ describeBoth("a key limited to one project and staging", (world) => {
       });
     });
 
-    test("nor does an answer change with what happens elsewhere", async () => {
+    test("and no answer changes with what happens elsewhere", async () => {
       const w = world();
       const { organization, key } = await surrounded(w);
       const seen = async () => {
@@ -71,6 +82,11 @@ describeBoth("a key limited to one project and staging", (world) => {
       await setVariables(w.desk, mine, "development", [{ name: "EVERYWHERE", value: "other" }]);
       await setAccount(w.desk, mine, "late", ["development", "production"], { a: "1" });
       await putFile(w.desk, mine, { path: "late", environments: ["production"], content: Buffer.from("x") });
+      // A file and an account that staging shares with the others.
+      const content = Buffer.from("canary, later");
+      await putFile(w.desk, mine, { path: "everywhere", environments: ["production"], content });
+      await deleteFile(w.desk, mine, "everywhere", ["development"]);
+      await changeAccount(w, mine, "everywhere", "production");
       await setVariables(w.desk, `${organization.slug}/theirs`, "staging", [{ name: "LATE", value: "1" }]);
       await deleteProject(w.desk, `${organization.slug}/also-theirs`);
       await createProject(w.desk, `${organization.slug}/new`, {});
@@ -79,38 +95,50 @@ describeBoth("a key limited to one project and staging", (world) => {
     });
   });
 
-  test("is refused alike whatever it asks for beyond its scope, there or not", async () => {
+  test("is refused in the same way beyond its scope, whether or not something is there", async () => {
     const w = world();
     const { key } = await surrounded(w);
-    const shapes = async (ask: (slug: string) => string, slugs: readonly string[]) => {
-      const found = new Set<string>();
-      for (const slug of slugs) {
-        const answer = await w.client().ask(ask(slug), { key });
-        const { "x-request-id": _, ...headers } = headersOf(answer);
-        found.add(JSON.stringify([answer.status, answer.text, headers]));
+    const { metadata, value, content } = firstOf;
+    const absent = ["theirs", "also-theirs", "foreign", "never-was", "x".repeat(70)];
+    for (const slug of absent) {
+      for (const [path, bucket] of [
+        [`/projects/${slug}`, metadata],
+        [`/projects/${slug}/variables?environment=staging`, value],
+        [`/projects/${slug}/variables?environment=staging&format=env&keys=A`, value],
+        [`/projects/${slug}/variables?metadata_only=true`, metadata],
+        [`/projects/${slug}/accounts`, value],
+        [`/projects/${slug}/accounts?metadata_only=true`, metadata],
+        [`/files?project=${slug}&environment=staging`, content],
+        [`/files?project=${slug}&environment=staging&path=a`, content],
+        [`/files?project=${slug}&environment=staging&metadataOnly=1`, metadata],
+        [`/secrets?project=${slug}&environment=staging`, value],
+        [`/secrets?project=${slug}&environment=staging&format=env`, value],
+      ] as const) {
+        const answer = await w.client().ask(path, { key });
+        expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
+        expect([path, headersOf(answer)]).toEqual([path, usualHeaders(bucket)]);
       }
-      return found.size;
-    };
-    const slugs = ["theirs", "also-theirs", "foreign", "never-was", "x".repeat(70)];
-    expect(await shapes((slug) => `/projects/${slug}`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/projects/${slug}/variables?environment=staging`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/projects/${slug}/variables?environment=staging&format=env&keys=A`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/projects/${slug}/variables?metadata_only=true`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/projects/${slug}/accounts`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/projects/${slug}/accounts?metadata_only=true`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/files?project=${slug}&environment=staging`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/files?project=${slug}&environment=staging&metadataOnly=1`, slugs)).toBe(1);
-    expect(await shapes((slug) => `/secrets?project=${slug}&environment=staging`, slugs)).toBe(1);
-    // An environment out of scope says the same of every project, its own and one that never was.
-    const all = ["mine", ...slugs];
-    expect(await shapes((slug) => `/projects/${slug}/variables?environment=production`, all)).toBe(1);
-    expect(await shapes((slug) => `/projects/${slug}/accounts?environment=production`, all)).toBe(1);
-    expect(await shapes((slug) => `/files?project=${slug}&environment=development`, all)).toBe(1);
-    expect(await shapes((slug) => `/secrets?project=${slug}&environment=production`, all)).toBe(1);
+    }
+    // An environment out of scope is refused before the project is judged.
+    for (const slug of ["mine", "%00", ...absent]) {
+      for (const [path, bucket] of [
+        [`/projects/${slug}/variables?environment=production`, value],
+        [`/projects/${slug}/variables?environment=production&metadata_only=true`, metadata],
+        [`/projects/${slug}/accounts?environment=production`, value],
+        [`/projects/${slug}/accounts?environment=development&metadata_only=true`, metadata],
+        [`/files?project=${slug}&environment=development`, content],
+        [`/files?project=${slug}&environment=production&metadataOnly=1`, metadata],
+        [`/secrets?project=${slug}&environment=production`, value],
+      ] as const) {
+        const answer = await w.client().ask(path, { key });
+        expectRefusal(answer, 403, "environment_not_in_scope", "This key may not read this environment.");
+        expect([path, headersOf(answer)]).toEqual([path, usualHeaders(bucket)]);
+      }
+    }
     expect(await w.audit(key)).toEqual([]);
   });
 
-  test("is audited with what it was given, and nobody else", async () => {
+  test("is audited for exactly what it received", async () => {
     const w = world();
     const { organization, key } = await surrounded(w);
     const { ask } = w.client();
@@ -150,7 +178,7 @@ const paths = [
   "/projects/foreign/accounts",
 ];
 
-/** The key's own project among others, each with something of its own in every environment. */
+/** The key's own project among others; all have something in every environment. */
 async function surrounded(w: World) {
   const [organization, other] = [await w.organization(), await w.organization({ name: "Foreign Canary" })];
   w.clock.nowMs = 3000;
@@ -198,11 +226,21 @@ async function surrounded(w: World) {
   return { organization, key, canaries };
 }
 
-/** Whether anything of an answer holds the text, the content of files included. */
+/** Changes an account in one environment alone, as `setAccount` never does. */
+async function changeAccount(w: World, where: string, name: string, environment: Environment): Promise<void> {
+  await writingProject(w.desk, where, async (project) => {
+    const item = { entry: { name, updatedAt: project.now }, value: Buffer.from('{"a":"canary, later"}') };
+    await writeSets(w.desk, project, accounts, new Map([[environment, new Map([[name, item]])]]));
+  });
+}
+
+/** Whether an answer contains the text, also in the content of files. */
 function tells(answer: Answer, canary: string): boolean {
-  const said = `${answer.text} ${JSON.stringify(headersOf(answer))}`.replace(/"x-request-id":"[^"]*"/, "");
+  const text = `${answer.text} ${JSON.stringify(headersOf(answer))}`.replace(/"x-request-id":"[^"]*"/, "");
   // An id may hold any digits.
-  const whole = /^\d+$/.test(canary) ? said.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "") : said;
-  const decoded = [...whole.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => Buffer.from(text ?? "", "base64"));
+  const whole = /^\d+$/.test(canary) ? text.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "") : text;
+  const decoded = [...whole.matchAll(/"content":"([^"]*)"/g)].map(([, content]) =>
+    Buffer.from(content ?? "", "base64"),
+  );
   return whole.includes(canary) || decoded.some((bytes) => bytes.includes(canary));
 }

@@ -24,7 +24,7 @@ const paths = [
 ];
 
 /** Gate 1, which needs neither a key nor a database. */
-describe("a request that is no GET, or for no path of the API", () => {
+describe("a request that is not a GET, or not for a path of the API", () => {
   const { handle } = (() => {
     const app = createApp(nothing());
     return { handle: async (request: Request) => app.handle(request) };
@@ -34,7 +34,7 @@ describe("a request that is no GET, or for no path of the API", () => {
     return { status: response.status, text: await response.text(), headers: Object.fromEntries(response.headers) };
   };
 
-  test("has of its context made what is used: to parse cookies and to make each Response anew costs a tenth", () => {
+  test("is handled without parsing cookies or copying each Response, which would cost a tenth of the time", () => {
     const app = createApp(nothing());
     const handlers = app.routes.map((route) => String(route.compile()));
     expect(handlers.length).toBe(paths.length);
@@ -46,7 +46,7 @@ describe("a request that is no GET, or for no path of the API", () => {
 
   describe("405", () => {
     for (const method of ["HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "QUERY"]) {
-      test(`${method} is not allowed on any path that is known, and touches nothing behind it`, async () => {
+      test(`${method} is not allowed on any known path, and reaches nothing behind it`, async () => {
         for (const path of paths) {
           expect(await ask(`/api/v1${path}?environment=x`, method)).toEqual({
             status: 405,
@@ -57,7 +57,7 @@ describe("a request that is no GET, or for no path of the API", () => {
       });
     }
 
-    test("a preflight gets no CORS header, from whatever origin", async () => {
+    test("a preflight gets no CORS header, from any origin", async () => {
       const headers = { origin: "https://app.example", "access-control-request-method": "GET" };
       const answer = await ask("/api/v1/organization", "OPTIONS", headers);
       expect(answer.status).toBe(405);
@@ -105,7 +105,7 @@ describe("a request that is no GET, or for no path of the API", () => {
       `/api/v1/${"x".repeat(8000)}`,
     ];
     for (const method of ["GET", "POST", "HEAD", "OPTIONS"]) {
-      test(`${method} of a path that is not known is one answer, with or without a key`, async () => {
+      test(`${method} of an unknown path has one answer, with or without a key`, async () => {
         for (const path of unknown) {
           for (const headers of [{}, { authorization: "Bearer x" }]) {
             const answer = await ask(path, method, headers);
@@ -155,7 +155,7 @@ describeBoth("every answer", (world) => {
   });
 
   test.each(["x", "A-Za-z0-9._-", "0", "..", "x".repeat(128), "01HX.trace-7_b"])(
-    "keeps a request id that is well formed: %p",
+    "keeps a well-formed request id: %p",
     async (id) => {
       const w = world();
       const { ask } = w.client();
@@ -184,18 +184,18 @@ describeBoth("every answer", (world) => {
     "%0a",
     "a;b",
     "ä".repeat(3),
-  ])("makes one in the place of one that is not: %p", async (id) => {
+  ])("has a new request id in place of a malformed one: %p", async (id) => {
     const answer = await world().ask("/organization", { headers: { "x-request-id": id } });
     expect(headersOf(answer)).toEqual(usualHeaders({ "www-authenticate": 'Bearer realm="keyhole"' }));
   });
 
-  test("has an id of its own where none was sent", async () => {
+  test("has an id of its own if none was sent", async () => {
     const w = world();
     const answers = await Promise.all(Array.from({ length: 100 }, () => w.ask("/organization")));
     expect(new Set(answers.map(({ headers }) => headers.get("x-request-id"))).size).toBe(100);
   });
 
-  test("is whole, new and without a word for browsers and caches, whatever a request hopes for", async () => {
+  test("is whole and not cacheable, whatever the headers of a request ask for", async () => {
     const w = world();
     const { ask } = w.client();
     const headers = {
@@ -218,7 +218,7 @@ describeBoth("every answer", (world) => {
   });
 
   describe("to an odd query string", () => {
-    /** The path, and what becomes of it: a status of 200, or the 400's sentence. */
+    /** A path with its status 200, or with the sentence of its 400. */
     const variables = "/projects/web/variables";
     const one = "environment=staging";
     const rows: readonly (readonly [string, 200 | string])[] = [
@@ -416,7 +416,7 @@ describeBoth("every answer", (world) => {
       "web%20",
       "'--",
       "%2e%2e%2fweb",
-    ])("a project %p is one that is not there, wherever it is asked for", async (slug) => {
+    ])("a project %p does not exist, on every path", async (slug) => {
       const w = world();
       for (const path of [`/projects/${slug}`, `/projects/${slug}/variables?${one}`, `/projects/${slug}/accounts`]) {
         expect(await w.client().ask(path, { key })).toMatchObject({ status: 404, json: { code: "project_not_found" } });
@@ -432,6 +432,31 @@ describeBoth("every answer", (world) => {
     });
   });
 
+  test.each(["api_keys", "projects", "sets"])(
+    "is 503 while the database cannot answer without its table %s, and 200 again as soon as it can",
+    async (table) => {
+      const w = world();
+      const needing = [
+        "/projects/web/variables?environment=staging",
+        "/projects/web/variables?metadata_only=true",
+        "/projects/web/accounts",
+        "/files?project=web&environment=staging",
+        "/files?project=web&environment=staging&metadataOnly=1",
+        "/secrets?project=web&environment=staging",
+        ...(table === "sets" ? [] : ["/projects", "/projects/web"]),
+        ...(table === "api_keys" ? ["/organization"] : []),
+      ];
+      const { ask } = w.client();
+      await w.run(`alter table ${table} rename to table_gone`);
+      const answers = await Promise.all(needing.map((path) => ask(path, { key })));
+      await w.run(`alter table table_gone rename to ${table}`);
+      for (const answer of answers) {
+        expectRefusal(answer, 503, "unavailable", "The service cannot answer now; nothing is returned.");
+      }
+      for (const path of needing) expect([path, (await ask(path, { key })).status]).toEqual([path, 200]);
+    },
+  );
+
   test("is logged once, without the query, the key or a value", async () => {
     const w = world();
     const before = w.log.length;
@@ -442,7 +467,7 @@ describeBoth("every answer", (world) => {
     const logged = w.log.slice(before);
     expect(JSON.stringify(logged)).not.toContain("WHATEVER");
     expect(leaksIn(w.secrets, JSON.stringify(w.log))).toEqual([]);
-    // A checkpoint of the journal is of no request, and comes once a minute.
+    // Once a minute the journal logs a checkpoint.
     expect(logged.filter(({ event }) => event !== "checkpoint")).toMatchObject([
       { event: "request", route: "/projects/{slug}/variables", status: 200, keyId: key.id },
       { event: "request", route: "/projects/{slug}/variables", status: 400, code: "invalid_request", keyId: key.id },
@@ -466,7 +491,7 @@ describeBoth(
     afterAll(async () => {
       await app.server?.stop(true);
     });
-    /** Sends bytes as they are and reads until the server closes; every request asks it to, but where it says otherwise. */
+    /** Sends bytes as they are and reads until the server closes, which nearly every request asks for. */
     const exchange = async (head: string, rest = "") => {
       const { promise, resolve } = Promise.withResolvers<void>();
       const chunks: Buffer[] = [];
@@ -489,7 +514,7 @@ describeBoth(
     const asking = (target: string, more = "Connection: close") =>
       exchange(`GET ${target} HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\n${more}`);
 
-    test("an answer has these fields and no other", async () => {
+    test("an answer has exactly these fields", async () => {
       const { status, fields, body } = await asking("/api/v1/organization");
       expect(status).toBe(200);
       expect(fields.map((field) => field.split(":")[0]?.toLowerCase()).sort()).toEqual([
@@ -505,7 +530,7 @@ describeBoth(
       expect(fields).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
     });
 
-    test("HEAD is refused without a body, and what it tells is the length of the refusal", async () => {
+    test("HEAD is refused without a body, with the length of the refusal", async () => {
       const { status, fields, body } = await exchange(
         `HEAD /api/v1/projects/web/variables?environment=staging HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key.key}\nConnection: close`,
       );
@@ -514,7 +539,7 @@ describeBoth(
       expect(fields).toContain("Allow: GET");
     });
 
-    test("two Authorization fields are no key, though each alone would be", async () => {
+    test("two Authorization fields are refused, even if each alone would be accepted", async () => {
       const good = `Authorization: Bearer ${key.key}`;
       for (const two of [`${good}\n${good}`, `${good}\nAuthorization: Basic eA==`, `Authorization: x\n${good}`]) {
         const { status } = await exchange(
@@ -524,13 +549,13 @@ describeBoth(
       }
     });
 
-    test("two request ids are none", async () => {
+    test("two request ids are replaced by a new one", async () => {
       const { fields } = await asking("/api/v1/organization", "X-Request-Id: a\nX-Request-Id: b\nConnection: close");
       const ids = fields.filter((field) => field.toLowerCase().startsWith("x-request-id"));
       expect(ids).toEqual([expect.stringMatching(/: [0-9a-f-]{36}$/)]);
     });
 
-    test("a malformed Host moves no path", async () => {
+    test("a malformed Host does not change the path", async () => {
       for (const host of ["a b", "a/b", "a?b", "a#b", "localhost/api/v1/organization?", "", "[", "a:b:c"]) {
         const head = `Authorization: Bearer ${key.key}\nConnection: close`;
         expect(await exchange(`GET /api/v1/nowhere HTTP/1.1\nHost: ${host}\n${head}`)).toMatchObject({
@@ -546,7 +571,7 @@ describeBoth(
       }
     });
 
-    test("a GET with a body is refused, and what follows it on the connection is never a request", async () => {
+    test("a GET with a body is refused, and nothing after it on the connection is a request", async () => {
       const second = `GET /api/v1/organization HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key.key}\r\n\r\n`;
       for (const [field, rest] of [
         ["Content-Length: 5", `hello${second}`],
@@ -561,7 +586,7 @@ describeBoth(
       }
     });
 
-    test("an entry holds the peer's address, whatever the request says of it, and a printable user agent", async () => {
+    test("an audit entry has the peer's address, not a forwarded one, and a printable user agent", async () => {
       const w = world();
       const odd =
         "X-Forwarded-For: 203.0.113.9\nForwarded: for=203.0.113.9\nUser-Agent: ci/1.0 (é)\tx\nConnection: close";
@@ -570,14 +595,14 @@ describeBoth(
       expect((await w.audit(key)).at(-1)).toMatchObject({ clientAddress: "127.0.0.1", userAgent: "ci/1.0 (??)?x" });
     });
 
-    test("files arrive whole, however large", async () => {
+    test("files arrive whole, also large ones", async () => {
       const { status, fields, body } = await asking("/api/v1/files?project=web&environment=staging");
       expect(status).toBe(200);
       expect(fields.map((field) => field.toLowerCase())).toContain("transfer-encoding: chunked");
       expect(unchunked(body)).toEqual(expect.stringContaining(Buffer.alloc(700_000, "Keyhole ").toString("base64")));
     });
 
-    test("the server closes connections once it drains", async () => {
+    test("the server closes connections while it drains", async () => {
       const w = world();
       const draining = createApp({ ...w.keyhole, draining: () => true });
       const response = await draining.handle(requestOf("/organization", { key }));
@@ -588,14 +613,13 @@ describeBoth(
   ["sqlite"],
 );
 
-/** Parts that nothing may touch. */
+/** Parts that throw if anything uses them. */
 function nothing(): Keyhole {
   const untouchable = new Proxy({}, { get: (_, part) => untouched(String(part)) });
   return {
     gate: untouchable as Keyhole["gate"],
     source: untouchable as Keyhole["source"],
     journal: untouchable as Keyhole["journal"],
-    budget: untouchable as Keyhole["budget"],
     log: () => {},
     draining: () => false,
     recess: () => undefined,
@@ -622,7 +646,7 @@ function oneOfEnvironments(name: string): string {
   return `The query parameter '${name}' must be one of development, staging, production.`;
 }
 
-/** An answer without what differs from one to the next. */
+/** An answer without what differs each time. */
 async function shape(ask: () => ReturnType<World["ask"]>) {
   const answer = await ask();
   const { ratelimit: rateLimit, "x-request-id": _, ...headers } = headersOf(answer);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { Fault } from "../../src/fault.ts";
-import { ByteBudget } from "../../src/limit/budget.ts";
+import { ByteBudget, MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 
 /** Lets everything that is ready run. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Asks for bytes and keeps the release once it is there. */
+/** Asks for bytes, and keeps the release once they are granted. */
 function ask(budget: ByteBudget, bytes: number, signal?: AbortSignal, deadlineMs?: number, holder = "one") {
   const asked: { release?: () => void; fault?: unknown } = {};
   budget.acquire(bytes, holder, signal, deadlineMs).then(
@@ -21,7 +21,7 @@ function ask(budget: ByteBudget, bytes: number, signal?: AbortSignal, deadlineMs
 }
 
 describe("a byte budget", () => {
-  test("is 64 MiB unless told otherwise, to the byte", async () => {
+  test("is 64 MiB by default, to the byte", async () => {
     const budget = new ByteBudget();
     const almost = await budget.acquire(64 * 1024 * 1024 - 1, "one");
     const last = await budget.acquire(1, "one");
@@ -36,7 +36,7 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(0);
   });
 
-  test("serves first come first served: a small one does not overtake a large one that waits", async () => {
+  test("serves waiters in order: a small one does not overtake a large one", async () => {
     const budget = new ByteBudget(10);
     const held = [await budget.acquire(3, "one"), await budget.acquire(3, "one")];
     const large = ask(budget, 8);
@@ -44,7 +44,7 @@ describe("a byte budget", () => {
     const empty = ask(budget, 0);
     await settled();
     expect([large.release, small.release, empty.release]).toEqual([undefined, undefined, undefined]);
-    held[0]?.release(); // now 7 are free, enough for the small one alone
+    held[0]?.release(); // now 7 are free, enough for the small one only
     await settled();
     expect([large.release, small.release, empty.release]).toEqual([undefined, undefined, undefined]);
     held[1]?.release();
@@ -54,7 +54,7 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(9);
   });
 
-  test("gives the bytes back once, however often the release is called", async () => {
+  test("takes bytes back once, however often they are released", async () => {
     const budget = new ByteBudget(10);
     const first = await budget.acquire(5, "one");
     await budget.acquire(5, "one");
@@ -67,7 +67,7 @@ describe("a byte budget", () => {
     expect(more.release).toBeUndefined();
   });
 
-  test("lets an aborted one leave the line, and those behind it move up", async () => {
+  test("drops an aborted waiter and serves those behind it", async () => {
     const budget = new ByteBudget(10);
     const held = await budget.acquire(6, "one");
     const controller = new AbortController();
@@ -80,22 +80,22 @@ describe("a byte budget", () => {
     expect(small.release).toBeFunction();
     held.release();
     small.release?.();
-    expect(budget.bytesTaken).toBe(0); // the one that left took nothing
+    expect(budget.bytesTaken).toBe(0); // the aborted one took nothing
   });
 
-  test("lets one whose time is over leave the line, and those behind it move up", async () => {
+  test("drops a waiter after its deadline and serves those behind it", async () => {
     const budget = new ByteBudget(10);
     await budget.acquire(6, "one");
     const late = await budget.acquire(8, "one", undefined, 1).catch((fault: unknown) => fault);
     expect(late).toBeInstanceOf(Fault);
     expect(late).toMatchObject({ code: "unavailable" });
     const large = ask(budget, 8, undefined, 1);
-    await budget.acquire(4, "one"); // waits behind it, and passes when it has left
+    await budget.acquire(4, "one"); // waits behind it, and is served when it has left
     expect(large.fault).toMatchObject({ code: "unavailable" });
     expect(budget.bytesTaken).toBe(10);
   });
 
-  test("refuses one that is aborted before it asks, even where there is room", async () => {
+  test("refuses a request that was aborted before it asked, even if there is room", async () => {
     const budget = new ByteBudget(10);
     const asked = ask(budget, 1, AbortSignal.abort());
     await settled();
@@ -103,15 +103,15 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(0);
   });
 
-  test("does not take back what it granted: a later abort changes nothing", async () => {
+  test("keeps what it granted: a later abort changes nothing", async () => {
     const budget = new ByteBudget(10);
     const held = await budget.acquire(10, "one");
     const controller = new AbortController();
     const waited = ask(budget, 10, controller.signal, 60_000);
     expect(getEventListeners(controller.signal, "abort")).toHaveLength(1);
     held.release();
-    expect(getEventListeners(controller.signal, "abort")).toHaveLength(0); // nothing stays behind on a long-lived signal
-    controller.abort(); // granted, and not yet awake
+    expect(getEventListeners(controller.signal, "abort")).toHaveLength(0); // a long-lived signal keeps no listener
+    controller.abort(); // granted, but not yet resolved
     await settled();
     expect(waited.fault).toBeUndefined();
     expect(budget.bytesTaken).toBe(10);
@@ -119,7 +119,7 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(0);
   });
 
-  test("takes more than the whole, less than nothing and parts of bytes for the mistake they are", async () => {
+  test("throws for more than the whole, for less than nothing and for fractions", async () => {
     const budget = new ByteBudget(10);
     for (const bytes of [11, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       const asked = ask(budget, bytes);
@@ -130,7 +130,7 @@ describe("a byte budget", () => {
     expect((await budget.acquire(10, "one")).bytes).toBe(10);
   });
 
-  test("gives at once what is free, and nothing to one before whom somebody waits", async () => {
+  test("grants what is free at once, unless somebody waits for it", async () => {
     const budget = new ByteBudget(10);
     const held = budget.take(6, "one");
     expect(budget.take(5, "two")).toBeUndefined();
@@ -145,7 +145,7 @@ describe("a byte budget", () => {
     expect(() => budget.take(11, "three")).toThrow(RangeError);
   });
 
-  test("counts what is really held once that is known, even more than there is", async () => {
+  test("counts what is really held, even if that is more than the whole", async () => {
     const budget = new ByteBudget(10);
     const share = await budget.acquire(10, "one");
     const waiting = ask(budget, 6, undefined, undefined, "two");
@@ -160,11 +160,11 @@ describe("a byte budget", () => {
     await settled();
     expect(next.release).toBeFunction();
     share.release();
-    share.resize(5); // it has ended
+    share.resize(5); // after its release nothing changes
     expect([share.bytes, budget.bytesTaken]).toEqual([0, 1]);
   });
 
-  test("gives one holder no more than its part, and whoever waits for his own holds up nobody else", async () => {
+  test("grants a holder no more than its part, and a waiter for its own bytes holds up nobody else", async () => {
     const budget = new ByteBudget(10, 5);
     expect(() => budget.take(6, "greedy")).toThrow(RangeError);
     const [first, second] = [await budget.acquire(2, "greedy"), await budget.acquire(3, "greedy")];
@@ -172,14 +172,14 @@ describe("a byte budget", () => {
     const small = ask(budget, 1, undefined, undefined, "greedy");
     await settled();
     expect([large.release, small.release]).toEqual([undefined, undefined]);
-    first.resize(1); // room for the small one, which comes after the large one all the same
+    first.resize(1); // there is room for the small one, but it comes after the large one
     await settled();
     expect(small.release).toBeUndefined();
     const other = budget.take(4, "other");
     expect(other?.bytes).toBe(4);
     first.release();
     await settled();
-    expect(small.release).toBeUndefined(); // there is room for it, but the large one came first
+    expect(small.release).toBeUndefined(); // still behind the large one
     second.release();
     await settled();
     expect(large.release).toBeFunction();
@@ -190,7 +190,7 @@ describe("a byte budget", () => {
     expect(budget.bytesTaken).toBe(5);
   });
 
-  test("lets nobody line up for what he has himself: others who wait come first", async () => {
+  test("serves other holders before one that waits for its own bytes", async () => {
     const budget = new ByteBudget(10, 6);
     const first = await budget.acquire(6, "greedy");
     const again = [ask(budget, 6, undefined, undefined, "greedy"), ask(budget, 6, undefined, undefined, "greedy")];
@@ -205,13 +205,13 @@ describe("a byte budget", () => {
     expect(again[1]?.release).toBeUndefined();
   });
 
-  test("tells a holder how long somebody waits for what he has, not for what another has", async () => {
+  test("tells a holder how long somebody has waited for its bytes, not for another's", async () => {
     const budget = new ByteBudget(10, 6);
     const greedy = await budget.acquire(6, "greedy");
     const other = await budget.acquire(2, "other");
     expect([greedy.waitedForMs(), other.waitedForMs()]).toEqual([0, 0]);
     const own = ask(budget, 1, undefined, undefined, "greedy");
-    await Bun.sleep(2); // time itself is what is told
+    await Bun.sleep(2); // a clock is what is tested
     expect(greedy.waitedForMs()).toBeGreaterThan(0);
     expect(other.waitedForMs()).toBe(0);
     const stranger = ask(budget, 3, undefined, undefined, "stranger");
@@ -221,5 +221,33 @@ describe("a byte budget", () => {
     await settled();
     expect([own.release, stranger.release]).toEqual([expect.any(Function), expect.any(Function)]);
     expect([greedy.waitedForMs(), other.waitedForMs()]).toEqual([0, 0]);
+  });
+});
+
+describe("memory", () => {
+  const never = () => AbortSignal.abort();
+
+  test("for small reads is free while all of the memory for large ones is taken, and the other way round", () => {
+    const memory = new MemoryBudget(2 * smallBytesMax, smallBytesMax + 1, smallBytesMax + 1);
+    expect(memory.claim(smallBytesMax + 1, "one", never, 0)).toMatchObject({ bytes: smallBytesMax + 1 });
+    expect(memory.claim(smallBytesMax, "one", never, 0)).toMatchObject({ bytes: smallBytesMax });
+    expect(memory.claim(smallBytesMax, "two", never, 0)).toMatchObject({ bytes: smallBytesMax });
+    expect(memory.bytesTaken).toEqual({ small: 2 * smallBytesMax, large: smallBytesMax + 1 });
+  });
+
+  test("is 64 MiB for small and 30 MiB for large reads by default, of which one key gets 25", async () => {
+    const memory = new MemoryBudget();
+    const mebibyte = 1024 * 1024;
+    const greedy = memory.claim(20 * mebibyte, "greedy", never, 0);
+    expect(greedy).toMatchObject({ bytes: 20 * mebibyte });
+    await expect(memory.claim(6 * mebibyte, "greedy", never, 0)).rejects.toMatchObject({ code: "unavailable" });
+    expect(memory.claim(5 * mebibyte, "greedy", never, 0)).toMatchObject({ bytes: 5 * mebibyte });
+    expect(memory.claim(5 * mebibyte, "other", never, 0)).toMatchObject({ bytes: 5 * mebibyte });
+    expect(memory.bytesTaken).toEqual({ small: 0, large: 30 * mebibyte });
+  });
+
+  test("for a read that is larger than one key's part is all of that part", () => {
+    const memory = new MemoryBudget(undefined, 2_000_000, 1_000_000);
+    expect(memory.claim(3_000_000, "one", never, 0)).toMatchObject({ bytes: 1_000_000 });
   });
 });
