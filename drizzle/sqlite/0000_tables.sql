@@ -59,7 +59,7 @@ CREATE TABLE `data_keys` (
 	PRIMARY KEY(`project_id`, `generation`),
 	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
 	CONSTRAINT "data_keys_generation_rule" CHECK(generation >= 1)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 --> statement-breakpoint
 CREATE TABLE `file_contents` (
 	`id` text PRIMARY KEY NOT NULL,

@@ -11,9 +11,9 @@ export type KeyRow = Grant & {
   readonly digest: Uint8Array;
   readonly grantSeal: Uint8Array | null;
   readonly live: number;
-  readonly organizationSlug: string;
+  readonly organizationSlug: string | null;
   readonly organizationName: string | null;
-  readonly plan: Plan;
+  readonly plan: Plan | null;
   /** Null if the request names no project, or one that the key does not reach. */
   readonly target: Target | null;
 };
@@ -77,6 +77,8 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
       `grant seal of key ${row.keyId} does not match: its row was changed by other means`,
     );
   }
-  if (name === null) throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);
+  if (name === null || slug === null || plan === null) {
+    throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);
+  }
   return { grant: row, organization: { id, slug, name, plan }, target: row.target };
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull } from "drizzle-orm";
+import { and, asc, eq, inArray, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
 import { type Environment, environmentsOf, everyEnvironment } from "../names.ts";
@@ -90,7 +90,7 @@ export async function showKey(desk: Desk, id: string): Promise<KeyRecord> {
 }
 
 /**
- * Revokes a key from the next request on. A key that is already revoked stays as it is.
+ * Revokes a key from the next request on. The time of an earlier revocation stays.
  * @throws Refused `not_found`
  */
 export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
@@ -98,9 +98,9 @@ export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
   await writing(desk, async (db) => {
     await db
       .update(k)
-      // Without its seal the key stays invalid even if somebody removes `revokedAt` by SQL.
-      .set({ revokedAt: desk.now(), grantSeal: Buffer.alloc(32) })
-      .where(and(eq(k.id, id), isNull(k.revokedAt)));
+      // Without its seal the key stays invalid, even if SQL sets the time of its revocation before or removes it later.
+      .set({ revokedAt: sql`coalesce(${k.revokedAt}, ${desk.now()})`, grantSeal: Buffer.alloc(32) })
+      .where(eq(k.id, id));
   });
   return showKey(desk, id);
 }

@@ -1,4 +1,5 @@
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, desc, eq } from "drizzle-orm";
+import { Fault } from "../fault.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
 import { type Desk, writing } from "./desk.ts";
@@ -157,11 +158,11 @@ export async function lockProject(desk: Desk, db: Db, found: FoundProject): Prom
   return { ...found, db, dataKey, now: desk.now(), changedAt: project.changedAt };
 }
 
-/** A project's newest data key, opened. @throws Fault `decryption_failed` */
+/** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
 export async function newestDataKey(desk: Desk, db: Db, project: FoundProject): Promise<DataKey> {
   const { dataKeys: d } = desk.database.tables;
-  const rows = await db.select().from(d).where(eq(d.projectId, project.id));
-  const newest = rows.reduce((a, b) => (a.generation > b.generation ? a : b));
+  const [newest] = await db.select().from(d).where(eq(d.projectId, project.id)).orderBy(desc(d.generation)).limit(1);
+  if (newest === undefined) throw new Fault("decryption_failed", `project ${project.id} has no data key`);
   return desk.keyring.dataKey(project.id, newest.generation, newest.rootId, newest.wrapped);
 }
 

@@ -212,7 +212,7 @@ export async function rotateData(
   report: Report = () => {},
 ): Promise<DataRotation> {
   const targets = where === undefined ? await everyProject(desk) : [await findProject(desk, where)];
-  const { unfinished, due } = await judged(desk, targets, where === undefined);
+  const { unfinished, due, lost } = await judged(desk, targets, where === undefined);
   const begunAt = desk.now();
   for (let from = 0; from < due.length; from += begunAtOnce) {
     await inTurn(desk, async (db) => {
@@ -220,7 +220,7 @@ export async function rotateData(
     });
   }
   const tally = { sets: 0, contents: 0, deletedKeys: 0 };
-  const broken: string[] = [];
+  const broken = lost.map((project) => `the data key of ${nameOf(project)}`);
   const projects = [...unfinished, ...due.map(({ project }) => project)];
   for (const [index, project] of projects.entries()) {
     for (const step of [resealSets, resealContents, deleteOlderKeys]) {
@@ -253,12 +253,12 @@ async function everyProject(desk: Desk): Promise<FoundProject[]> {
 
 type Due = { readonly project: FoundProject; readonly generation: number };
 
-/** Which of the projects are in the middle of a rotation, and which are to begin one. */
+/** Which of the projects are in the middle of a rotation, which are to begin one, and which have no data key. */
 async function judged(
   desk: Desk,
   targets: readonly FoundProject[],
   all: boolean,
-): Promise<{ unfinished: FoundProject[]; due: Due[] }> {
+): Promise<{ unfinished: FoundProject[]; due: Due[]; lost: FoundProject[] }> {
   const { dataKeys: d } = desk.database.tables;
   const rows = await desk.database.db
     .select({ projectId: d.projectId, generation: d.generation, createdAt: d.createdAt })
@@ -282,7 +282,7 @@ async function judged(
     if (key === undefined || between(project.id) || interruptedAt.has(key.createdAt)) return [];
     return [{ project, generation: key.generation }];
   });
-  return { unfinished, due };
+  return { unfinished, due, lost: targets.filter(({ id }) => !newest.has(id)) };
 }
 
 /** Makes a project's next data key, unless another run was first or the project is gone. */

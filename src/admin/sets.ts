@@ -283,11 +283,19 @@ function parsed<K extends Kind>(listing: string): readonly Entries[K][] {
   }
 }
 
-/** Deletes those of these contents that no listing of the project names any more. */
+/**
+ * Deletes those of these contents that no listing of the project names any more. If a listing does not verify, it may
+ * have named any of them: then all stay, and a rotation deletes them once the listing is repaired.
+ */
 export async function deleteUnusedContents(desk: Desk, project: LockedProject, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { fileContents: c } = desk.database.tables;
-  const used = new Set([...(await listings(desk, project, files)).values()].flat().map(({ id }) => id));
+  const used = new Set<string>();
+  for (const environment of environments) {
+    const set = await findSet(desk, project.db, project, files, environment);
+    if (set === undefined) return;
+    for (const { id } of set.entries) used.add(id);
+  }
   const unused = ids.filter((id) => !used.has(id));
   await project.db.delete(c).where(and(eq(c.projectId, project.id), inArray(c.id, unused)));
 }

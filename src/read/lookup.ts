@@ -5,7 +5,7 @@ import { type Environment, type EnvironmentMask, environmentMask, environmentsOf
 import { overheadBytes } from "../seal/envelope.ts";
 import type { FileOpener } from "../seal/file-opener.ts";
 import type { Keyring } from "../seal/keyring.ts";
-import { type Kind, type KindDescriptor, setBytesMax } from "../seal/kinds.ts";
+import { type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
 import type { ContentQueries } from "../store/contents.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
@@ -43,8 +43,8 @@ export type ReadSets<K extends Kind> = {
 const waitMsMax = 4000;
 /** A set is asked for as a small one, then as large as it is; more often only if it is written meanwhile. */
 const triesMax = 4;
-/** More bytes than any set has. */
-const readBytesMax = 3 * 2 * (setBytesMax + overheadBytes);
+/** The most sealed bytes of a set: its values with their index, in an envelope. */
+const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
 
 /**
  * Gates 7 and 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
@@ -144,9 +144,10 @@ async function fetchSets<K extends Kind>(
   judgeStanding(rows[0]);
   const stored = setsOf(rows);
   if (stored.some(({ listing }) => listing === null)) {
-    const bytes = fetchedBytes(stored, values);
-    if (bytes > readBytesMax) throw new Fault("decryption_failed", `a set of project ${project.id} is too large`);
-    return bytes;
+    if (stored.some((set) => set.listingBytes > setBytesMax || valueBytes(set, values) > sealedBytesMax)) {
+      throw new Fault("decryption_failed", `a set of project ${project.id} is larger than any that Keyhole writes`);
+    }
+    return fetchedBytes(stored, values);
   }
   return environmentsOf(environments & caller.grant.environments).map((environment) => {
     const found = stored.find((set) => set.environment === environment);

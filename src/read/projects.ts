@@ -35,7 +35,7 @@ export async function listProjects(source: Source, { grant }: Caller, stages?: S
   judgeStanding(rows[0]);
   const found = rows.filter((row) => row.id !== null);
   if (found.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} projects`);
-  return found.sort((a, b) => compareBytes(a.slug, b.slug)).map((row) => summaryOf(row, grant.environments));
+  return found.map((row) => summaryOf(row, grant.environments)).sort((a, b) => compareBytes(a.slug, b.slug));
 }
 
 /** One project through the key's scope. @throws Fault `project_not_found`, `decryption_failed`, `unavailable` */
@@ -79,8 +79,8 @@ function numbersOf(text: string, length: number): number[] {
 }
 
 function summaryOf(row: ProjectRow, reach: EnvironmentMask): ProjectSummary {
-  if (row.id === null || row.name === null) {
-    throw new Fault("decryption_failed", "the name of a project is not as Keyhole writes it");
+  if (row.id === null || row.slug === null || row.name === null) {
+    throw new Fault("decryption_failed", "the name or slug of a project is not as Keyhole writes it");
   }
   return {
     id: row.id,

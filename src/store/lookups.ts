@@ -70,8 +70,8 @@ function lookupQuery(database: Database, asks: SQL, digest: SQL, columns: SQL) {
     select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
       ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
       ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${bounded(k.grantSeal, 32)} as "grantSeal",
-      ${liveness(database)} as live, ${o.slug} as "organizationSlug", ${bounded(o.name, 1024)} as "organizationName",
-      ${o.plan} as plan, ${p.id} as "projectId",
+      ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
+      ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
       ${bounded(p.fileCounts, 128)} as "fileCounts", ${columns}
     from ${asks}
     join ${k} on ${k.digest} = ${digest}

@@ -6,7 +6,7 @@ import { type Authorized, authorized, bounded, liveness, type Standing, standing
 /** A project with what its row says of all environments (`tables.ts`); nulls if there is none. */
 export type ProjectRow = Standing & {
   readonly id: string | null;
-  readonly slug: string;
+  readonly slug: string | null;
   readonly name: string | null;
   readonly variableCounts: string | null;
   readonly accountCounts: string | null;
@@ -27,7 +27,7 @@ export type ProjectQueries = {
 /** Prepares the reads of projects. A key whose projects are all gone still gets one row, with `id` null. */
 export function projectQueries(database: Database): ProjectQueries {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
-  const columns = sql`${p.id} as id, ${p.slug} as slug, ${bounded(p.name, 1024)} as name,
+  const columns = sql`${p.id} as id, ${bounded(p.slug, 64)} as slug, ${bounded(p.name, 1024)} as name,
     ${bounded(p.variableCounts, 128)} as "variableCounts", ${bounded(p.accountCounts, 128)} as "accountCounts",
     ${bounded(p.fileCounts, 128)} as "fileCounts", ${bounded(p.changedAt, 128)} as "changedAt",
     ${p.createdAt} as "createdAt"`;

@@ -174,8 +174,8 @@ describeBoth("metrics and traces", (world) => {
     const { database } = keyhole;
     const needs = { database, keyring: world().installation.keyring, journal: { check: async () => true } };
     const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
-    expect(await readinessChecks({ ...needs, lookUpDatabase: database }).database()).toBe(true);
-    await expect(readinessChecks({ ...needs, lookUpDatabase: gone }).database()).rejects.toMatchObject({
+    expect(await readinessChecks({ ...needs, lookupDatabase: database }).database()).toBe(true);
+    await expect(readinessChecks({ ...needs, lookupDatabase: gone }).database()).rejects.toMatchObject({
       code: "unavailable",
     });
   });

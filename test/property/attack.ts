@@ -2,11 +2,11 @@ import type { Keyhole } from "../../src/http/keyhole.ts";
 import type { Client, World } from "../world.ts";
 
 /*
- * What the attacking suites share: a clock that fills every bucket, random numbers that can be had again, and what
- * CONTRACT promises of any answer, written down a second time and from its text alone.
+ * What the attacking suites share: a clock that fills every bucket, random numbers from a seed, and what CONTRACT
+ * promises of any answer, written a second time from its text alone.
  */
 
-/** A clock by which an hour passes between any two looks: no bucket is ever found empty. */
+/** A clock that advances by an hour each time it is read, so that no bucket is ever empty. */
 export function impatient(): () => number {
   let nowUs = 0;
   return () => {
@@ -15,7 +15,7 @@ export function impatient(): () => number {
   };
 }
 
-/** An app on the world's installation that never says 429 to anyone. */
+/** An app on the world's installation that never answers 429. */
 export function unlimited(world: World, change: (keyhole: Keyhole) => Partial<Keyhole> = () => ({})): Client {
   return world.client((keyhole) => {
     const own = { ...keyhole, gate: { ...keyhole.gate, nowUs: impatient() } };
@@ -25,13 +25,13 @@ export function unlimited(world: World, change: (keyhole: Keyhole) => Partial<Ke
 
 /** Random choices from a seed: the same seed, the same choices. */
 export type Dice = {
-  /** A number from 0 up to, but not, 1. */
+  /** A number from 0 to 1, exclusive. */
   readonly fraction: () => number;
   /** A whole number from 0 to `below - 1`. */
   readonly below: (below: number) => number;
   readonly chance: (probability: number) => boolean;
   readonly pick: <T>(list: readonly T[]) => T;
-  /** Each member with this probability, in their order. */
+  /** Each member with this probability, in the order of the list. */
   readonly some: <T>(list: readonly T[], probability?: number) => T[];
 };
 
@@ -54,7 +54,7 @@ export function diceOf(start: number): Dice {
   };
 }
 
-/** CONTRACT §3, in a form to look answers up in. */
+/** CONTRACT §3: the status of each code. */
 export const statusOf: Readonly<Record<string, number>> = {
   invalid_request: 400,
   unauthorized: 401,
@@ -74,7 +74,7 @@ export const statusOf: Readonly<Record<string, number>> = {
   unavailable: 503,
 };
 
-/** An answer as far as the contract speaks of any answer. */
+/** The parts of an answer that the contract fixes for every answer. */
 export type Judged = { readonly status: number; readonly headers: Headers; readonly text: string };
 
 const bodies = new Map<string, string>();
@@ -89,7 +89,7 @@ const neverSent =
 
 /**
  * What is wrong with an answer by CONTRACT §1 and §3, or undefined: headers, the closed list of codes, one body for
- * each code. Remembers bodies across calls, so that a second wording for one code shows.
+ * each code. It remembers bodies across calls, so a second wording for a code is found.
  */
 export function contractProblem({ status, headers, text }: Judged): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(headers.get("x-request-id") ?? "")) return "no well-formed x-request-id";
@@ -130,7 +130,7 @@ export function contractProblem({ status, headers, text }: Judged): string | und
   return undefined;
 }
 
-/** The code of a failure, or "200", or a word about what is wrong with the answer. */
+/** "200", the code of a failure, or what is wrong with the answer. */
 export function verdictOf(answer: Judged): string {
   const problem = contractProblem(answer);
   if (problem !== undefined) return `BROKEN CONTRACT (${problem}): ${answer.status} ${answer.text.slice(0, 300)}`;

@@ -1,99 +1,137 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Caller, Target } from "../../src/access/authenticate.ts";
-import { SealedSet, SealedSets } from "../../src/read/sets.ts";
-import { variablesListing } from "../../src/render/variables-json.ts";
-import type { Keyring } from "../../src/seal/keyring.ts";
-import type { SetRow } from "../../src/store/sets.ts";
+import type { StoredSet } from "../../src/access/authenticate.ts";
+import { RememberedSets } from "../../src/read/lookup.ts";
+import { type ReadProject, VerifiedSet } from "../../src/read/verified-set.ts";
+import { Keyring, newKey } from "../../src/seal/keyring.ts";
+import { variables } from "../../src/seal/kinds.ts";
+import { sealSet } from "../../src/seal/set.ts";
 
-/** Never asked: nothing is opened here. */
-const keyring = {} as Keyring;
+const keys = { keyring: new Keyring([newKey()]), listingKey: newKey() };
 const environment = "staging";
+const web = projectOf("web");
 
-const caller = (organizationId = "org") =>
-  ({ grant: { keyId: "key", organizationId, projects: null }, target: null }) as unknown as Caller;
-const target = (projectId: string, state: string): Target => ({ projectId, state });
-
-function rowOf(projectId: string, state: string, sealed: Buffer, names: readonly string[]): SetRow {
-  const listing = variablesListing(names.map((name) => ({ name, updatedAt: 1 })));
-  const standing = { live: 1, plan: "pro", projectId, state };
-  const set = { revision: 1, setRevision: 1, generation: 1, rootId: "root", wrapped: Buffer.alloc(1), listing };
-  return { ...standing, ...set, bytes: sealed.length, sealed };
+function projectOf(slug: string): ReadProject {
+  return { id: `id of ${slug}`, organizationId: "org", slug };
 }
 
-/** Remembered sets over one project of each slug; what is fetched has so many bytes sealed. */
-function setsOver(bytesMax?: number) {
-  let next: SetRow | undefined;
-  const sets = new SealedSets({ read: async () => next }, keyring, bytesMax);
-  return {
-    recall: (slug: string, state: string, organizationId?: string, projectId = `id of ${slug}`) =>
-      sets.remembered(caller(organizationId), target(projectId, state), slug, environment),
-    fetch: async (slug: string, state: string, bytes: number, names: readonly string[] = ["A"]) => {
-      next = rowOf(`id of ${slug}`, state, Buffer.alloc(bytes), names);
-      const set = await sets.fetch(caller(), slug, environment, bytes);
-      if (!(set instanceof SealedSet)) throw new Error("no set was fetched");
-      return set;
-    },
+/** A set as it was fetched. Its values are never opened here, so any bytes will do. */
+function setOf(project: ReadProject, rowVersion: string, sealedBytes: number | null, names: readonly string[] = ["A"]) {
+  const { id: projectId, organizationId, slug } = project;
+  const identity = { organizationId, projectId, slug, kind: "variables", environment, version: 1 };
+  const listing = JSON.stringify(names.map((key) => ({ key, updatedAt: 1 })));
+  const sealed = sealedBytes === null ? null : Buffer.alloc(sealedBytes);
+  const stored: StoredSet = {
+    ...sealSet(keys.listingKey, identity, listing, null),
+    environment,
+    version: 1,
+    rowVersion,
+    listingBytes: listing.length,
+    sealed,
+    sealedBytes,
+    rootId: null,
+    wrapped: null,
   };
+  return new VerifiedSet(keys, project, variables, stored);
+}
+
+/** Whether the lookup, which says this of a set's row, finds the set in memory. */
+function find(sets: RememberedSets, project: ReadProject, rowVersion: string, needsValues = true) {
+  return sets.find(project, "variables", { environment, rowVersion, row: null }, needsValues);
 }
 
 describe("a remembered set", () => {
-  test("is given for its own state, organization and slug alone", async () => {
-    const { fetch, recall } = setsOver();
-    const set = await fetch("web", "one", 100);
-    expect(recall("web", "one")).toBe(set);
-    expect(recall("web", "two")).toBeUndefined();
-    expect(recall("web", "one", "another")).toBeUndefined();
-    expect(recall("api", "one")).toBeUndefined();
-    expect(recall("api", "one", undefined, "id of web")).toBeUndefined();
+  const sets = new RememberedSets();
+  const set = setOf(web, "1 700 (0,1)", 100);
+  sets.remember(set, "variables");
+
+  test("is found under the version of its row", () => {
+    expect(find(sets, web, "1 700 (0,1)")).toBe(set);
   });
 
-  test("has a list of names that nobody can change: what entries say of it is spelled once", async () => {
-    const { names } = await setsOver().fetch("web", "one", 100, ["A", "B"]);
-    expect(names).toEqual(["A", "B"]);
-    expect(() => (names as string[]).push("C")).toThrow(TypeError);
+  test.each(["", "1 700 (0,2)", "1 701 (0,1)", "2 700 (0,1)"])("is not found under version %p", (rowVersion) => {
+    expect(find(sets, web, rowVersion)).toBeUndefined();
   });
 
-  test("that was asked for since stays, and one that came later goes in its place", async () => {
-    const { fetch, recall } = setsOver(20_000);
-    for (const slug of ["a", "b"]) await fetch(slug, "one", 6000);
-    expect(recall("a", "one")).toBeDefined();
-    await fetch("c", "one", 6000);
-    expect(["a", "b", "c"].map((slug) => recall(slug, "one") !== undefined)).toEqual([true, false, true]);
+  test.each([
+    ["organization", { ...web, organizationId: "another" }],
+    ["slug", { ...web, slug: "api" }],
+    ["project", { ...web, id: "another" }],
+  ])("is not found for another %s, although its row is the same", (_, project) => {
+    expect(find(sets, project, "1 700 (0,1)")).toBeUndefined();
+  });
+
+  test("is not found for another kind or environment", () => {
+    const row = { environment, rowVersion: "1 700 (0,1)", row: null } as const;
+    expect(sets.find(web, "accounts", row, true)).toBeUndefined();
+    expect(sets.find(web, "variables", { ...row, environment: "production" }, true)).toBeUndefined();
+  });
+
+  test("that came without its values is found for metadata only", () => {
+    const own = new RememberedSets();
+    const bare = setOf(web, "one", null);
+    own.remember(bare, "variables");
+    expect(find(own, web, "one")).toBeUndefined();
+    expect(find(own, web, "one", false)).toBe(bare);
+  });
+
+  test("is replaced by a later one", () => {
+    const own = new RememberedSets();
+    const later = setOf(web, "two", 100);
+    for (const each of [setOf(web, "one", 100), later]) own.remember(each, "variables");
+    expect([find(own, web, "one"), find(own, web, "two")]).toEqual([undefined, later]);
+  });
+
+  test("has names that nobody can change", () => {
+    expect(() => (set.names as string[]).push("B")).toThrow(TypeError);
+  });
+
+  test("that was used gets a second chance, and one that was not is dropped in its place", () => {
+    const own = new RememberedSets(20_000);
+    for (const slug of ["a", "b"]) own.remember(setOf(projectOf(slug), "one", 6000), "variables");
+    expect(find(own, projectOf("a"), "one")).toBeDefined();
+    own.remember(setOf(projectOf("c"), "one", 6000), "variables");
+    expect(["a", "b", "c"].map((slug) => find(own, projectOf(slug), "one") !== undefined)).toEqual([true, false, true]);
   });
 });
 
-const slugs = ["a", "b", "c", "d", "e"];
-const bytesMax = 20_000;
+test("a set of a database without row versions is never remembered", () => {
+  const sets = new RememberedSets();
+  sets.remember(setOf(web, "", 100), "variables");
+  expect(find(sets, web, "")).toBeUndefined();
+});
 
-test("remembered sets take no more than they may, and nothing that fits is forgotten for nothing", async () => {
+test("remembered sets stay within their bound, and none is dropped while all fit", () => {
+  const bytesMax = 20_000;
   const step = fc.record({
-    slug: fc.constantFrom(...slugs),
+    slug: fc.constantFrom("a", "b", "c", "d", "e"),
     bytes: fc.integer({ min: 1, max: 12_000 }),
     names: fc.integer({ min: 1, max: 40 }),
-    asked: fc.boolean(),
+    used: fc.boolean(),
   });
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const { fetch, recall } = setsOver(bytesMax);
-      /** What each would be remembered with, in the order of their coming. */
-      const fetched = new Map<string, { state: string; bytes: number }>();
-      const known = () => [...fetched].filter(([slug, { state }]) => recall(slug, state));
-      let state = 0;
-      for (const { slug, bytes, names, asked } of steps) {
-        const already = fetched.get(slug);
-        if (asked && already && recall(slug, already.state)) continue;
-        state += 1;
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const sets = new RememberedSets(bytesMax);
+      /** What was given to it last, by slug. */
+      const given = new Map<string, { rowVersion: string; bytes: number }>();
+      const kept = () => [...given].filter(([slug, { rowVersion }]) => find(sets, projectOf(slug), rowVersion));
+      const sum = (some: ReturnType<typeof kept>) => some.reduce((total, [, { bytes }]) => total + bytes, 0);
+      for (const [turn, { slug, bytes, names, used }] of steps.entries()) {
+        const known = given.get(slug);
+        if (used && known && find(sets, projectOf(slug), known.rowVersion)) continue;
+        const others = kept().filter(([other]) => other !== slug);
         const all = Array.from({ length: names }, (_, n) => `NAME_${n + 10}`);
-        const set = await fetch(slug, `${state}`, bytes, all);
-        const size = bytes + 5 * set.stored.listing.length + 2048;
-        const others = known().filter(([other]) => other !== slug);
-        fetched.set(slug, { state: `${state}`, bytes: size });
-        const sum = (some: typeof others) => some.reduce((total, [, one]) => total + one.bytes, 0);
-        expect(sum(known())).toBeLessThanOrEqual(bytesMax);
+        const set = setOf(projectOf(slug), `${turn}`, bytes, all);
+        sets.remember(set, "variables");
+        const size = bytes + 6 * set.listing.length + 2048;
+        given.set(slug, { rowVersion: `${turn}`, bytes: size });
+        expect(sum(kept())).toBeLessThanOrEqual(bytesMax);
         if (sum(others) + size > bytesMax) continue;
-        expect(recall(slug, `${state}`)).toBe(set);
-        for (const [other, { state }] of others) expect(recall(other, state)).toBeDefined();
+        expect(
+          kept()
+            .map(([other]) => other)
+            .sort(),
+        ).toEqual([...others.map(([other]) => other), slug].sort());
       }
     }),
   );

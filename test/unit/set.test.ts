@@ -1,0 +1,128 @@
+import { describe, expect, test } from "bun:test";
+import { setAssociatedData } from "../../src/seal/associated-data.ts";
+import { seal } from "../../src/seal/envelope.ts";
+import { type DataKey, newKey } from "../../src/seal/keyring.ts";
+import { encodeItems, type OpenedItems, sealSet, setOpener, verifyListing } from "../../src/seal/set.ts";
+
+/* The formats, and bytes that no writer makes, are in `vectors.test.ts`. */
+
+const failed = expect.objectContaining({ code: "decryption_failed" });
+const listingKey = newKey();
+const dataKey = dataKeyOf(3);
+const set = {
+  organizationId: "org",
+  projectId: "project",
+  slug: "web",
+  kind: "variables",
+  environment: "staging",
+  version: 4,
+};
+const listing = '[{"key":"A","updatedAt":1}]';
+
+function itemsOf({ count, item }: OpenedItems): string[] {
+  return Array.from({ length: count }, (_, index) => item(index).toString());
+}
+
+describe("a sealed set", () => {
+  test.each([0, 1, 2, 1000, 10_000])("of %p items opens to each of them, and to all with their commas", (count) => {
+    const items = Array.from({ length: count }, (_, n) => JSON.stringify({ key: `K${n}`, value: "é".repeat(n % 7) }));
+    const sealed = sealSet(listingKey, set, listing, { items: items.map((item) => Buffer.from(item)), dataKey });
+    verifyListing(listingKey, set, sealed);
+    const opened = setOpener(set, sealed, dataKey).open();
+    expect(itemsOf(opened)).toEqual(items);
+    expect(opened.all.toString()).toBe(items.join(","));
+    expect(JSON.parse(`[${opened.all}]`)).toHaveLength(count);
+  });
+
+  test("opens as often as it is asked, each time into memory of its own", () => {
+    const sealed = sealSet(listingKey, set, listing, { items: [Buffer.from("{}")], dataKey });
+    const opener = setOpener(set, sealed, dataKey);
+    opener.open().all.fill(0);
+    expect(itemsOf(opener.open())).toEqual(["{}"]);
+  });
+
+  test("shares the memory of its items with the whole, so that zeroing the whole zeroes each", () => {
+    const sealed = sealSet(listingKey, set, listing, { items: [Buffer.from('"a"'), Buffer.from('"b"')], dataKey });
+    const { all, item } = setOpener(set, sealed, dataKey).open();
+    const items = [item(0), item(1)];
+    all.fill(0);
+    expect(Buffer.concat(items).equals(Buffer.alloc(6))).toBe(true);
+  });
+
+  test("of files has no values, generation 0, and never opens", () => {
+    const files = { ...set, kind: "files" };
+    const sealed = sealSet(listingKey, files, listing, null);
+    expect([sealed.generation, sealed.sealed]).toEqual([0, null]);
+    verifyListing(listingKey, files, sealed);
+    expect(() => setOpener(files, sealed, dataKeyOf(0))).toThrow(failed);
+    expect(() => setOpener(files, { ...sealed, sealed: Buffer.alloc(40, 1), generation: 0x01010101 }, dataKey)).toThrow(
+      failed,
+    );
+  });
+
+  test("leaves the items that it was given as they were", () => {
+    const items = [Buffer.from("one"), Buffer.from("two")];
+    sealSet(listingKey, set, listing, { items, dataKey });
+    expect(items.map(String)).toEqual(["one", "two"]);
+  });
+
+  const changes = { organizationId: "x", projectId: "x", slug: "x", kind: "accounts", environment: "x", version: 5 };
+  test.each(Object.entries(changes))("is accepted and opens under no other %s", (field, value) => {
+    const sealed = sealSet(listingKey, set, listing, { items: [Buffer.from("{}")], dataKey });
+    const other = { ...set, [field]: value };
+    expect(() => verifyListing(listingKey, other, sealed)).toThrow(failed);
+    expect(() => setOpener(other, sealed, dataKey).open()).toThrow(failed);
+  });
+
+  // A row edited in SQL may hold such a version.
+  test.each([-1, 0.5, 2 ** 53, Number.NaN])("has no associated data for version %p", (version) => {
+    const sealed = sealSet(listingKey, set, listing, { items: [], dataKey });
+    expect(() => verifyListing(listingKey, { ...set, version }, sealed)).toThrow(failed);
+    expect(() => setOpener({ ...set, version }, sealed, dataKey)).toThrow(failed);
+  });
+});
+
+describe("values that are not laid out as Keyhole writes them", () => {
+  const listingMac = Buffer.alloc(32, 1);
+  const openLaidOut = (plaintext: Uint8Array) => {
+    const sealed = seal(dataKey.subkey("variables"), dataKey.generation, setAssociatedData(set, listingMac), plaintext);
+    return setOpener(set, { generation: dataKey.generation, listingMac, sealed }, dataKey).open();
+  };
+  const good = encodeItems([Buffer.from("one"), Buffer.from("three")]);
+  const changed = (change: (bytes: Buffer) => unknown) => {
+    const bytes = Buffer.from(good);
+    change(bytes);
+    return bytes;
+  };
+
+  test("are the exception: those that it writes open", () => {
+    expect(itemsOf(openLaidOut(good))).toEqual(["one", "three"]);
+  });
+
+  test.each([
+    ["a count too large", changed((bytes) => bytes.writeUInt32BE(3, 0))],
+    ["a count too small", changed((bytes) => bytes.writeUInt32BE(1, 0))],
+    ["a count larger than the plaintext", changed((bytes) => bytes.writeUInt32BE(0xffffffff, 0))],
+    ["a length beyond the end", changed((bytes) => bytes.writeUInt32BE(6, 8))],
+    ["a length short of the end", changed((bytes) => bytes.writeUInt32BE(4, 8))],
+    ["the greatest length", changed((bytes) => bytes.writeUInt32BE(0xffffffff, 4))],
+    ["a trailing byte", Buffer.concat([good, Buffer.of(0x20)])],
+    ["half an index", good.subarray(0, 6)],
+    ["no count", Buffer.of(0, 0, 0)],
+    ["an item that is not UTF-8", encodeItems([Buffer.of(0x61, 0xff)])],
+    ["half a surrogate pair", encodeItems([Buffer.of(0xed, 0xa0, 0x80)])],
+  ])("do not open: %s", (_, plaintext) => {
+    expect(() => openLaidOut(plaintext)).toThrow(failed);
+  });
+
+  test("do not open at any length but their own", () => {
+    for (let length = 0; length < good.length; length++) {
+      expect(() => openLaidOut(good.subarray(0, length))).toThrow(failed);
+    }
+  });
+});
+
+function dataKeyOf(generation: number): DataKey {
+  const subkeys = { variables: newKey(), accounts: newKey(), file: newKey() };
+  return { generation, subkey: (kind) => subkeys[kind] };
+}
