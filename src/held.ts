@@ -1,12 +1,12 @@
 import type { inspect } from "node:util";
 
-let apply: <T>(render: Render<T>, value: T) => Body;
-let renderInside: <T>(held: Held<T>, render: Render<T>) => Body;
+let apply: <T>(render: Render<T>, value: T, entryCount: number) => Body;
+let openAndRender: <T>(held: Held<T>, render: Render<T>, entryCount: number) => Body;
 
 /**
- * An opened value that may not leave yet. It prints as `[redacted]`, and nothing hands its inside to a callback: only
- * `audit/release.ts` makes a body of it, with a {@link Render}, and returns that body once the entries that name the
- * value are on record. A forgotten audit does not compile.
+ * An opened value that may not leave yet. It prints as `[redacted]`, and no method returns its value or passes it to a
+ * callback. Only `audit/release.ts` makes a body of it, with a {@link Render}, and returns that body once the entries
+ * that name the value are on record. A forgotten audit does not compile.
  */
 export class Held<T> {
   readonly #value: T;
@@ -16,7 +16,7 @@ export class Held<T> {
   }
 
   static {
-    renderInside = (held, render) => apply(render, held.#value);
+    openAndRender = (held, render, entryCount) => apply(render, held.#value, entryCount);
   }
 
   toString(): string {
@@ -33,18 +33,27 @@ export class Held<T> {
 }
 
 /**
- * How a value becomes a body. Only files of `render/` make one, and only {@link renderHeld} runs it, so no other code is
- * ever handed a value. A render that refuses throws a Fault.
+ * How a value becomes a body. Only files of `render/` make one, and only {@link renderHeld} runs it, so no other code
+ * receives a value. A render that refuses throws a Fault.
  */
 export class Render<T> {
   readonly #render: (value: T) => Body;
+  readonly #entriesFor: (value: T) => number;
 
-  constructor(render: (value: T) => Body) {
+  /** @param entriesFor - how many audit entries a value needs; one unless given */
+  constructor(render: (value: T) => Body, entriesFor: (value: T) => number = () => 1) {
     this.#render = render;
+    this.#entriesFor = entriesFor;
   }
 
   static {
-    apply = (render, value) => render.#render(value);
+    // Otherwise any file could make a render with `variablesDotenv.constructor`.
+    Reflect.deleteProperty(Render.prototype, "constructor");
+    apply = (render, value, entryCount) => {
+      const needed = render.#entriesFor(value);
+      if (entryCount !== needed) throw new Error(`${entryCount} audit entries for a value that needs ${needed}`);
+      return render.#render(value);
+    };
   }
 }
 
@@ -55,5 +64,8 @@ export type Body = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** Makes a body of a held value. For `audit/release.ts` alone: a test reads the imports of every file. */
-export const renderHeld: typeof renderInside = (held, render) => renderInside(held, render);
+/**
+ * Makes a body of a held value. Only `audit/release.ts` may import it: a test reads the imports of every file.
+ * @throws Error if the value needs another number of audit entries, or what the render throws
+ */
+export const renderHeld: typeof openAndRender = (held, render, entryCount) => openAndRender(held, render, entryCount);

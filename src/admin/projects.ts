@@ -3,6 +3,7 @@ import { Fault } from "../fault.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
 import { type Desk, writing } from "./desk.ts";
+import type { FoundProject, LockedProject } from "./found-project.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
 import { createSets } from "./sets.ts";
@@ -20,9 +21,6 @@ export type Project = {
   readonly createdAt: number;
   readonly updatedAt: number;
 };
-
-/** A project as writers need it: found, and with its organization. */
-export type FoundProject = { readonly id: string; readonly slug: string; readonly organization: Organization };
 
 /** Makes a project with its first data key. @throws Refused `invalid`, `exists`, `not_found`, `ambiguous` */
 export async function createProject(
@@ -120,16 +118,6 @@ export async function findProject(desk: Desk, where: string): Promise<FoundProje
   if (!found) throw noProject(where);
   return { id: found.id, slug, organization };
 }
-
-/** A project that no other writer can change before the transaction ends. */
-export type LockedProject = FoundProject & {
-  readonly db: Db;
-  /** Seals under the project's newest data key. */
-  readonly dataKey: DataKey;
-  readonly now: number;
-  /** As its row has it. */
-  readonly changedAt: string;
-};
 
 /**
  * Runs a write to one project's items in one transaction, with the project locked.

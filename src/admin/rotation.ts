@@ -9,8 +9,9 @@ import { accounts, type FileEntry, files, type Kind, type KindDescriptor, variab
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 import { openContent } from "./contents.ts";
 import { type Desk, writing } from "./desk.ts";
+import type { FoundProject, LockedProject } from "./found-project.ts";
 import { purposes } from "./installation.ts";
-import { type FoundProject, findProject, type LockedProject, lockProject } from "./projects.ts";
+import { findProject, lockProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { addRootKey, currentRootId, dropOlderRootKeys, lockKeyFile, openKeyring, rootKeyName } from "./root-keys.ts";
 import { findSet, orUndefined, resealSet } from "./sets.ts";

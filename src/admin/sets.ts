@@ -15,7 +15,7 @@ import {
 import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
 import type { Desk } from "./desk.ts";
-import type { FoundProject, LockedProject } from "./projects.ts";
+import type { FoundProject, LockedProject } from "./found-project.ts";
 import { Refused } from "./refused.ts";
 import { currentRootId } from "./root-keys.ts";
 

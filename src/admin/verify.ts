@@ -8,7 +8,7 @@ import type { OpenedItems } from "../seal/set.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { openContent } from "./contents.ts";
 import type { Desk } from "./desk.ts";
-import type { FoundProject } from "./projects.ts";
+import type { FoundProject } from "./found-project.ts";
 import { countsOf, findSet } from "./sets.ts";
 
 /** How much of everything was opened. */

@@ -7,9 +7,12 @@ export type OpenedFile = { readonly record: object; readonly base64: Uint8Array 
 /** Up to this many bytes become text, which joins what stands around it. More leave as they are. */
 const joinedBytesMax = 128 * 1024;
 
-/** The answer of the files endpoint. */
+/** The answer of the files endpoint. Each file needs an audit entry. */
 export function filesJson(slug: string, environment: string): Render<readonly OpenedFile[]> {
-  return new Render((files): Body => ({ content: pieces(slug, environment, files), contentType: jsonType }));
+  return new Render(
+    (files): Body => ({ content: pieces(slug, environment, files), contentType: jsonType }),
+    (files) => files.length,
+  );
 }
 
 function* pieces(

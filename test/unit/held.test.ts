@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { serialize } from "node:v8";
+import type { AuditEntry } from "../../src/audit/entry.ts";
+import { release } from "../../src/audit/release.ts";
+import { Fault } from "../../src/fault.ts";
+import { type Body, Held, Render, renderHeld } from "../../src/held.ts";
+import { accountsJson, type OpenedAccount } from "../../src/render/accounts.ts";
+import { filesJson } from "../../src/render/files.ts";
+import { variablesDotenv, variablesJson } from "../../src/render/variables.ts";
+
+/** Ways to get a value out before it is on record. Who may import what is house.test.ts. */
+
+const canary = "CANARY-0f1e2d";
+const entry: AuditEntry = {
+  keyId: "k",
+  organizationId: "o",
+  organization: "acme",
+  projectId: "p",
+  project: "web",
+  environment: "production",
+  action: "variables.read",
+  names: ["A"],
+  requestId: "r",
+  clientAddress: "127.0.0.1",
+  userAgent: "",
+};
+
+describe("a Held", () => {
+  const held = new Held({ value: canary, bytes: Buffer.from(canary) });
+  const ways: [string, () => unknown][] = [
+    ["as a string", () => `${held} ${held as never as string}`],
+    ["as JSON", () => JSON.stringify({ held, list: [held] })],
+    ["on the console", () => Bun.inspect({ held, map: new Map([[held, held]]) }, { depth: 9 })],
+    ["with Node's inspect", () => inspect({ held }, { depth: 9 })],
+    ["with inspect that ignores our hook", () => inspect(held, { customInspect: false, showHidden: true, depth: 9 })],
+    ["in an error", () => Bun.inspect(new Error("with a cause", { cause: held }))],
+    ["as a clone", () => Bun.inspect(structuredClone({ held }), { depth: 9 })],
+    ["serialized", () => serialize(held).toString("latin1")],
+    ["spread", () => JSON.stringify({ ...held })],
+    ["entry by entry", () => JSON.stringify([Object.entries(held), Object.values(held)])],
+    ["by its keys and symbols", () => JSON.stringify(Reflect.ownKeys(held))],
+    ["by a guess at its field", () => (held as never as Record<string, unknown>)["#value"]],
+    ["as a body", () => new Response(held as never as string).text()],
+    ["as a query", () => new URLSearchParams({ held: held as never as string })],
+    ["to a subclass", () => Bun.inspect(new (class extends Held<string> {})(canary))],
+  ];
+  test.each(ways)("shows nothing %s", async (_, show) => {
+    expect(String(await show())).not.toContain(canary);
+  });
+  test("equals any other: a guess is not confirmed", () => {
+    expect(Bun.deepEquals(new Held(canary), new Held("guess"))).toBe(true);
+  });
+});
+
+describe("release", () => {
+  const render = new Render((value: string): Body => ({ content: value, contentType: "text/plain" }));
+  const held = new Held(canary);
+  const untouched = { record: () => Promise.reject(new Error("something was recorded")) };
+
+  test("renders, waits for the record, and only then returns the body, whose pieces nobody has made", async () => {
+    const events: string[] = [];
+    const recorded = Promise.withResolvers<void>();
+    function* pieces(value: string) {
+      events.push("first piece");
+      yield value;
+    }
+    const lazy = new Render((value: string): Body => {
+      events.push("rendered");
+      return { content: pieces(value), contentType: "text/plain" };
+    });
+    const record = async (entries: readonly AuditEntry[]) => {
+      events.push(`recording ${entries.length}`);
+      await recorded.promise;
+      events.push("recorded");
+    };
+    const released = release({ record }, [entry], held, lazy).then((body) => {
+      events.push("returned");
+      return body;
+    });
+    await new Promise(setImmediate);
+    expect(events).toEqual(["rendered", "recording 1"]);
+    recorded.resolve();
+    const { content } = await released;
+    expect(events).toEqual(["rendered", "recording 1", "recorded", "returned"]);
+    expect([...content]).toEqual([canary]);
+  });
+
+  test("returns no body, and makes no piece of one, if the journal refuses", async () => {
+    let made = 0;
+    const lazy = new Render((value: string): Body => {
+      const content = {
+        *[Symbol.iterator]() {
+          made++;
+          yield value;
+        },
+      };
+      return { content, contentType: "text/plain" };
+    });
+    const refusal = new Fault("unavailable", "refused");
+    const journal = { record: () => Promise.reject(refusal) };
+    const outcome = await release(journal, [entry], held, lazy).catch((error: unknown) => error);
+    expect(outcome).toBe(refusal);
+    expect(inspect(outcome, { showHidden: true, depth: 9 })).not.toContain(canary);
+    expect(made).toBe(0);
+  });
+
+  test("records nothing if the render refuses", async () => {
+    const unrepresentable = Buffer.from(JSON.stringify({ key: "A", value: `${canary}\u0000`, updatedAt: 1 }));
+    const released = release(untouched, [entry], new Held({ objects: unrepresentable }), variablesDotenv);
+    expect(await released.catch((error: unknown) => error)).toMatchObject({ code: "env_unrepresentable" });
+  });
+
+  describe("refuses a forgotten entry:", () => {
+    const file = { record: {}, base64: Buffer.from(canary) };
+    const rows: [string, (entries: AuditEntry[]) => Promise<Body>, needed: number][] = [
+      ["no variable", (e) => release(accepting, e, new Held({ objects: Buffer.alloc(0) }), variablesJson("x")), 1],
+      ["no account", (e) => release(accepting, e, new Held<OpenedAccount[]>([]), accountsJson(null)), 1],
+      ["no file", (e) => release(accepting, e, new Held([]), filesJson("web", "x")), 0],
+      ["two files", (e) => release(accepting, e, new Held([file, file]), filesJson("web", "x")), 2],
+    ];
+    let recordedCount = 0;
+    const accepting = {
+      record: async (entries: readonly AuditEntry[]) => {
+        recordedCount += entries.length;
+      },
+    };
+    test.each(rows)("%s", async (_, releaseWith, needed) => {
+      for (const count of [0, 1, 2, 3]) {
+        recordedCount = 0;
+        const outcome = await releaseWith(Array(count).fill(entry)).catch((error: unknown) => error);
+        expect(outcome instanceof Error).toBe(count !== needed);
+        expect(recordedCount).toBe(count === needed ? needed : 0);
+      }
+    });
+  });
+
+  const impostors: [string, unknown, unknown][] = [
+    ["something that looks like a Held", { value: canary, toString: () => "", toJSON: () => "" }, render],
+    ["a proxy of a Held", new Proxy(held, {}), render],
+    ["an heir of a Held", Object.create(held), render],
+    ["a function for a Render", held, (value: string) => ({ content: value, contentType: "" })],
+    ["something that looks like a Render", held, Object.create(Render.prototype)],
+  ];
+  test.each(impostors)("does not take %s", async (_, someHeld, someRender) => {
+    const released = release(untouched, [entry], someHeld as Held<string>, someRender as Render<string>);
+    expect(await released.catch((error: unknown) => error)).toBeInstanceOf(TypeError);
+  });
+
+  test("does not take a render that was made with the constructor of another", () => {
+    let leaked: unknown;
+    const leak = (value: unknown) => {
+      leaked = value;
+      return { content: "", contentType: "" };
+    };
+    const made = Reflect.construct(render.constructor, [leak]);
+    expect(() => renderHeld(held, made, 1)).toThrow(TypeError);
+    expect(leaked).toBeUndefined();
+  });
+});
+
+const src = join(import.meta.dir, "../../src");
+const renders = readdirSync(join(src, "render")).filter((file) =>
+  readFileSync(join(src, "render", file), "utf8").includes("new Render("),
+);
+/** What http/ reads through. It cannot import what the other two export to open sets: house.test.ts. */
+const reads = readdirSync(join(src, "read")).filter((file) => !["lookup.ts", "verified-set.ts"].includes(file));
+
+/** What the snippets below have at hand: as much as code in http/. */
+const scope = `
+import { release } from "${src}/audit/release.ts";
+import type { AuditEntry } from "${src}/audit/entry.ts";
+import { type Body, Held, Render, renderHeld } from "${src}/held.ts";
+import { answer } from "${src}/http/body.ts";
+import { type Exchange, json } from "${src}/http/exchange.ts";
+import { type Keyhole, released } from "${src}/http/keyhole.ts";
+import type { Share } from "${src}/limit/budget.ts";
+import { accountsJson } from "${src}/render/accounts.ts";
+import { type OpenedVariables, variablesDotenv } from "${src}/render/variables.ts";
+import type { OpenedItems } from "${src}/seal/set.ts";
+declare const keyhole: Keyhole;
+declare const exchange: Exchange;
+declare const entries: AuditEntry[];
+declare const held: Held<OpenedVariables>;
+declare const share: Share;
+declare const opened: OpenedItems;
+/** The functions of a module whose results hold bytes outside a Held. */
+type Leaks<M> = { [K in keyof M]: M[K] extends (...args: never[]) => infer R ? Bytes<Awaited<R>, K> : never }[keyof M];
+type Bytes<T, K> = T extends Held<unknown> ? never : T extends Uint8Array ? K
+  : T extends (...args: never[]) => unknown ? never : T extends readonly (infer E)[] ? Bytes<E, K>
+  : T extends object ? { [P in keyof T]: Bytes<T[P], K> }[keyof T] : never;
+/** The makers of renders in a module that take more than text: a callback could keep the value. */
+type Hooks<M> = { [K in keyof M]: M[K] extends typeof Render ? K : M[K] extends (...args: infer A) => Render<never>
+  ? A extends readonly (string | null)[] ? never : K : never }[keyof M];
+`;
+
+const refused: [what: string, code: string, reason: RegExp][] = [
+  ["a Held as JSON text", "json(exchange, held);", /'Held<OpenedVariables>' is not assignable to .* 'string'/],
+  ["a Held as a response", "new Response(held);", /'Held<OpenedVariables>' is not assignable/],
+  ["a Held as a body", "answer(keyhole, exchange, held, share);", /'Held<OpenedVariables>' is missing .* 'Body'/],
+  ["its value by name", "held.value;", /'value' does not exist/],
+  ["its private field", "held.#value;", /'#value' is not accessible outside class 'Held'/],
+  [
+    "its private field in a subclass",
+    "class Open extends Held<1> { peek() { return this.#value; } }",
+    /not accessible/,
+  ],
+  ["a callback", "held.map((value: unknown) => value);", /'map' does not exist/],
+  [
+    "a lookalike",
+    'release(keyhole.journal, entries, { toString: () => "", toJSON: () => "" }, variablesDotenv);',
+    /'#value' is missing/,
+  ],
+  [
+    "opened items instead of a Held",
+    "released(keyhole, exchange, entries, { held: opened, share }, variablesDotenv);",
+    /'OpenedItems' is .*'Held</,
+  ],
+  ["no entries", "release(keyhole.journal, held, variablesDotenv);", /Expected 4 arguments/],
+  ["no journal", "release(entries, held, variablesDotenv);", /Expected 4 arguments/],
+  [
+    "a journal that does not wait",
+    "release({ record: () => {} }, entries, held, variablesDotenv);",
+    /'void' is not assignable to type 'Promise<void>'/,
+  ],
+  [
+    "the body before it is on record",
+    "const body: Body = release(keyhole.journal, entries, held, variablesDotenv);",
+    /'Promise<Body>' is missing/,
+  ],
+  [
+    "a function instead of a render",
+    'release(keyhole.journal, entries, held, () => ({ content: "", contentType: "" }));',
+    /not assignable to .*'Render</,
+  ],
+  [
+    "a render of another kind",
+    "release(keyhole.journal, entries, held, accountsJson(null));",
+    /not assignable to .*'(Held|Render)</,
+  ],
+  [
+    "a Held of another kind",
+    "const other: Held<string> = held;",
+    /'OpenedVariables' is not assignable to type 'string'/,
+  ],
+  ["a render that returns its input", "new Render((value: OpenedVariables) => value);", /not assignable to .* Body/],
+  [
+    "a render that is not done",
+    'new Render(async () => ({ content: "", contentType: "" }));',
+    /'Promise<.*>' is missing/,
+  ],
+  ["the constructor of a render", 'new variablesDotenv.constructor(() => "");', /not constructable/],
+  ["a render without the count of entries", "renderHeld(held, variablesDotenv);", /Expected 3 arguments/],
+  [
+    "bytes that a read returns",
+    "const none: Leaks<{ peek(): Promise<{ all: Buffer }> }> = 1;",
+    /not assignable to type '"peek"'/,
+  ],
+  ["a render's class from render/", "const none: Hooks<{ Own: typeof Render }> = 1;", /to type '"Own"'/],
+  [
+    "a render that takes a hook",
+    "const none: Hooks<{ leak(take: (v: unknown) => void): Render<1> }> = 1;",
+    /to type '"leak"'/,
+  ],
+];
+const accepted: [what: string, code: string][] = [
+  ["the right way", "const body: Promise<Body> = release(keyhole.journal, entries, held, variablesDotenv);"],
+  ...reads.map((file): [string, string] => [
+    `no function of read/${file} returns bytes outside a Held`,
+    `const none: [Leaks<typeof import("${src}/read/${file}")>] extends [never] ? true : false = true;`,
+  ]),
+  ...renders.map((file): [string, string] => [
+    `no maker of a render in render/${file} takes more than text`,
+    `const none: [Hooks<typeof import("${src}/render/${file}")>] extends [never] ? true : false = true;`,
+  ]),
+];
+
+describe("the compiler", () => {
+  let errors: ReadonlyMap<string, string>;
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-held-"));
+  beforeAll(() => {
+    errors = compile(folder, [...refused, ...accepted]);
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test.each(refused)("refuses %s", (what, _, reason) => {
+    expect(errors.get(what) ?? "").toMatch(reason);
+  });
+  test.each(accepted)("accepts: %s", (what) => {
+    expect(errors.get(what)).toBeUndefined();
+  });
+});
+
+/** Compiles each snippet as a module of its own, all in one run. Returns the errors, by what the snippet is. */
+function compile(folder: string, snippets: readonly (readonly [what: string, code: string, ...unknown[]])[]) {
+  const root = join(src, "..");
+  const compilerOptions = { types: [join(root, "node_modules/bun-types")], noUnusedLocals: false };
+  const tsconfig = { extends: join(root, "tsconfig.json"), compilerOptions, include: [folder] };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
+  for (const [index, [, code]] of snippets.entries()) writeFileSync(join(folder, `${index}.ts`), scope + code);
+  const tsc = [process.execPath, join(root, "node_modules/typescript/bin/tsc"), "--pretty", "false", "-p", folder];
+  const { stdout } = Bun.spawnSync(tsc, { cwd: folder });
+  const errors = new Map<string, string>();
+  // An error begins with its file; lines that explain it further are indented.
+  for (const error of stdout
+    .toString()
+    .trim()
+    .split(/\n(?=\S)/)) {
+    const index = /^(\d+)\.ts\(/.exec(error)?.[1];
+    const what = snippets[Number(index)]?.[0] ?? "something else";
+    errors.set(what, `${errors.get(what) ?? ""}${error}\n`);
+  }
+  expect(errors.get("something else")).toBeUndefined();
+  return errors;
+}
