@@ -122,7 +122,8 @@ function decodeItems(plaintext: Buffer): OpenedItems {
     starts[index + 1] = at;
   }
   // A byte that is no UTF-8 must never reach a client as U+FFFD.
-  if ((starts[count] ?? 0) !== (count === 0 ? 0 : all.length + 1) || !isUtf8(all)) throw malformed(plaintext);
+  const end = Math.max(0, (starts[count] ?? 0) - 1);
+  if (end !== all.length || !isUtf8(all)) throw malformed(plaintext);
   return { all, count, item: (index) => all.subarray(starts[index], (starts[index + 1] ?? 1) - 1) };
 }
 

@@ -8,7 +8,7 @@ import type { AuditEntry } from "../../src/audit/entry.ts";
 import { release } from "../../src/audit/release.ts";
 import { Fault } from "../../src/fault.ts";
 import { type Body, Held, Render, renderHeld } from "../../src/held.ts";
-import { accountsJson, type OpenedAccount } from "../../src/render/accounts.ts";
+import { accountsJson, type OpenedAccounts } from "../../src/render/accounts.ts";
 import { filesJson } from "../../src/render/files.ts";
 import { variablesDotenv, variablesJson } from "../../src/render/variables.ts";
 
@@ -118,7 +118,7 @@ describe("release", () => {
     const file = { record: {}, base64: Buffer.from(canary) };
     const rows: [string, (entries: AuditEntry[]) => Promise<Body>, needed: number][] = [
       ["no variable", (e) => release(accepting, e, new Held({ objects: Buffer.alloc(0) }), variablesJson("x")), 1],
-      ["no account", (e) => release(accepting, e, new Held<OpenedAccount[]>([]), accountsJson(null)), 1],
+      ["no account", (e) => release(accepting, e, new Held<OpenedAccounts>({ accounts: [], opened: [] }), accountsJson(null)), 1],
       ["no file", (e) => release(accepting, e, new Held([]), filesJson("web", "x")), 0],
       ["two files", (e) => release(accepting, e, new Held([file, file]), filesJson("web", "x")), 2],
     ];

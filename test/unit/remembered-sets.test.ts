@@ -95,10 +95,31 @@ describe("a remembered set", () => {
   });
 });
 
-test("a set of a database without row versions is never remembered", () => {
+describe("a set of a database without row versions", () => {
   const sets = new RememberedSets();
-  sets.remember(setOf(web, "", 100), "variables");
-  expect(find(sets, web, "")).toBeUndefined();
+  const set = setOf(web, "", 100);
+  sets.remember(set, "variables");
+  const findRow = (change: Partial<StoredSet>) =>
+    sets.find(web, "variables", { environment, rowVersion: "", row: { ...set.stored, ...change } }, true);
+
+  test("is found for the same row, byte for byte", () => {
+    expect(findRow({ sealed: Buffer.alloc(100), listingMac: Buffer.from(set.stored.listingMac as Buffer) })).toBe(set);
+  });
+
+  const changes: [string, Partial<StoredSet>][] = [
+    ["version", { version: 2 }],
+    ["generation", { generation: 1 }],
+    ["listing", { listing: "[]" }],
+    ["mac", { listingMac: Buffer.alloc(32) }],
+    ["values", { sealed: Buffer.alloc(100, 1) }],
+    ["missing values", { sealed: null }],
+    ["size", { sealedBytes: 99 }],
+    ["data key", { wrapped: Buffer.alloc(66) }],
+    ["root key", { rootId: "another" }],
+  ];
+  test.each(changes)("is not found for a row with another %s", (_, change) => {
+    expect(findRow(change)).toBeUndefined();
+  });
 });
 
 test("remembered sets stay within their bound, and none is dropped while all fit", () => {
