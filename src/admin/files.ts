@@ -4,11 +4,12 @@ import { pathProblem, pathSetProblem } from "../path.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { seal } from "../seal/envelope.ts";
 import { type FileEntry, files } from "../seal/kinds.ts";
+import { deleteUnusedContents } from "./contents.ts";
 import type { Desk } from "./desk.ts";
 import type { LockedProject } from "./found-project.ts";
 import { findProject, sum, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { deleteUnusedContents, itemsOf, openSet, openSets, type SetWrite, writeSets } from "./sets.ts";
+import { itemsOf, openSet, openSets, type SetWrite, writeSets } from "./sets.ts";
 import { displayName, requireEnvironments } from "./words.ts";
 
 export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };

@@ -7,7 +7,7 @@ import type { FoundProject, LockedProject } from "./found-project.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
 import { createSets } from "./sets.ts";
-import { displayName, isUniqueViolation } from "./words.ts";
+import { arrayOf, displayName, isUniqueViolation } from "./words.ts";
 
 export type Project = {
   readonly id: string;
@@ -79,7 +79,7 @@ export async function listProjects(desk: Desk, organization?: string): Promise<P
     accountCount: sum(project.accountCounts),
     fileCount: sum(project.fileCounts),
     createdAt: project.createdAt,
-    updatedAt: Math.max(...(JSON.parse(project.changedAt) as number[])),
+    updatedAt: Math.max(project.createdAt, ...arrayOf(project.changedAt).map((time) => Number(time) || 0)),
   }));
 }
 
@@ -154,9 +154,9 @@ export async function newestDataKey(desk: Desk, db: Db, project: FoundProject): 
   return desk.keyring.dataKey(project.id, newest.generation, newest.rootId, newest.wrapped);
 }
 
-/** Of counts by mask: all items. */
+/** Of counts by mask: all items. Damaged counts are 0 until the next write mends them. */
 export function sum(countsByMask: string): number {
-  return (JSON.parse(countsByMask) as number[]).reduce((total, count) => total + count, 0);
+  return arrayOf(countsByMask).reduce<number>((total, count) => total + (Number(count) || 0), 0);
 }
 
 async function splitPlace(desk: Desk, where: string): Promise<{ organization: Organization; slug: string }> {

@@ -5,9 +5,9 @@ import { environments, itemsMax } from "../names.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { seal } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
-import { accounts, type FileEntry, files, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
+import { accounts, type FileEntry, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
-import { openContent } from "./contents.ts";
+import { findListed, openContent } from "./contents.ts";
 import { type Desk, writing } from "./desk.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { purposes } from "./installation.ts";
@@ -275,7 +275,7 @@ async function judged(
     .orderBy(asc(d.projectId), asc(d.generation));
   const newest = new Map(rows.map((row) => [row.projectId, row]));
   const oldest = new Map(rows.map((row) => [row.projectId, row]).reverse() as [string, (typeof rows)[number]][]);
-  const between = (id: string) => newest.get(id) !== oldest.get(id);
+  const between = (id: string) => !newest.has(id) || newest.get(id) !== oldest.get(id);
   const unfinished = targets.filter(({ id }) => between(id));
   const interruptedAt = new Set(unfinished.map(({ id }) => newest.get(id)?.createdAt));
   const due = targets.flatMap((project) => {
@@ -340,46 +340,32 @@ async function resealSets(desk: Desk, project: LockedProject, after: string): Pr
   return { sets: 1, after: id };
 }
 
-/** Reseals some contents that are under an older data key, and deletes those that no listing names. */
+/**
+ * Reseals some contents that are under an older data key, and deletes those that no listing names. If a listing is
+ * damaged, what the others do not name stays as it is, since it may be the damaged one's.
+ */
 async function resealContents(desk: Desk, project: LockedProject, after: string): Promise<Part> {
   const { fileContents: c } = desk.database.tables;
   const { db, dataKey } = project;
-  const listed = await findListed(desk, project);
+  const { entries, damaged } = await findListed(desk, project);
   const rows = await db
     .select({ id: c.id, size: c.size })
     .from(c)
     .where(and(eq(c.projectId, project.id), gt(c.id, after), isUnderOther(c, dataKey)))
     .orderBy(asc(c.id))
     .limit(itemsMax);
-  const broken: string[] = [];
+  const broken = damaged.map((environment) => `the files in ${environment} of ${nameOf(project)}`);
   let contents = 0;
   let bytes = 0;
   for (const { id, size } of rows) {
-    const entry = listed.entries.get(id);
+    const entry = entries.get(id);
     bytes += size;
-    if (entry === undefined && listed.complete) await db.delete(c).where(eq(c.id, id));
+    if (entry === undefined && damaged.length === 0) await db.delete(c).where(eq(c.id, id));
     else if (entry !== undefined && (await resealContent(desk, project, entry))) contents += 1;
-    else
-      broken.push(
-        entry === undefined
-          ? `the content ${id} of ${nameOf(project)}`
-          : `the file ${entry.path} of ${nameOf(project)}`,
-      );
+    else if (entry !== undefined) broken.push(`the file ${entry.path} of ${nameOf(project)}`);
     if (bytes >= atOnceBytes) return { contents, broken, after: id };
   }
   return { contents, broken, ...(rows.length === itemsMax && { after: rows.at(-1)?.id ?? "" }) };
-}
-
-/** Every entry of the project's listings of files by the id of its content, and whether all three listings verify. */
-async function findListed(desk: Desk, project: LockedProject) {
-  const entries = new Map<string, FileEntry>();
-  let complete = true;
-  for (const environment of environments) {
-    const set = await findSet(desk, project.db, project, files, environment);
-    complete &&= set !== undefined;
-    for (const entry of set?.entries ?? []) entries.set(entry.id, entry);
-  }
-  return { entries, complete };
 }
 
 /** @returns whether it opened */

@@ -1,23 +1,16 @@
-import { and, eq, inArray } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentMask, environments } from "../names.ts";
 import { VerifiedSet } from "../read/verified-set.ts";
 import { type DataKey, newKey } from "../seal/keyring.ts";
-import {
-  type Entries,
-  everyKind,
-  files,
-  type Kind,
-  type KindDescriptor,
-  setBytesMax,
-  setItemsMax,
-} from "../seal/kinds.ts";
+import { type Entries, everyKind, type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
 import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
 import type { Desk } from "./desk.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { Refused } from "./refused.ts";
 import { currentRootId } from "./root-keys.ts";
+import { arrayOf } from "./words.ts";
 
 /*
  * The one writer of sets. A write opens the old version, applies its changes and seals the next one, with the project
@@ -230,9 +223,9 @@ async function noteWrite<K extends Kind>(
 ): Promise<void> {
   const { projects: p } = desk.database.tables;
   const counts = countsOf(descriptor, await listings(desk, project, descriptor));
-  const times = JSON.parse(project.changedAt) as number[];
+  const times = arrayOf(project.changedAt).map((time) => (Number.isSafeInteger(time) ? Number(time) : 0));
   const changedAt = environments.map((environment, index) =>
-    written.includes(environment) ? Math.max(project.now, times[index] ?? 0) : (times[index] ?? 0),
+    Math.max(written.includes(environment) ? project.now : 0, times[index] ?? 0),
   );
   await project.db
     .update(p)
@@ -271,33 +264,12 @@ async function listings<K extends Kind>(
     .select({ environment: s.environment, listing: s.listing })
     .from(s)
     .where(and(eq(s.projectId, id), eq(s.kind, kind)));
-  return new Map(rows.map(({ environment, listing }) => [environment, parsed<K>(listing)]));
-}
-
-function parsed<K extends Kind>(listing: string): readonly Entries[K][] {
-  try {
-    const entries: unknown = JSON.parse(listing);
-    return Array.isArray(entries) ? entries.filter((entry) => typeof entry === "object" && entry !== null) : [];
-  } catch {
-    return [];
-  }
-}
-
-/**
- * Deletes those of these contents that no listing of the project names any more. If a listing does not verify, it may
- * have named any of them: then all stay, and a rotation deletes them once the listing is repaired.
- */
-export async function deleteUnusedContents(desk: Desk, project: LockedProject, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  const { fileContents: c } = desk.database.tables;
-  const used = new Set<string>();
-  for (const environment of environments) {
-    const set = await findSet(desk, project.db, project, files, environment);
-    if (set === undefined) return;
-    for (const { id } of set.entries) used.add(id);
-  }
-  const unused = ids.filter((id) => !used.has(id));
-  await project.db.delete(c).where(and(eq(c.projectId, project.id), inArray(c.id, unused)));
+  return new Map(
+    rows.map(({ environment, listing }) => [
+      environment,
+      arrayOf(listing).filter((entry): entry is Entries[K] => typeof entry === "object" && entry !== null),
+    ]),
+  );
 }
 
 /** The verified sets of a kind in every environment. @throws Refused `conflict` as {@link openSet} */

@@ -35,6 +35,16 @@ export function requireText(what: string, value: string | Uint8Array): string {
   return text;
 }
 
+/** The array that a JSON text spells; an empty one if it is damaged. */
+export function arrayOf(json: string): readonly unknown[] {
+  try {
+    const parsed: unknown = JSON.parse(json);
+    return Array.isArray(parsed) ? parsed : [];
+  } catch {
+    return [];
+  }
+}
+
 /** Whether a write failed because the row already exists. */
 export function isUniqueViolation(error: unknown): boolean {
   return ["23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"].includes(databaseErrorCode(error));

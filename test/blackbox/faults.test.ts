@@ -1,4 +1,4 @@
-/** The world breaks around a running server: rows altered, the audit shut, processes killed, the database gone. */
+/** What a server does when rows are altered, the audit is blocked, processes are killed or the database is gone. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -65,7 +65,7 @@ function valueReads({ keys }: Filled) {
   });
 }
 
-/** A 503 with nothing in it but its own few words. */
+/** A 503 with its constant body and nothing else. */
 function expectRefusal(answer: Answer, code: string): void {
   expect([answer.status, answer.json<{ code: string }>().code]).toEqual([503, code]);
   expect(answer.body.length).toBeLessThanOrEqual(200);
@@ -131,48 +131,45 @@ onBoth("rows altered by SQL", (dialect) => {
   const accounts = "/projects/web/accounts?environment=staging";
   const names = "/projects/web/variables?environment=staging&metadata_only=true";
 
+  const stagingOf = (kind: string) => `kind = '${kind}' and environment = 'staging'`;
   test.each([
-    ["variables", "name = 'FIRST'", variables, [second, production, accounts, files, names]],
-    ["accounts", "name = 'registry'", accounts, [variables, production, files, names]],
-    ["files", "path = 'a.txt'", files, [variables, production, accounts, names]],
-  ])(
-    "one flipped byte of %s is a 503 for what includes it, and the rest is served",
-    async (table, where, path, rest) => {
-      const { sql } = filled.site;
-      const [row] = await sql(`select sealed from ${table} where ${where}`);
-      const sealed = Buffer.from(row?.["sealed"] as Uint8Array);
-      for (const at of [0, 7, 20, sealed.length - 1]) {
-        const flipped = Buffer.from(sealed);
-        flipped[at] = (flipped[at] as number) ^ 0x10;
-        await sql(`update ${table} set sealed = ? where ${where}`, [flipped]);
-        expectRefusal(await read(path), "decryption_failed");
-      }
-      await intact(rest);
-      await sql(`update ${table} set sealed = ? where ${where}`, [sealed]);
-      await intact([path]);
-    },
-  );
-
-  test.each([
-    ["moved to another environment", "environment = 'production'", production],
-    ["given another name", "name = 'OTHER'", "/projects/web/variables?environment=staging&keys=OTHER"],
-    ["rolled to another version", "version = version + 1", variables],
-  ])("a variable %s is a 503 for what includes it, and the rest is served", async (_, change, path) => {
+    ["variables", "sets", stagingOf("variables"), [variables, second], [production, accounts, files, names]],
+    ["accounts", "sets", stagingOf("accounts"), [accounts], [variables, production, files, names]],
+    ["a file", "file_contents", "size > 0", [files], [variables, production, accounts, names]],
+  ])("one flipped byte of %s is a 503 for every read of their values", async (_, table, where, paths, rest) => {
     const { sql } = filled.site;
-    const [row] = await sql("select id, environment, name, version from variables where name = 'FIRST'");
-    await sql(`update variables set ${change} where id = ?`, [row?.["id"]]);
-    expectRefusal(await read(path), "decryption_failed");
-    await intact([second, accounts, files, names]);
-    await sql("update variables set environment = ?, name = ?, version = ? where id = ?", [
-      row?.["environment"],
-      row?.["name"],
-      row?.["version"],
-      row?.["id"],
-    ]);
-    await intact([variables, production]);
+    const [row] = await sql(`select sealed from ${table} where ${where}`);
+    const sealed = Buffer.from(row?.["sealed"] as Uint8Array);
+    for (const at of [0, 7, 20, sealed.length - 1]) {
+      const flipped = Buffer.from(sealed);
+      flipped[at] = (flipped[at] as number) ^ 0x10;
+      await sql(`update ${table} set sealed = ? where ${where}`, [flipped]);
+      for (const path of paths) expectRefusal(await read(path), "decryption_failed");
+    }
+    await intact(rest);
+    await sql(`update ${table} set sealed = ? where ${where}`, [sealed]);
+    await intact(paths);
   });
 
-  test("an API key's row that was widened is no key any more", async () => {
+  test.each([
+    ["with another version", "version = version + 1"],
+    ["with another name in its listing", "listing = replace(listing, 'FIRST', 'OTHER')"],
+    [
+      "with the listing of another environment",
+      "listing = (select s.listing from sets s where s.kind = 'variables' and s.environment = 'production')",
+    ],
+  ])("a set %s is a 503 for reads of values and of names, and other sets are served", async (_, change) => {
+    const { sql } = filled.site;
+    const [row] = await sql(`select version, listing from sets where ${stagingOf("variables")}`);
+    await sql(`update sets set ${change} where ${stagingOf("variables")}`);
+    for (const path of [variables, second, names]) expectRefusal(await read(path), "decryption_failed");
+    await intact([production, accounts, files]);
+    const { version, listing } = row ?? {};
+    await sql(`update sets set version = ?, listing = ? where ${stagingOf("variables")}`, [version, listing]);
+    await intact([variables, second, names]);
+  });
+
+  test("a key whose row was widened is refused", async () => {
     const { sql } = filled.site;
     const narrow = await filled.site.key("--org", "acme", "--resource", "projects");
     expect((await filled.server.get("/projects", narrow.key)).status).toBe(200);
@@ -208,7 +205,7 @@ async function expectFailClosed(filled: Filled, shut: () => Promise<() => Promis
   opened = true;
   await watching;
   watcher.close();
-  // Had the event loop waited for the lock, these would have waited with it.
+  // If the event loop had waited for the lock, these would have waited, too.
   expect(metadata.length).toBeGreaterThan(0);
   expect(Math.max(...metadata)).toBeLessThan(1000);
   await open();
@@ -234,7 +231,7 @@ onBoth("an audit that cannot be written", (dialect) => {
   });
   afterAll(() => filled.site.remove());
 
-  test("because it is locked: 503 within 3 s and not a byte of a value, metadata goes on, then it recovers", () =>
+  test("is a 503 within 3 s without a byte of a value while it is locked; metadata goes on, and it recovers", () =>
     expectFailClosed(filled, () => lockAudit(filled.site)));
 });
 
@@ -519,7 +516,7 @@ onPostgres("a PostgreSQL that fails", () => {
     await client`select 1`; // as in lockAudit
     const session = await client.reserve();
     await session`begin`;
-    await session`lock table files in access exclusive mode`;
+    await session`lock table file_contents in access exclusive mode`;
     const answers: Promise<Answer>[] = [];
     let most = 0;
     for (const lockedAt = ranMs(); ranMs() - lockedAt < 8000; await Bun.sleep(50)) {
@@ -556,8 +553,13 @@ onPostgres("a PostgreSQL that fails", () => {
         mutedAt = ranMs();
         await readers.more(16, ({ beganAt, status }) => beganAt > mutedAt && status === 200);
       });
-      // Look-ups, files and the audit have connections of their own, and each finds out at its own deadline of 2 s.
+      // Lookups, files and the audit have connections of their own: each finds out at its own deadline of 2 s.
       expect(firstSuccessAfter(outcomes, mutedAt + 50)).toBeLessThan(8000);
+      // None of these reads needed the connections for metadata, so those find out now.
+      await eventually(async () => {
+        const { status } = await filled.server.get("/projects/web", filled.keys[0].key);
+        return status === 200 ? true : undefined;
+      });
       await expectAllConnectionsWork();
     } finally {
       await filled.server.kill();

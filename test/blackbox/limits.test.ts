@@ -201,7 +201,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
   }
 });
 
-onBoth("32 callers of 1000 variables of 64 KiB", (dialect) => {
+onBoth("32 callers of 8 MiB of variables", (dialect) => {
   const path = "/projects/web/variables?environment=staging";
   let site: Site;
   let server: Server;
@@ -212,7 +212,7 @@ onBoth("32 callers of 1000 variables of 64 KiB", (dialect) => {
     await site.json(["org", "create", "acme"]);
     await site.json(["project", "create", "acme/web"]);
     await site.json(["var", "set", "acme/web", "production", "SMALL"], "value");
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 125; i++) {
       values.set(`N${String(i).padStart(4, "0")}`, randomBytes(48 * 1024).toString("base64"));
     }
     const file = join(site.folder, "large.env");
@@ -229,13 +229,13 @@ onBoth("32 callers of 1000 variables of 64 KiB", (dialect) => {
     return { status, bytes: body.length, ...(status !== 200 && json<{ code: string }>()) };
   };
 
-  test("get all of it or are told to come again, and small reads answer meanwhile", async () => {
+  test("get all of it or a 503, and small reads go on meanwhile", async () => {
     const whole = await eventually(async () => {
       const answer = await server.get(path, keys[0] as string);
       return answer.status === 200 ? answer : undefined;
     }, 30_000);
     const { variables } = whole.json<{ variables: { key: string; value: string }[] }>();
-    expect(variables.length).toBe(1000);
+    expect(variables.length).toBe(125);
     expect(variables.filter(({ key, value }) => values.get(key) !== value)).toEqual([]);
 
     let done = false;
@@ -253,7 +253,7 @@ onBoth("32 callers of 1000 variables of 64 KiB", (dialect) => {
     );
     done = true;
     await watching;
-    // Where the machine is so busy that the server stands still for its 5 s, small ones may meet a 503 as well.
+    // On a machine so busy that the server stands still for 5 s, small reads may get a 503, too.
     expect([...statuses].filter((status) => status !== 503)).toEqual([200]);
     const envBytes = [...values].reduce((sum, [name, value]) => sum + name.length + value.length + 2, 0);
     for (const [i, { status, code, bytes }] of results.entries()) {
@@ -263,7 +263,7 @@ onBoth("32 callers of 1000 variables of 64 KiB", (dialect) => {
     expect(results.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
   });
 
-  test("who never read are cut off while others wait, and leave nothing taken", async () => {
+  test("that do not read their answers are cut off while others wait, and their memory is given back", async () => {
     const url = `/api/v1${path}`;
     const idle = await Promise.all(
       [1, 2, 3].map(async (i) => {

@@ -218,7 +218,7 @@ describe("backup and restore of the embedded database", () => {
       variables: 1,
       accounts: 0,
       files: 1,
-      sets: 3,
+      sets: 9,
       keys: 1,
       auditEntries: 1,
     });
@@ -254,8 +254,8 @@ describe("backup and restore of the embedded database", () => {
     expect(await after.stop()).toBe(0);
   });
 
-  test("a backup that does not open is refused by the name of the item", async () => {
-    await site.sql("update files set mode = '0400'");
+  test("a backup with a file that does not open is refused by the file's name", async () => {
+    await site.sql("delete from file_contents");
     const backup = join(site.folder, "altered.db");
     await site.json(["backup", backup]);
     const ran = await site.keyhole(["backup", "verify", backup]);
@@ -265,7 +265,7 @@ describe("backup and restore of the embedded database", () => {
     );
   });
 
-  test("there is nothing to back up where nothing is, and nothing is made", async () => {
+  test("an empty folder is not backed up, and nothing is made in it", async () => {
     const empty = makePlace();
     others.push(empty);
     const ran = await empty.keyhole(["backup", join(empty.folder, "b.db")]);
@@ -273,7 +273,7 @@ describe("backup and restore of the embedded database", () => {
     expect(readdirSync(empty.folder)).toEqual([]);
   });
 
-  test("with PostgreSQL it names the tools of PostgreSQL's own", async () => {
+  test("with PostgreSQL it names PostgreSQL's own tools", async () => {
     const place = makePlace({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none", KEYHOLE_ROOT_KEY_FILE: "/none" });
     others.push(place);
     for (const args of [
@@ -303,7 +303,7 @@ onPostgres("serve under a role of its own", () => {
     await site?.remove();
   });
 
-  test("is told what it may, reads and records, and has nothing to say of it", async () => {
+  test("reads and records with the rights that db grants gives it, without a warning", async () => {
     const missing = await site.keyhole(["db", "grants", "--role", role, "--apply"]);
     expect(missing).toMatchObject({ exitCode: 4, stdout: "" });
     await site.sql(`create role ${role} login password 'of-a-test'`);

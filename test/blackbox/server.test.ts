@@ -274,7 +274,7 @@ onBoth("what a server writes", (dialect) => {
           await server.get(`${path}&access_token=${text}&x=${text}`, text);
         }
       }
-      await site.sql("update variables set sealed = ? where name = 'NAME'", [Buffer.from("damaged")]);
+      await site.sql("update sets set sealed = ? where kind = 'variables'", [Buffer.from("damaged")]);
       expect((await server.get(variables, key)).status).toBe(503);
       expect(await server.stop()).toBe(0);
       const rootKey =

@@ -47,7 +47,7 @@ async function lane(w: World, moments: readonly number[], change: Partial<AuditE
 }
 
 const from = Date.UTC(2026, 4, 7);
-/** Entries that are a batch are dated alike. */
+/** The entries of a batch have one date. */
 const perMoment = 5;
 const minutes = (count: number, first = from) =>
   Array.from({ length: count }, (_, at) => first + Math.floor(at / perMoment) * 60_000);
@@ -70,7 +70,7 @@ describeBoth("audit verify", (world, dialect) => {
     expect(walked).toBe(858);
   });
 
-  test("finds nothing where nothing is", async () => {
+  test("finds nothing in an empty journal", async () => {
     expect(await verifyAudit(world().desk)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
   });
 
@@ -83,7 +83,7 @@ describeBoth("audit verify", (world, dialect) => {
     expect(await verifyAudit(w.desk)).toEqual({ entries: 5, lanes: 1, checkpoints: 0 });
   });
 
-  describe("names the first entry that is not as it was written", () => {
+  describe("names the first entry that was tampered with", () => {
     const columns =
       "lane, seq, at, key_id, organization_id, organization, project_id, project, environment, action, names, count, request_id, client_address, user_agent, mac";
     const move = (w: World, from: number, to: number) =>
@@ -163,7 +163,7 @@ describeBoth("audit verify", (world, dialect) => {
           await copy(w, 3, 7, from + 6 * 60_000);
         },
       ],
-      // With nothing after it there is no telling it from the last one changed, but that it should not be there.
+      // Nothing follows it, so all that is wrong with it is that it is there.
       ["changed", 21, "one after the last", (w) => copy(w, 20, 21, from + dayMs)],
     ];
     for (const [what, seq, name, tamper, lastSeq] of tamperings) {
@@ -176,7 +176,7 @@ describeBoth("audit verify", (world, dialect) => {
       });
     }
 
-    test("an entry moved to another lane is missing there and of no use here", async () => {
+    test("an entry that was moved to another lane is missing in its own", async () => {
       const w = world();
       const [one, other] = [await lane(w, minutes(9)), await lane(w, minutes(9))].sort((a, b) =>
         a.lane < b.lane ? -1 : 1,
@@ -207,13 +207,13 @@ describeBoth("audit verify", (world, dialect) => {
       await w.sql`delete from audit_entries where lane = ${checkpoint.lane}`;
       const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
       expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual(flaw);
-      // Whoever writes to the database could say that retention did it, but not seal it.
+      // Someone who writes to the database could blame retention, but not seal the checkpoint.
       await w.sql`insert into audit_checkpoints (lane, seq, mac, seal)
         values (${checkpoint.lane}, 20, ${Buffer.from(checkpoint.mac, "hex")}, ${Buffer.alloc(32)})`;
       expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual(flaw);
     });
 
-    test("notices a chain that was made anew by somebody with the audit key", async () => {
+    test("notices a chain that somebody with the audit key wrote again", async () => {
       const w = world();
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_entries`;
@@ -229,14 +229,14 @@ describeBoth("audit verify", (world, dialect) => {
     const counted = async (w: World): Promise<number> =>
       Number(((await w.run("select count(*) as n from audit_entries"))[0] as Row)["n"]);
 
-    test("drops whole months, and what is left verifies from the last checkpoint kept", async () => {
+    test("drops whole months, and the rest verifies from the last checkpoint that is kept", async () => {
       const w = world();
       w.clock.nowMs = now;
       const across = await lane(w, [...atMonth(6, 300), ...atMonth(7, 10), ...atMonth(8, 10)]);
       const old = await lane(w, atMonth(6, 5));
       const young = await lane(w, atMonth(9, 5));
       const all = listed(across, old, young);
-      // 80 days back is 1 September and a bit: August is over by then, July too.
+      // 80 days back is just after 1 September: July and August are over by then.
       const pruned = await pruneAudit(w.desk, 80 * dayMs);
       expect(pruned).toEqual({ keptFromAt: Date.UTC(2026, 8, 1), entries: 315, lanes: 2 });
       expect(await counted(w)).toBe(15);
@@ -246,12 +246,12 @@ describeBoth("audit verify", (world, dialect) => {
       w.clock.nowMs = now + 31 * dayMs;
       expect(await pruneAudit(w.desk, 80 * dayMs)).toMatchObject({ entries: 10, lanes: 1 });
       expect(await verifyAudit(w.desk, all)).toEqual({ entries: 5, lanes: 1, checkpoints: 3 });
-      // What retention did not drop is still missed.
+      // What retention did not drop is still found missing.
       await w.sql`delete from audit_entries where lane = ${young.lane} and seq = 1`;
       expect(await verifyAudit(w.desk, all)).toEqual({ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" });
     });
 
-    test("keeps 400 days of what the newest month holds, and never the month under way", async () => {
+    test("counts 400 days from the newest entry, and never drops the current month", async () => {
       const w = world();
       w.clock.nowMs = now;
       await lane(w, atMonth(10, 5));
@@ -259,7 +259,7 @@ describeBoth("audit verify", (world, dialect) => {
       expect(await pruneAudit(w.desk, 400 * dayMs)).toMatchObject({ keptFromAt: Date.UTC(2025, 9, 1), entries: 0 });
     });
 
-    test("does not take the traces of a tampering along, unless told to", async () => {
+    test("does not drop a month that was tampered with, unless told to", async () => {
       const w = world();
       w.clock.nowMs = now;
       const { lane: name } = await lane(w, atMonth(5, 20));
@@ -271,7 +271,7 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     if (dialect === "postgres")
-      test("a month is made ahead, and one that is missing stops nothing", async () => {
+      test("makes months ahead, and a missing month stops nothing", async () => {
         const w = world();
         const names = async () =>
           (
@@ -281,7 +281,7 @@ describeBoth("audit verify", (world, dialect) => {
           ).map((row) => row["relname"]);
         const today = Date.now();
         for (let later = 0; later <= monthsAhead; later++) expect(await names()).toContain(monthOf(today, later).name);
-        // Two years ahead nobody made a month: its entries lie in DEFAULT, and stay when the next months are made.
+        // No month was made two years ahead: its entries are in DEFAULT, and stay there when months are made.
         const then = Date.UTC(2031, 0, 15);
         await lane(w, minutes(5, then));
         expect(await w.run("select count(*)::int as n from audit_entries_default")).toEqual([{ n: 5 }]);
@@ -292,7 +292,7 @@ describeBoth("audit verify", (world, dialect) => {
         expect(await w.run("select count(*)::int as n from audit_entries_2031_02")).toEqual([{ n: 3 }]);
         expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
-        // Behind a long query retention gives way: the journal would wait behind it in turn.
+        // Retention gives up behind a long query: else the journal would wait behind retention.
         const reader = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
         await reader.begin(async (held) => {
           await held`lock table audit_entries_2031_02 in access share mode`;
@@ -310,7 +310,7 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   describe("pages", () => {
-    test("hold every entry that fits, once and in order, whatever the number", async () => {
+    test("hold every matching entry once and in order, for any page size", async () => {
       const w = world();
       await lane(w, minutes(300));
       await lane(w, [...minutes(300), ...minutes(300, from + dayMs)]);
@@ -324,7 +324,7 @@ describeBoth("audit verify", (world, dialect) => {
       expect(since).toBe(300);
     });
 
-    test("a tail tells what is new, once, also where another server dated it a little earlier", async () => {
+    test("let a tail show each new entry once, even one that another server dated a little earlier", async () => {
       const w = world();
       await lane(w, [from, from + 1000]);
       const shown: AuditRecord[] = [];
@@ -344,7 +344,7 @@ describeBoth("audit verify", (world, dialect) => {
     });
   });
 
-  test("a clock that steps back begins a new lane: a month that is dropped is always a beginning", async () => {
+  test("begins a new lane if the clock steps back, so that a dropped month is always a lane's beginning", async () => {
     const w = world();
     await lane(w, [from, from + 1000, from - dayMs, from + 1]);
     expect(await verifyAudit(w.desk)).toEqual({ entries: 4, lanes: 2, checkpoints: 0 });

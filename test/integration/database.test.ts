@@ -20,7 +20,7 @@ describe.skipIf(postgresUrl === undefined)("a PostgreSQL whose connections are l
     await database.drop();
   });
 
-  test("answers whoever asked it, or refuses: no failure goes astray", async () => {
+  test("answers or refuses every query, and leaves no unhandled rejection", async () => {
     const stray: unknown[] = [];
     const note = (error: unknown) => void stray.push(error);
     process.on("unhandledRejection", note);
@@ -30,7 +30,7 @@ describe.skipIf(postgresUrl === undefined)("a PostgreSQL whose connections are l
         const opened = openPostgres(new Servers([database.url]), "serve");
         const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
         const asked = Array.from({ length: 20 }, () => one({}).catch((error: Error) => error));
-        await Bun.sleep((times % 20) * 1.3); // not awaiting anything: the moment itself is what is tried
+        await Bun.sleep((times % 20) * 1.3); // waits for nothing: each round tries another moment
         if (times % 2 === 0) {
           await killer`select pg_terminate_backend(pid) from pg_stat_activity
             where datname = current_database() and application_name like 'keyhole %'`;
@@ -49,7 +49,7 @@ describe.skipIf(postgresUrl === undefined)("a PostgreSQL whose connections are l
     expect(stray).toEqual([]);
   });
 
-  test("is told apart from one that refuses a statement", async () => {
+  test("is not taken for one that refuses a statement", async () => {
     const lost = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
     const pid = (await lost`select pg_backend_pid() as pid`)[0]?.["pid"];
     const cut = lost`select pg_sleep(30)`.catch((error: unknown) => error);

@@ -23,7 +23,7 @@ const entry: AuditEntry = {
 };
 
 describe("the journal", () => {
-  test("writes what arrives in one turn together, and what arrives during that as the next batch", async () => {
+  test("writes what arrives in one turn together, and what arrives meanwhile as the next batch", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
     const record = (from: number, to: number) =>
@@ -41,7 +41,7 @@ describe("the journal", () => {
     expectChain(batches.flatMap(({ rows }) => rows));
   });
 
-  test("has one batch under way at most, of 512 entries at most, in the order of arrival", async () => {
+  test("has at most one batch under way, of at most 512 entries, in the order of arrival", async () => {
     let underWay = 0;
     let most = 0;
     const { journal, batches } = open(async () => {
@@ -58,7 +58,7 @@ describe("the journal", () => {
     expectChain(batches.flatMap(({ rows }) => rows));
   });
 
-  test("resolves a call of 1000 entries once all of its batches are on record", async () => {
+  test("resolves a call of 1000 entries when all of its batches are on record", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
     let done = false;
@@ -73,7 +73,7 @@ describe("the journal", () => {
     expectChain(batches.flatMap(({ rows }) => rows));
   });
 
-  test("refuses a call of which one batch was refused, though the other stays on record", async () => {
+  test("refuses a call if one of its batches was refused, though the other stays on record", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
     const call = journal.record(numberedEntries(1100)).catch((fault: Fault) => fault.code);
@@ -87,7 +87,7 @@ describe("the journal", () => {
     expect(batches.at(-1)?.rows).toMatchObject([{ lane: batches[0]?.rows[0]?.lane, seq: 513 }]);
   });
 
-  test("after a refusal goes on in its lane where it stood, and only who was in that batch notices", async () => {
+  test("goes on in its lane after a refused batch, and refuses only the calls in that batch", async () => {
     const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "durable" }, { outcome: "refused", reason: "55P03" }];
     const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });
     await journal.record([numberedEntry(1)]);
@@ -98,7 +98,7 @@ describe("the journal", () => {
     expectChain([batches[0], batches[2]].flatMap((batch) => batch?.rows ?? []));
   });
 
-  test("sends a batch of unknown outcome once more, the very same, and is content if that is on record", async () => {
+  test("sends a batch of unknown outcome once more, unchanged, and accepts that it is on record already", async () => {
     const answers: Awaited<ReturnType<Append>>[] = [{ outcome: "unknown", reason: "CONNECTION_CLOSED" }];
     const { journal, batches } = open(async () => answers.shift() ?? { outcome: "durable" });
     await Promise.all([journal.record([numberedEntry(1)]), journal.record([numberedEntry(2)])]);
@@ -129,7 +129,7 @@ describe("the journal", () => {
     },
   );
 
-  test("gives up on what took 2 s, and does not begin what nobody waits for any more", async () => {
+  test("gives up on a batch after 2 s, and does not begin what nobody waits for any more", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
     const began = performance.now();
@@ -148,7 +148,7 @@ describe("the journal", () => {
     expectChain(batches.flatMap(({ rows }) => rows));
   });
 
-  test("holds 4096 waiting entries, and refuses at once, and whole, what would be more", async () => {
+  test("holds 4096 waiting entries, and refuses at once a whole call that would be more", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
     const calls = [journal.record([entry])];
@@ -164,7 +164,7 @@ describe("the journal", () => {
     expect(namesIn(batches).slice(entry.names.length)).toEqual(Array.from({ length: 4096 }, (_, i) => `n${i}`));
   });
 
-  test("tells a checkpoint every 1000 rows and at its end, once each, and none without news", async () => {
+  test("reports a checkpoint every 1000 rows and at its end, each once, and none without new rows", async () => {
     const { journal, batches, checkpoints } = open();
     journal.announce();
     await journal.record(numberedEntries(999));
@@ -185,7 +185,7 @@ describe("the journal", () => {
     expect(checkpoints.length).toBe(3);
   });
 
-  test("takes nothing more once it is being closed, and ends when what it took has ended", async () => {
+  test("takes nothing more once it is closing, and closes when all that it took has ended", async () => {
     const { append, answer } = byHand();
     const { journal, batches } = open(append);
     const first = journal.record([numberedEntry(1)]);
@@ -198,7 +198,7 @@ describe("the journal", () => {
     expect(namesIn(batches)).toEqual(["n1"]);
   });
 
-  test("is done at once with a call of nothing", async () => {
+  test("resolves an empty call at once", async () => {
     const { journal, batches } = open();
     await journal.record([]);
     expect(batches).toEqual([]);
@@ -206,7 +206,7 @@ describe("the journal", () => {
 });
 
 describe("the mac of an entry", () => {
-  test("is HMAC-SHA-256 over one JSON array of what was before and of all fields, however the names are spelled", () => {
+  test("is HMAC-SHA-256 over one JSON array of the previous mac and all fields, whatever the names hold", () => {
     const fields = fc.record({
       lane: fc.uuid(),
       seq: fc.nat(),
@@ -243,7 +243,7 @@ describe("the mac of an entry", () => {
     names: JSON.stringify(entry.names),
     count: 2,
   };
-  test("is another for another value of any of its fields, for another key and another predecessor", () => {
+  test("differs for another value of any field, another key and another predecessor", () => {
     const mac = (changed: object = {}, key = auditKey, previous: Uint8Array = Buffer.from("before")) =>
       chainMac(key, previous, { ...row, ...changed }).toString("hex");
     const macs = [
@@ -261,7 +261,7 @@ describe("the mac of an entry", () => {
 });
 
 describeBoth("the journal on its database", (world) => {
-  test("has every read on record before it is answered, in few commits and one unbroken chain", async () => {
+  test("records every read before its answer, in few commits and one unbroken chain", async () => {
     const w = world();
     const { keys, read } = await readers(w, 10);
     const store = w.installation.openJournal();
@@ -299,7 +299,7 @@ describeBoth("the journal on its database", (world) => {
     expect(leaksIn(w.secrets, JSON.stringify(rows))).toEqual([]);
   });
 
-  test("shows the first entry that was changed, removed, added or put elsewhere", async () => {
+  test("shows the first entry that was changed, removed, added or moved", async () => {
     const w = world();
     const { keys, read } = await readers(w, 1);
     for (let i = 0; i < 6; i++) await w.ask(read, { key: keys[0] });
@@ -325,7 +325,7 @@ describeBoth("the journal on its database", (world) => {
     expect(edited((copy) => copy.splice(at, 0, { ...(copy[at] as Row) }))).toBe(seq);
   });
 
-  test("goes on in its lane without a gap after a time in which nothing could be written", async () => {
+  test("goes on in its lane without a gap after it could not write for a while", async () => {
     const w = world();
     const { keys, read } = await readers(w, 1);
     const [key] = keys;
@@ -341,7 +341,7 @@ describeBoth("the journal on its database", (world) => {
     expect(firstBroken(w, lane)).toBeUndefined();
   });
 
-  test("waits for a writer elsewhere, and answers nothing before; what is no value waits for nobody", async () => {
+  test("waits for another writer before it answers; reads without values wait for nobody", async () => {
     const w = world();
     const tried = async () => {
       const { keys, read } = await readers(w, 1);
@@ -360,12 +360,12 @@ describeBoth("the journal on its database", (world) => {
       return { early, status, entries: (await w.audit(key as { id: string })).length };
     };
     let seen = await tried();
-    // The read gives up within 2 s, and a machine may be too slow to ask all of that meanwhile; hardly each time.
+    // The read gives up within 2 s. A slow machine may not get that far each time.
     for (let turn = 1; turn < 5 && seen.status === 503; turn++) seen = await tried();
     expect(seen).toEqual({ early: false, status: 200, entries: 1 });
   });
 
-  test("answers 503 where the wait grows too long, and has no entry of it once the writer is gone", async () => {
+  test("answers 503 if the wait takes too long, and leaves no entry of it", async () => {
     const w = world();
     const { keys, read } = await readers(w, 1);
     const [key] = keys;
@@ -402,7 +402,7 @@ describeBoth("the journal on its database", (world) => {
 describeBoth(
   "the journal's connection",
   (world) => {
-    test("may be ended by the server: reads go on, each of them on record once", async () => {
+    test("may be ended by the server: reads go on, each recorded once", async () => {
       const w = world();
       const { keys, read } = await readers(w, 2);
       for (const key of keys) {
@@ -419,7 +419,7 @@ describeBoth(
       }
     });
 
-    test("may be ended in the midst of a batch: what is answered is on record, once", async () => {
+    test("may be ended in the middle of a batch: what is answered is on record once", async () => {
       const w = world();
       const { keys, read } = await readers(w, 1);
       const [key] = keys;
@@ -440,7 +440,7 @@ describeBoth(
       expect((await w.audit(key as { id: string })).length).toBe(5);
     });
 
-    test("takes a batch that is there already for durable when it is sent again, and for refused when it is not", async () => {
+    test("takes a batch that it sends again for durable if it is there already, and for refused if not", async () => {
       const w = world();
       const store = w.installation.openJournal();
       const rows: ChainedRow[] = [];
@@ -468,7 +468,7 @@ describeBoth(
 
 type Batch = { readonly rows: readonly ChainedRow[]; readonly again: boolean };
 
-/** A journal whose database is `append`, which by default always succeeds. */
+/** A journal on the database `append`, which by default always succeeds. */
 function open(append: Append = async () => ({ outcome: "durable" })) {
   const batches: Batch[] = [];
   const checkpoints: Checkpoint[] = [];
@@ -485,7 +485,7 @@ function open(append: Append = async () => ({ outcome: "durable" })) {
   return { journal, batches, checkpoints };
 }
 
-/** A database that answers when it is told to, the batch that waits longest first. */
+/** A database that answers when it is told to, in the order of the batches. */
 function byHand() {
   const waiting: ((result: Awaited<ReturnType<Append>>) => void)[] = [];
   const append: Append = () => new Promise((resolve) => waiting.push(resolve));
@@ -524,7 +524,7 @@ function expectChain(rows: readonly ChainedRow[]): void {
   }
 }
 
-/** The number of the first row, of one lane from its beginning, that does not follow from the one before. */
+/** The number of the first row of one whole lane that does not follow from the row before. */
 function firstBroken(w: World, rows: readonly Row[]): number | undefined {
   let previous: Uint8Array = Buffer.alloc(0);
   for (const row of rows) {

@@ -15,7 +15,7 @@ const root = join(import.meta.dir, "../..");
 
 describe("the list of migrations", () => {
   test.each(["postgres", "sqlite"] as const)(
-    "of %s is what drizzle/ holds: journal, files and their text",
+    "of %s is that of drizzle/: its journal, its files and their text",
     (dialect) => {
       const folder = join(root, "drizzle", dialect);
       const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as {
@@ -73,7 +73,7 @@ describe("on SQLite", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("several processes that open a fresh folder at once all come to the same database, and to one root key", async () => {
+  test("several processes that open a fresh folder at once share one database and one root key", async () => {
     const data = join(folder, "fresh");
     const opened = await openAtOnce(4, { KEYHOLE_DATA: data });
     expect(opened.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
@@ -86,7 +86,7 @@ describe("on SQLite", () => {
     expect(readdirSync(data).filter((name) => name.startsWith("root.key"))).toEqual(["root.key"]);
     const again = await openAtOnce(2, { KEYHOLE_DATA: data });
     expect(again.map(({ keys, said }) => ({ keys, said }))).toEqual(Array(2).fill({ keys: opened[0]?.keys, said: [] }));
-    // For nobody else to read, and for no repository.
+    // Nobody else may read it, and it enters no repository.
     expect(statSync(data).mode & 0o777).toBe(0o700);
     for (const name of readdirSync(data)) expect([name, statSync(join(data, name)).mode & 0o077]).toEqual([name, 0]);
     expect(readFileSync(join(data, ".gitignore"), "utf8")).toBe("*\n");
@@ -104,7 +104,7 @@ describe("on SQLite", () => {
     expect(refused).toBe("The database was migrated by a newer Keyhole: start that version, or a newer one.");
   });
 
-  test("an older folder that others may read is closed to them, and one that holds other things is refused", async () => {
+  test("closes an older folder that others may read, and refuses one that holds other things", async () => {
     const config = readConfig({ KEYHOLE_DATA: join(folder, "mode") });
     await openInstallation(config, () => {});
     chmodSync(config.dataFolder, 0o755);
@@ -121,7 +121,7 @@ describe("on SQLite", () => {
     expect(statSync(home).mode & 0o777).toBe(0o755);
   });
 
-  test("a lost root key is not made anew over a database that needs the old one", async () => {
+  test("makes no new root key for a database that needs the lost one", async () => {
     const config = readConfig({ KEYHOLE_DATA: join(folder, "lost") });
     await openInstallation(config, () => {});
     rmSync(join(config.dataFolder, "root.key"));
@@ -171,7 +171,7 @@ describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHO
     await database.drop();
   });
 
-  test("several processes that open an empty database at once all come to the same tables and keys", async () => {
+  test("several processes that open an empty database at once share its tables and keys", async () => {
     const opened = await openAtOnce(4, { DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key });
     expect(opened.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
       Array(4).fill({ exitCode: 0, stderr: "" }),
@@ -193,7 +193,7 @@ describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHO
     expect(held).toBe(0);
   });
 
-  test("a role that may change no table opens a database on which nothing is due", async () => {
+  test("a role that may change no table opens a database that needs no migration", async () => {
     const config = (url: string) => readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: key });
     await openInstallation(config(database.url), () => {});
     const role = `keyhole_test_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
@@ -205,7 +205,7 @@ describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHO
       url.username = role;
       url.password = role;
       const installation = await openInstallation(config(url.href), () => {});
-      expect(Object.keys(installation.systemKeys).sort()).toEqual(["audit", "grant", "pepper"]);
+      expect(Object.keys(installation.systemKeys).sort()).toEqual(["audit", "grant", "listing", "pepper"]);
     } finally {
       await sql.unsafe(`drop owned by ${role}; drop role ${role}`);
     }
@@ -243,7 +243,7 @@ describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHO
 
 type Opened = { exitCode: number; stderr: string; said: string[]; keys: string };
 
-/** Real processes that wait for each other before they open the installation of these settings. */
+/** Processes that wait for each other before they open the installation of these settings. */
 async function openAtOnce(count: number, settings: Record<string, string>): Promise<Opened[]> {
   const program = `
     const { openInstallation } = await import(${JSON.stringify(join(root, "src/admin/installation.ts"))});

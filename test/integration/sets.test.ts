@@ -1,604 +1,471 @@
 import { expect, test } from "bun:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { deleteFile, listFiles, putFile } from "../../src/admin/files.ts";
+import { type Desk, deskOf } from "../../src/admin/desk.ts";
+import { deleteFile, putFile } from "../../src/admin/files.ts";
 import { createProject, deleteProject, listProjects } from "../../src/admin/projects.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { deleteVariable, listVariables, setVariables } from "../../src/admin/variables.ts";
-import { SealedSets } from "../../src/read/sets.ts";
-import { setQueries } from "../../src/store/sets.ts";
-import { describeBoth, everything, type Row, type World } from "../world.ts";
+import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import { openEverything } from "../../src/admin/verify.ts";
+import { type Environment, environments } from "../../src/names.ts";
+import { VerifiedSet } from "../../src/read/verified-set.ts";
+import { setBytesMax } from "../../src/seal/kinds.ts";
+import {
+  describeBoth,
+  everything,
+  insertAccounts,
+  insertFiles,
+  type Key,
+  numbered,
+  type Placed,
+  type Row,
+  type World,
+} from "../world.ts";
 
-describeBoth("sealed sets", (world) => {
-  const place = async () => {
-    const w = world();
-    const organization = await w.organization();
-    const project = await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
-    const key = await w.key(organization, { surfaces: ["rest_api"] });
-    const read = async () => {
-      const answer = await w.ask("/projects/web/variables?environment=staging", { key });
-      if (answer.status !== 200) return answer.status;
-      const { variables } = answer.json as { variables: { key: string; value: string }[] };
-      return Object.fromEntries(variables.map(({ key, value }) => [key, value]));
-    };
-    const write = (entries: Record<string, string>) =>
-      setVariables(
-        w.desk,
-        project.where,
-        "staging",
-        Object.entries(entries).map(([name, value]) => ({ name, value })),
-      );
-    return { w, project, key, read, write };
+type Kind = "variables" | "accounts" | "files";
+
+/** A project with something of every kind in staging and production, a key that reads it, and ways to write and read. */
+async function furnished(w: World) {
+  const organization = await w.organization();
+  const some = ["staging", "production"] as const;
+  const project = await w.project(organization, "web", {
+    variables: { staging: { A: "1", B: "2" }, production: { A: "1" } },
+    accounts: ["a", "b"].map((name) => ({ name, environments: some, values: { of: name } })),
+    files: ["a", "b"].map((path) => ({ path, environments: some, content: path })),
+  });
+  const key = await w.key(organization, everything);
+  const read = readersOf(w, key);
+  // A listing of every environment that its key reaches is part of each answer with files or accounts.
+  const narrow = async (environment: Environment) =>
+    readersOf(w, await w.key(organization, { ...everything, environments: [environment] }));
+  return { w, project, key, read, narrow, ...writersOf(w, project) };
+}
+
+function writersOf(w: World, { where }: Placed, desk: Desk = w.desk) {
+  return {
+    setVariable: (name: string, value: string, environment: Environment = "staging") =>
+      setVariables(desk, where, environment, [{ name, value }]),
+    setAccount: (name: string, of: string, ...environments: Environment[]) =>
+      setAccount(desk, where, name, environments, { of }),
+    putFile: (path: string, content: string, ...environments: Environment[]) =>
+      putFile(desk, where, { path, environments, content: Buffer.from(content) }),
   };
+}
 
-  test("a row deleted by SQL is not made good by an innocent write, only by writing it again", async () => {
-    const { w, project, read, write } = await place();
-    await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
-    expect(await read()).toBe(503);
-    await write({ C: "3" });
-    expect(await read()).toBe(503);
-    await write({ A: "1 again" });
-    expect(await read()).toEqual({ A: "1 again", B: "2", C: "3" });
-  });
-
-  test("a row deleted by SQL is made good by deleting by name what the set still has", async () => {
-    const { w, project, read } = await place();
-    await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
-    const remove = () => deleteVariable(w.desk, project.where, "staging", "A");
-    await remove();
-    expect(await read()).toEqual({ B: "2" });
-    const listed = await listProjects(w.desk, project.organization);
-    expect(listed.map(({ variableCount }) => variableCount)).toEqual([1]);
-    await expect(remove()).rejects.toMatchObject({ kind: "not_found" });
-    expect(await read()).toEqual({ B: "2" });
-  });
-
-  const brokenSets = [
-    ["was deleted", "delete from variable_sets where project_id = ? and environment = 'staging'"],
-    [
-      "does not open",
-      "update variable_sets set sealed = substr(sealed, 2) where project_id = ? and environment = 'staging'",
-    ],
-    [
-      "has another revision",
-      "update variable_sets set revision = revision + 1 where project_id = ? and environment = 'staging'",
-    ],
-  ] as const;
-
-  test.each(brokenSets)("a set that %s is a 503, and no write takes its place", async (_, sql) => {
-    const { w, project, key, read, write } = await place();
-    await w.run(sql, [project.id]);
-    expect(await read()).toBe(503);
-    const refusal = {
-      kind: "conflict",
-      message: `The record of which variables there are in ${project.where} staging was deleted or changed by other means than Keyhole's: nothing was written. Restore a backup, or delete the project and make it anew.`,
-    };
-    await expect(write({ C: "3" })).rejects.toMatchObject(refusal);
-    await expect(write({ A: "1", B: "2" })).rejects.toMatchObject(refusal);
-    await expect(deleteVariable(w.desk, project.where, "staging", "A")).rejects.toMatchObject(refusal);
-    expect(await read()).toBe(503);
-    // Nothing of it was written, and what is not touched goes on.
-    const names = await listVariables(w.desk, project.where, "staging");
-    expect(names.map(({ name, version }) => [name, version])).toEqual([
-      ["A", 1],
-      ["B", 1],
-    ]);
-    await setVariables(w.desk, project.where, "production", [{ name: "P", value: "p" }]);
-    const production = "/projects/web/variables?environment=production";
-    expect(await w.ask(production, { key })).toMatchObject({ status: 200, text: expect.stringContaining('"p"') });
-    // The way out, where there is no backup.
-    await deleteProject(w.desk, project.where);
-    await createProject(w.desk, project.where, {});
-    await write({ A: "anew" });
-    expect(await read()).toEqual({ A: "anew" });
-  });
-
-  test.each(brokenSets)(
-    "the row that is left beside a set that %s makes no environment of one, when it is written",
-    async (_, sql) => {
-      const { w, project, read, write } = await place();
-      await w.run(sql, [project.id]);
-      await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
-      await expect(write({ B: "innocent" })).rejects.toMatchObject({ kind: "conflict" });
-      expect(await read()).toBe(503);
-    },
-  );
-
-  test("what a set opened to is zeroed once the answer was made of it, in each spelling, small or not", async () => {
-    const w = world();
-    const organization = await w.organization();
-    const project = await w.project(organization, "sizes", {});
-    const key = await w.key(organization, { surfaces: ["rest_api", "ci_action"] });
-    const opened: Buffer[] = [];
-    const client = w.client(({ source }) => {
-      const sets = new SealedSets(setQueries(w.keyhole.database), source.keyring);
-      const find = sets.fetch.bind(sets);
-      sets.fetch = async (...args) => {
-        const set = await find(...args);
-        if (typeof set !== "object") return set;
-        const open = set.open.bind(set);
-        set.open = () => {
-          const bytes = open();
-          opened.push(bytes);
-          return bytes;
-        };
-        return set;
-      };
-      return { source: { ...source, sets } };
-    });
-    for (const length of [1, 20_000]) {
-      await setVariables(w.desk, project.where, "staging", [{ name: "A", value: "x".repeat(length) }]);
-      for (const path of [
-        "/projects/sizes/variables?environment=staging",
-        "/projects/sizes/variables?environment=staging&format=env",
-        "/secrets?project=sizes&environment=staging",
-        "/secrets?project=sizes&environment=staging&format=env",
-      ]) {
-        const answer = await client.ask(path, { key });
-        expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("x".repeat(length)) });
-      }
-    }
-    expect(opened.length).toBe(8);
-    for (const bytes of opened) expect(bytes.every((byte) => byte === 0)).toBe(true);
-  });
-
-  test("a change by SQL that is taken back leaves nothing behind", async () => {
-    const { w, project, read } = await place();
-    await w.sql`update variables set name = 'Z' where project_id = ${project.id} and name = 'A'`;
-    expect(await read()).toBe(503);
-    await w.sql`update variables set name = 'A' where project_id = ${project.id} and name = 'Z'`;
-    expect(await read()).toEqual({ A: "1", B: "2" });
-  });
-});
-
-describeBoth("the set of an environment that is too large for one", (world) => {
-  const filler = (count: number, bytes: number) =>
-    Array.from({ length: count }, (_, n) => ({ name: `FILLER_${n}`, value: "x".repeat(bytes) }));
-  /** Over 4 MiB of JSON in staging, and what whoever reads all of it is served of its small ones, or refused with. */
-  const place = async () => {
-    const w = world();
-    const organization = await w.organization();
-    const project = await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
-    const key = await w.key(organization, { surfaces: ["rest_api"] });
-    const read = async () => {
-      const { status, json } = await w.ask("/projects/web/variables?environment=staging", { key });
-      if (status !== 200) return status;
-      const { variables } = json as { variables: { key: string; value: string }[] };
-      return variables
-        .filter(({ key }) => !key.startsWith("FILLER"))
-        .map(({ key, value }) => `${key}=${value}`)
-        .join();
-    };
-    const write = (entries: Record<string, string>) =>
-      setVariables(
-        w.desk,
-        project.where,
-        "staging",
-        Object.entries(entries).map(([name, value]) => ({ name, value })),
-      );
-    const grow = (count = 70, bytes = 64 * 1024) =>
-      setVariables(w.desk, project.where, "staging", filler(count, bytes));
-    const [kept] = await w.sql`select * from variables where project_id = ${project.id} and name = 'A'`;
-    const putBack = async ({ version, sealed, updated_at }: Row = kept as Row) => {
-      await w.sql`update variables set version = ${version}, sealed = ${sealed}, updated_at = ${updated_at}
-        where project_id = ${project.id} and name = 'A'`;
-    };
-    const rowOf = async (name: string) =>
-      (await w.sql`select * from variables where project_id = ${project.id} and name = ${name}`)[0] as Row;
-    return { w, project, read, write, grow, putBack, rowOf };
+/** What a client reads of each kind in one environment, as `name=value` pairs, or the status of the refusal. */
+function readersOf(w: World, key: Key): Record<Kind, (environment: Environment) => Promise<string | number>> {
+  const read = async (path: string, pairsOf: (body: never) => string[]) => {
+    const { status, json } = await w.client().ask(path, { key });
+    return status === 200 ? pairsOf(json as never).join() : status;
   };
+  return {
+    variables: (environment) =>
+      read(
+        `/projects/web/variables?environment=${environment}`,
+        ({ variables }: { variables: { key: string; value: string }[] }) =>
+          variables.map(({ key, value }) => `${key}=${value}`),
+      ),
+    accounts: (environment) =>
+      read(
+        `/projects/web/accounts?environment=${environment}`,
+        ({ accounts }: { accounts: { name: string; values: { of: string } }[] }) =>
+          accounts.map(({ name, values }) => `${name}=${values.of}`),
+      ),
+    files: (environment) =>
+      read(
+        `/files?project=web&environment=${environment}`,
+        ({ files }: { files: { path: string; content: string }[] }) =>
+          files.map(({ path, content }) => `${path}=${Buffer.from(content, "base64")}`),
+      ),
+  };
+}
 
-  test("is written and read like any other, on its way to that size and back", async () => {
-    const { w, project, read, write, grow } = await place();
-    await grow();
-    expect(await read()).toBe("A=1,B=2");
-    await write({ A: "newer", C: "3" });
+async function versionOf(w: World, { id }: Placed, kind: Kind, environment: Environment): Promise<unknown> {
+  const [row] = await w.sql`select version from sets
+    where project_id = ${id} and kind = ${kind} and environment = ${environment}`;
+  return row?.["version"];
+}
+
+/** Every row that belongs to a project. */
+async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
+  return [
+    await w.sql`select * from projects where id = ${id}`,
+    await w.sql`select * from data_keys where project_id = ${id} order by generation`,
+    await w.sql`select * from sets where project_id = ${id} order by kind, environment`,
+    await w.sql`select * from file_contents where project_id = ${id} order by id`,
+  ];
+}
+
+/** Runs `work` with desks that write at the same time. SQLite has one writer for each process, which takes them in turn. */
+async function withDesks(w: World, count: number, work: (desks: readonly Desk[]) => Promise<unknown>): Promise<void> {
+  const own = w.dialect === "postgres" ? Array.from({ length: count }, () => deskOf(w.installation)) : [];
+  try {
+    await work(w.dialect === "postgres" ? own : Array<Desk>(count).fill(w.desk));
+  } finally {
+    for (const desk of own) await desk.close();
+  }
+}
+
+describeBoth("writers of sets", (world) => {
+  test("lose nothing when 20 write one set at once, and its version rises by one for each", async () => {
+    const { w, project, read } = await furnished(world());
+    const names = numbered("NAME_", 20);
+    await withDesks(w, 20, (desks) =>
+      Promise.all(
+        names.map((name, n) => writersOf(w, project, desks[n]).setVariable(name, `of ${name}`, "development")),
+      ),
+    );
+    expect(await read.variables("development")).toBe(names.map((name) => `${name}=of ${name}`).join());
+    expect(await versionOf(w, project, "variables", "development")).toBe(21);
+    await openEverything(w.desk);
+  });
+
+  test("lose nothing when 20 write different sets of one project at once", async () => {
+    const { w, project, read } = await furnished(world());
+    await withDesks(w, 20, (desks) =>
+      Promise.all(
+        desks.map((desk, n) => {
+          const { setVariable, setAccount, putFile } = writersOf(w, project, desk);
+          const environment = environments[n % 3] as Environment;
+          if (n < 8) return setVariable(`N${n}`, `${n}`, environment);
+          return n < 14 ? setAccount(`n${n}`, `${n}`, environment) : putFile(`n${n}`, `${n}`, environment);
+        }),
+      ),
+    );
+    expect(await read.variables("development")).toBe("N0=0,N3=3,N6=6");
+    expect(await read.variables("staging")).toBe("A=1,B=2,N1=1,N4=4,N7=7");
+    expect(await read.variables("production")).toBe("A=1,N2=2,N5=5");
+    expect(await read.accounts("development")).toBe("n12=12,n9=9");
+    expect(await read.accounts("staging")).toBe("a=a,b=b,n10=10,n13=13");
+    expect(await read.accounts("production")).toBe("a=a,b=b,n11=11,n8=8");
+    expect(await read.files("development")).toBe("n15=15,n18=18");
+    expect(await read.files("staging")).toBe("a=a,b=b,n16=16,n19=19");
+    expect(await read.files("production")).toBe("a=a,b=b,n14=14,n17=17");
+    const [listed] = await listProjects(w.desk, project.organization);
+    expect(listed).toMatchObject({ variableCount: 10, accountCount: 8, fileCount: 8 });
+    expect(await versionOf(w, project, "variables", "development")).toBe(4);
+    expect(await versionOf(w, project, "accounts", "staging")).toBe(5);
+    expect(await versionOf(w, project, "files", "production")).toBe(5);
+    await openEverything(w.desk);
+  });
+
+  test("lose nothing when four processes write at once", async () => {
+    const { w, project, read } = await furnished(world());
+    const { rootKey, databaseUrl, dataFolder } = w.config;
+    const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
+    const program = `
+      const { deskOf } = await import(${source("admin/desk.ts")});
+      const { openInstallation } = await import(${source("admin/installation.ts")});
+      const { readConfig } = await import(${source("config.ts")});
+      const { setVariables } = await import(${source("admin/variables.ts")});
+      const desk = deskOf(await openInstallation(readConfig(process.env), () => {}));
+      process.stdout.write("ready");
+      await Bun.stdin.text();
+      const names = process.argv.at(-1).split(",");
+      await Promise.all(names.map((name) => setVariables(desk, "${project.where}", "staging", [{ name, value: name }])));
+      process.exit(0);`;
+    const names = numbered("P_", 40);
+    const processes = [0, 1, 2, 3].map((n) =>
+      Bun.spawn(
+        [process.execPath, "--no-env-file", "--no-install", "-e", program, names.slice(10 * n, 10 * n + 10).join()],
+        {
+          env: {
+            PATH: process.env["PATH"] ?? "",
+            HOME: tmpdir(),
+            KEYHOLE_DATA: dataFolder,
+            KEYHOLE_ROOT_KEY: (rootKey as { text: string }).text,
+            ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+          },
+          stdin: "pipe",
+          stdout: "pipe",
+          stderr: "inherit",
+        },
+      ),
+    );
+    for (const { stdout } of processes) await stdout.getReader().read();
+    for (const { stdin } of processes) await stdin.end();
+    expect(await Promise.all(processes.map(({ exited }) => exited))).toEqual([0, 0, 0, 0]);
+    expect(await read.variables("staging")).toBe(["A=1", "B=2", ...names.map((name) => `${name}=${name}`)].join());
+    expect(await versionOf(w, project, "variables", "staging")).toBe(42);
+    await openEverything(w.desk);
+  });
+
+  test("keep the counts of every combination of environments", async () => {
+    const { w, project, setVariable, setAccount, putFile } = await furnished(world());
+    await setVariable("A", "1", "development");
+    await setAccount("b", "b", "development");
+    await putFile("a", "another", "staging");
     await deleteVariable(w.desk, project.where, "staging", "B");
-    expect(await read()).toBe("A=newer,C=3");
-    await grow(1100, 1);
-    expect(await read()).toBe(422);
-    for (let n = 0; n < 103; n++) await deleteVariable(w.desk, project.where, "staging", `FILLER_${n}`);
-    expect(await read()).toBe("A=newer,C=3");
-    const [set] = await w.sql`select listing from variable_sets where project_id = ${project.id}
-      and environment = 'staging'`;
-    expect(set?.["listing"]).toContain('"key":"C"');
+    await deleteFile(w.desk, project.where, "b", ["production"]);
+    const [row] = await w.sql`select variable_counts, account_counts, file_counts from projects
+      where id = ${project.id}`;
+    expect(row).toEqual({
+      variable_counts: "[0,0,0,0,0,0,1]", // A, everywhere
+      account_counts: "[1,0,0,0,0,1,0]", // b in development, a in staging and production
+      file_counts: "[0,2,0,1,0,0,0]", // a and b in staging, the older a in production
+    });
+    await openEverything(w.desk);
   });
 
-  test("a row put back, deleted or added by SQL is a 503 there too, and not made good by an innocent write", async () => {
-    const { w, project, read, write, grow, putBack, rowOf } = await place();
-    await write({ A: "newer" });
-    await grow();
-    await putBack();
-    expect(await read()).toBe(503);
-    await write({ C: "3" });
-    expect(await read()).toBe(503);
-    await write({ A: "newest" });
-    expect(await read()).toBe("A=newest,B=2,C=3");
-    const before = await rowOf("A");
-    await w.sql`delete from variables where project_id = ${project.id} and name = 'A'`;
-    await write({ C: "4" });
-    expect(await read()).toBe(503);
-    await write({ A: "again" });
-    expect(await read()).toBe("A=again,B=2,C=4");
-    await putBack({ ...before, version: 1 });
-    expect(await read()).toBe(503);
+  test("delete a content that no listing names any more, and keep one that any listing names", async () => {
+    const { w, project, read, putFile } = await furnished(world());
+    const contents = async () =>
+      (await w.sql`select id from file_contents where project_id = ${project.id}`).map((row) => row["id"]);
+    expect(await contents()).toHaveLength(2);
+    await putFile("a", "newer", "staging");
+    expect(await contents()).toHaveLength(3);
+    expect([await read.files("staging"), await read.files("production")]).toEqual(["a=newer,b=b", "a=a,b=b"]);
+    await putFile("a", "newest", "staging", "production");
+    expect(await contents()).toHaveLength(2);
+    await deleteFile(w.desk, project.where, "a", ["staging"]);
+    expect(await contents()).toHaveLength(2);
+    expect([await read.files("staging"), await read.files("production")]).toEqual(["b=b", "a=newest,b=b"]);
+    await deleteFile(w.desk, project.where, "a", ["production"]);
+    expect(await contents()).toHaveLength(1);
+    await openEverything(w.desk);
   });
 
-  test("a row that was put back before its environment grew too large is not made good by growing, or shrinking", async () => {
-    const { w, project, read, write, grow, putBack } = await place();
-    await write({ A: "newer" });
-    await putBack();
-    await grow();
-    expect(await read()).toBe(503);
-    for (let n = 0; n < 70; n++) await deleteVariable(w.desk, project.where, "staging", `FILLER_${n}`);
-    expect(await read()).toBe(503);
-    await write({ A: "newest" });
-    expect(await read()).toBe("A=newest,B=2");
+  test("refuse more than 10,000 items in a set, of variables and of accounts", async () => {
+    const { w, project, setVariable, setAccount, read } = await furnished(world());
+    const names = numbered("NAME_", 10_000);
+    await setVariables(
+      w.desk,
+      project.where,
+      "development",
+      names.map((name) => ({ name, value: "" })),
+    );
+    await insertAccounts(w, project, names, ["development"]);
+    const before = await rowsOf(w, project);
+    const refusal = (kind: Kind) => ({
+      kind: "bound",
+      message: expect.stringContaining(`development would hold 10001 ${kind}`),
+    });
+    await expect(setVariable("MORE", "", "development")).rejects.toMatchObject(refusal("variables"));
+    await expect(setAccount("more", "", "development")).rejects.toMatchObject(refusal("accounts"));
+    expect(await rowsOf(w, project)).toEqual(before);
+    // One of those that are there can still be replaced.
+    await setVariable("NAME_9999", "x", "development");
+    expect(await read.variables("development")).toBe(422);
   });
 
-  test("an older set put back beside newer rows is a 503", async () => {
-    const { w, project, read, write, grow } = await place();
-    await grow();
-    const [kept] = await w.sql`select revision, sealed from variable_sets where project_id = ${project.id}
-      and environment = 'staging'`;
-    await write({ A: "newer" });
-    await w.sql`update variable_sets set revision = ${kept?.["revision"]}, sealed = ${kept?.["sealed"]}
-      where project_id = ${project.id} and environment = 'staging'`;
-    expect(await read()).toBe(503);
+  test("refuse more than 8 MiB of values in a set, to the byte", async () => {
+    const { w, project } = await furnished(world());
+    const largest = 64 * 1024;
+    const write = (name: string, bytes: number) =>
+      setVariables(w.desk, project.where, "development", [{ name, value: "x".repeat(bytes) }]);
+    await setVariables(
+      w.desk,
+      project.where,
+      "development",
+      numbered("N", 127).map((name) => ({ name, value: "x".repeat(largest) })),
+    );
+    const overhead = JSON.stringify({ key: "N0000", value: "", updatedAt: Date.now() }).length + 1;
+    const left = setBytesMax - 127 * (largest + overhead) - overhead;
+    await expect(write("LAST_", left + 1)).rejects.toMatchObject({ kind: "bound" });
+    expect(await versionOf(w, project, "variables", "development")).toBe(2);
+    await write("LAST_", left);
+    expect(await versionOf(w, project, "variables", "development")).toBe(3);
   });
 
-  test("one that does not open is a 503, and no write takes its place", async () => {
-    const { w, project, read, write, grow } = await place();
-    await grow();
-    await w.sql`update variable_sets set sealed = substr(sealed, 2) where project_id = ${project.id}`;
-    await expect(write({ C: "3" })).rejects.toMatchObject({ kind: "conflict" });
-    expect(await read()).toBe(503);
+  test("refuse more than 1000 files in a project, and leave no content of the refused one", async () => {
+    const { w, project, putFile } = await furnished(world());
+    await insertFiles(w, project, numbered("f/", 997), ["development"], 1);
+    await putFile("last", "1000", "production");
+    const before = await rowsOf(w, project);
+    await expect(putFile("more", "1001", "staging")).rejects.toMatchObject({ kind: "bound" });
+    await expect(putFile("last", "1001", "staging")).rejects.toMatchObject({ kind: "bound" });
+    expect(await rowsOf(w, project)).toEqual(before);
+    await putFile("last", "still 1000", "production");
   });
 
-  test("a row that does not open keeps no other from being sealed anew, and is mended by writing it", async () => {
-    const { w, project, read, write, grow, rowOf } = await place();
-    await grow();
-    const damaged = Buffer.from((await rowOf("A"))["sealed"] as Buffer);
-    damaged.writeUInt8(damaged.readUInt8(18) ^ 1, 18); // neither nonce nor tag, so its fingerprint is the same
-    await w.sql`update variables set sealed = ${damaged} where project_id = ${project.id} and name = 'A'`;
-    expect(await read()).toBe(503);
-    expect(await rotateData(w.desk, project.where)).toMatchObject({ broken: [`A of ${project.where} staging`] });
-    await write({ A: "mended" });
-    expect(await read()).toBe("A=mended,B=2");
+  test("warn of an environment with more than 1000 variables, which can no longer be read whole", async () => {
+    const { w, project, key, setVariable, read } = await furnished(world());
+    const entries = numbered("N", 1000).map((name) => ({ name, value: name }));
+    expect((await setVariables(w.desk, project.where, "development", entries)).warnings).toEqual([]);
+    const { warnings } = await setVariable("N1000", "over", "development");
+    expect(warnings).toEqual([expect.stringContaining("has 1001 variables in development")]);
+    expect(await read.variables("development")).toBe(422);
+    const one = await w.ask("/projects/web/variables?environment=development&keys=N1000", { key });
+    expect(one.json).toMatchObject({ variables: [{ key: "N1000", value: "over" }] });
   });
 
-  test("a rotation takes its rows along, and makes none good", async () => {
-    const { w, project, read, write, grow, putBack } = await place();
-    await grow();
-    await rotateData(w.desk, project.where, undefined, 1_000_000);
-    expect(await read()).toBe("A=1,B=2");
-    await write({ A: "newer" });
-    await rotateData(w.desk, project.where);
-    expect(await read()).toBe("A=newer,B=2");
-    const [row] = await w.sql`select * from variables where project_id = ${project.id} and name = 'A'`;
-    await write({ A: "newest" });
-    await putBack(row as Row);
-    await rotateData(w.desk, project.where);
-    expect(await read()).toBe(503);
+  test("leave everything as it was if a write fails", async () => {
+    const { w, project, setVariable, setAccount, putFile } = await furnished(world());
+    const before = await rowsOf(w, project);
+    await expect(putFile("a/b", "x", "development", "staging")).rejects.toMatchObject({ kind: "invalid" });
+    await expect(deleteFile(w.desk, project.where, "a", ["development", "staging"])).rejects.toMatchObject({
+      kind: "not_found",
+    });
+    await expect(deleteVariable(w.desk, project.where, "production", "B")).rejects.toMatchObject({ kind: "not_found" });
+    expect(await rowsOf(w, project)).toEqual(before);
+    // The last statement of a write, which brings the project's counts along, fails.
+    const [refuse, allow] =
+      w.dialect === "postgres"
+        ? [
+            "alter table projects add constraint never check (false) not valid",
+            "alter table projects drop constraint never",
+          ]
+        : ["create trigger never before update on projects begin select raise(abort, 'no'); end", "drop trigger never"];
+    await w.run(refuse);
+    try {
+      await expect(setVariable("A", "2")).rejects.toThrow();
+      await expect(setAccount("a", "2", "staging")).rejects.toThrow();
+      await expect(putFile("a", "2", "staging")).rejects.toThrow();
+    } finally {
+      await w.run(allow);
+    }
+    expect(await rowsOf(w, project)).toEqual(before);
   });
 });
 
-describeBoth("sets of accounts and files", (world) => {
-  /** A project with two of each in staging and production, and what whoever reads all of them is served, or refused with. */
-  const place = async () => {
-    const w = world();
-    const organization = await w.organization();
-    const both = ["staging", "production"] as const;
-    const project = await w.project(organization, "web", {
-      accounts: ["a", "b"].map((name) => ({ name, environments: both, values: { of: name } })),
-      files: ["a", "b"].map((path) => ({ path, environments: both, content: path })),
-    });
-    const key = await w.key(organization, everything);
-    const { where, id } = project;
-    const ask = async (path: string, list: "accounts" | "files", value: (item: Item) => string) => {
-      const { status, json } = await w.ask(path, { key });
-      if (status !== 200) return status;
-      return (json as Record<string, Item[]>)[list]?.map(value).join();
-    };
-    const accounts = (environment = "staging") =>
-      ask(
-        `/projects/web/accounts${environment && `?environment=${environment}`}`,
-        "accounts",
-        ({ values }) => values.of,
-      );
-    const files = (environment = "staging", more = "") =>
-      ask(`/files?project=web&environment=${environment}${more}`, "files", ({ content }) =>
-        Buffer.from(content, "base64").toString(),
-      );
-    const set = (name: string, of: string, ...environments: string[]) =>
-      setAccount(w.desk, where, name, environments, { of });
-    const put = (path: string, content: string, ...environments: string[]) =>
-      putFile(w.desk, where, { path, environments, content: Buffer.from(content) });
-    return { w, id, where, accounts, files, set, put };
-  };
-  type Item = { readonly values: { readonly of: string }; readonly content: string };
-
-  /** Takes a row as it is now, to put it back later. */
-  const keep = async (w: World, table: string, id: string, name: string) => {
-    const column = table === "files" ? "path" : "name";
-    const rows = await w.run(`select * from ${table} where project_id = ? and ${column} = ?`, [id, name]);
-    return async () => {
-      await w.run(`delete from ${table} where project_id = ? and ${column} = ?`, [id, name]);
-      for (const row of rows) {
-        const columns = Object.keys(row);
-        await w.run(
-          `insert into ${table} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
-          Object.values(row),
-        );
-      }
-    };
-  };
-
-  test("an account deleted by SQL is not made good by an innocent write, only by writing it again", async () => {
-    const { w, id, accounts, set } = await place();
-    await w.sql`delete from accounts where project_id = ${id} and name = 'a'`;
-    expect([await accounts(), await accounts("production"), await accounts("")]).toEqual([503, 503, 503]);
-    expect(await accounts("development")).toBe("");
-    await set("c", "c", "staging");
-    expect(await accounts()).toBe(503);
-    await set("a", "again", "staging", "production");
-    expect([await accounts(), await accounts("production")]).toEqual(["again,b,c", "again,b"]);
-  });
-
-  test("a file deleted by SQL is not made good by an innocent write, only by putting it in place again", async () => {
-    const { w, id, files, put } = await place();
-    await w.sql`delete from files where project_id = ${id} and path = 'a'`;
-    await put("c", "c", "staging");
-    expect([await files(), await files("production"), await files("development")]).toEqual([503, 503, ""]);
-    await put("a", "again", "staging", "production");
-    expect([await files(), await files("production")]).toEqual(["again,b,c", "again,b"]);
-  });
-
-  test("an account put back as it was is a 503 until it is written or deleted", async () => {
-    const { w, id, where, accounts, set } = await place();
-    const putBack = await keep(w, "accounts", id, "a");
-    await set("a", "newer", "staging", "production");
-    await putBack();
-    expect(await accounts()).toBe(503);
-    await set("b", "innocent", "staging");
-    expect([await accounts(), await accounts("production")]).toEqual([503, 503]);
-    await set("a", "newest", "staging", "production");
-    expect([await accounts(), await accounts("production")]).toEqual(["newest,innocent", "newest"]);
-    await deleteAccount(w.desk, where, "a");
-    await putBack();
-    expect(await accounts()).toBe(503);
-    await deleteAccount(w.desk, where, "a");
-    expect([await accounts(), await accounts("production")]).toEqual(["innocent", ""]);
-  });
-
-  const byHand = [
-    ["deleted", (table: string) => `delete from ${table} where project_id = ?`],
-    ["narrowed", (table: string) => `update ${table} set environments = 4 where project_id = ?`],
-    ["widened", (table: string) => `update ${table} set environments = 7 where project_id = ?`],
-  ] as const;
-
-  test.each(byHand)("accounts that SQL %s are mended by writing or deleting them by name", async (_, edit) => {
-    const { w, id, where, accounts, set } = await place();
-    const all = async () => [await accounts("development"), await accounts(), await accounts("production")];
-    await w.run(edit("accounts"), [id]);
-    expect(await all()).toContain(503);
-    await deleteAccount(w.desk, where, "a");
-    await set("b", "again", "staging");
-    expect(await all()).toEqual(["", "again", ""]);
-    const [web] = await listProjects(w.desk, where.split("/")[0]);
-    expect(web).toMatchObject({ accountCount: 1 });
-    await expect(deleteAccount(w.desk, where, "a")).rejects.toMatchObject({ kind: "not_found" });
-    await deleteAccount(w.desk, where, "b");
-    expect(await all()).toEqual(["", "", ""]);
-  });
-
-  test.each(byHand)("files that SQL %s are mended by putting or deleting them by path", async (_, edit) => {
-    const { w, id, where, files, put } = await place();
-    const all = async () => [await files("development"), await files(), await files("production")];
-    await w.run(edit("files"), [id]);
-    expect(await all()).toContain(503);
-    const rows = await listFiles(w.desk, where);
-    const stands = rows.find(({ path }) => path === "a")?.environments ?? [];
-    await deleteFile(w.desk, where, "a", [...new Set(["staging", "production", ...stands])]);
-    await put("b", "again", ...new Set(["staging", "production", ...stands]));
-
-    const everywhere = stands.includes("development") ? "again" : "";
-    expect(await all()).toEqual([everywhere, "again", "again"]);
-    await expect(deleteFile(w.desk, where, "a", ["staging"])).rejects.toMatchObject({ kind: "not_found" });
-    expect(await all()).toEqual([everywhere, "again", "again"]);
-  });
-
-  test("a file that does not open leaves no environment alone: it says which, and what mends it", async () => {
-    const { w, id, where, files, put } = await place();
-    await w.run("update files set environments = 7 where project_id = ? and path = 'a'", [id]);
-    const refusal = {
-      kind: "conflict",
-      message:
-        'The file "a" does not open: its row in development, staging, production was changed by other means than Keyhole\'s, and nothing was written. Put it anew in just these environments, or delete it from them.',
-    };
-    await expect(put("a", "newer", "staging")).rejects.toMatchObject(refusal);
-    await expect(deleteFile(w.desk, where, "a", ["development"])).rejects.toMatchObject(refusal);
-    expect([await files("development"), await files()]).toEqual([503, 503]);
-    await put("a", "again", "development", "staging", "production");
-    expect([await files("development"), await files()]).toEqual(["again", "again,b"]);
-    await w.run("update files set environments = 3 where project_id = ? and path = 'a'", [id]);
-    await deleteFile(w.desk, where, "a", ["development", "staging"]);
-    await deleteFile(w.desk, where, "a", ["production"]);
-    expect([await files("development"), await files(), await files("production")]).toEqual(["", "b", "b"]);
-  });
-
-  test.each([
-    ["the version", "x'02' || substr(sealed, 2)"],
-    ["the generation", "substr(sealed, 1, 2) || x'00000009' || substr(sealed, 7)"],
-    ["the generation, beyond what its column holds,", "substr(sealed, 1, 2) || x'80000001' || substr(sealed, 7)"],
-    ["all but the tag", "substr(sealed, length(sealed) - 15)"],
-    ["everything", "x''"],
-  ])("so does one of which SQL changed %s", async (_, sealed) => {
-    const { w, id, files, put } = await place();
-    const spelled = w.dialect === "postgres" ? sealed.replace(/x'(\d*)'/, "'\\x$1'::bytea") : `cast(${sealed} as blob)`;
-    await w.run(`update files set sealed = ${spelled} where project_id = ? and path = 'a'`, [id]);
-    expect(await files()).toBe(503);
-    await expect(put("a", "newer", "staging")).rejects.toMatchObject({
-      kind: "conflict",
-      message: expect.stringContaining('The file "a" does not open'),
-    });
-    await put("a", "again", "staging", "production");
-    expect(await files()).toBe("again,b");
-  });
-
-  test("a file opens by the data key that its bytes name, whatever its column says", async () => {
-    const { w, id, where, files, put } = await place();
-    await rotateData(w.desk, where);
-    await w.run(
-      `insert into data_keys (project_id, generation, root_id, wrapped, created_at)
-        select project_id, 1, 'gone', wrapped, created_at from data_keys where project_id = ?`,
-      [id],
-    );
-    await w.run("update files set generation = 1 where project_id = ? and path = 'a'", [id]);
-    expect(await files()).toBe("a,b");
-    await put("a", "newer", "staging");
-    expect([await files(), await files("production")]).toEqual(["newer,b", "a,b"]);
-  });
-
-  test("a file whose data key does not open is not said to be changed", async () => {
-    const { w, id, where, put } = await place();
-    const putBack = await keep(w, "files", id, "a");
-    await rotateData(w.desk, where);
-    await w.run(
-      `insert into data_keys (project_id, generation, root_id, wrapped, created_at)
-        select project_id, 1, 'gone', wrapped, created_at from data_keys where project_id = ?`,
-      [id],
-    );
-    await putBack();
-    await expect(put("a", "newer", "staging")).rejects.toMatchObject({ code: "decryption_failed" });
-  });
-
-  test("a file put back as it was is not made good where it stays behind when another takes its other place", async () => {
-    const { w, id, files, put } = await place();
-    const putBack = await keep(w, "files", id, "a");
-    await put("a", "newer", "staging", "production");
-    await putBack();
-    expect([await files(), await files("production")]).toEqual([503, 503]);
-    await put("a", "newest", "production");
-    expect([await files(), await files("production")]).toEqual([503, "newest,b"]);
-    await put("a", "newest", "staging");
-    expect(await files()).toBe("newest,b");
-  });
-
-  test("a file that was deleted and put back is no part of any set, until it is deleted again", async () => {
-    const { w, id, where, files, put } = await place();
-    const putBack = await keep(w, "files", id, "a");
-    await deleteFile(w.desk, where, "a", ["staging", "production"]);
-    await putBack();
-    await put("c", "c", "production");
-    expect([await files(), await files("production")]).toEqual([503, 503]);
-    await deleteFile(w.desk, where, "a", ["production"]);
-    expect([await files(), await files("production")]).toEqual([503, "b,c"]);
-    await deleteFile(w.desk, where, "a", ["staging"]);
-    expect(await files()).toBe("b");
-  });
-
-  test("files at some paths are what their rows say, whatever became of the others", async () => {
-    const { w, id, files } = await place();
-    await w.sql`delete from files where project_id = ${id} and path = 'a'`;
-    expect(await files("staging", "&path=a&path=b")).toBe("b");
-  });
-
-  test("a change by SQL that is taken back leaves nothing behind", async () => {
-    const { w, id, accounts, files } = await place();
-    for (const table of ["accounts", "files"]) {
-      await w.run(`update ${table} set updated_at = updated_at + 1 where project_id = ?`, [id]);
-    }
-    expect([await accounts(), await files()]).toEqual([503, 503]);
-    for (const table of ["accounts", "files"]) {
-      await w.run(`update ${table} set updated_at = updated_at - 1 where project_id = ?`, [id]);
-    }
-    expect([await accounts(), await files()]).toEqual(["a,b", "a,b"]);
-  });
-
-  test.each([
-    ["was deleted", "delete from item_sets where project_id = ? and environment = 'staging'"],
+describeBoth("a damaged set", (world) => {
+  const every = ["variables", "accounts", "files"] as const;
+  const sealed = ["variables", "accounts"] as const;
+  type SetRow = { listing: string; listing_mac: Buffer; version: number; sealed: Buffer };
+  const damages: [what: string, kinds: readonly Kind[], change: (row: SetRow) => Row | null][] = [
+    ["was deleted", every, () => null],
+    ["has another listing", every, () => ({ listing: "[]" })],
+    ["has a listing that is no JSON", every, ({ listing }) => ({ listing: listing.slice(1) })],
+    ["has a shorter mac", every, ({ listing_mac }) => ({ listing_mac: listing_mac.subarray(1) })],
+    ["has another version", every, ({ version }) => ({ version: version + 1 })],
+    ["has another generation", every, () => ({ generation: 2 })],
+    ["has shorter values", sealed, ({ sealed }) => ({ sealed: sealed.subarray(0, -1) })],
+    ["has no values", sealed, () => ({ sealed: null })],
+    ["has values, which no set of files has", ["files"], () => ({ sealed: Buffer.alloc(40) })],
     [
-      "does not open",
-      "update item_sets set sealed = substr(sealed, 2) where project_id = ? and environment = 'staging'",
+      "names a data key beyond what a column holds",
+      sealed,
+      ({ sealed }) => ({
+        sealed: Buffer.concat([sealed.subarray(0, 2), Buffer.from("80000001", "hex"), sealed.subarray(6)]),
+      }),
     ],
-  ])("a set that %s is a 503, empty or not, and no write takes its place", async (_, sql) => {
-    const { w, id, where, accounts, files, set, put } = await place();
-    await w.run(sql, [id]);
-    await w.run(sql.replace("'staging'", "'development'"), [id]);
-    expect([await accounts(), await accounts(""), await files()]).toEqual([503, 503, 503]);
-    expect([await accounts("development"), await files("development")]).toEqual([503, 503]);
-    expect([await accounts("production"), await files("production")]).toEqual(["a,b", "a,b"]);
-    const refusal = (kind: string, environment: string) => ({
-      kind: "conflict",
-      message: expect.stringContaining(`which ${kind} there are in ${where} ${environment} was deleted or changed`),
-    });
-    await expect(set("c", "c", "staging")).rejects.toMatchObject(refusal("accounts", "development"));
-    await expect(deleteAccount(w.desk, where, "a")).rejects.toMatchObject(refusal("accounts", "development"));
-    // It says of every environment whether an account stands there.
-    await expect(set("c", "c", "production")).rejects.toMatchObject(refusal("accounts", "development"));
-    await expect(put("c", "c", "staging")).rejects.toMatchObject(refusal("files", "staging"));
-    await expect(deleteFile(w.desk, where, "a", ["staging"])).rejects.toMatchObject(refusal("files", "staging"));
-    // Nothing of it was written, and what is not touched goes on.
-    expect((await listFiles(w.desk, where)).map(({ path }) => path)).toEqual(["a", "b"]);
-    await put("c", "c", "production");
-    expect([await accounts("production"), await files("production")]).toEqual(["a,b", "a,b,c"]);
-    expect([await accounts(), await files()]).toEqual([503, 503]);
-  });
+  ];
+  const rows = damages.flatMap(([what, kinds, change]) => kinds.map((kind) => [kind, what, change] as const));
 
-  test("a listing that SQL changed is not taken for the set by the next write", async () => {
-    const { w, id, accounts, set } = await place();
-    await w.sql`delete from accounts where project_id = ${id} and name = 'a'`;
-    const [row] = await w.sql`select listing from item_sets where project_id = ${id} and kind = 'accounts'
-      and environment = 'staging'`;
-    const listing = JSON.stringify((JSON.parse(row?.["listing"] as string) as string[][]).slice(1));
-    await w.sql`update item_sets set listing = ${listing} where project_id = ${id} and kind = 'accounts'`;
-    await expect(set("c", "c", "staging")).rejects.toMatchObject({ kind: "conflict" });
-    expect(await accounts()).toBe(503);
-  });
-
-  test("an older seal beside newer rows is a 503", async () => {
-    const { w, id, accounts, files, set, put } = await place();
-    const kept = await w.sql`select * from item_sets where project_id = ${id} and environment = 'staging'`;
-    await set("a", "newer", "staging", "production");
-    await put("a", "newer", "staging", "production");
-    for (const { kind, sealed, listing } of kept) {
-      await w.sql`update item_sets set sealed = ${sealed}, listing = ${listing}
-        where project_id = ${id} and kind = ${kind} and environment = 'staging'`;
+  test.each(rows)("of %s that %s is a 503 and refuses writes, and no other set does", async (kind, _, change) => {
+    const { w, project, read, narrow, setVariable, setAccount, putFile } = await furnished(world());
+    const at = "from sets where project_id = ? and kind = ? and environment = 'staging'";
+    const [row] = await w.run(`select * ${at}`, [project.id, kind]);
+    const changed = change(row as SetRow);
+    await w.run(`delete ${at}`, [project.id, kind]);
+    if (changed !== null) {
+      const damaged = { ...row, ...changed };
+      const columns = Object.keys(damaged);
+      const values = `values (${columns.map(() => "?")})`;
+      await w.run(`insert into sets (${columns}) ${values}`, Object.values(damaged));
     }
-    expect([await accounts(), await files()]).toEqual([503, 503]);
-    expect([await accounts("production"), await files("production")]).toEqual(["newer,b", "newer,b"]);
-  });
-});
-
-describeBoth("sealed bytes that name a data key beyond what its column holds", (world) => {
-  test.each(["variables", "variable_sets", "accounts", "item_sets", "files"])(
-    "do not open, like any others: in %s",
-    async (table) => {
-      const w = world();
-      const organization = await w.organization();
-      const item = { environments: ["staging"] as const, content: "a", values: { of: "a" } };
-      const { where, id } = await w.project(organization, "web", {
-        variables: { staging: { A: "1", B: "2" } },
-        accounts: [{ name: "a", ...item }],
-        files: [{ path: "a", ...item }],
+    const before = await rowsOf(w, project);
+    expect(await read[kind]("staging")).toBe(503);
+    const writes: Record<Kind, (environment: Environment, name?: string) => (() => Promise<unknown>)[]> = {
+      variables: (environment) => [
+        () => setVariable("A", "2", environment),
+        () => setVariable("C", "3", environment),
+        () => deleteVariable(w.desk, project.where, environment, "A"),
+      ],
+      accounts: (environment) => [
+        () => setAccount("a", "2", environment),
+        () => setAccount("c", "3", environment),
+        () => deleteAccount(w.desk, project.where, "a"),
+      ],
+      files: (environment) => [
+        () => putFile("a", "2", environment),
+        () => putFile("c", "3", environment),
+        () => deleteFile(w.desk, project.where, "a", [environment]),
+      ],
+    };
+    for (const write of writes[kind]("staging")) {
+      await expect(write()).rejects.toMatchObject({
+        kind: "conflict",
+        message: expect.stringMatching(
+          new RegExp(`^The ${kind} of ${project.where} in staging (?:were deleted or changed|do not open)`),
+        ),
       });
-      const beyond = w.dialect === "postgres" ? "'\\x80000001'::bytea" : "x'80000001'";
-      const damaged = `substr(sealed, 1, 2) || ${beyond} || substr(sealed, 7)`;
-      const bytes = w.dialect === "postgres" ? damaged : `cast(${damaged} as blob)`;
-      await w.run(`update ${table} set sealed = ${bytes} where project_id = ?`, [id]);
-      const writes = [
-        () => setVariables(w.desk, where, "staging", [{ name: "A", value: "2" }]),
-        () => setAccount(w.desk, where, "b", ["staging"], { of: "b" }),
-        () => putFile(w.desk, where, { path: "b", environments: ["staging"], content: Buffer.from("b") }),
-      ];
-      for (const write of writes) {
-        const problem = await write().then(
-          () => undefined,
-          (error: { kind?: string }) => error.kind,
-        );
-        expect(problem).toBeOneOf([undefined, "conflict"]);
-      }
-      expect((await rotateData(w.desk, where)).broken.length).toBeGreaterThan(0);
+    }
+    expect(await rowsOf(w, project)).toEqual(before);
+    for (const other of ["variables", "accounts", "files"] as const) {
+      // An account is written in all of its environments: one that is damaged stops it everywhere.
+      if (other === "accounts" && kind === "accounts") continue;
+      for (const write of writes[other]("production").slice(0, 2)) await write();
+      expect(await (await narrow("production"))[other]("production")).toBeString();
+    }
+    // The way out if there is no backup.
+    await deleteProject(w.desk, project.where);
+    const again = await createProject(w.desk, project.where, {});
+    for (const write of writes[kind]("staging").slice(0, 2)) await write();
+    expect(await read[kind]("staging")).toBeString();
+    await deleteProject(w.desk, `${again.organization}/${again.slug}`);
+  });
+
+  test.each(["[null]", "[{}]", "{}", "null", "x"])(
+    "with the listing %s does not stop a write to another environment, and its contents are kept",
+    async (listing) => {
+      const { w, project, narrow, setVariable, putFile } = await furnished(world());
+      const [kept] = await w.sql`select listing from sets
+        where project_id = ${project.id} and kind = 'files' and environment = 'production'`;
+      await w.sql`update sets set listing = ${listing} where project_id = ${project.id} and environment = 'production'`;
+      await setVariable("A", "2");
+      await putFile("a", "newer", "staging");
+      const { variables, files } = await narrow("staging");
+      expect([await variables("staging"), await files("staging")]).toEqual(["A=2,B=2", "a=newer,b=b"]);
+      // Put back as it was, it finds its contents.
+      await w.sql`update sets set listing = ${kept?.["listing"]}
+        where project_id = ${project.id} and kind = 'files' and environment = 'production'`;
+      expect(await (await narrow("production")).files("production")).toBe("a=a,b=b");
     },
   );
+
+  test("of a project whose data key was deleted or damaged refuses writes, too", async () => {
+    const { w, project, setVariable, putFile } = await furnished(world());
+    await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;
+    await expect(setVariable("A", "2")).rejects.toMatchObject({ code: "decryption_failed" });
+    await w.sql`delete from file_contents where project_id = ${project.id}`;
+    await w.sql`delete from data_keys where project_id = ${project.id}`;
+    for (const write of [() => setVariable("A", "2"), () => putFile("c", "c", "staging")]) {
+      await expect(write()).rejects.toMatchObject({ code: "decryption_failed" });
+    }
+  });
+
+  test("of a project whose counts or times are no JSON is written, which mends them", async () => {
+    const { w, project, setVariable, key } = await furnished(world());
+    for (const damaged of ["x", "null", "[1]"]) {
+      await w.sql`update projects set variable_counts = ${damaged}, changed_at = ${damaged} where id = ${project.id}`;
+      expect((await w.client().ask("/projects/web", { key })).status).toBe(503);
+      await setVariable("A", "2");
+      const { json } = await w.client().ask("/projects/web", { key });
+      expect(json).toMatchObject({ variableCount: 2 });
+    }
+  });
+});
+
+describeBoth("the values of a set", (world) => {
+  test("are zeroed once an answer was made of them, in every format, small or not", async () => {
+    const { w, key, setVariable } = await furnished(world());
+    const { open } = VerifiedSet.prototype;
+    const opened: Buffer[] = [];
+    VerifiedSet.prototype.open = function (this: VerifiedSet<"variables">) {
+      const items = open.call(this);
+      opened.push(items.all);
+      return items;
+    };
+    try {
+      for (const length of [1, 20_000]) {
+        await setVariable("A", "x".repeat(length));
+        opened.length = 0;
+        for (const path of [
+          "/projects/web/variables?environment=staging",
+          "/projects/web/variables?environment=staging&format=env",
+          "/projects/web/variables?environment=staging&keys=A",
+          "/secrets?project=web&environment=staging",
+          "/secrets?project=web&environment=staging&format=env",
+        ]) {
+          const answer = await w.client().ask(path, { key });
+          expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("x".repeat(length)) });
+        }
+        expect(opened).toHaveLength(5);
+        for (const bytes of opened) expect(bytes.every((byte) => byte === 0)).toBe(true);
+      }
+    } finally {
+      VerifiedSet.prototype.open = open;
+    }
+  });
 });

@@ -1,6 +1,6 @@
 /**
- * Nothing secret leaves a trace: after a mixed day, values and keys are searched for in every spelling, in the log, the
- * refusals, the audit and the database as it lies on the disk.
+ * Nothing secret leaves a trace: after many reads, writes and failures, values and keys are searched for in every
+ * encoding, in the log, the refusals, the audit and the database's files.
  */
 import { expect, test } from "bun:test";
 import { hkdfSync } from "node:crypto";
@@ -12,9 +12,9 @@ import { putFile } from "../../src/admin/files.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-data.ts";
 import { open } from "../../src/seal/envelope.ts";
 import { parseRootKeys, type SubkeyKind } from "../../src/seal/keyring.ts";
-import { dataKeyPlace, encodeFields } from "../../src/seal/place.ts";
 import { openLog } from "../../src/server/log.ts";
 import { type Answer, describeBoth, everything, type World } from "../world.ts";
 import { contractProblem, unlimited } from "./attack.ts";
@@ -25,7 +25,7 @@ type Secrets = Map<string, Buffer>;
 type Places = Map<string, Buffer>;
 
 describeBoth("after a mixed day", (world) => {
-  test("no value, key or key above it is found anywhere but sealed", async () => {
+  test("no value, API key, data key or root key is found anywhere except sealed", async () => {
     const secrets: Secrets = new Map();
     const refusals = await mixedDay(world(), secrets);
     expect(refusals.length).toBeGreaterThan(30);
@@ -42,7 +42,7 @@ describeBoth("after a mixed day", (world) => {
   }, 60_000);
 });
 
-test("the search finds what it looks for, in every spelling, wherever it begins", () => {
+test("the search finds a secret in every encoding, at any offset", () => {
   const secret = Buffer.from("k/4f+9~ value, with \u00fc");
   const text = secret.toString("utf8");
   const forms = [
@@ -62,11 +62,11 @@ test("the search finds what it looks for, in every spelling, wherever it begins"
   }
 });
 
-/** Writes, reads and fails in every way there is. @returns every refusal, as it was sent or said */
+/** Writes, reads and fails in every way. @returns every refusal, as it was sent or printed */
 async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   const refusals: string[] = [];
   const secret = (what: string) => {
-    // Nothing about it is encoded in any form by accident, and something in every form.
+    // It looks different in every encoding.
     const text = `${Buffer.from(crypto.getRandomValues(new Uint8Array(15))).toString("base64")}/+ \u00e9${what}`;
     secrets.set(what, Buffer.from(text));
     return text;
@@ -118,7 +118,7 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   };
   await revokeKey(world.desk, keys.revoked.id);
   await readAll();
-  // Values and keys where they do not belong.
+  // Values and keys in the wrong parts of a request.
   const value = secrets.get("a variable")?.toString() as string;
   for (const stray of [value, keys.every.key]) {
     const encoded = encodeURIComponent(stray);
@@ -131,10 +131,10 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   }
   for (let n = 0; n < 40; n++) note(await limited.ask(paths[6] as string, { key: keys.every }));
   for (let n = 0; n < 12; n++) note(await limited.ask("/organization", { key: unknown }));
-  // Rows that do not open, sets that are gone, a journal that cannot write, a plan that ends.
-  await world.sql`update variables set version = 7 where name = 'HURT'`;
+  // A set that does not verify, sets that are gone, a journal that cannot write, a plan that ends.
+  await world.sql`update sets set version = 7 where kind = 'variables' and environment = 'staging'`;
   await readAll();
-  await world.sql`delete from variable_sets where environment = 'production'`;
+  await world.sql`delete from sets where kind <> 'files' and environment = 'production'`;
   await readAll();
   await world.run("alter table audit_entries rename to elsewhere");
   await readAll();
@@ -167,7 +167,7 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   return refusals;
 }
 
-/** All keys of the installation, raw: the root, what is derived of it, and what is wrapped by that. */
+/** All keys of the installation, raw: the root key, its wrap key, and every key that is wrapped by that. */
 async function keysOf(world: World): Promise<Secrets> {
   const { config, installation } = world;
   if (config.rootKey.from !== "text") throw new Error("the world's root key is a text");
@@ -179,16 +179,15 @@ async function keysOf(world: World): Promise<Secrets> {
   ]);
   for (const [purpose, key] of Object.entries(installation.systemKeys))
     keys.set(`the ${purpose} key`, Buffer.from(key));
-  const rows =
-    await world.sql`select d.*, p.slug, p.organization_id from data_keys d join projects p on p.id = d.project_id`;
+  const rows = await world.sql`select d.*, p.slug from data_keys d join projects p on p.id = d.project_id`;
   for (const row of rows) {
     const [id, rootId, slug] = [row["project_id"], row["root_id"], row["slug"]] as [string, string, string];
     const generation = row["generation"] as number;
     const wrapped = row["wrapped"] as Buffer;
-    keys.set(`the data key of ${slug}`, open(wrapKey, dataKeyPlace({ projectId: id, generation, rootId }), wrapped));
-    const owner = { id, organizationId: row["organization_id"] as string, slug };
-    const dataKey = installation.keyring.dataKey(owner, generation, rootId, wrapped);
-    for (const kind of ["variable", "account", "file", "set"] satisfies SubkeyKind[]) {
+    const associatedData = dataKeyAssociatedData(id, generation, rootId);
+    keys.set(`the data key of ${slug}`, open(wrapKey, associatedData, wrapped));
+    const dataKey = installation.keyring.dataKey(id, generation, rootId, wrapped);
+    for (const kind of ["variables", "accounts", "file"] satisfies SubkeyKind[]) {
       keys.set(`the ${kind} subkey of ${slug}`, Buffer.from(dataKey.subkey(kind)));
     }
   }
@@ -232,7 +231,7 @@ async function placesOf(world: World, refusals: readonly string[]): Promise<Plac
   return places;
 }
 
-/** The bytes by which a secret would be recognized, by spelling. */
+/** The bytes of a secret in each encoding. */
 function spellingsOf(secret: Buffer): Map<string, Buffer> {
   const text = secret.toString("utf8");
   const isText = Buffer.from(text).equals(secret);

@@ -1,11 +1,14 @@
 /**
- * Look-ups are grouped, commits are shared, sets are remembered: none of it may ever give one request what is another's.
+ * Lookups are grouped, commits are shared and sets are remembered: no request may ever get another one's answer.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
+import { putFile } from "../../src/admin/files.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { setVariables } from "../../src/admin/variables.ts";
 import { createApp, serveOptions } from "../../src/http/app.ts";
 import { type Environment, environments } from "../../src/names.ts";
 import { seed } from "../seed.ts";
-import { answerOf, type Client, describeBoth, everything, type Key, requestOf, type World } from "../world.ts";
+import { answerOf, type Client, describeBoth, everything, type Key, requestOf, sha256, type World } from "../world.ts";
 import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";
 
 type Scoped = Key & {
@@ -24,14 +27,14 @@ type Question = {
 const slugs = ["web", "api", "job"];
 const owners = 4;
 
-describeBoth("of many callers at once", (world, dialect) => {
+describeBoth("many callers at once", (world, dialect) => {
   let keys: Scoped[];
   beforeAll(async () => {
     keys = await setUp(world());
   }, 60_000);
 
   const rounds = dialect === "sqlite" ? 12 : 8;
-  test(`each is answered for itself alone: ${rounds} times 250 in one moment`, async () => {
+  test(`each get their own answer: ${rounds} times 250 in one moment`, async () => {
     const client = unlimited(world());
     await introduce(client, keys);
     const dice = diceOf(seed);
@@ -42,14 +45,14 @@ describeBoth("of many callers at once", (world, dialect) => {
       );
       expect(problems.filter(Boolean)).toEqual([]);
     }
-    // What was recorded is what was answered: nothing twice, nothing for anybody else.
+    // Nothing is recorded twice, or for another caller.
     const rows = await world().run(`select request_id, key_id, project, environment, action, names from audit_entries`);
     const ids = rows.map((row) => `${row["request_id"]} ${row["names"]}`);
     expect(new Set(ids).size).toBe(ids.length);
     expect(await world().run("select seq from audit_entries group by lane, seq having count(*) > 1")).toEqual([]);
   }, 60_000);
 
-  test("each pays from its own bucket, and no token is spent twice", async () => {
+  test("each pay from their own bucket, and no token is spent twice", async () => {
     const client = world().client(({ gate }) => ({ gate: { ...gate, nowUs: () => 1_000_000 } }));
     const path = "/projects/web/variables?environment=production&keys=NAME";
     const some = keys.filter((key) => key.slugs.includes("web") && key.reach.includes("production")).slice(0, 6);
@@ -65,7 +68,7 @@ describeBoth("of many callers at once", (world, dialect) => {
     }
   });
 
-  test("each that asks over a socket has its own answer, too, and its address on record", async () => {
+  test("each get their own answer over sockets, too, with their address on record", async () => {
     const app = createApp({ ...world().keyhole, gate: { ...world().keyhole.gate, nowUs: impatient() } });
     app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
     const dice = diceOf(seed + 1);
@@ -90,15 +93,189 @@ describeBoth("of many callers at once", (world, dialect) => {
     }
   });
 
-  test("memory that was taken for files is given back, whoever asked and however it ended", async () => {
-    const budget = world().keyhole.budget as unknown as { readonly bytesTaken: number };
+  test("all memory that was taken for files is given back, whether the answer was read or not", async () => {
+    const { memory } = world().keyhole.source;
     const client = unlimited(world());
     const key = keys.find(({ slugs, reach }) => slugs.includes("web") && reach.includes("staging")) as Scoped;
     const path = "/files?project=web&environment=staging";
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.handle(requestOf(path, { key }))));
-    expect(budget.bytesTaken).toBeGreaterThan(0);
+    expect(memory.bytesTaken.small).toBeGreaterThan(0);
     await Promise.all(answers.map((answer, n) => (n % 2 === 0 ? answer.body?.cancel() : answer.text())));
-    expect(budget.bytesTaken).toBe(0);
+    expect(memory.bytesTaken).toEqual({ small: 0, large: 0 });
+  });
+});
+
+describeBoth("readers beside a writer", (world) => {
+  test("get one whole version of a file that is replaced 200 times, never an older one and never a 503", async () => {
+    const organization = await world().organization();
+    const { where } = await world().project(organization, "web");
+    const key = await world().key(organization, everything);
+    const client = unlimited(world());
+    // Two pieces on PostgreSQL, or one.
+    const contentOf = (version: number) => Buffer.alloc(version % 3 === 0 ? 600 * 1024 : 100, `<${version}>`.padEnd(8));
+    const checksums: string[] = [];
+    const put = (version: number) => {
+      checksums[version] = sha256(contentOf(version));
+      const file = { path: "f", environments: ["staging", "production"], content: contentOf(version) };
+      return putFile(world().desk, where, file);
+    };
+    await put(0);
+    let [acknowledged, writing, reads] = [0, true, 0];
+    const wrong: string[] = [];
+    const reader = async (path: string) => {
+      for (; writing; reads += 1) {
+        await Bun.sleep(0); // SQLite answers without ever giving others a turn
+        const least = acknowledged;
+        const { status, text } = await client.ask(path, { key });
+        if (status !== 200) {
+          wrong.push(`${path}: ${text}`);
+          continue;
+        }
+        const [file] = (JSON.parse(text) as { files: { sha256: string; content?: string; environments: string[] }[] })
+          .files;
+        const version = checksums.indexOf(file?.sha256 ?? "");
+        if (version < least) wrong.push(`${path}: ${version} after ${least}`);
+        if (file?.environments.length !== 2) wrong.push(`${path}: in ${file?.environments}`);
+        const content = file?.content === undefined ? undefined : Buffer.from(file.content, "base64");
+        if (content?.equals(contentOf(version)) === false) wrong.push(`${path}: another content than ${version}`);
+      }
+    };
+    const path = "/files?project=web&environment=staging";
+    const readers = [path, `${path}&path=f`, `${path}&metadataOnly=true`, path, `${path}&metadataOnly=true`].map(
+      reader,
+    );
+    for (let version = 1; version <= 200; version++) {
+      await put(version);
+      acknowledged = version;
+      const enough = reads + 2;
+      while (reads < enough && wrong.length === 0) await Bun.sleep(0);
+    }
+    writing = false;
+    await Promise.all(readers);
+    expect(wrong).toEqual([]);
+    expect(
+      await world().sql`select size from file_contents where project_id =
+      (select id from projects where organization_id = ${organization.id})`,
+    ).toHaveLength(1);
+  });
+
+  test("read a file again, as often as it was replaced between the statements of one request", async () => {
+    const organization = await world().organization();
+    const { where } = await world().project(organization, "web");
+    const key = await world().key(organization, everything);
+    const put = (version: number) =>
+      putFile(world().desk, where, { path: "f", environments: ["staging"], content: Buffer.alloc(100 + version) });
+    for (const path of ["", "&metadataOnly=true"].map((more) => `/files?project=web&environment=staging${more}`)) {
+      let version = 0;
+      await put(version);
+      const replacedFirst =
+        <Args extends unknown[], T>(query: (...args: Args) => Promise<T>) =>
+        async (...args: Args) => {
+          if (version < 4) await put(++version);
+          return query(...args);
+        };
+      const client = unlimited(world(), ({ source }) => {
+        const { pieces, sizes, ...contents } = source.contents;
+        const replacing = { ...contents, pieces: replacedFirst(pieces), sizes: replacedFirst(sizes) };
+        return { source: { ...source, contents: replacing } };
+      });
+      const { status, json } = await client.ask(path, { key });
+      expect([path, status, json]).toMatchObject([path, 200, { files: [{ path: "f", size: 104 }] }]);
+    }
+  });
+});
+
+describeBoth("a set that is remembered by its row's version", (world, dialect) => {
+  const place = async () => {
+    const organization = await world().organization();
+    const values = {
+      variables: { staging: { NAME: "first" } },
+      files: [{ path: "f", environments: ["staging"], content: "file" }],
+    };
+    const project = await world().project(organization, "web", values);
+    const key = await world().key(organization, everything);
+    const client = unlimited(world());
+    let fetched = 0;
+    const { source } = world().keyhole;
+    const sets = {
+      fetch: (...wanted: Parameters<typeof source.sets.fetch>) => {
+        fetched += 1;
+        return source.sets.fetch(...wanted);
+      },
+    };
+    const counting = unlimited(world(), () => ({ source: { ...source, sets } }));
+    const read = async () => {
+      const before = fetched;
+      const { status, text } = await counting.ask("/projects/web/variables?environment=staging", { key });
+      return [status === 200 ? /"value":"([^"]*)"/.exec(text)?.[1] : status, fetched - before];
+    };
+    const [fresh, remembered] = dialect === "postgres" ? [1, 0] : [0, 0];
+    return { ...project, key, client, read, fresh, remembered };
+  };
+
+  test("is fetched once, and again after a write, a rotation of its data key, and any change by SQL", async () => {
+    const { where, id, read, fresh, remembered } = await place();
+    const expectFresh = async (found: string | number) => {
+      expect(await read()).toEqual([found, fresh]);
+      if (found !== 503) expect(await read()).toEqual([found, remembered]);
+    };
+    await expectFresh("first");
+    await setVariables(world().desk, where, "staging", [{ name: "NAME", value: "second" }]);
+    await expectFresh("second");
+    await rotateData(world().desk, where);
+    await expectFresh("second");
+    await world().sql`update data_keys set created_at = created_at + 1 where project_id = ${id}`;
+    await expectFresh("second");
+    await world().sql`update sets set version = version where project_id = ${id}`;
+    await expectFresh("second");
+    const [kept] = await world().sql`select wrapped from data_keys where project_id = ${id}`;
+    await world().sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${id}`;
+    await expectFresh(503);
+    await world().sql`update data_keys set wrapped = ${kept?.["wrapped"]} where project_id = ${id}`;
+    await expectFresh("second");
+    const [row] = await world().sql`select listing_mac as mac from sets
+      where project_id = ${id} and kind = 'variables' and environment = 'staging'`;
+    await world()
+      .sql`update sets set listing_mac = ${Buffer.alloc(32)} where project_id = ${id} and kind = 'variables'`;
+    await expectFresh(503);
+    await world().sql`update sets set listing_mac = ${row?.["mac"]}
+      where project_id = ${id} and kind = 'variables' and environment = 'staging'`;
+    await expectFresh("second");
+  });
+
+  test("is served as before after VACUUM FULL has moved every row", async () => {
+    const { key, client, read, fresh } = await place();
+    const files = () => client.ask("/files?project=web&environment=staging", { key });
+    const before = (await files()).text;
+    await read();
+    const vacuums = dialect === "postgres" ? ["sets", "data_keys", "projects", "api_keys", "file_contents"] : [""];
+    for (const table of vacuums) await world().run(`vacuum ${table && `full ${table}`}`);
+    expect(await read()).toEqual(["first", fresh]);
+    expect((await files()).text).toBe(before);
+  });
+
+  test("is as new as the last rotation that was acknowledged, for readers beside it", async () => {
+    const { where, read } = await place();
+    let [acknowledged, over] = [0, false];
+    const wrong: unknown[] = [];
+    const reader = async () => {
+      while (!over) {
+        const least = acknowledged;
+        const [found] = await read();
+        if (typeof found !== "string" || Number(found) < least) wrong.push([found, least]);
+        await Bun.sleep(0);
+      }
+    };
+    await setVariables(world().desk, where, "staging", [{ name: "NAME", value: "0" }]);
+    const readers = [reader(), reader(), reader()];
+    for (let count = 1; count <= 20; count++) {
+      await setVariables(world().desk, where, "staging", [{ name: "NAME", value: `${count}` }]);
+      acknowledged = count;
+      expect(await rotateData(world().desk, where)).toMatchObject({ broken: [], deletedKeys: 1 });
+    }
+    over = true;
+    await Promise.all(readers);
+    expect(wrong).toEqual([]);
   });
 });
 
@@ -119,7 +296,7 @@ describe("a value", () => {
       key = keys[0] as Scoped;
     }, 60_000);
 
-    test("and waits for it", async () => {
+    test("which the answer waits for", async () => {
       for (const path of reads) {
         const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
         const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
@@ -144,7 +321,7 @@ describe("a value", () => {
       }
     });
 
-    test("and never does where there can be no entry", async () => {
+    test("and not at all if there can be no entry", async () => {
       const client = unlimited(world());
       await world().run("alter table audit_entries rename to elsewhere");
       try {
@@ -187,7 +364,7 @@ async function setUp(world: World): Promise<Scoped[]> {
         })),
       });
     }
-    // The first of each reaches everything; the others what they happen to.
+    // The first key of each organization reaches everything, the others a random part.
     for (let n = 0; n < 10; n++) {
       const listed = n > 0 && dice.chance(0.6) ? orAll(dice.some(slugs), slugs) : undefined;
       const reach = n > 0 ? orAll(dice.some(environments, 0.7), environments) : environments;
@@ -198,7 +375,7 @@ async function setUp(world: World): Promise<Scoped[]> {
   return keys;
 }
 
-/** Keys that were never seen share a narrow lane, which a crowd would find full. */
+/** Unknown keys share a narrow lane, which a crowd would fill. */
 async function introduce(client: Client, keys: readonly Key[]): Promise<void> {
   for (const key of keys) expect((await client.ask("/organization", { key })).status).toBe(200);
 }
@@ -207,7 +384,7 @@ function orAll<T>(some: readonly T[], all: readonly T[]): readonly T[] {
   return some.length > 0 ? some : all;
 }
 
-/** Something to ask, and what must be in the answer: exactly these secrets, or none. */
+/** A random request, and the secrets that must be in its answer. */
 function questionOf(keys: readonly Scoped[], dice: Dice): Question {
   const key = dice.pick(keys);
   const slug = dice.pick(slugs);
@@ -228,7 +405,7 @@ function questionOf(keys: readonly Scoped[], dice: Dice): Question {
   return { key, path, status, says: status === 200 ? says : [] };
 }
 
-/** Asks, and holds the answer against the question and against what is on record at that very moment. */
+/** Asks, and compares the answer with what was owed and with what is on record at that moment. */
 async function judged(world: World, client: Client, question: Question, id: string): Promise<string | undefined> {
   const { key, path } = question;
   const response = await client.handle(requestOf(path, { key, headers: { "x-request-id": id } }));

@@ -1,8 +1,8 @@
 /**
- * A project outside the key's scope and one that does not exist are the same to whoever asks, in all that can be seen.
+ * A client cannot tell a project outside its key's scope from one that does not exist.
  */
 import { beforeAll, expect, test } from "bun:test";
-import type { LookUp } from "../../src/http/admit.ts";
+import type { Lookup } from "../../src/http/admit.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
 import { environments } from "../../src/names.ts";
 import { seed } from "../seed.ts";
@@ -42,7 +42,7 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
 
   test("in status, body, every header, tokens taken and the words of the log", async () => {
     for (const { what, key, hidden } of keys) {
-      // Their clock stands still, so that RateLimit tells every token that was ever taken.
+      // The clock stands still, so RateLimit shows every token that was taken.
       const rows = hidden.map((slug) => ({ slug, ...fresh(world(), () => 1_000_000) }));
       const plain = fresh(world(), () => 1_000_000);
       for (const at of paths(absent).keys()) {
@@ -57,26 +57,25 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
     }
   });
 
-  test("in the statements that run, and in their values but for the slug that was asked for", async () => {
+  test("in the one statement that runs, and in its values apart from the slug", async () => {
     for (const { what, key, hidden } of keys) {
-      const listed = key.projects !== null;
-      const plain = fresh(world());
-      const rows = hidden.map((slug) => ({ slug, ...fresh(world()) }));
-      for (const at of paths(absent).keys()) {
-        const expected = await statementsOf(plain, key, paths(absent)[at] as string);
-        expect(expected.length).toBeGreaterThanOrEqual(2);
-        for (const { slug, ...app } of rows) {
-          const path = paths(slug)[at] as string;
-          const [lookUp, ...others] = await statementsOf(app, key, path);
-          // The slug goes into the look-up, which judges it by the list; what follows for a listed key knows none.
-          const unnamed = listed ? others : others.map((one) => one.replaceAll(slug, absent));
-          expect([what, path, lookUp?.replaceAll(slug, absent), ...unnamed]).toEqual([what, path, ...expected]);
+      for (const slug of [absent, ...hidden]) {
+        const app = fresh(world());
+        for (const path of paths(slug)) {
+          const statements = await statementsOf(app, key, path);
+          const expected = await statementsOf(app, key, path.replace(slug, absent));
+          expect(expected).toEqual([expect.stringMatching(/^lookUp /)]);
+          expect([what, path, ...statements.map((one) => one.replaceAll(slug, absent))]).toEqual([
+            what,
+            path,
+            ...expected,
+          ]);
         }
       }
     }
   });
 
-  test("in the list of projects, which counts what the key reaches and nothing else", async () => {
+  test("in the list of projects, which shows only what the key reaches", async () => {
     const { client } = fresh(world());
     const [listed, every] = keys.map(({ key }) => key) as [Key, Key];
     const slugs = async (key: Key) => {
@@ -92,7 +91,7 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
     for (const { what, key, hidden } of keys) {
       for (const slug of hidden.slice(0, onSqlite ? 2 : 1)) {
         const { client } = fresh(world());
-        // A busy machine may tell two equal things apart once; hardly three times in a row.
+        // On a busy machine two equal things may differ once, but hardly three times in a row.
         let told = await timed(client, key, slug, samples);
         for (let turn = 1; turn < 3 && !equal(told); turn++) told = await timed(client, key, slug, samples);
         expect([what, slug, told, equal(told)]).toEqual([what, slug, told, true]);
@@ -129,14 +128,14 @@ async function setUp(world: World) {
 
 type App = { readonly client: Client; readonly statements: string[] };
 
-/** An app of its own which notes each statement with its values. */
+/** An app of its own that records each statement with its values. */
 function fresh(world: World, nowUs: () => number = impatient()): App {
   const statements: string[] = [];
   const client = world.client((keyhole) => noting({ ...keyhole, gate: { ...keyhole.gate, nowUs } }, statements));
   return { client, statements };
 }
 
-/** The same app, with each query of its sources noted before it runs. */
+/** The same app, with each query of its source recorded before it runs. */
 function noting(keyhole: Keyhole, statements: string[]): Partial<Keyhole> {
   const { gate, source } = keyhole;
   const noted = <Queries extends object>(name: string, queries: Queries): Queries =>
@@ -150,7 +149,7 @@ function noting(keyhole: Keyhole, statements: string[]): Partial<Keyhole> {
         };
       },
     });
-  const lookUp = (ask: LookUp) => {
+  const lookUp = (ask: Lookup) => {
     statements.push(`lookUp ${JSON.stringify(ask)}`);
     return gate.lookUp(ask);
   };
@@ -159,15 +158,13 @@ function noting(keyhole: Keyhole, statements: string[]): Partial<Keyhole> {
     source: {
       ...source,
       projects: noted("projects", source.projects),
-      variables: noted("variables", source.variables),
       sets: noted("sets", source.sets),
-      accounts: noted("accounts", source.accounts),
-      files: noted("files", source.files),
+      contents: noted("contents", source.contents),
     },
   };
 }
 
-/** All that a caller and the operator see of an answer, without what is new each time. */
+/** All that the client and the operator see of an answer, without times and ids. */
 async function seenOf(client: Client, key: Key, path: string, log: readonly LogEvent[]) {
   const before = log.length;
   const { status, text, headers } = await client.ask(path, { key, headers: { "x-request-id": "same" } });
@@ -175,7 +172,7 @@ async function seenOf(client: Client, key: Key, path: string, log: readonly LogE
   return { status, text, headers: [...headers], words };
 }
 
-/** Times and durations differ however equal two requests are. */
+/** Times and durations differ between any two requests. */
 function stable(name: string, value: unknown): unknown {
   return /Ms$|At$|^time$|^stages$/.test(name) ? undefined : value;
 }
@@ -203,7 +200,7 @@ async function timed(client: Client, key: Key, slug: string, samples: number): P
   return { t: welch(cropped(spent.absent), cropped(spent.hidden)), auc: aucOf(spent.absent, spent.hidden) };
 }
 
-/** Without the slowest twentieth: pauses of the machine, which say nothing and outweigh everything. */
+/** Without the slowest twentieth, which are pauses of the machine. */
 function cropped(values: Float64Array): Float64Array {
   return values.toSorted().subarray(0, Math.floor(values.length * 0.95));
 }

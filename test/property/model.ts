@@ -1,8 +1,8 @@
 import { type Environment, environments } from "../../src/names.ts";
 
 /*
- * What every request is owed, written from CONTRACT §2 to §5 alone and from nothing in `src` but the names of the
- * environments: gates as a list of ifs, over plain values.
+ * What the contract says about every request: the gates as a list of ifs over plain values. Nothing is taken from `src`
+ * except the names of the environments.
  */
 
 export type Surface = "rest_api" | "mcp_server" | "ci_action";
@@ -17,8 +17,10 @@ export type ModelProject = {
   readonly variables: Readonly<Record<Environment, Readonly<Record<string, string>>>>;
   readonly accounts: readonly ModelAccount[];
   readonly files: readonly ModelFile[];
-  /** Environments in which a variable does not open. */
+  /** Environments in which the values of variables do not open. */
   readonly broken: readonly Environment[];
+  /** Environments in which no listing verifies. */
+  readonly forged: readonly Environment[];
   /** Names that no dotenv text can carry, by environment. */
   readonly unrepresentable: Partial<Readonly<Record<Environment, readonly string[]>>>;
   /** How many files the project is said to hold. */
@@ -59,11 +61,11 @@ export type ModelRequest = {
   /** The slug in the path. */
   readonly slug: string;
   readonly query: readonly Parameter[];
-  /** The key that the header holds, or null where it holds none that was ever made. */
+  /** The key in the header, or null if no such key was ever made. */
   readonly key: ModelKey | null;
 };
 
-/** The state beside the database: which of the key's buckets are empty, and whether the key is remembered. */
+/** The limiter's state: which of the key's buckets are empty, and whether the key is remembered. */
 export type ModelBuckets = {
   readonly empty: readonly string[];
   readonly remembered: boolean;
@@ -127,6 +129,11 @@ export function judge(
   const project = inScope.find(({ slug }) => slug === wanted);
   if (!project) return { code: "project_not_found" };
   // 8. bounds, 9. decryption, 11. answer
+  // Names, accounts and files are read with every listing that the key reaches, values of variables with one.
+  const needed = environment && ["variables", "secrets"].includes(endpoint) ? [environment] : key.environments;
+  if (endpoint !== "project" && project.forged.some((one) => needed.includes(one))) {
+    return { code: "decryption_failed" };
+  }
   switch (endpoint) {
     case "project": {
       const files = project.files.filter((file) => reached(file, key.environments));
@@ -160,7 +167,7 @@ const resourceOf: Readonly<Record<Exclude<ModelRequest["endpoint"], "none">, Res
   secrets: undefined,
 };
 
-/** CONTRACT §6: the bucket is chosen before the query is judged, and only a flag that is exactly true is one. */
+/** The bucket is chosen before the query is judged: only a flag that is exactly true counts. */
 export function bucketOf({ endpoint, query }: ModelRequest): "metadata" | "value" | "content" {
   const flags = query.filter(([name]) => name === (endpoint === "files" ? "metadataOnly" : "metadata_only"));
   const flag = flags.length === 1 ? flags[0]?.[1] : undefined;
@@ -260,8 +267,7 @@ function variablesVerdict(project: ModelProject, key: ModelKey, query: Query): V
 function valuesVerdict(project: ModelProject, query: Query, names: readonly string[]) {
   const environment = query.environment as Environment;
   if (names.length > itemsMax) return { code: "too_many_items", list: [] };
-  // One item of a broken environment does not open, and it is in whatever is asked for here.
-  if (project.broken.includes(environment) && names.length > 0) return { code: "decryption_failed", list: [] };
+  if (project.broken.includes(environment)) return { code: "decryption_failed", list: [] };
   const odd = project.unrepresentable[environment] ?? [];
   if (query.format === "env" && names.some((name) => odd.includes(name)))
     return { code: "env_unrepresentable", list: [] };

@@ -47,7 +47,7 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
     "a > b",
     "cat *",
     "a#b",
-  ])("%s is refused: only a shell would know what is meant", (command) => {
+  ])("%s is refused, since only a shell could interpret it", (command) => {
     expect(() => wordsOf(command)).toThrow("KEYHOLE_ROOT_KEY_COMMAND has an open quote, or a character");
   });
 
@@ -55,12 +55,12 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
     expect(() => wordsOf(command)).toThrow("KEYHOLE_ROOT_KEY_COMMAND names no program.");
   });
 
-  test("stands alone: two settings that say where the root key is are one too many", () => {
+  test("is refused beside another setting that says where the root key is", () => {
     const env = { KEYHOLE_ROOT_KEY_COMMAND: "cat key", KEYHOLE_ROOT_KEY_FILE: "key" };
     expect(() => readConfig(env)).toThrow("KEYHOLE_ROOT_KEY_FILE and KEYHOLE_ROOT_KEY_COMMAND are both set");
   });
 
-  test("gives the root keys that it prints, several too, and what it says on stderr reaches people", async () => {
+  test("gives the root keys that it prints, and passes its stderr on to people", async () => {
     expect(await opened(`echo ${spelled(key)}`)).toEqual({ rootId, rootIds: [rootId], said: [] });
     const other = newKey();
     const command = `sh -c 'echo touch the key >&2; printf "%s\\r\\n%s" ${spelled(key)} ${spelled(other)}; printf now >&2'`;
@@ -71,7 +71,7 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
     });
   });
 
-  test("runs with the caller's environment but for the database's address and every setting of ours", async () => {
+  test("runs with the caller's environment without the database's address and Keyhole's settings", async () => {
     const env = { DATABASE_URL: "postgres://u:secret@h/d", KEYHOLE_API_KEY: "kh_x", AWS_REGION: "eu-central-1" };
     const command = `sh -c 'env | grep -E "^(DATABASE_URL|KEYHOLE_|AWS_)" >&2; echo ${spelled(key)}'`;
     expect((await opened(command, env)).said).toEqual(["AWS_REGION=eu-central-1"]);
@@ -87,7 +87,7 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
       "A root key must be 32 bytes in standard base64, 44 characters; several are separated by commas or line ends.",
     ],
     ["true", "No root key is given."],
-  ])("%s: one sentence, which names the setting and repeats no output", async (command, sentence) => {
+  ])("%s fails with one sentence that names the setting and repeats no output", async (command, sentence) => {
     const failure = await opened(command).catch((error: unknown) => error);
     expect(failure).toMatchObject({ name: "ConfigProblem", message: `KEYHOLE_ROOT_KEY_COMMAND: ${sentence}` });
   });
@@ -105,24 +105,23 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
 });
 
 describe("a keyring of a file", () => {
-  const project = { id: "p", organizationId: "o", slug: "s" };
   const stored = (...roots: Uint8Array[]) => new Keyring(roots).wrapDataKey("p", 1, newKey());
   const failed = expect.objectContaining({ code: "decryption_failed" });
 
-  test("reads it again for a root key it does not know, keeps what it knew, and outlives a file that is gone", async () => {
+  test("reads it again for an unknown root key, and keeps what it knew if the file is gone", async () => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-rootkeys-"));
     const path = join(folder, "root.key");
     const write = (...keys: Uint8Array[]) => writeFileSync(path, keys.map((one) => `${spelled(one)}\n`).join(""));
     const [second, third] = [newKey(), newKey()];
     write(key);
     const keyring = await openKeyring(readConfig({ KEYHOLE_ROOT_KEY_FILE: path }), true, () => {});
-    const opens = ({ rootId, wrapped } = stored(key)) => keyring.dataKey(project, 1, rootId, wrapped).generation;
+    const opens = ({ rootId, wrapped } = stored(key)) => keyring.dataKey("p", 1, rootId, wrapped).generation;
     const [bySecond, byThird] = [stored(second), stored(third)];
     expect(() => opens(bySecond)).toThrow(failed);
     write(second);
     expect(opens(bySecond)).toBe(1);
     expect(opens(stored(key))).toBe(1);
-    // Half a file, as an editor may leave it for a moment, is no news, and the whole one is.
+    // An editor may leave half a file for a moment.
     writeFileSync(path, spelled(third).slice(0, 20));
     expect(() => opens(byThird)).toThrow(failed);
     write(third);
@@ -130,7 +129,7 @@ describe("a keyring of a file", () => {
     rmSync(folder, { recursive: true });
     expect(() => opens(stored(newKey()))).toThrow(failed);
     expect(opens(byThird)).toBe(1);
-    // What wraps stays what it was when the program started.
+    // What wraps new keys is still the first root key that it knew.
     expect(keyring.rootId).toBe(rootId);
   });
 });
