@@ -117,13 +117,13 @@ function decodeItems(plaintext: Buffer): OpenedItems {
   if (count < 0 || start > plaintext.length) throw malformed(plaintext);
   const all = plaintext.subarray(start);
   const starts = new Uint32Array(count + 1);
-  for (let index = 0, at = 0; index < count; index++) {
+  let at = 0;
+  for (let index = 0; index < count; index++) {
     at += plaintext.readUInt32BE(4 + 4 * index) + 1;
     starts[index + 1] = at;
   }
   // A byte that is no UTF-8 must never reach a client as U+FFFD.
-  const end = Math.max(0, (starts[count] ?? 0) - 1);
-  if (end !== all.length || !isUtf8(all)) throw malformed(plaintext);
+  if (Math.max(0, at - 1) !== all.length || !isUtf8(all)) throw malformed(plaintext);
   return { all, count, item: (index) => all.subarray(starts[index], (starts[index + 1] ?? 1) - 1) };
 }
 

@@ -14,7 +14,7 @@ import { rotateData } from "../../src/admin/rotation.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import { setBytesMax } from "../../src/seal/kinds.ts";
 import { seed } from "../seed.ts";
-import { describeBoth, type Row } from "../world.ts";
+import { type Client, describeBoth, type Row } from "../world.ts";
 import { diceOf, verdictOf } from "./attack.ts";
 import {
   ask,
@@ -435,6 +435,48 @@ describeBoth("what SQL did to a row", (world, dialect) => {
     await stage.restore();
     expect(text).toContain('"kept"');
   });
+
+  // SQLite cannot drop a primary key.
+  if (!onSqlite) {
+    test("rows that are there twice, once their unique indexes are dropped, widen no key", async () => {
+      const { world, narrow, questions, truth } = stage;
+      const rules = await world.run(
+        "select conrelid::regclass as owner, conname from pg_constraint where contype = 'p'",
+      );
+      for (const { owner, conname } of rules) {
+        if (owner === "api_keys" || owner === "sets") {
+          await world.run(`alter table ${owner} drop constraint ${conname} cascade`);
+        }
+      }
+      await world.run("drop index api_keys_digest");
+      const own = new Map(questions.filter(({ key }) => key === narrow).map((one) => [one.path, truth.get(one)]));
+      const seen = new Set<string>();
+      for (const organizationId of [stage.alphaId, stage.betaId]) {
+        for (const isFirst of [true, false]) {
+          await world.run(
+            `insert into sets select ?, kind, environment, version, generation, listing_mac, listing, sealed
+              from kept_sets where project_id = ?`,
+            [stage.web.id, stage.foreign.id],
+          );
+          if (isFirst) await world.run("delete from api_keys where id = ?", [narrow.id]);
+          await world.run(
+            `insert into api_keys select id, ?, name, digest, 7, 31, 7, null, null, revoked_at, created_at, grant_seal
+              from kept_api_keys where id = ?`,
+            [organizationId, narrow.id],
+          );
+          if (isFirst) await world.run("insert into api_keys select * from kept_api_keys where id = ?", [narrow.id]);
+          for (const { path } of questions) {
+            const answer = await (stage.clients[seen.size % 2] as Client).ask(path, { key: narrow });
+            seen.add(answer.text === own.get(path) ? "the truth" : verdictOf(answer));
+          }
+          await stage.restore();
+        }
+      }
+      const refusals = ["decryption_failed", "environment_not_in_scope", "project_not_found", "unauthorized"];
+      expect([...seen].filter((verdict) => verdict !== "the truth" && !refusals.includes(verdict))).toEqual([]);
+      expect(seen.size).toBeGreaterThan(2);
+    });
+  }
 
   test("nothing that was asked while rows were wrong left a value in the log", () => {
     expect(stage.world.log.length).toBeGreaterThan(1000);

@@ -105,6 +105,10 @@ describe("values that are not laid out as Keyhole writes them", () => {
     ["a count larger than the plaintext", changed((bytes) => bytes.writeUInt32BE(0xffffffff, 0))],
     ["a length beyond the end", changed((bytes) => bytes.writeUInt32BE(6, 8))],
     ["a length short of the end", changed((bytes) => bytes.writeUInt32BE(4, 8))],
+    [
+      "lengths that are right modulo 2³²",
+      changed((bytes) => bytes.writeUInt32BE(good.length - 12, bytes.writeUInt32BE(0xffffffff, 4))),
+    ],
     ["the greatest length", changed((bytes) => bytes.writeUInt32BE(0xffffffff, 4))],
     ["a trailing byte", Buffer.concat([good, Buffer.of(0x20)])],
     ["half an index", good.subarray(0, 6)],
