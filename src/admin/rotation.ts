@@ -24,7 +24,7 @@ import { findSet, orUndefined, resealSet } from "./sets.ts";
 
 type Report = (done: number, total: number) => void;
 
-/** What a rotation of roots came to. */
+/** The result of a rotation of root keys. */
 export type RootRotation = {
   /** The id of the root key that everything is under now. */
   readonly rootId: string;
@@ -40,12 +40,12 @@ export type RootRotation = {
 };
 
 /**
- * Rewraps the system keys and every data key under the first root key. No value is touched. Where the root key is the
- * generated one, a new one is made and put in front first, unless a rotation of it was begun already.
+ * Rewraps the system keys and every data key under the first root key. No value is touched. If the root key is the
+ * generated one, a new one is made and put in front of it first, unless an earlier run has done that.
  *
  * @param finish - drop the older ones from the generated file afterwards
- * @throws Refused `conflict` where there is one root key and everything is under it, or data keys do not open;
- *   `invalid` where `finish` is asked for of root keys that are not ours to drop
+ * @throws Refused `conflict` if there is one root key and everything is under it, or if data keys do not open;
+ *   `invalid` if `finish` is asked for and the root keys are not in the generated file
  */
 export async function rotateRoot(
   desk: Desk,
@@ -108,7 +108,7 @@ async function rewrapAll(
 
 /**
  * @returns how many keys are not under the first root key
- * @throws Refused `conflict` where one is under a root key that is not among those configured
+ * @throws Refused `conflict` if one is under a root key that is not configured
  */
 async function requireKnownRoots(desk: Desk, source: string): Promise<number> {
   const { systemKeys: s, dataKeys: d } = desk.database.tables;
@@ -171,7 +171,7 @@ async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
       broken.push(`data key ${generation} of project ${projectId}`);
       continue;
     }
-    // Where a run beside this one was first, or the key is gone since, there is nothing to change.
+    // Changes nothing if a run beside this one was first, or if the key is gone.
     const changed = await db
       .update(d)
       .set(rewrapped)
@@ -182,7 +182,7 @@ async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
   return { moved, broken, last: rows.at(-1) };
 }
 
-/** What a rotation of data keys came to. */
+/** The result of a rotation of data keys. */
 export type DataRotation = {
   /** Projects that are wholly under their newest data key now, by this run. */
   readonly projects: number;
@@ -298,7 +298,7 @@ async function beginGeneration(desk: Desk, db: Db, { project, generation }: Due,
   await db.insert(d).values({ projectId: project.id, generation: next, ...wrapped, createdAt: begunAt });
 }
 
-/** What one transaction came to; `after` is where the next one continues, if there is more to do. */
+/** The result of one transaction; `after` is where the next one continues, if there is more to do. */
 type Part = {
   readonly sets?: number;
   readonly contents?: number;
@@ -408,9 +408,9 @@ function isUnderOther(table: Tables["sets"] | Tables["fileContents"], { generati
 }
 
 /**
- * One write transaction, begun anew where it lost a race for a lock: `work` must change nothing but the database. On the
- * embedded database there is one writer at a time, and the server's journal asks for its turn by polling: after each
- * transaction it gets as long.
+ * One write transaction, tried again if it lost a race for a lock: `work` must change nothing but the database. The
+ * embedded database has one writer at a time, and the server's journal polls for its turn: after each transaction it gets
+ * as long as the transaction took.
  */
 async function inTurn<T>(desk: Desk, work: (db: Db) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
