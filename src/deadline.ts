@@ -1,12 +1,9 @@
-/**
- * A deadline for many waits of one length. They share one timer, since a timer for each would cost more than most waits
- * last. A wait ends up to `everyMs` late.
- */
+/** A deadline for many waits of one length. They share one timer, so a wait may end up to `everyMs` late. */
 export class Deadline {
   readonly #ms: number;
   readonly #ticker: Ticker;
   readonly #refusal: () => Error;
-  /** In the order in which they began, and so in which they end. */
+  /** In the order in which they end. */
   readonly #waits = new Set<Wait>();
 
   /** @param refusal - makes the error for a wait that takes too long */
@@ -21,25 +18,22 @@ export class Deadline {
    * @param late - called if it is refused
    */
   of<T>(work: Promise<T>, late?: () => void): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#ticker.start();
-      const refuse = () => {
-        late?.();
-        reject(this.#refusal());
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const refuse = () => {
+      late?.();
+      reject(this.#refusal());
+    };
+    this.#ticker.start();
+    const wait: Wait = { endsAtMs: this.#ticker.nowMs() + this.#ms, refuse };
+    this.#waits.add(wait);
+    const settling = <A>(settle: (outcome: A) => void) => {
+      return (outcome: A) => {
+        this.#waits.delete(wait);
+        settle(outcome);
       };
-      const wait: Wait = { endsAtMs: this.#ticker.nowMs() + this.#ms, refuse };
-      this.#waits.add(wait);
-      work.then(
-        (value) => {
-          this.#waits.delete(wait);
-          resolve(value);
-        },
-        (reason) => {
-          this.#waits.delete(wait);
-          reject(reason);
-        },
-      );
-    });
+    };
+    work.then(settling(resolve), settling(reject));
+    return promise;
   }
 
   #sweep(): void {
@@ -56,9 +50,9 @@ export class Deadline {
 type Wait = { readonly endsAtMs: number; readonly refuse: () => void };
 
 /**
- * Calls a function at an interval, and keeps a clock that stands still while the process does (stopped, frozen, moved to
- * another machine). By a plain clock everything under way would be refused when the process goes on, although its answer
- * has arrived. Time in which the process worked always counts, even if the event loop was blocked.
+ * Calls a function at an interval, and keeps a clock that stops while the process is stopped, frozen or moved to another
+ * machine. By a plain clock everything under way would be refused when the process continues, although its answers have
+ * arrived. Time in which the process worked counts, even if the event loop was blocked.
  */
 export class Ticker {
   readonly #everyMs: number;
@@ -74,7 +68,6 @@ export class Ticker {
     this.#look = look;
   }
 
-  /** Starts, unless it runs already. */
   start(): void {
     if (this.#timer !== undefined) return;
     this.#readAtMs = performance.now();

@@ -32,10 +32,7 @@ export class Held<T> {
   }
 }
 
-/**
- * How a value becomes a body. Only files of `render/` make one, and only {@link renderHeld} runs it, so no other code
- * receives a value. A render that refuses throws a Fault.
- */
+/** How a value becomes a body, or a Fault. Only `render/` makes one, and only {@link renderHeld} runs it. */
 export class Render<T> {
   readonly #render: (value: T) => Body;
   readonly #entriesFor: (value: T) => number;

@@ -1,13 +1,10 @@
 import { fullGC } from "bun:jsc";
 
-/*
- * Large values leave as much garbage behind as they are large, and the collector is in no hurry: 64 callers of 8 MiB
- * files made the process 600 MiB large. Each thread counts for itself.
- */
+/* The collector is late with large values: 64 callers of 8 MiB files made the process 600 MiB. Each thread counts alone. */
 
 /** With 64 such callers a collection takes the event loop 13 to 15 ms, and 17 to 26 if memory is given back. */
 const collectAfterBytes = 16 * 1024 * 1024;
-/** Giving memory back to the system is costly: it is taken from there again, page by page. */
+/** Giving memory back to the system is costly, because it is soon taken again, page by page. */
 const collectionsPerReturn = 4;
 
 let bytesSince = 0;

@@ -19,9 +19,7 @@ const checksumLength = 6;
 const grammar = /^kh_[0-9A-Za-z]{49}$/;
 
 /**
- * Makes a new API key. Its 43 random characters are uniform: bytes of 248 and more are discarded, because they would
- * favour the first eight digits.
- *
+ * Makes a new API key. Random bytes of 248 and more are discarded, because they would favour the first eight digits.
  * @param randomBytes - called with the number of bytes still needed, until the key is complete
  */
 export function mintKey(randomBytes: (length: number) => Uint8Array = systemRandomBytes): string {
@@ -42,8 +40,6 @@ export function isWellFormedKey(text: string): boolean {
 /**
  * The digest stored for an API key: HMAC-SHA-256 under the pepper, 32 bytes. With a plain SHA-256, anyone who can write
  * to the database could insert a key of their own.
- *
- * @param pepper - the system key with this name, 32 bytes
  */
 export function digestKey(pepper: Uint8Array, text: string): Buffer {
   return new Bun.CryptoHasher("sha256", pepper).update(text).digest();

@@ -72,10 +72,7 @@ export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantK
   const { grantSeal, organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
   const seal = sealGrant(grantKey, digest, row);
   if (grantSeal?.length !== seal.length || !timingSafeEqual(grantSeal, seal)) {
-    throw new Fault(
-      "unauthorized",
-      `grant seal of key ${row.keyId} does not match: its row was changed by other means`,
-    );
+    throw new Fault("unauthorized", `grant seal of key ${row.keyId} does not match: changed by other means`);
   }
   if (name === null || slug === null || plan === null) {
     throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);

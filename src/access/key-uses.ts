@@ -1,17 +1,15 @@
-/** Writes when keys were last used: epoch milliseconds by key id. Must ignore timestamps older than the stored one. */
-export type WriteKeyUses = (uses: ReadonlyMap<string, number>) => Promise<void>;
-
 /** Last use is written at most once per key in this interval. */
 export const writeIntervalMs = 60_000;
 
 /** Collects when keys are used and writes it in batches. Requests never wait for it; minutes are precise enough. */
 export class KeyUses {
-  readonly #write: WriteKeyUses;
+  readonly #write: (uses: ReadonlyMap<string, number>) => Promise<void>;
   #pending = new Map<string, number>();
   /** Last written use of each key, for one {@link writeIntervalMs}. */
   readonly #recentlyWritten = new Map<string, number>();
 
-  constructor(write: WriteKeyUses) {
+  /** @param write - stores epoch milliseconds by key id; must ignore timestamps older than the stored one */
+  constructor(write: (uses: ReadonlyMap<string, number>) => Promise<void>) {
     this.#write = write;
   }
 
@@ -21,9 +19,8 @@ export class KeyUses {
   }
 
   /**
-   * Writes the pending uses of keys that have none written within {@link writeIntervalMs}. Never throws: a use that could
-   * not be written is dropped, and the key's next use replaces it.
-   * @param all - writes every pending use, because no other call will follow
+   * Writes the pending uses of keys that have none written within {@link writeIntervalMs}; `all` of them at the end.
+   * Never throws: the key's next use replaces one that could not be written.
    */
   async flush(nowMs: number, all = false): Promise<void> {
     const recent = this.#recentlyWritten;
@@ -38,8 +35,6 @@ export class KeyUses {
     try {
       await this.#write(due);
       for (const [keyId, atMs] of due) recent.set(keyId, atMs);
-    } catch {
-      // Dropped, as documented above.
-    }
+    } catch {}
   }
 }

@@ -25,20 +25,29 @@ export type Append = (
   again: boolean,
 ) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
 
-/** Calls back about every 100 ms between start and stop. `nowMs` is the clock by which callers time out. */
-export type Ticker = { start(): void; stop(): void; nowMs(): number };
+/** Settles as the work does, or calls `late` and rejects with a Fault if that takes too long. */
+type Deadline = { of<T>(work: Promise<T>, late: () => void): Promise<T> };
 
 /** The newest stored entry of a lane. */
 export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
 
+type JournalOptions = {
+  readonly append: Append;
+  readonly auditKey: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Receives the newest stored entry every 1,000 rows, on {@link Journal.announce} and on {@link Journal.close}. */
+  readonly checkpoint: (checkpoint: Checkpoint) => void;
+  /** How long a call of {@link Journal.record} may take. */
+  readonly deadline: Deadline;
+  /** Receives every batch, whatever its outcome. */
+  readonly measure?: ((batch: MeasuredBatch) => void) | undefined;
+};
+
 const entriesPerBatchMax = 512;
 const entriesQueuedMax = 4096;
-const recordDeadlineMs = 2000;
 
-/**
- * The mac of a row: HMAC-SHA-256 under the audit key over the previous mac of the lane (empty for the first row) and the
- * row. Verifying the lane therefore detects a row that was changed, removed, moved or added.
- */
+/** The mac of a row: HMAC-SHA-256 under the audit key over the lane's previous mac (empty for the first) and the row. */
 export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<ChainedRow, "mac">): Buffer {
   // A JSON array of all fields, joined from parts so that a long list of names is not encoded again for every read.
   const before = JSON.stringify([
@@ -66,41 +75,19 @@ export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<C
  * under load many callers share a commit, and without load none waits for a timer.
  */
 export class Journal {
-  readonly #append: Append;
-  readonly #auditKey: Uint8Array;
-  readonly #now: () => number;
-  readonly #checkpoint: (checkpoint: Checkpoint) => void;
-  readonly #measure: ((batch: MeasuredBatch) => void) | undefined;
+  readonly #options: JournalOptions;
   #queue: Waiting[] = [];
-  readonly #calls = new Set<Call>();
-  #lane = newLane();
+  #lane: string = Bun.randomUUIDv7();
   #seq = 0;
   #mac: Buffer = Buffer.alloc(0);
   #at = 0;
   #working: Promise<void> | undefined;
-  readonly #ticker: Ticker;
   #unannounced = 0;
   #checks: ((durable: boolean) => void)[] = [];
   #closed = false;
 
-  constructor(options: {
-    append: Append;
-    auditKey: Uint8Array;
-    /** Epoch milliseconds. */
-    now: () => number;
-    /** Receives the newest stored entry every 1,000 rows, on {@link announce} and on {@link close}. */
-    checkpoint: (checkpoint: Checkpoint) => void;
-    /** Makes the ticker that times out waiting callers. */
-    ticker: (onTick: () => void) => Ticker;
-    /** Receives every batch, whatever its outcome. */
-    measure?: ((batch: MeasuredBatch) => void) | undefined;
-  }) {
-    this.#append = options.append;
-    this.#auditKey = options.auditKey;
-    this.#now = options.now;
-    this.#checkpoint = options.checkpoint;
-    this.#ticker = options.ticker(() => this.#timeOut());
-    this.#measure = options.measure;
+  constructor(options: JournalOptions) {
+    this.#options = options;
   }
 
   /** How many entries wait to be written. */
@@ -108,10 +95,7 @@ export class Journal {
     return this.#queue.length;
   }
 
-  /**
-   * Whether entries can be written now. It appends an empty batch with the statement and the connection that entries use,
-   * which stores nothing. False once the journal is closed. Never throws, and takes no longer than a batch may take.
-   */
+  /** Whether entries can be written now: appends an empty batch, which stores nothing. Never throws. */
   check(): Promise<boolean> {
     if (this.#closed) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -122,22 +106,24 @@ export class Journal {
 
   /**
    * Resolves when every entry is durable.
-   * @throws Fault `unavailable` if that takes over 2 s, the queue is full or the journal is closed. Some of the entries may
-   *   still be stored: a stored read may not have been answered, but every answered read is stored.
+   * @throws Fault `unavailable` if the deadline passes, the queue is full or the journal is closed. Some of the entries
+   *   may still be stored: a stored read may not have been answered, but every answered read is stored.
    */
   async record(entries: readonly AuditEntry[]): Promise<void> {
     if (entries.length === 0) return;
     if (this.#closed) throw new Fault("unavailable", "the journal is closed");
-    if (this.#queue.length + entries.length > entriesQueuedMax) {
+    const room = entriesQueuedMax - entries.length;
+    // Nobody waits for the entries of a call that has failed.
+    if (this.#queue.length > room) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
+    if (this.#queue.length > room) {
       throw new Fault("unavailable", `${this.#queue.length} audit entries are already waiting`);
     }
-    await new Promise<void>((resolve, reject) => {
-      this.#ticker.start();
-      const giveUpAtMs = this.#ticker.nowMs() + recordDeadlineMs;
-      const call: Call = { left: entries.length, giveUpAtMs, resolve, reject };
-      this.#calls.add(call);
-      for (const entry of entries) this.#queue.push({ entry, call });
-      this.#working ??= this.#work();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const call: Call = { left: entries.length, resolve, reject };
+    for (const entry of entries) this.#queue.push({ entry, call });
+    this.#working ??= this.#work();
+    await this.#options.deadline.of(promise, () => {
+      call.left = 0;
     });
   }
 
@@ -145,14 +131,13 @@ export class Journal {
   announce(): void {
     if (this.#unannounced === 0) return;
     this.#unannounced = 0;
-    this.#checkpoint({ lane: this.#lane, seq: this.#seq, mac: this.#mac.toString("hex") });
+    this.#options.checkpoint({ lane: this.#lane, seq: this.#seq, mac: this.#mac.toString("hex") });
   }
 
   /** Refuses new entries, waits until the queue is empty, and emits the last checkpoint. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
-    this.#ticker.stop();
     this.announce();
   }
 
@@ -164,41 +149,42 @@ export class Journal {
       const batch = this.#queue.splice(0, entriesPerBatchMax).filter(({ call }) => call.left > 0);
       if (batch.length > 0) await this.#write(batch);
       if (checks.length === 0) continue;
-      const { outcome } = await this.#append([], false);
+      const { outcome } = await this.#options.append([], false);
       for (const check of checks) check(outcome === "durable");
     }
     this.#working = undefined;
-    this.#ticker.stop();
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
     const rows = this.#chain(batch);
     const startedAtMs = performance.now();
-    let result = await this.#append(rows, false);
+    let result = await this.#options.append(rows, false);
     if (result.outcome === "unknown") {
-      const retry = await this.#append(rows, true);
+      const retry = await this.#options.append(rows, true);
       // A refused retry does not prove that the first attempt stored nothing.
       result = retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
     }
     const commitMs = performance.now() - startedAtMs;
-    this.#measure?.({ entries: rows.length, commitMs, outcome: result.outcome });
+    this.#options.measure?.({ entries: rows.length, commitMs, outcome: result.outcome });
     if (result.outcome === "durable") {
       const last = rows.at(-1) as ChainedRow;
       this.#seq = last.seq;
       this.#mac = last.mac;
       this.#unannounced += rows.length;
       if (this.#unannounced >= 1000) this.announce();
-      for (const { call } of batch) if (--call.left === 0) this.#end(call);
+      for (const { call } of batch) if (--call.left === 0) call.resolve();
       return;
     }
     // The batch may or may not be stored, and the next row would have to chain to one or the other: start a new lane.
     if (result.outcome === "unknown") this.#startLane();
-    const failure = `audit entries could not be written: ${result.outcome}, ${result.reason}`;
-    for (const { call } of batch) this.#end(call, failure);
+    for (const { call } of batch) {
+      call.left = 0;
+      call.reject(new Fault("unavailable", `audit entries could not be written: ${result.outcome}, ${result.reason}`));
+    }
   }
 
   #chain(batch: readonly Waiting[]): ChainedRow[] {
-    const at = this.#now();
+    const at = this.#options.now();
     // Retention drops whole months, and may drop only the beginning of a lane: no row may be older than the one before.
     if (at < this.#at) this.#startLane();
     this.#at = at;
@@ -207,30 +193,16 @@ export class Journal {
       seq += 1;
       const { names, ...fields } = entry;
       const row = { ...fields, ...encodeNames(names), lane: this.#lane, seq, at, count: names.length };
-      mac = chainMac(this.#auditKey, mac, row);
+      mac = chainMac(this.#options.auditKey, mac, row);
       return { ...row, mac };
     });
   }
 
   #startLane(): void {
     this.announce();
-    this.#lane = newLane();
+    this.#lane = Bun.randomUUIDv7();
     this.#seq = 0;
     this.#mac = Buffer.alloc(0);
-  }
-
-  /** Times out callers, queued or in flight, and drops queued entries whose caller has gone. */
-  #timeOut(): void {
-    const now = this.#ticker.nowMs();
-    for (const call of this.#calls) if (now >= call.giveUpAtMs) this.#end(call, "writing audit entries took over 2 s");
-    this.#queue = this.#queue.filter(({ call }) => call.left > 0);
-  }
-
-  #end(call: Call, failure?: string): void {
-    if (!this.#calls.delete(call)) return;
-    call.left = 0;
-    if (failure === undefined) call.resolve();
-    else call.reject(new Fault("unavailable", failure));
   }
 }
 
@@ -242,22 +214,18 @@ export type MeasuredBatch = {
 };
 
 /** One `record` call; `left` counts its entries that are not stored yet, 0 once it has ended. */
-type Call = { left: number; giveUpAtMs: number; resolve: () => void; reject: (fault: Fault) => void };
+type Call = { left: number; resolve: () => void; reject: (fault: Fault) => void };
 type Waiting = { readonly entry: AuditEntry; readonly call: Call };
 
 /** The names as a row stores them, and that text as JSON. Reads of a cached set share one list, so it is encoded once. */
-function encodeNames(names: readonly string[]): EncodedNames {
-  const known = encodedNames.get(names);
+function encodeNames(list: readonly string[]): EncodedNames {
+  const known = encodedNames.get(list);
   if (known) return known;
-  const text = JSON.stringify(names);
-  const encoded = { names: text, namesJson: JSON.stringify(text) };
-  encodedNames.set(names, encoded);
+  const names = JSON.stringify(list);
+  const encoded = { names, namesJson: JSON.stringify(names) };
+  encodedNames.set(list, encoded);
   return encoded;
 }
 
 type EncodedNames = { readonly names: string; readonly namesJson: string };
 const encodedNames = new WeakMap<readonly string[], EncodedNames>();
-
-function newLane(): string {
-  return Bun.randomUUIDv7();
-}

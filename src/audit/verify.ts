@@ -31,10 +31,8 @@ export type Verified = {
 };
 
 /**
- * Verifies the chain of every lane.
- *
- * The chain alone cannot show that the end of a lane, or a whole lane, was removed. Checkpoints can, if they are kept where
- * people who can write to the database cannot change them.
+ * Verifies the chain of every lane. Only checkpoints kept outside the database can show that the end of a lane, or a whole
+ * lane, was removed.
  *
  * @param checkpoints - the highest of each lane
  * @param progress - called now and then with the number of entries verified so far
@@ -82,8 +80,7 @@ export async function verifyChain(
 
 /** Whether the row was written directly after the row with this mac, as number `seq` of its lane. */
 function follows(auditKey: Uint8Array, previous: Uint8Array, row: ChainedRow, seq: number = row.seq): boolean {
-  const mac = chainMac(auditKey, previous, { ...row, seq });
-  return mac.length === row.mac.length && timingSafeEqual(mac, row.mac);
+  return isEqual(chainMac(auditKey, previous, { ...row, seq }), row.mac);
 }
 
 /** Seals what retention dropped from a lane: HMAC-SHA-256 under the audit key. */
@@ -94,8 +91,11 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
 
 /** Whether the seal matches, in constant time. */
 function isSealed(auditKey: Uint8Array, dropped: Dropped): boolean {
-  const seal = sealDropped(auditKey, dropped);
-  return seal.length === dropped.seal.length && timingSafeEqual(seal, dropped.seal);
+  return isEqual(sealDropped(auditKey, dropped), dropped.seal);
+}
+
+function isEqual(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 type Link = { readonly lane: string; readonly seq: number; readonly mac: Buffer };
@@ -117,8 +117,8 @@ async function droppedBefore(auditKey: Uint8Array, chain: Chain, last: Link, seq
 }
 
 /**
- * Names the flaw at `row`, which does not follow `last`. The rest of the lane tells more: a mac depends on the previous mac
- * and on the sequence number, so a row that was moved can be matched with its original position.
+ * Names the flaw at `row`, which does not follow `last`. A mac depends on the previous mac and on the sequence number, so a
+ * row that was moved can be matched with its original position.
  */
 async function classify(auditKey: Uint8Array, chain: Chain, last: Link, row: ChainedRow): Promise<Flaw> {
   const { lane } = row;

@@ -1,8 +1,8 @@
 import { listAccountNames, readAccounts } from "../read/accounts.ts";
 import { accountsJson } from "../render/accounts.ts";
-import type { Admission } from "./admit.ts";
+import { type Admission, admit } from "./admit.ts";
 import { type Exchange, json } from "./exchange.ts";
-import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
+import { auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseAccountsQuery, soughtBy } from "./query.ts";
 
 const values: Admission = { bucket: "value", surface: "rest_api", resource: "accounts" };
@@ -13,7 +13,7 @@ export async function getAccounts(keyhole: Keyhole, exchange: Exchange, token: s
   const { rawQuery, signal, stages } = exchange;
   const isMetadata = isMetadataRead(rawQuery, "metadata_only");
   const sought = soughtBy("accounts", slug, rawQuery, { values: !isMetadata, across: true });
-  const caller = await admitted(keyhole, exchange, token, isMetadata ? names : values, sought); // 401 429 403
+  const caller = await admit(keyhole.gate, exchange, token, isMetadata ? names : values, sought); // 401 429 403
   const { environment, metadataOnly } = parseAccountsQuery(rawQuery); // 400
   if (environment) inScope(caller, environment); // 403
   if (metadataOnly) {

@@ -3,12 +3,12 @@ import { authenticate, type Caller, type KeyRow } from "../access/authenticate.t
 import { type Need, refusalOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
-import { type BucketName, type Decision, policies, retryAfterS } from "../limit/bucket.ts";
+import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import type { EnvironmentMask } from "../names.ts";
 import { passed } from "../read/stages.ts";
-import { type Exchange, noteRateLimit } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** What gates 2 to 4 need from outside. */
 export type Gatekeeper = {
@@ -16,26 +16,21 @@ export type Gatekeeper = {
   readonly grantKey: Uint8Array;
   readonly lookUp: (lookup: Lookup) => Promise<KeyRow | undefined>;
   readonly limiter: Limiter;
-  /** Buckets that several processes share; without them the limiter's own count. */
-  readonly shared?: SharedBuckets | undefined;
+  /** Buckets shared with other processes, which then decide instead of the limiter's own. Never rejects. */
+  readonly shared?: { take: (...call: Parameters<Limiter["take"]>) => Decision | Promise<Decision> } | undefined;
   /** How many requests each kind of bucket has refused. */
-  readonly refusals: Refusals;
+  readonly refusals: Record<BucketName | "unrecognized", number>;
   readonly unrecognized: UnrecognizedLimiter;
   readonly lookupQueue: AdmissionQueue;
   /** Monotonic whole microseconds. */
   readonly nowUs: () => number;
-  /** Told of each good key; must return at once. */
+  /** Called with each good key; must return at once. */
   readonly used: (keyId: string) => void;
+  /** While the port closes, what a new request waits for. */
+  readonly recess: () => Promise<void> | undefined;
 };
 
-/** As {@link Limiter.take}; a promise if another process decides. It never rejects. */
-export type SharedBuckets = {
-  take(keyId: string, bucket: BucketName, nowUs: number): Decision | Promise<Decision>;
-};
-
-export type Refusals = Record<BucketName | "unrecognized", number>;
-
-/** What the lookup looks for beside the key: a project, and sets in it. */
+/** What the lookup looks for besides the key: a project, and sets in it. */
 export type Sought = {
   readonly slug: string;
   readonly kind: "variables" | "accounts" | "files" | "";
@@ -64,6 +59,8 @@ export async function admit(
   admission: Admission,
   sought: Sought = nothingSought,
 ): Promise<Caller> {
+  const recess = gate.recess();
+  if (recess) await recess;
   const caller = await recognize(gate, exchange, token, admission.bucket, sought);
   const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
   if (refusal) throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource}`);
@@ -88,13 +85,13 @@ async function recognize(
   const known = gate.limiter.keyIdOf(digestText);
   let row: KeyRow | undefined;
   if (known === undefined) {
-    checkUnrecognized(gate, gate.unrecognized.peek(text, gate.nowUs()));
+    const peeked = gate.unrecognized.peek(text, gate.nowUs());
+    if (!peeked.allowed) throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
     passed(exchange.stages, "lookUpFromMs");
     row = await gate.lookupQueue.run(digestText, () => gate.lookUp({ digest, ...sought }));
   } else {
     exchange.keyId = known;
-    const charged = charge(gate, exchange, known, bucket);
-    if (charged) await charged;
+    await charge(gate, exchange, known, bucket);
     passed(exchange.stages, "lookUpFromMs");
     row = await gate.lookUp({ digest, ...sought });
   }
@@ -105,10 +102,9 @@ async function recognize(
   exchange.organizationId = organizationId;
   if (known === undefined) {
     gate.limiter.recognize(digestText, keyId);
-    const charged = charge(gate, exchange, keyId, bucket);
-    if (charged) await charged;
+    await charge(gate, exchange, keyId, bucket);
   }
-  gate.used(known ?? keyId);
+  gate.used(keyId);
   return caller;
 }
 
@@ -116,50 +112,27 @@ function judge(gate: Gatekeeper, exchange: Exchange, text: string, digest: Buffe
   try {
     return authenticate(row, digest, gate.grantKey);
   } catch (error) {
-    // The same from here on as for a key that never was: same answer, same count until 429, no RateLimit fields.
+    // From here on as for a key that never existed: same answer, same count until 429, no RateLimit fields.
     gate.limiter.forget(digest.toString("latin1"));
     exchange.rateLimit = undefined;
     throw error instanceof Fault ? refuseUnrecognized(gate, text, error) : error;
   }
 }
 
-/** Nothing to wait for where the buckets are this process's own: the step stays one with what follows. */
-function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> | undefined {
+async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> {
   const nowUs = gate.nowUs();
-  const asked = gate.shared?.take(keyId, bucket, nowUs) ?? gate.limiter.take(keyId, bucket, nowUs);
-  if (asked instanceof Promise) return asked.then((decision) => settle(gate, exchange, keyId, bucket, decision, nowUs));
-  settle(gate, exchange, keyId, bucket, asked, nowUs);
-  return undefined;
+  const decision = await (gate.shared ?? gate.limiter).take(keyId, bucket, nowUs);
+  exchange.rateLimit = rateLimitHeaders(policies[bucket], decision, nowUs);
+  if (!decision.allowed) throw limited(gate, bucket, `key ${keyId}`, decision.retryAfterUs);
 }
 
-function settle(
-  gate: Gatekeeper,
-  exchange: Exchange,
-  keyId: string,
-  bucket: BucketName,
-  decision: Decision,
-  nowUs: number,
-): void {
-  noteRateLimit(exchange, policies[bucket], decision, nowUs);
-  if (decision.allowed) return;
-  gate.refusals[bucket] += 1;
-  throw limited(`key ${keyId} is over its ${bucket} limit`, decision.retryAfterUs);
-}
-
-/** The Fault that a refused key meets: its own, until its hash has used up its attempts. */
+/** The Fault for a refused key: its own, until its text has used up its attempts. */
 function refuseUnrecognized(gate: Gatekeeper, text: string, refusal: Fault): Fault {
   const decision = gate.unrecognized.take(text, gate.nowUs());
-  if (decision.allowed) return refusal;
-  gate.refusals.unrecognized += 1;
-  return limited(`${refusal.message}, too often`, decision.retryAfterUs);
+  return decision.allowed ? refusal : limited(gate, "unrecognized", refusal.message, decision.retryAfterUs);
 }
 
-function checkUnrecognized(gate: Gatekeeper, decision: Decision): void {
-  if (decision.allowed) return;
-  gate.refusals.unrecognized += 1;
-  throw limited("unrecognized key, too often", decision.retryAfterUs);
-}
-
-function limited(reason: string, retryAfterUs: number): Fault {
-  return new Fault("rate_limited", reason, { retryAfterS: retryAfterS(retryAfterUs) });
+function limited(gate: Gatekeeper, bucket: keyof Gatekeeper["refusals"], who: string, retryAfterUs: number): Fault {
+  gate.refusals[bucket] += 1;
+  return new Fault("rate_limited", `${who}: over the ${bucket} limit`, { retryAfterS: retryAfterS(retryAfterUs) });
 }

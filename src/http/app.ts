@@ -8,15 +8,11 @@ import { beginExchange, type Exchange, headersOf } from "./exchange.ts";
 import { getFiles } from "./files.ts";
 import type { Keyhole } from "./keyhole.ts";
 import { getOrganization } from "./organization.ts";
-import { faultOf, problemOf } from "./problem.ts";
+import { defectOf, problemOf } from "./problem.ts";
 import { getProject, getProjects } from "./projects.ts";
-import { getSecrets } from "./secrets.ts";
-import { getVariables } from "./variables.ts";
+import { getSecrets, getVariables } from "./variables.ts";
 
 export const apiRoot = "/api/v1";
-/** How long a request may take in all; one for files, whose reading has a bound of its own, a little more than that. */
-export const requestDeadlineMs = 5000;
-export const filesRequestDeadlineMs = 18_000;
 
 /**
  * The API as a function of a request; it listens on nothing. Hooks set up and catch, they never judge: the order of
@@ -26,16 +22,16 @@ export function createApp(keyhole: Keyhole) {
   const app = new Elysia({
     strictPath: true,
     normalize: false,
-    // By default Elysia looks for the path from the eleventh character on, so a short Host moved it.
+    // By default Elysia looks for the path from the eleventh character on, which a short Host moves.
     handler: { standardHostname: false },
   });
   const wanted = { stages: (keyhole.meter ?? keyhole.trace) !== undefined, traceparent: keyhole.trace !== undefined };
-  return app
+  const prepared = app
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
       const { request } = context;
-      // The plugin looks there where the header has no key. In the built program Elysia may not see that it does, and
-      // make none. To hand the context to a function would have it make all it knows: cookies, and each Response anew.
+      // The plugin reads it if the header has no key, and in the built program Elysia may not see that and leave it out.
+      // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => addressOf(app.server?.requestIP(request)?.address);
       context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
@@ -44,37 +40,40 @@ export function createApp(keyhole: Keyhole) {
     .onError({ as: "global" }, ({ error, code, exchange }) =>
       failed(keyhole, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
     )
-    .use(bearer({ extract: { query: Symbol("off") as never } }))
-    .get(`${apiRoot}/organization`, ({ exchange, bearer }) =>
-      served(keyhole, exchange, "/organization", getOrganization(keyhole, exchange, bearer)),
-    )
-    .get(`${apiRoot}/projects`, ({ exchange, bearer }) =>
-      served(keyhole, exchange, "/projects", getProjects(keyhole, exchange, bearer)),
-    )
-    .get(`${apiRoot}/projects/:slug`, ({ exchange, bearer, params }) =>
-      served(keyhole, exchange, "/projects/{slug}", getProject(keyhole, exchange, bearer, slugOf(params))),
-    )
-    .get(`${apiRoot}/projects/:slug/variables`, ({ exchange, bearer, params }) =>
-      served(keyhole, exchange, "/projects/{slug}/variables", getVariables(keyhole, exchange, bearer, slugOf(params))),
-    )
-    .get(`${apiRoot}/projects/:slug/accounts`, ({ exchange, bearer, params }) =>
-      served(keyhole, exchange, "/projects/{slug}/accounts", getAccounts(keyhole, exchange, bearer, slugOf(params))),
-    )
-    .get(`${apiRoot}/files`, ({ exchange, bearer }) =>
-      served(keyhole, exchange, "/files", getFiles(keyhole, exchange, bearer), filesDeadline),
-    )
-    .get(`${apiRoot}/secrets`, ({ exchange, bearer }) =>
-      served(keyhole, exchange, "/secrets", getSecrets(keyhole, exchange, bearer)),
-    );
+    .use(bearer({ extract: { query: Symbol("off") as never } }));
+  for (const [route, endpoint] of Object.entries(endpoints)) {
+    prepared.get(pathOf(route), ({ exchange, bearer, params }) => {
+      exchange.route = route;
+      // A slug that does not decode is null, and no project has an empty one.
+      const { slug } = (params ?? {}) as { readonly slug?: string | null };
+      const work = endpoint(keyhole, exchange, bearer, slug ?? "");
+      return answered(keyhole, exchange, work, route === "/files" ? filesDeadline : requestDeadline);
+    });
+  }
+  return prepared;
+}
+
+const endpoints = {
+  "/organization": getOrganization,
+  "/projects": getProjects,
+  "/projects/{slug}": getProject,
+  "/projects/{slug}/variables": getVariables,
+  "/projects/{slug}/accounts": getAccounts,
+  "/files": getFiles,
+  "/secrets": getSecrets,
+};
+
+function pathOf(route: string): string {
+  return apiRoot + route.replace("{slug}", ":slug");
 }
 
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
-/** Bun.serve's options beside address and port: what Elysia or Bun would else do by default is unsafe here. */
+/** Bun.serve's options beside address and port. Elysia's and Bun's defaults are unsafe here. */
 export const serveOptions = {
   // Bun's development page shows source and stack.
   development: false,
-  // Elysia's default lets a second server bind the same port without a word.
+  // Elysia's default lets a second server bind the same port silently.
   reusePort: false,
   maxRequestBodySize: 16 * 1024,
   // Longer than the longest silence before an answer: waiting for memory and reading files.
@@ -82,66 +81,56 @@ export const serveOptions = {
   error: () => Response.json({ error: "Internal error.", code: "internal_error" }, { status: 500 }),
 } as const;
 
-const knownPath = new RegExp(
-  `^${apiRoot}/(?:organization|projects|projects/[^/]+|projects/[^/]+/(?:variables|accounts)|files|secrets)$`,
-);
+const knownPath = new RegExp(`^${apiRoot}(?:${Object.keys(endpoints).join("|").replaceAll("{slug}", "[^/]+")})$`);
 
-/** Gate 1 beyond routing: only GET, and a GET that brings nothing. @throws Fault */
-function judgeTransport(request: Request, exchange: Exchange): void {
-  // With a malformed Host Bun's url is a path alone, and nothing of it can be trusted to be what it seems.
-  if (!request.url.startsWith("http")) throw new Fault("not_found", "malformed Host header");
-  if (request.method !== "GET") {
-    // HEAD included: Elysia would run GET's handler and tell a secret's length.
-    throw knownPath.test(exchange.path)
-      ? new Fault("method_not_allowed", `method ${request.method.slice(0, 16)}`)
-      : new Fault("not_found", "no such path");
-  }
-  const { headers } = request;
-  if ((headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding")) {
-    // Nobody will read it: what follows it on the connection is not to be trusted.
-    exchange.closing = true;
-    throw knownPath.test(exchange.path)
-      ? new Fault("invalid_request", "a GET that announces a body")
-      : new Fault("not_found", "no such path");
-  }
+/** Gate 1 beyond routing: only GET, and a GET without a body. @throws Fault */
+function judgeTransport({ url, method, headers }: Request, exchange: Exchange): void {
+  // With a malformed Host Bun's url is only a path, and none of it can be trusted.
+  if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");
+  const isGet = method === "GET"; // Elysia would run GET's handler for HEAD, and the length tells something of a secret
+  const hasBody = (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
+  if (isGet && !hasBody) return;
+  // Nobody will read the body, so what follows it on the connection cannot be trusted.
+  if (isGet) exchange.closing = true;
+  if (!knownPath.test(exchange.path)) throw new Fault("not_found", "no such path");
+  if (isGet) throw new Fault("invalid_request", "a GET that announces a body");
+  throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
 }
 
-/** Answers within the deadline, with what the work came to or what was thrown. */
-async function served(
+/** Answers within the deadline: what the work returns, or the problem that was thrown. */
+async function answered(
   keyhole: Keyhole,
   exchange: Exchange,
-  route: string,
   work: Promise<Response>,
-  deadline = requestDeadline,
+  deadline: Deadline,
 ): Promise<Response> {
-  exchange.route = route;
   try {
     const response = await deadline.of(work);
     logRequest(keyhole, exchange, response.status);
     return response;
   } catch (error) {
-    // An answer that comes too late still holds memory until its body is let go.
+    // A late answer holds memory until its body is cancelled.
     void work.then((late) => late.body?.cancel()).catch(() => {});
     return failed(keyhole, exchange, error);
   }
 }
 
-const requestDeadline = deadlineOf(requestDeadlineMs);
-const filesDeadline = deadlineOf(filesRequestDeadlineMs);
+const requestDeadline = deadlineOf(5000);
+/** A little longer than the bound on reading files, in `read/files.ts`. */
+const filesDeadline = deadlineOf(18_000);
 
 function deadlineOf(ms: number): Deadline {
   return new Deadline(ms, () => new Fault("unavailable", `the request took over ${ms} ms`));
 }
 
 function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response {
-  const fault = faultOf(thrown);
+  const fault = thrown instanceof Fault ? thrown : new Fault("internal_error", "a defect", {}, { cause: thrown });
   const problem = problemOf(fault);
-  // One 401, also for a key that ends while it is being served, after it was charged.
+  // A key that ends while it is being served was charged, and gets the same 401 as any other.
   if (fault.code === "unauthorized") exchange.rateLimit = undefined;
   exchange.bytes = Buffer.byteLength(problem.body);
   logRequest(keyhole, exchange, problem.status, fault);
-  const headers = headersOf(exchange, jsonType);
-  for (const name in problem.headers) headers[name] = problem.headers[name] as string;
+  const headers = { ...headersOf(exchange, jsonType), ...problem.headers };
   return new Response(problem.body, { status: problem.status, headers });
 }
 
@@ -149,7 +138,6 @@ function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?
   const endedAtMs = performance.now();
   keyhole.meter?.(exchange, status, fault?.code, endedAtMs);
   const traceId = keyhole.trace?.(exchange, status, fault?.code, endedAtMs);
-  const defect = fault?.cause instanceof Error ? fault.cause : undefined;
   keyhole.log({
     event: "request",
     requestId: exchange.requestId,
@@ -157,29 +145,13 @@ function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?
     status,
     code: fault?.code,
     reason: fault?.message,
-    defect: defect?.name,
-    at: defect && firstFrame(defect),
+    ...(fault?.cause instanceof Error && defectOf(fault.cause)),
     keyId: exchange.keyId,
     organizationId: exchange.organizationId,
     durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,
     bytes: exchange.bytes,
     traceId,
   });
-}
-
-/** Where a defect arose: a place in our source. Its message may quote input and stays out of the log. */
-function firstFrame(error: Error): string {
-  return (
-    error.stack
-      ?.split("\n")
-      .find((line) => line.trimStart().startsWith("at "))
-      ?.trim() ?? "unknown"
-  );
-}
-
-/** A slug that does not decode is null here, whatever the types say; it is then a slug that no project has. */
-function slugOf(params: { readonly slug: string | null }): string {
-  return params.slug ?? "";
 }
 
 function addressOf(address: string | undefined): string {

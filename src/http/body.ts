@@ -5,39 +5,35 @@ import { tidyAfter } from "../tidy.ts";
 import { type Exchange, headersOf, whole } from "./exchange.ts";
 
 /*
- * How values leave. Bun keeps a body that it was given whole until the client has read it, and does not say when that
- * is, so only small ones are. A large body is made as fast as the client takes it. Its memory is given back when the last
- * byte has left, when the client is gone, or when the client is cut off because it holds up others.
+ * How values leave. Bun keeps a whole body until the client has read it, and does not say when that is. So only small
+ * bodies are sent whole. A large one is made as fast as the client reads it, and its memory is given back when the last
+ * byte has left, when the client has gone, or when the client is cut off because it holds up others.
  */
 
-/** Bytes that leave at once, as much as a piece of a file has in base64. */
+/** Bytes that leave at once. */
 const pieceBytes = 256 * 1024;
 
-/** How long someone must have waited before a body is cut off: a short queue of quick readers needs no cut. */
+/** How long another request must have waited before a body is cut off: a short queue of fast readers needs no cut. */
 const waitedMs = 1000;
 
 type Logger = { readonly log: (event: Readonly<Record<string, unknown>>) => void };
 
-/** A 200 with what the share was taken for. */
+/** A 200 with the body that the share was taken for. */
 export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: Share): Response {
   const { content, contentType } = body;
-  const headers = headersOf(exchange, contentType);
-  for (const name in body.headers) headers[name] = body.headers[name] as string;
-  if (typeof content === "string" || content instanceof Uint8Array) {
-    exchange.bytes = typeof content === "string" ? Buffer.byteLength(content) : content.byteLength;
-    if (exchange.bytes <= smallBytesMax) {
-      share.release();
-      return whole(content, exchange.bytes, headers);
-    }
-    return streamed(keyhole, exchange, headers, [content], share);
+  const headers = { ...headersOf(exchange, contentType), ...body.headers };
+  if (typeof content !== "string" && !(content instanceof Uint8Array)) {
+    return streamed(keyhole, exchange, headers, content, share);
   }
-  return streamed(keyhole, exchange, headers, content, share);
+  exchange.bytes = Buffer.byteLength(content);
+  if (exchange.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, [content], share);
+  share.release();
+  return whole(content, exchange.bytes, headers);
 }
 
 /**
- * A 200 whose body is made as fast as it is taken. However it ends, its share is given back. While another request waits
- * for memory it must keep pace (`limit/pace.ts`); if not, its connection is reset, so that nobody takes a part for the
- * whole.
+ * A 200 whose body is made as fast as it is read. If its client is too slow (`limit/pace.ts`) while another request waits
+ * for memory, the connection is reset, so that the client cannot take a part for the whole.
  */
 function streamed(
   keyhole: Logger,
@@ -88,35 +84,20 @@ function streamed(
 
 /** The same bytes in pieces that are neither so small that each costs a turn nor so large that they fill memory. */
 function* sized(pieces: Iterable<string | Uint8Array>): Generator<Uint8Array, undefined> {
-  let small = "";
+  let text = "";
   for (const piece of pieces) {
-    if (typeof piece === "string" && small.length + piece.length <= pieceBytes) {
-      small += piece;
+    if (typeof piece === "string" && text.length + piece.length <= pieceBytes) {
+      text += piece;
       continue;
     }
-    if (small !== "") yield encoder.encode(small);
-    small = "";
-    yield* typeof piece === "string" ? slicesOf(piece) : chunksOf(piece);
+    yield* chunksOf(text);
+    text = "";
+    yield* chunksOf(piece);
   }
-  if (small !== "") yield encoder.encode(small);
+  yield* chunksOf(text);
 }
 
-function* slicesOf(text: string): Generator<Uint8Array> {
-  for (let from = 0; from < text.length; ) {
-    let to = Math.min(from + pieceBytes, text.length);
-    // Both halves of a surrogate pair are encoded together.
-    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to += 1;
-    yield encoder.encode(text.slice(from, to));
-    from = to;
-  }
-}
-
-function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+function* chunksOf(piece: string | Uint8Array): Generator<Uint8Array> {
+  const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
   for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
-}
-
-const encoder = new TextEncoder();

@@ -1,10 +1,9 @@
-import type { AnnouncedPolicy, Decision, RateLimitHeaders } from "../limit/bucket.ts";
-import { rateLimitHeaders } from "../limit/bucket.ts";
+import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages, type Stages } from "../read/stages.ts";
 import { jsonType } from "../render/body.ts";
 import { normalizeAuthorization, type Presented } from "./bearer.ts";
 
-/** One request and what has become known of it; made when it arrives, gone when it is answered. */
+/** One request and what is known of it so far. */
 export type Exchange = {
   readonly requestId: string;
   /** Monotonic milliseconds. */
@@ -13,36 +12,33 @@ export type Exchange = {
   /** The query as it was sent, without its question mark. */
   readonly rawQuery: string;
   readonly presented: Presented;
-  /** Aborts when the client goes away. Made when it is first asked for: most requests are answered before anybody does. */
+  /** Aborts when the client goes away. Made on first use, because most requests need none. */
   readonly signal: () => AbortSignal;
   readonly userAgent: string | null;
-  /** The socket's peer, or nothing where there is no socket (tests). */
+  /** The socket's peer; empty if there is no socket (tests). */
   readonly clientAddress: () => string;
-  /** The answer closes its connection: the server is about to stop, or what else comes on it is not to be trusted. */
+  /** Whether the answer closes its connection: the server is about to stop, or what follows cannot be trusted. */
   closing: boolean;
-  /** RateLimit and RateLimit-Policy, once a recognized key has been charged. */
-  rateLimit: RateLimitHeaders | undefined;
+  /** Set when a recognized key has been charged. */
+  rateLimit: ReturnType<typeof rateLimitHeaders> | undefined;
   /** For the log. */
   route: string;
   keyId: string | undefined;
   organizationId: string | undefined;
-  /** Of the body, where it was made whole before it was sent. */
+  /** Of the body, if it was made whole before it was sent. */
   bytes: number | undefined;
-  /** Undefined where nobody measures. */
+  /** Undefined unless metrics or traces are kept. */
   readonly stages: Stages | undefined;
-  /** The caller's own trace, where traces are kept. */
+  /** The caller's own trace, if traces are kept. */
   readonly traceparent: string | null;
 };
-
-/** What is wanted of an exchange beside its answer. */
-export type Wanted = { readonly stages: boolean; readonly traceparent: boolean };
 
 /** Begins an exchange; the one place that reads a request's headers. */
 export function beginExchange(
   request: Request,
   clientAddress: () => string,
   closing: boolean,
-  wanted: Wanted,
+  wanted: { readonly stages: boolean; readonly traceparent: boolean },
 ): Exchange {
   const { url, headers } = request;
   const pathAt = url.indexOf("/", url.indexOf("://") + 3);
@@ -68,11 +64,6 @@ export function beginExchange(
   };
 }
 
-/** Notes what a bucket said, for the headers of whatever the answer will be. */
-export function noteRateLimit(exchange: Exchange, policy: AnnouncedPolicy, decision: Decision, nowUs: number): void {
-  exchange.rateLimit = rateLimitHeaders(policy, decision, nowUs);
-}
-
 /** The headers of every answer, success or not. */
 export function headersOf({ requestId, rateLimit, closing }: Exchange, contentType: string): Record<string, string> {
   const headers: Record<string, string> = {
@@ -81,10 +72,7 @@ export function headersOf({ requestId, rateLimit, closing }: Exchange, contentTy
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
   };
-  if (rateLimit) {
-    headers["RateLimit-Policy"] = rateLimit["RateLimit-Policy"];
-    headers["RateLimit"] = rateLimit.RateLimit;
-  }
+  if (rateLimit) Object.assign(headers, rateLimit);
   if (closing) headers["Connection"] = "close";
   return headers;
 }

@@ -1,8 +1,8 @@
 import { listFiles, readFiles } from "../read/files.ts";
 import { filesJson } from "../render/files.ts";
-import type { Admission } from "./admit.ts";
+import { type Admission, admit } from "./admit.ts";
 import { type Exchange, json } from "./exchange.ts";
-import { admitted, auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
+import { auditEntry, inScope, type Keyhole, released } from "./keyhole.ts";
 import { isMetadataRead, parseFilesQuery, soughtBy } from "./query.ts";
 
 const contents: Admission = { bucket: "content", surface: "rest_api", resource: "files" };
@@ -13,7 +13,7 @@ export async function getFiles(keyhole: Keyhole, exchange: Exchange, token: stri
   const { rawQuery, signal, stages } = exchange;
   const admission = isMetadataRead(rawQuery, "metadataOnly") ? records : contents;
   const sought = soughtBy("files", undefined, rawQuery, { values: false, across: true });
-  const caller = await admitted(keyhole, exchange, token, admission, sought); // 401 429 403
+  const caller = await admit(keyhole.gate, exchange, token, admission, sought); // 401 429 403
   const ask = parseFilesQuery(rawQuery); // 400
   const { project: slug, environment } = ask;
   inScope(caller, environment); // 403

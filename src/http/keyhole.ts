@@ -9,42 +9,27 @@ import type { Environment } from "../names.ts";
 import type { Source } from "../read/lookup.ts";
 import { passed } from "../read/stages.ts";
 import type { ReadProject } from "../read/verified-set.ts";
-import { type Admission, admit, type Gatekeeper, type Sought } from "./admit.ts";
+import type { Gatekeeper } from "./admit.ts";
 import { answer } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** All that the API needs from outside, built once by `server/compose.ts` and handed down. */
+/** All that the API needs from outside, built by `server/compose.ts`. */
 export type Keyhole = {
   readonly gate: Gatekeeper;
   readonly source: Source;
   readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
-  /** Takes one event for the log; must return at once and never throw. */
+  /** Writes one event to the log; must return at once and never throw. */
   readonly log: (event: Readonly<Record<string, unknown>>) => void;
-  /** Told of each answer, for metrics; must return at once and never throw. Without it and `trace` nothing is timed. */
+  /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */
   readonly meter?: Measure | undefined;
-  /** The same for traces; returns the trace's id, which the log then names. */
+  /** The same for traces; returns the trace's id for the log. */
   readonly trace?: ((...done: Parameters<Measure>) => string) | undefined;
   /** Whether answers close their connections, because the server is about to stop. */
   readonly draining: () => boolean;
-  /** While the port closes, what a request waits for before it is judged; nothing at any other time. */
-  readonly recess: () => Promise<void> | undefined;
 };
 
 /** Takes one answered request. @param endedAtMs - monotonic milliseconds */
 export type Measure = (exchange: Exchange, status: number, code: FaultCode | undefined, endedAtMs: number) => void;
-
-/** Gates 2 to 4. @throws Fault as {@link admit} */
-export function admitted(
-  keyhole: Keyhole,
-  exchange: Exchange,
-  token: string | undefined,
-  admission: Admission,
-  sought?: Sought,
-): Promise<Caller> {
-  const recess = keyhole.recess();
-  if (recess) return recess.then(() => admit(keyhole.gate, exchange, token, admission, sought));
-  return admit(keyhole.gate, exchange, token, admission, sought);
-}
 
 /** Gate 6. @throws Fault `environment_not_in_scope` */
 export function inScope(caller: Caller, environment: Environment): void {
@@ -53,7 +38,7 @@ export function inScope(caller: Caller, environment: Environment): void {
   }
 }
 
-/** Gate 10, timed, and the answer that has what was released. @throws Fault as {@link release} */
+/** Gate 10, timed, and the answer. @throws Fault as {@link release} */
 export async function released<T>(
   keyhole: Keyhole,
   exchange: Exchange,
@@ -72,7 +57,7 @@ export async function released<T>(
   }
 }
 
-/** The entry of a read that is about to be answered. */
+/** The audit entry of a read. */
 export function auditEntry(
   exchange: Exchange,
   caller: Caller,

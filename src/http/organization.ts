@@ -1,14 +1,13 @@
-import type { Admission } from "./admit.ts";
+import { type Admission, admit } from "./admit.ts";
 import { type Exchange, json } from "./exchange.ts";
 import type { Keyhole } from "./keyhole.ts";
-import { admitted } from "./keyhole.ts";
 import { parseNoQuery } from "./query.ts";
 
 const organization: Admission = { bucket: "metadata", surface: null, resource: null };
 
 /** GET /organization: the organization of any valid key. */
 export async function getOrganization(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
-  const caller = await admitted(keyhole, exchange, token, organization); // 401 429 403
+  const caller = await admit(keyhole.gate, exchange, token, organization); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
   const { id, name, slug, plan } = caller.organization;
   return json(exchange, JSON.stringify({ id, name, slug, plan }));

@@ -1,4 +1,4 @@
-import { Fault, type FaultCode } from "../fault.ts";
+import type { Fault, FaultCode } from "../fault.ts";
 
 /** Status and sentence of every error. Faults with the same code differ only in the names of parameters or variables. */
 const answers = {
@@ -20,32 +20,30 @@ const answers = {
   unavailable: [503, "The service cannot answer now; nothing is returned."],
 } as const satisfies Record<FaultCode, readonly [status: number, sentence: string]>;
 
-/** An error response. */
-export type Problem = {
-  readonly status: number;
-  readonly code: FaultCode;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-};
-
-/** Turns anything thrown into a Fault. A defect becomes `internal_error` with the original as its cause. */
-export function faultOf(thrown: unknown): Fault {
-  if (thrown instanceof Fault) return thrown;
-  return new Fault("internal_error", "a defect", {}, { cause: thrown });
-}
-
-/** The response to a Fault. */
-export function problemOf(fault: Fault): Problem {
-  const [status, sentence] = answers[fault.code];
-  const { parameter, names, retryAfterS } = fault.detail;
+/** The response to a Fault, without the headers that every response has. */
+export function problemOf({ code, detail }: Fault) {
+  const [status, sentence] = answers[code];
+  const { parameter, names, retryAfterS } = detail;
   const headers: Record<string, string> = {};
   let error: string = sentence;
   if (parameter) error = `The query parameter ${quotable(parameter.name)} ${parameter.problem}.`;
   if (names) error = `${sentence} They are: ${names.join(", ")}.`;
-  if (fault.code === "unauthorized") headers["WWW-Authenticate"] = 'Bearer realm="keyhole"';
-  if (fault.code === "method_not_allowed") headers["Allow"] = "GET";
+  if (code === "unauthorized") headers["WWW-Authenticate"] = 'Bearer realm="keyhole"';
+  if (code === "method_not_allowed") headers["Allow"] = "GET";
   if (retryAfterS !== undefined) headers["Retry-After"] = String(retryAfterS);
-  return { status, code: fault.code, body: JSON.stringify({ error, code: fault.code }), headers };
+  return { status, body: JSON.stringify({ error, code }), headers };
+}
+
+/** Name and place of a defect, for the log. Its message may quote input and is left out. */
+export function defectOf(error: unknown): { readonly defect: string; readonly at: string | undefined } {
+  const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined };
+  return {
+    defect: name,
+    at: stack
+      ?.split("\n")
+      .find((line) => line.includes("at "))
+      ?.trim(),
+  };
 }
 
 /** Quotes a parameter's name, unless it is so unusual that it may be something else, such as a key or markup. */

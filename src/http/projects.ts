@@ -1,50 +1,25 @@
 import { slugPattern } from "../names.ts";
 import { listProjects, readProject } from "../read/projects.ts";
-import { type Admission, nothingSought } from "./admit.ts";
+import { type Admission, admit, nothingSought } from "./admit.ts";
 import { type Exchange, json } from "./exchange.ts";
-import { admitted, type Keyhole } from "./keyhole.ts";
+import type { Keyhole } from "./keyhole.ts";
 import { parseNoQuery } from "./query.ts";
 
 const projects: Admission = { bucket: "metadata", surface: "rest_api", resource: "projects" };
 
-/** GET /projects: those in the key's scope; an empty list where there are none. */
+/** GET /projects: those in the key's scope; an empty list if there are none. */
 export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
-  const caller = await admitted(keyhole, exchange, token, projects); // 401 429 403
+  const caller = await admit(keyhole.gate, exchange, token, projects); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
   const found = await listProjects(keyhole.source, caller, exchange.stages); // 422 503
-  return json(
-    exchange,
-    JSON.stringify({
-      projects: found.map(({ id, name, slug, variableCount, accountCount }) => ({
-        id,
-        name,
-        slug,
-        variableCount,
-        accountCount,
-      })),
-    }),
-  );
+  return json(exchange, JSON.stringify({ projects: found }));
 }
 
 /** GET /projects/{slug}. */
 export async function getProject(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
   const sought = { ...nothingSought, slug: slugPattern.test(slug) ? slug : "" };
-  const caller = await admitted(keyhole, exchange, token, projects, sought); // 401 429 403
+  const caller = await admit(keyhole.gate, exchange, token, projects, sought); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
   const project = await readProject(keyhole.source, caller, slug, exchange.stages); // 404 503
-  const { id, name, variableCount, accountCount, environments, fileCount, createdAt, updatedAt } = project;
-  return json(
-    exchange,
-    JSON.stringify({
-      id,
-      name,
-      slug: project.slug,
-      variableCount,
-      accountCount,
-      environments,
-      fileCount,
-      createdAt,
-      updatedAt,
-    }),
-  );
+  return json(exchange, JSON.stringify(project));
 }

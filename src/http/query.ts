@@ -2,7 +2,6 @@ import { type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Fault } from "../fault.ts";
 import {
-  type Environment,
   environmentMask,
   environments,
   everyEnvironment,
@@ -43,29 +42,6 @@ const schemas = {
   secrets: strict({ project: text, environment, format: Type.Optional(format) }),
 };
 
-/** GET /projects/{slug}/variables. */
-export type VariablesQuery = {
-  readonly environment: Environment | null;
-  readonly selection: Selection;
-  readonly metadataOnly: boolean;
-  readonly format: "json" | "env";
-};
-/** GET /projects/{slug}/accounts. */
-export type AccountsQuery = { readonly environment: Environment | null; readonly metadataOnly: boolean };
-/** GET /files. */
-export type FilesQuery = {
-  readonly project: string;
-  readonly environment: Environment;
-  readonly metadataOnly: boolean;
-  readonly paths: readonly string[] | undefined;
-};
-/** GET /secrets. */
-export type SecretsQuery = {
-  readonly project: string;
-  readonly environment: Environment;
-  readonly format: "json" | "env";
-};
-
 /**
  * Checks the query of an endpoint without parameters.
  * @throws Fault `invalid_request` that names the first invalid parameter, as all parsers below do
@@ -74,7 +50,7 @@ export function parseNoQuery(raw: string): void {
   parse(schemas.none, raw);
 }
 
-export function parseVariablesQuery(raw: string): VariablesQuery {
+export function parseVariablesQuery(raw: string) {
   const { environment, keys, prefix, metadata_only, format = "json" } = parse(schemas.variables, raw);
   const metadataOnly = metadata_only === "true";
   if (environment === undefined && !metadataOnly) throw invalid("environment", "is required");
@@ -82,17 +58,17 @@ export function parseVariablesQuery(raw: string): VariablesQuery {
   return { environment: environment ?? null, selection: selectionOf(keys, prefix), metadataOnly, format };
 }
 
-export function parseAccountsQuery(raw: string): AccountsQuery {
+export function parseAccountsQuery(raw: string) {
   const { environment, metadata_only } = parse(schemas.accounts, raw);
   return { environment: environment ?? null, metadataOnly: metadata_only === "true" };
 }
 
-export function parseFilesQuery(raw: string): FilesQuery {
+export function parseFilesQuery(raw: string) {
   const { project, environment, metadataOnly, path } = parse(schemas.files, raw);
-  return { project, environment, metadataOnly: isTrueOrOne(metadataOnly), paths: path };
+  return { project, environment, metadataOnly: metadataOnly === "true" || metadataOnly === "1", paths: path };
 }
 
-export function parseSecretsQuery(raw: string): SecretsQuery {
+export function parseSecretsQuery(raw: string) {
   const { project, environment, format = "json" } = parse(schemas.secrets, raw);
   return { project, environment, format };
 }
@@ -103,18 +79,15 @@ export function parseSecretsQuery(raw: string): SecretsQuery {
  */
 export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly"): boolean {
   if (!raw.includes(flagName)) return false;
-  const values = raw
-    .split("&")
-    .filter((pair) => pair.startsWith(`${flagName}=`))
-    .map((pair) => pair.slice(flagName.length + 1));
-  if (values.length !== 1) return false;
-  return flagName === "metadataOnly" ? isTrueOrOne(values[0]) : values[0] === "true";
+  const [flag, second] = raw.split("&").filter((pair) => pair.startsWith(`${flagName}=`));
+  if (flag === undefined || second !== undefined) return false;
+  const value = flag.slice(flagName.length + 1);
+  return value === "true" || (value === "1" && flagName === "metadataOnly");
 }
 
 /**
- * What the lookup that judges the key also looks for: the project, and the sets of one environment or of all. Gate 5
- * judges the query afterwards, with the same decoder, so for a query that it accepts this is what was asked for. Never
- * throws.
+ * What the lookup looks for besides the key. Gate 5 judges the query afterwards, with the same decoder, so for a query that
+ * it accepts this is what was asked for. Never throws.
  *
  * @param slug - from the path; undefined: the parameter `project`
  * @param across - whether an answer for one environment depends on the sets of the others
@@ -144,10 +117,6 @@ export function soughtBy(
 
 /** No query with more pairs passes gate 5: only `path` may be repeated. Bounds what a stranger's query costs. */
 const pairsMax = itemsMax + Object.keys(schemas.variables.properties).length;
-
-function isTrueOrOne(value: string | undefined): boolean {
-  return value === "true" || value === "1";
-}
 
 function strict<P extends TProperties>(properties: P) {
   return { properties, check: Compile(Type.Object(properties, { additionalProperties: false })) };

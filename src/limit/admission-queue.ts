@@ -10,16 +10,12 @@ export class AdmissionQueue {
   readonly #queue: (() => void)[] = [];
   readonly #slots = new Map<string, Slot>();
   #running = 0;
-  #refused = 0;
+  /** How many calls were refused because the queue was full. */
+  refused = 0;
 
   constructor(runningMax: number = 4, queuedMax: number = 64) {
     this.#runningMax = runningMax;
     this.#queuedMax = queuedMax;
-  }
-
-  /** How many calls were refused because the queue was full. */
-  get refused(): number {
-    return this.#refused;
   }
 
   /**
@@ -57,7 +53,7 @@ export class AdmissionQueue {
       return;
     }
     if (this.#queue.length >= this.#queuedMax) {
-      this.#refused += 1;
+      this.refused += 1;
       const message = `the admission queue is full: ${this.#running} running, ${this.#queue.length} waiting`;
       throw new Fault("rate_limited", message, { retryAfterS: 1 });
     }

@@ -46,17 +46,13 @@ export function retryAfterS(retryAfterUs: number): number {
   return Math.max(1, Math.ceil(retryAfterUs / 1_000_000));
 }
 
-/** The header fields of {@link rateLimitHeaders}. */
-export type RateLimitHeaders = { readonly "RateLimit-Policy": string; readonly RateLimit: string };
-
 /**
  * The two header fields of the IETF draft, as in `"value";q=30;w=60` and `"value";r=29;t=2`. `t` is in whole seconds: until
  * the bucket is full again, or after a refusal until one call will pass, as in `Retry-After`.
- *
  * @param nowUs - the time passed to {@link take} for this decision
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
-export function rateLimitHeaders(policy: AnnouncedPolicy, decision: Decision, nowUs: number): RateLimitHeaders {
+export function rateLimitHeaders(policy: AnnouncedPolicy, decision: Decision, nowUs: number) {
   const state = decision.allowed
     ? `r=${decision.remaining};t=${Math.ceil((decision.fullAtUs - nowUs) / 1_000_000)}`
     : `r=0;t=${retryAfterS(decision.retryAfterUs)}`;

@@ -1,10 +1,9 @@
 import { Fault } from "../fault.ts";
 
 /**
- * A bound on the bytes that all requests together hold at once. First come first served: a small request never
- * overtakes a large one that waits, or a stream of small ones could keep it waiting for ever. A holder (an API key) may
- * have no more than its part of the whole: one who waits for bytes of his own holds up nobody else, and comes after
- * those who were there when he gave them back; else a single key could line up for everything, again and again.
+ * A bound on the bytes that all requests together hold at once, and on those of each holder (an API key). Serves waiters
+ * in FIFO order, so that a stream of small requests cannot starve a large one. Waiters whose holder is at its own bound
+ * go to the back of the queue, or one key could queue for everything again and again.
  */
 export class ByteBudget {
   readonly #bytesMax: number;
@@ -24,142 +23,100 @@ export class ByteBudget {
   }
 
   /**
-   * Takes that many bytes if they are free and nobody is before this holder.
-   *
-   * @param bytes - a whole number, at most what one holder may have: bounds on requests are judged before this
+   * Takes bytes if they are free and nobody waits.
+   * @param bytes - a whole number, at most the bound of one holder
    */
   take(bytes: number, holder: string): Share | undefined {
     if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.#holderBytesMax) {
       throw new RangeError(`${bytes} bytes were asked of a budget that gives ${this.#holderBytesMax} to one`);
     }
-    if (this.#isExhaustedFor(holder, bytes) || !this.#fits(bytes) || this.#firstBefore(holder)) return undefined;
+    if (this.#waiting.size > 0 || this.#isExhaustedFor(holder, bytes) || !this.#fits(bytes)) return undefined;
     return this.#grant(bytes, holder);
   }
 
   /**
-   * Waits until that many bytes are free and takes them.
-   *
+   * Waits until the bytes are free and takes them.
    * @param bytes - as for {@link take}
-   * @param signal - ends the waiting; what was already granted is not taken back
-   * @param deadlineMs - the longest wait; none when left out
-   * @throws Fault `unavailable` when aborted or not served in time
+   * @param signal - ends the wait; bytes that were granted are not taken back
+   * @param deadlineMs - the longest wait; none if left out
+   * @throws Fault `unavailable` if aborted or not served in time
    */
   async acquire(bytes: number, holder: string, signal?: AbortSignal, deadlineMs?: number): Promise<Share> {
     if (signal?.aborted) throw new Fault("unavailable", "the request ended before its bytes were free");
-    return this.take(bytes, holder) ?? this.#turn(bytes, holder, signal, deadlineMs);
-  }
-
-  #turn(
-    bytes: number,
-    holder: string,
-    signal: AbortSignal | undefined,
-    deadlineMs: number | undefined,
-  ): Promise<Share> {
+    const share = this.take(bytes, holder);
+    if (share) return share;
     return new Promise((resolve, reject) => {
-      const leave = (reason: string) => {
-        this.#waiting.delete(waiter);
-        settle();
-        reject(new Fault("unavailable", `${reason} while waiting for ${bytes} bytes of the budget`));
-        this.#admit(); // the one that left may have been the one that did not fit
-      };
-      const aborted = () => leave("the request ended");
-      const timer = deadlineMs === undefined ? undefined : setTimeout(() => leave("time ran out"), deadlineMs);
       const settle = () => {
+        this.#waiting.delete(waiter);
         clearTimeout(timer);
         signal?.removeEventListener("abort", aborted);
       };
-      const waiter: Waiter = {
-        bytes,
-        holder,
-        sinceMs: performance.now(),
-        grant: (share) => {
-          settle();
-          // In a turn of its own: what follows may hold the event loop for a while, and many may be waiting.
-          setImmediate(resolve, share);
-        },
+      const leave = (reason: string) => {
+        settle();
+        reject(new Fault("unavailable", `${reason} while waiting for ${bytes} bytes of the budget`));
+        this.#admit();
       };
+      const aborted = () => leave("the request ended");
+      const timer = deadlineMs === undefined ? undefined : setTimeout(() => leave("time ran out"), deadlineMs);
+      const grant = () => {
+        settle();
+        // In a turn of its own, because what follows may hold the event loop for a while.
+        setImmediate(resolve, this.#grant(bytes, holder));
+      };
+      const waiter: Waiter = { bytes, holder, sinceMs: performance.now(), exhausted: false, grant };
       signal?.addEventListener("abort", aborted);
       this.#waiting.add(waiter);
+      this.#admit();
     });
   }
 
-  /** Serves those at the head of the line for as long as they fit. The bytes are taken here, not when the waiter wakes. */
   #admit(): void {
-    for (const waiter of this.#servable()) {
-      const { bytes, holder } = waiter;
-      if (!this.#fits(bytes)) return;
-      this.#waiting.delete(waiter);
-      waiter.grant(this.#grant(bytes, holder));
-    }
-  }
-
-  /**
-   * Those who wait, in their order, but for who waits for bytes of his own: his later ones come no earlier than that.
-   * @param holder - whose waiters are among them all the same
-   */
-  *#servable(holder?: string): Generator<Waiter> {
     const exhausted = new Set<string>();
-    for (const waiter of this.#waiting) {
-      if (waiter.holder === holder) yield waiter;
-      else if (exhausted.has(waiter.holder)) continue;
-      else if (this.#isExhaustedFor(waiter.holder, waiter.bytes)) exhausted.add(waiter.holder);
-      else yield waiter;
-    }
-  }
-
-  /** Before a holder gives bytes back: those of his who waited for just these come after all who waited for others'. */
-  #requeue(holder: string): void {
-    if (this.#waiting.size === 0) return;
-    const own = [...this.#waiting].filter((waiter) => waiter.holder === holder);
-    const from = own.findIndex(({ bytes }) => this.#isExhaustedFor(holder, bytes));
-    for (const waiter of from < 0 ? [] : own.slice(from)) {
-      this.#waiting.delete(waiter);
-      this.#waiting.add(waiter);
+    let blocked = false;
+    for (const waiter of [...this.#waiting]) {
+      const { bytes, holder } = waiter;
+      waiter.exhausted = exhausted.has(holder) || this.#isExhaustedFor(holder, bytes);
+      if (waiter.exhausted) {
+        exhausted.add(holder);
+        this.#waiting.delete(waiter);
+        this.#waiting.add(waiter);
+        continue;
+      }
+      blocked ||= !this.#fits(bytes);
+      if (!blocked) waiter.grant();
     }
   }
 
   #grant(bytes: number, holder: string): Share {
-    let held = bytes;
+    let held = 0;
     let released = false;
-    this.#change(holder, bytes);
+    const hold = (size: number) => {
+      this.#bytesTaken += size - held;
+      const all = (this.#held.get(holder) ?? 0) + size - held;
+      if (all === 0) this.#held.delete(holder);
+      else this.#held.set(holder, all);
+      held = size;
+    };
+    const resize = (size: number) => {
+      if (released) return;
+      hold(size);
+      if (this.#waiting.size > 0) this.#admit();
+    };
+    hold(bytes);
     return {
       get bytes() {
         return held;
       },
       waitedForMs: () => {
-        const first = this.#firstBefore(holder);
-        return first === undefined ? 0 : performance.now() - first.sinceMs;
+        const first = [...this.#waiting].find((waiter) => waiter.holder === holder || !waiter.exhausted);
+        return first ? performance.now() - first.sinceMs : 0;
       },
-      resize: (size) => {
-        if (released) return;
-        if (size < held) this.#requeue(holder);
-        this.#change(holder, size - held);
-        held = size;
-        this.#admit();
-      },
+      resize,
       release: () => {
-        if (released) return;
+        resize(0);
         released = true;
-        this.#requeue(holder);
-        this.#change(holder, -held);
-        held = 0;
-        this.#admit();
       },
     };
-  }
-
-  /** The first of those who wait for bytes that this holder has or asks for. */
-  #firstBefore(holder: string): Waiter | undefined {
-    if (this.#waiting.size === 0) return undefined;
-    const [first] = this.#servable(holder);
-    return first;
-  }
-
-  #change(holder: string, bytes: number): void {
-    this.#bytesTaken += bytes;
-    const held = (this.#held.get(holder) ?? 0) + bytes;
-    if (held === 0) this.#held.delete(holder);
-    else this.#held.set(holder, held);
   }
 
   #isExhaustedFor(holder: string, bytes: number): boolean {
@@ -171,15 +128,14 @@ export class ByteBudget {
   }
 }
 
-/** Bytes that one request has of a budget. */
+/** Bytes that one request holds of a budget. */
 export type Share = {
-  /** How many; 0 once they were given back. */
   readonly bytes: number;
-  /** How long somebody has waited already whom these bytes could serve; 0 where nobody does. */
+  /** How long the first waiter that these bytes could serve has waited; 0 if there is none. */
   readonly waitedForMs: () => number;
-  /** Says what is really held. More than was asked for is taken at once, since it is there already: others wait for it. */
+  /** Corrects the number of bytes. More than was asked for is taken at once, because the memory is in use already. */
   readonly resize: (bytes: number) => void;
-  /** Gives the bytes back; calling it again does nothing, nor does anything else from then on. */
+  /** Gives the bytes back, once. */
   readonly release: () => void;
 };
 
@@ -187,15 +143,17 @@ type Waiter = {
   readonly bytes: number;
   readonly holder: string;
   readonly sinceMs: number;
-  readonly grant: (share: Share) => void;
+  /** Whether this holder's bound, not the memory, is what it waits for. */
+  exhausted: boolean;
+  readonly grant: () => void;
 };
 
 /** Requests up to this size are small. */
 export const smallBytesMax: number = 256 * 1024;
 
 /**
- * The memory for all that is opened and not yet sent, in sealed bytes. It is asked for before bytes are fetched. Small
- * requests, which nearly all are, have a part of their own: they never wait behind large ones.
+ * The memory for everything that is opened and not yet sent, in sealed bytes. Claimed before bytes are fetched. Small
+ * requests, which nearly all are, have a part of their own and never wait behind large ones.
  */
 export class MemoryBudget {
   readonly #small: ByteBudget;
@@ -219,8 +177,7 @@ export class MemoryBudget {
   }
 
   /**
-   * Takes memory at once if it is free, so that the usual read need not wait for a promise. A read that is larger than
-   * one key's part takes all of that part.
+   * Takes memory, without a promise if it is free. A read larger than one key's part takes all of that part.
    * @throws Fault `unavailable` if the client left or the wait took too long
    */
   claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Share | Promise<Share> {

@@ -1,8 +1,7 @@
 /**
- * Detects a response body that its client reads too slowly while other requests wait for its memory. The body must move at
- * {@link bytesPerSMin} on average, or fast enough to be sent within {@link wholeWithinMs}, and may stall for at most
- * {@link patienceMs}. Reading ahead earns no more than that: a socket's buffer swallows megabytes at once, and would
- * otherwise buy half a minute for a client that reads nothing.
+ * Detects a response body that its client reads too slowly. The body must move at {@link bytesPerSMin} on average, or fast
+ * enough to be sent within {@link wholeWithinMs}, and may stall for at most {@link patienceMs}. Reading ahead earns no more
+ * than that, because a socket's buffer takes megabytes at once from a client that reads nothing.
  *
  * Time is the number of looks, not a clock: while the process itself is stopped, no client can read.
  */

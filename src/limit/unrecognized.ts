@@ -27,8 +27,6 @@ export class UnrecognizedLimiter {
    * @param sets - a power of two; smaller tables are for tests
    */
   constructor(secret: Uint8Array = crypto.getRandomValues(new Uint8Array(32)), sets: number = 2 ** 15) {
-    if (sets < 1 || sets > 2 ** 24 || !Number.isInteger(Math.log2(sets)))
-      throw new RangeError("sets must be a power of two");
     this.#hmac = new Bun.CryptoHasher("sha256", secret);
     this.#setMask = sets - 1;
     this.#fullAtUs = new Float64Array(sets * ways);
@@ -36,16 +34,7 @@ export class UnrecognizedLimiter {
     this.#tagsHigh = new Uint16Array(sets * ways);
   }
 
-  /** Size of the table; constant. */
-  get bytes(): number {
-    return this.#fullAtUs.byteLength + this.#tagsLow.byteLength + this.#tagsHigh.byteLength;
-  }
-
-  /**
-   * Whether the next attempt with this text would pass. Changes nothing, and does not add the text.
-   *
-   * @param nowUs - monotonic µs, a whole number
-   */
+  /** Whether the next attempt with this text would pass. Changes nothing. @param nowUs - monotonic whole µs */
   peek(presented: string, nowUs: number): Decision {
     const entry = this.#find(presented);
     return take(entry < 0 ? undefined : this.#fullAtUs[entry], policies.unrecognized, nowUs);
@@ -53,18 +42,13 @@ export class UnrecognizedLimiter {
 
   /**
    * Counts one attempt with this text, once it is known to be no valid key. If the set is full, the entry that is full
-   * again soonest is evicted: that gives away the fewest tokens, and a key at its limit survives a flood of keys that are
-   * presented once.
-   *
-   * @param nowUs - monotonic µs, a whole number
+   * again soonest is evicted: that gives away the fewest tokens, and a key at its limit survives a flood of others.
+   * @param nowUs - monotonic whole µs
    */
   take(presented: string, nowUs: number): Decision {
     const found = this.#find(presented);
     const decision = take(found < 0 ? undefined : this.#fullAtUs[found], policies.unrecognized, nowUs);
-    if (decision.allowed) {
-      const entry = found < 0 ? this.#claim() : found;
-      this.#fullAtUs[entry] = decision.fullAtUs;
-    }
+    if (decision.allowed) this.#fullAtUs[found < 0 ? this.#claim() : found] = decision.fullAtUs;
     return decision;
   }
 

@@ -10,15 +10,11 @@ const wholeBytesMax = 256 * 1024;
 
 /** JSON made of opened bytes and what stands around them. Bytes that are copied are zeroed. */
 export function jsonAround(before: string, opened: Buffer, after: string): Body {
-  return { content: enclosed(before, opened, after), contentType: jsonType };
-}
-
-function enclosed(before: string, opened: Buffer, after: string): Body["content"] {
-  if (opened.length > wholeBytesMax) return [before, opened, after];
-  const whole =
+  if (opened.length > wholeBytesMax) return { content: [before, opened, after], contentType: jsonType };
+  const content =
     opened.length > textBytesMax
       ? Buffer.concat([Buffer.from(before), opened, Buffer.from(after)])
       : `${before}${opened.toString("utf8")}${after}`;
   opened.fill(0);
-  return whole;
+  return { content, contentType: jsonType };
 }

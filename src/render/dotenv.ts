@@ -1,10 +1,9 @@
 import { Fault } from "../fault.ts";
 import { isVariableName } from "../names.ts";
 
-/**
- * Keyhole's dotenv text. There is no standard. The rules come from running hostile values through some forty readers:
- * without any one of them, a reader runs a command, loses the next variable or invents one. The tests run the readers;
- * change nothing here without them.
+/*
+ * dotenv text has no standard. The rules come from running hostile values through some forty readers: without any one of
+ * them, a reader runs a command, loses the next variable or invents one. Change nothing here without those tests.
  *
  * "Special" characters are `"`, `\`, `$` and the backtick: a shell interprets them inside double quotes.
  */
@@ -18,7 +17,6 @@ export type DotenvText = { readonly text: string; readonly nonportable: readonly
 /**
  * Writes variables as dotenv text, ordered by name. No value makes a shell, or a reader that supports quotes, run a
  * command or lose or gain a variable. The exception is dotenv-expand 1000 and newer, which runs every `$(...)`.
- *
  * @param variables - each name once
  * @throws Fault `env_unrepresentable` with the names of all variables that no harmless text can carry
  */

@@ -2,8 +2,7 @@ import type { NamedValue } from "./dotenv.ts";
 import { renderEach, unrepresentable } from "./read-back.ts";
 
 /**
- * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`: `NAME<<DELIMITER`, the value and the delimiter, each on its own
- * lines. Every value gets a random delimiter that it does not contain.
+ * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`. Every value gets a random delimiter that it does not contain.
  *
  * @param variables - each name once
  * @param random - returns 32 new random hexadecimal digits

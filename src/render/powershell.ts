@@ -2,10 +2,9 @@ import type { NamedValue } from "./dotenv.ts";
 import { renderEach, unrepresentable } from "./read-back.ts";
 
 /**
- * Commands for PowerShell, as in `keyhole pull --format powershell | Out-String | Invoke-Expression`. A value of printable
- * ASCII is written in single quotes, with quotes inside doubled. Any other value is decoded from base64, because pipelines
- * change line ends, Windows PowerShell reads scripts in the machine's code page, and PowerShell takes four more characters
- * of Unicode as single quotes.
+ * Commands for PowerShell, as in `keyhole pull --format powershell | Out-String | Invoke-Expression`. Values other than
+ * printable ASCII are decoded from base64, because pipelines change line ends, Windows PowerShell reads scripts in the
+ * machine's code page, and PowerShell takes four more characters of Unicode as single quotes.
  *
  * @param variables - each name once
  * @throws Fault `env_unrepresentable` with the names of empty variables (all but the newest versions delete a variable

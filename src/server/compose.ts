@@ -2,11 +2,11 @@ import { version } from "../../package.json";
 import { KeyUses } from "../access/key-uses.ts";
 import type { Installation } from "../admin/installation.ts";
 import { Journal } from "../audit/journal.ts";
-import { Ticker } from "../deadline.ts";
+import { Deadline } from "../deadline.ts";
+import { Fault } from "../fault.ts";
 import type { Keyhole } from "../http/keyhole.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
-
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { RememberedSets } from "../read/lookup.ts";
@@ -25,9 +25,7 @@ import { type SharedBuckets, SharedLimiter } from "./shared-limiter.ts";
 /** Everything that the API needs, and the parts that the process around it operates. */
 export type OpenKeyhole = Keyhole & {
   readonly database: Database;
-  /** Undefined unless `metered`. */
   readonly metrics: Metrics | undefined;
-  /** Undefined if this process is meant to count alone. */
   readonly shared: SharedLimiter | undefined;
   /** Runs every readiness check; logs when the set of failed checks changes. */
   readonly readiness: () => Promise<Readiness>;
@@ -36,19 +34,15 @@ export type OpenKeyhole = Keyhole & {
   readonly close: () => Promise<void>;
 };
 
-export type KeyholeOptions = {
-  /** Buckets shared with other processes. Without them this process counts alone. */
+type KeyholeOptions = {
+  /** Without them this process counts alone. */
   readonly buckets?: SharedBuckets | undefined;
-  /** Whether to keep metrics. */
   readonly metered?: boolean;
-  /** The collector for traces; undefined turns tracing off. */
+  /** The collector for traces. */
   readonly tracesUrl?: string | undefined;
 };
 
-/**
- * Builds databases, limiters, budgets, journal and observers from an installation. This is the only place that does:
- * the server and the tests both start here.
- */
+/** Builds everything from an installation. The server and the tests both start here. */
 export async function openKeyhole(
   installation: Installation,
   log: Log,
@@ -69,7 +63,7 @@ export async function openKeyhole(
     now: Date.now,
     checkpoint: (checkpoint) => log({ event: "checkpoint", ...checkpoint }),
     measure: (batch) => metrics?.measureBatch(batch),
-    ticker: (look) => new Ticker(100, look),
+    deadline: new Deadline(recordDeadlineMs, () => new Fault("unavailable", "writing audit entries took over 2 s")),
   });
   const limiter = new Limiter();
   const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
@@ -82,7 +76,6 @@ export async function openKeyhole(
   const drain = new Drain();
   const timers = [
     setInterval(() => uses.flush(Date.now()), usesEveryMs),
-    setInterval(() => limiter.sweep(nowUs()), sweepEveryMs),
     setInterval(() => journal.announce(), checkpointEveryMs),
   ];
 
@@ -98,11 +91,8 @@ export async function openKeyhole(
         shared,
       })
     : undefined;
-  const service = process.env["OTEL_SERVICE_NAME"] || "keyhole";
-  const traces =
-    options.tracesUrl === undefined
-      ? undefined
-      : (await import("./traces.ts")).startTraces(options.tracesUrl, service, version);
+  const { tracesUrl } = options;
+  const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
 
   return {
     gate: {
@@ -116,6 +106,7 @@ export async function openKeyhole(
       lookupQueue,
       nowUs,
       used: (keyId) => uses.note(keyId, Date.now()),
+      recess: drain.recess,
     },
     source: {
       keyring,
@@ -132,7 +123,6 @@ export async function openKeyhole(
     meter: metrics?.measure,
     trace: traces?.trace,
     draining: drain.draining,
-    recess: drain.recess,
     database,
     metrics,
     shared,
@@ -151,8 +141,8 @@ export async function openKeyhole(
   };
 }
 
+const recordDeadlineMs = 2000;
 const usesEveryMs = 1000;
-const sweepEveryMs = 1000;
 const checkpointEveryMs = 60_000;
 
 function nowUs(): number {

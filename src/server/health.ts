@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { Deadline } from "../deadline.ts";
+import { jsonType } from "../render/body.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { type Database, StandbyFault, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
@@ -16,10 +17,8 @@ export type Readiness = {
 type Check = () => Promise<boolean>;
 
 /**
- * Health and metrics on an address of their own. `/livez` answers while the process does. `/readyz` answers 503 with
- * the names of the failed checks if requests should go elsewhere. `/metrics` is Prometheus text.
- *
- * Concurrent requests share one answer, so nobody who reaches this address can keep the database busy.
+ * Health and metrics on an address of their own. `/readyz` answers 503 with the names of the failed checks if requests
+ * should go elsewhere. Concurrent requests share one answer, so nobody who reaches this address can keep the database busy.
  *
  * @throws what `Bun.serve` throws, such as EADDRINUSE
  */
@@ -97,7 +96,7 @@ export function readinessChecks(needs: {
   readonly lookupDatabase: Database;
   readonly keyring: Keyring;
   readonly journal: { check(): Promise<boolean> };
-}): Readonly<Record<"database" | "primary" | "migrations" | "root_key" | "audit", Check>> {
+}) {
   const { database, lookupDatabase, keyring, journal } = needs;
   const { systemKeys: s } = database.tables;
   const systemKeys = database.query<{ purpose: SystemKeyPurpose; rootId: string; wrapped: Buffer }>(
@@ -105,18 +104,9 @@ export function readinessChecks(needs: {
   );
   return {
     // A standby can be reached; `primary` says what it is.
-    database: async () => {
-      try {
-        await Promise.all([warm(lookupDatabase), warm(database)]);
-      } catch (error) {
-        if (!(error instanceof StandbyFault)) throw error;
-      }
-      return true;
-    },
-    primary: async () => {
-      await warm(database);
-      return true;
-    },
+    database: () =>
+      Promise.all([warm(lookupDatabase), warm(database)]).then(yes, (error) => error instanceof StandbyFault),
+    primary: () => warm(database).then(yes),
     migrations: () => isMigrated(database),
     root_key: async () => {
       const rows = await systemKeys({});
@@ -127,6 +117,7 @@ export function readinessChecks(needs: {
   };
 }
 
+const yes = () => true;
 const checkDeadlineMs = 2500;
 const headers = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
@@ -137,8 +128,6 @@ function failedOf(checks: Readiness["checks"]): string[] {
 function json(status: number, body: unknown, more: Readonly<Record<string, string>> = {}): Response {
   return Response.json(body, { status, headers: { ...headers, "Content-Type": jsonType, ...more } });
 }
-
-const jsonType = "application/json; charset=utf-8";
 
 /** Gives everyone who calls during one run of `work` the same promise. */
 function shared<T>(work: () => Promise<T>): () => Promise<T> {

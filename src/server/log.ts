@@ -6,9 +6,7 @@ export type Log = (event: Readonly<Record<string, unknown>>) => void;
  * write per line would cost more than a small request.
  *
  * Callers can cause refusals (4xx) at will. So at most 100 lines per second and code are written; the next line of
- * that code says in `suppressed` how many were not. The counts stay exact.
- *
- * @param write - takes whole lines
+ * that code says in `suppressed` how many were not.
  */
 export function openLog(
   write: (text: string) => void,

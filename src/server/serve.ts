@@ -4,11 +4,11 @@ import type { Installation } from "../admin/installation.ts";
 import { Refused } from "../admin/refused.ts";
 import type { Config } from "../config.ts";
 import { apiRoot, createApp, serveOptions } from "../http/app.ts";
-import { type Database, databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
+import { defectOf } from "../http/problem.ts";
+import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
 import { rightsBeyondServing } from "../store/rights.ts";
-import { openKeyhole } from "./compose.ts";
-import { drainServer } from "./drain.ts";
+import { type OpenKeyhole, openKeyhole } from "./compose.ts";
 import { originOf, startOps } from "./health.ts";
 import type { Log } from "./log.ts";
 import { redisBuckets } from "./shared-limiter.ts";
@@ -26,8 +26,6 @@ export type RunningServer = {
 
 /**
  * Starts the API on an open installation. SIGTERM and SIGINT drain it; a second signal ends the process at once.
- *
- * @param say - writes a line for a person
  * @param link - to the parent process, if this is one of several workers
  * @throws Refused if an address is taken, or another server uses the same data folder
  */
@@ -49,7 +47,7 @@ export async function startServer(
     tracesUrl: config.tracesUrl,
   });
   opening.defer(keyhole.close);
-  await warnOf(config, keyhole.database, keyhole.shared?.away === true, say);
+  await warnOf(config, keyhole, say);
 
   const app = createApp(keyhole);
   const { server } = listening(config.host, config.port, "--port", () =>
@@ -71,7 +69,7 @@ export async function startServer(
   const stop = async () => {
     if (keyhole.draining()) return;
     try {
-      await drainServer(server, keyhole.drain, link?.portClosed);
+      await keyhole.drain.stop(server, link?.portClosed);
       await resources.disposeAsync();
     } catch (error) {
       onDefect(error);
@@ -86,9 +84,9 @@ export async function startServer(
     void stop();
   };
   const onDefect = (error: unknown) => {
-    // A database that fails is waited for; it is no reason to end.
+    // The server waits for a failed database and does not end.
     if (isStrayConnectionFailure(error)) return log({ event: "connection_lost", code: databaseErrorCode(error) });
-    log({ event: "defect", ...harmlessPartsOf(error) });
+    log({ event: "defect", ...defectOf(error), code: databaseErrorCode(error) });
     exitCode = 1;
     void stop();
   };
@@ -122,19 +120,18 @@ export function openOps(
 
 /**
  * Runs `listen`.
- * @param setting - the one that chooses another port
- * @throws Refused with a sentence for a person if nobody can listen on the address
+ * @param setting - chooses another port
+ * @throws Refused with a sentence for a person if the address cannot be used
  */
 export function listening<T>(host: string, port: number, setting: string, listen: () => T): T {
   try {
     return listen();
   } catch (error) {
-    const taken = (error as { code?: unknown }).code === "EADDRINUSE";
+    const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
+    const advice = `is in use: stop what listens there, or choose another with ${setting}.`;
     throw new Refused(
       "unavailable",
-      taken
-        ? `The address ${host}:${port} is in use: stop what listens there, or choose another with ${setting}.`
-        : `Cannot listen on ${host}:${port}.`,
+      isTaken ? `The address ${host}:${port} ${advice}` : `Cannot listen on ${host}:${port}.`,
     );
   }
 }
@@ -148,32 +145,22 @@ function lockFolder(folder: string): { release(): void } {
 }
 
 async function warnOf(
-  config: Config,
-  database: Database,
-  limiterAway: boolean,
+  { databaseUrl }: Config,
+  { database, shared }: OpenKeyhole,
   say: (line: string) => void,
 ): Promise<void> {
-  if (limiterAway) {
-    say("WARNING: the store at KEYHOLE_LIMITER_URL cannot be reached. Until it can, each process counts alone.");
+  const warn = (text: string) => say(`WARNING: ${text}`);
+  if (shared?.away) {
+    warn("the store at KEYHOLE_LIMITER_URL cannot be reached. Until it can, each process counts alone.");
   }
-  if (config.databaseUrl === undefined) return;
+  if (databaseUrl === undefined) return;
   const [row] = await database.query<{ fsync: string }>(sql`select current_setting('fsync') as fsync`)({});
   if (row?.fsync !== "on") {
-    say(
-      "WARNING: PostgreSQL runs with fsync off. A crash of its machine can lose audit entries of values already sent.",
-    );
+    warn("PostgreSQL runs with fsync off. A crash of its machine can lose audit entries of values already sent.");
   }
   const { role, beyond } = await rightsBeyondServing(database);
   if (beyond.length === 0) return;
-  const excess = beyond.join(", and ");
-  say(
-    `WARNING: the database role ${role} can do more than serving needs: it ${excess}. \`keyhole db grants\` prints what is enough.`,
+  warn(
+    `the database role ${role} can do more than serving needs: it ${beyond.join(", and ")}. \`keyhole db grants\` prints what is enough.`,
   );
-}
-
-/** Name, code and place of an error. Its message may hold anything, so it is left out. */
-function harmlessPartsOf(error: unknown): Readonly<Record<string, unknown>> {
-  const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined };
-  const at = stack?.split("\n").find((line) => line.includes("at "));
-  return { defect: name, code: databaseErrorCode(error), at: at?.trim() };
 }

@@ -16,7 +16,7 @@ export type SharedDecision =
   | { readonly allowed: true; readonly fullAfterUs: number; readonly remaining: number }
   | { readonly allowed: false; readonly retryAfterUs: number };
 
-/** Logged once when the shared buckets are lost and once when they are back. */
+/** Logged when the shared buckets are lost and when they are back. */
 export type SharedNews = { readonly event: "limiter"; readonly shared: boolean; readonly reason?: string };
 
 /** A healthy store answers in a fraction of this. A request waits no longer for one that is not. */
@@ -25,16 +25,17 @@ const connectDeadlineMs = 1000;
 const reconnectEveryMs = 250;
 
 /**
- * Shared buckets, with this process's own buckets as the fallback. While the shared ones do not answer, the own ones
- * decide every request at once. What the shared ones allow here is also taken from the own ones, so a key at its limit
- * gets nothing more from this process when the store goes away.
+ * Shared buckets, with this process's own as the fallback while the shared ones do not answer. What the shared ones allow
+ * here is also taken from the own ones, so a key at its limit gets nothing more from this process when the store is lost.
  */
 export class SharedLimiter {
   readonly #buckets: SharedBuckets;
   readonly #own: Limiter;
   readonly #report: (news: SharedNews) => void;
-  #away = true;
-  #losses = 0;
+  /** Whether this process counts alone at the moment. */
+  away = true;
+  /** How often the shared buckets were lost. */
+  losses = 0;
   #closed = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -44,32 +45,23 @@ export class SharedLimiter {
     this.#report = report;
   }
 
-  /** Whether this process counts alone at the moment. */
-  get away(): boolean {
-    return this.#away;
-  }
-
-  /** How often the shared buckets were lost. */
-  get losses(): number {
-    return this.#losses;
-  }
-
   /** Connects for the first time. If that fails, reports it and keeps trying. */
-  async open(): Promise<void> {
-    try {
-      await this.#connect();
-    } catch (error) {
-      this.#lose(error);
-    }
+  open(): Promise<void> {
+    return this.#connect().catch((error) => this.#lose(error));
   }
 
-  /**
-   * Takes one token.
-   * @param nowUs - monotonic µs, as for {@link Limiter.take}
-   * @returns a promise only if the shared buckets are asked; it settles within {@link sharedDeadlineMs}, never rejects
-   */
-  take(keyId: string, bucket: BucketName, nowUs: number): Decision | Promise<Decision> {
-    return this.#away ? this.#own.take(keyId, bucket, nowUs) : this.#ask(keyId, bucket, nowUs);
+  /** As {@link Limiter.take}. Settles within {@link sharedDeadlineMs} and never rejects. */
+  async take(keyId: string, bucket: BucketName, nowUs: number): Promise<Decision> {
+    if (this.away) return this.#own.take(keyId, bucket, nowUs);
+    try {
+      const decision = await within(sharedDeadlineMs, this.#buckets.take(keyId, bucket));
+      if (!decision.allowed) return decision;
+      this.#own.take(keyId, bucket, nowUs);
+      return { allowed: true, fullAtUs: nowUs + decision.fullAfterUs, remaining: decision.remaining };
+    } catch (error) {
+      if (!this.away) this.#lose(error);
+      return this.#own.take(keyId, bucket, nowUs);
+    }
   }
 
   close(): void {
@@ -78,26 +70,14 @@ export class SharedLimiter {
     this.#buckets.close();
   }
 
-  async #ask(keyId: string, bucket: BucketName, nowUs: number): Promise<Decision> {
-    try {
-      const decision = await within(sharedDeadlineMs, this.#buckets.take(keyId, bucket));
-      if (!decision.allowed) return decision;
-      this.#own.take(keyId, bucket, nowUs);
-      return { allowed: true, fullAtUs: nowUs + decision.fullAfterUs, remaining: decision.remaining };
-    } catch (error) {
-      if (!this.#away) this.#lose(error);
-      return this.#own.take(keyId, bucket, nowUs);
-    }
-  }
-
   async #connect(): Promise<void> {
     await within(connectDeadlineMs, this.#buckets.connect());
-    this.#away = false;
+    this.away = false;
   }
 
   #lose(error: unknown): void {
-    this.#away = true;
-    this.#losses += 1;
+    this.away = true;
+    this.losses += 1;
     this.#report({ event: "limiter", shared: false, reason: reasonOf(error) });
     this.#reconnectLater();
   }
@@ -116,10 +96,8 @@ export class SharedLimiter {
 }
 
 /**
- * Buckets in Redis or Valkey, 7 or newer. Each bucket that is not full is one key, which expires when the bucket is
- * full. Only the server's clock counts. Buckets of unrecognized keys stay out: made-up keys would fill the store.
- *
- * @param url - `redis://` or `rediss://`
+ * Buckets in Redis or Valkey, 7 or newer. Each bucket is one key, which expires when the bucket is full. Only the server's
+ * clock counts. Buckets of unrecognized keys stay out, because made-up keys would fill the store.
  */
 export function redisBuckets(url: string): SharedBuckets {
   let client: RedisClient | undefined;
@@ -127,25 +105,18 @@ export function redisBuckets(url: string): SharedBuckets {
     take: async (keyId, bucket) => {
       if (!client) throw new Error("not connected");
       const { capacity, intervalUs } = policies[bucket];
-      const rest = ["1", `keyhole:bucket:${bucket}:${keyId}`, String(capacity), String(intervalUs)];
-      const current = client;
-      const reply = await current.send("EVALSHA", [scriptSha, ...rest]).catch((error: unknown) => {
-        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return current.send("EVAL", [script, ...rest]);
-      });
-      return parseDecision(reply);
+      const key = `keyhole:bucket:${bucket}:${keyId}`;
+      return parseDecision(await client.send("EVAL", [script, "1", key, String(capacity), String(intervalUs)]));
     },
     connect: async () => {
       client?.close();
       // How Bun's client reconnects depends on the kind of failure, so every attempt makes a new client.
-      const fresh = new RedisClient(url, {
-        connectionTimeout: connectDeadlineMs,
-        autoReconnect: false,
-        enableOfflineQueue: false,
-      });
+      const options = { connectionTimeout: connectDeadlineMs, autoReconnect: false, enableOfflineQueue: false };
+      const fresh = new RedisClient(url, options);
       client = fresh;
       await fresh.connect();
-      await fresh.send("SCRIPT", ["LOAD", script]);
+      // A store that runs no scripts is refused here, not at each request.
+      await fresh.send("EVAL", ["return redis.call('TIME')", "0"]);
     },
     close: () => client?.close(),
   };
@@ -164,7 +135,6 @@ local spare = now + capacity * interval - next
 if spare < 0 then return {0, -spare} end
 redis.call('SET', KEYS[1], string.format('%.0f', next), 'PX', math.ceil((next - now) / 1000))
 return {1, next - now, math.floor(spare / interval)}`;
-const scriptSha = new Bun.CryptoHasher("sha1").update(script).digest("hex");
 
 function parseDecision(reply: unknown): SharedDecision {
   if (Array.isArray(reply) && reply.every((part) => Number.isSafeInteger(part))) {

@@ -2,27 +2,8 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@open
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import type { FaultCode } from "../fault.ts";
-import type { Stages } from "../read/stages.ts";
-
-type Traced = {
-  readonly route: string;
-  readonly startedAtMs: number;
-  readonly stages: Stages | undefined;
-  readonly traceparent: string | null;
-};
-
-export type Traces = {
-  /**
-   * Makes a span for an answered request, and one for each of its stages, from the moments it noted. Spans hold the
-   * route pattern, the status and the code: nothing that the caller sent.
-   *
-   * @returns the trace id, 32 hex digits
-   */
-  readonly trace: (request: Traced, status: number, code: FaultCode | undefined, endedAtMs: number) => string;
-  /** Sends the remaining spans, for at most 2 s. */
-  readonly close: () => Promise<void>;
-};
+import type { Keyhole } from "../http/keyhole.ts";
+import { spansOf } from "./spans.ts";
 
 const closeDeadlineMs = 2000;
 
@@ -31,9 +12,12 @@ const closeDeadlineMs = 2000;
  * cannot be sent is dropped.
  *
  * @param url - the collector's base URL
- * @param service - the value of `service.name`
+ * @returns `trace` makes a span for an answered request, and one for each of its stages, and returns the trace id. Spans
+ *   hold the route pattern, the status and the code: nothing that the caller sent. `close` sends the remaining spans, for
+ *   at most 2 s
  */
-export function startTraces(url: string, service: string, version: string): Traces {
+export function startTraces(url: string, version: string) {
+  const service = process.env["OTEL_SERVICE_NAME"] || "keyhole";
   const exporter = new OTLPTraceExporter({ url: `${url.replace(/\/+$/, "")}/v1/traces` });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": service, "service.version": version }),
@@ -41,7 +25,7 @@ export function startTraces(url: string, service: string, version: string): Trac
   });
   const tracer = provider.getTracer("keyhole", version);
   return {
-    trace: ({ route, startedAtMs, stages, traceparent }, status, code, endedAtMs) => {
+    trace: (({ route, startedAtMs, stages, traceparent }, status, code, endedAtMs) => {
       const span = tracer.startSpan(
         route === "none" ? "GET" : `GET ${route}`,
         {
@@ -59,26 +43,17 @@ export function startTraces(url: string, service: string, version: string): Trac
       if (stages !== undefined && span.isRecording()) {
         const within = trace.setSpan(ROOT_CONTEXT, span);
         for (const [name, from, to] of spansOf(stages)) {
-          if (to > 0) tracer.startSpan(name, { startTime: epochMs(from) }, within).end(epochMs(to));
+          tracer.startSpan(name, { startTime: epochMs(from) }, within).end(epochMs(to));
         }
       }
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end(epochMs(endedAtMs));
       return span.spanContext().traceId;
-    },
+    }) satisfies Keyhole["trace"],
     close: async () => {
       await Promise.race([provider.shutdown().catch(() => {}), Bun.sleep(closeDeadlineMs)]);
     },
   };
-}
-
-function spansOf(stages: Stages): (readonly [name: string, fromMs: number, toMs: number])[] {
-  return [
-    ["look-up", stages.lookUpFromMs, stages.lookUpToMs],
-    ["read", stages.readFromMs, stages.readToMs],
-    ["open", stages.readToMs, stages.openToMs],
-    ["audit", stages.auditFromMs, stages.auditToMs],
-  ];
 }
 
 /** @see https://www.w3.org/TR/trace-context/#traceparent-header */

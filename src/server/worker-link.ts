@@ -23,7 +23,6 @@ export type WorkerAnswers = { readonly readiness: () => Promise<Readiness>; read
 
 /** A worker's end of the channel. */
 export type WorkerLink = {
-  /** The buckets that the parent keeps. */
   readonly buckets: SharedBuckets;
   /** Tells the parent that requests can come. `drain` is called when the parent says so or is gone. */
   readonly listening: (answers: WorkerAnswers, drain: () => void) => void;
@@ -97,10 +96,6 @@ export class Pending<T> {
   settle(id: number, answer: T): void {
     this.#resolvers.get(id)?.(answer);
     this.#resolvers.delete(id);
-  }
-
-  settleAll(answer: T): void {
-    for (const id of this.#resolvers.keys()) this.settle(id, answer);
   }
 }
 

@@ -9,12 +9,7 @@ import { drainNotice, listening, openOps, sayOrigin } from "./serve.ts";
 import type { SharedDecision } from "./shared-limiter.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
 
-/*
- * `serve --workers`: several processes of this program share one port. Their parent starts them, restarts those that
- * die, stops them together, answers for their health and metrics, and keeps their buckets unless a store does.
- */
-
-export type Supervision = {
+type Supervision = {
   readonly count: number;
   readonly config: Config;
   /** The workers' environment, copied before this process erased its secrets. */
@@ -36,25 +31,21 @@ type Worker = {
 };
 
 /**
- * Runs the workers until they are told to stop.
+ * `serve --workers`: several processes of this program share one port. Starts them, restarts those that die, stops them
+ * together, answers for their health and metrics, and keeps their buckets unless a store does.
+ *
  * @returns the highest of their exit codes; 128 + n if signal n ended one
  * @throws Refused if an address is taken
  */
-export async function superviseWorkers(supervision: Supervision): Promise<number> {
-  const supervisor = new Supervisor(supervision);
-  const ops = await supervisor.startOps();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => supervisor.onSignal(signal));
-  const worst = await supervisor.run();
-  await ops?.stop();
-  return worst;
+export function superviseWorkers(supervision: Supervision): Promise<number> {
+  return new Supervisor(supervision).run();
 }
 
 class Supervisor {
   readonly #supervision: Supervision;
   readonly #port: number;
-  readonly #limiter: Limiter | undefined;
+  readonly #limiter = new Limiter();
   readonly #workers = new Set<Worker>();
-  readonly #restarts = new Set<ReturnType<typeof setTimeout>>();
   readonly #ended = Promise.withResolvers<void>();
   #worst = 0;
   #restarted = 0;
@@ -65,16 +56,18 @@ class Supervisor {
   constructor(supervision: Supervision) {
     this.#supervision = supervision;
     this.#port = reservePort(supervision.config);
-    this.#limiter = supervision.config.limiterUrl === undefined ? new Limiter() : undefined;
   }
 
   async run(): Promise<number> {
+    const ops = await this.#startOps();
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#onSignal(signal));
     for (let started = 0; started < this.#supervision.count; started++) this.#start();
     await this.#ended.promise;
+    await ops?.stop();
     return this.#worst;
   }
 
-  onSignal(signal: string): void {
+  #onSignal(signal: string): void {
     if (this.#draining) {
       tell(this.#workers, { type: "exit" });
       setTimeout(() => process.exit(1), 100);
@@ -85,7 +78,7 @@ class Supervisor {
   }
 
   /** The second listener for all workers: ready while one of them is, and the sums of their metrics. */
-  async startOps(): Promise<{ stop(): Promise<void> } | undefined> {
+  async #startOps(): Promise<{ stop(): Promise<void> } | undefined> {
     const { config, say } = this.#supervision;
     if (config.ops === undefined) return undefined;
     const { summed } = await import("./metrics.ts");
@@ -118,7 +111,7 @@ class Supervisor {
   }
 
   #onMessage(worker: Worker, message: ToParent): void {
-    if (message.type === "take" && this.#limiter !== undefined) {
+    if (message.type === "take") {
       const decision = takeFrom(this.#limiter, message.keyId, message.bucket);
       tell([worker], { type: "taken", decision, id: message.id });
     } else if (message.type === "answer") {
@@ -148,7 +141,6 @@ class Supervisor {
 
   #onExit(worker: Worker): void {
     this.#workers.delete(worker);
-    worker.answers.settleAll(undefined);
     // A worker that cannot start has said why, and the others would say the same.
     if (!this.#ready && !this.#draining) this.#stop();
     if (!this.#draining) {
@@ -163,19 +155,17 @@ class Supervisor {
   #restartLater({ process: { pid, exitCode, signalCode: signal }, startedAtMs }: Worker): void {
     if (performance.now() - startedAtMs > settledAfterMs) this.#restartDelayMs = restartDelayMsMin;
     this.#supervision.log({ event: "worker_died", pid, exitCode, signal, restartInMs: this.#restartDelayMs });
-    const timer = setTimeout(() => {
-      this.#restarts.delete(timer);
+    setTimeout(() => {
+      if (this.#draining) return;
       this.#restarted += 1;
       this.#start();
     }, this.#restartDelayMs);
-    this.#restarts.add(timer);
     this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartDelayMsMax);
   }
 
   #stop(): void {
     if (this.#draining) return;
     this.#draining = true;
-    for (const timer of this.#restarts) clearTimeout(timer);
     tell(this.#workers, { type: "drain" });
     setTimeout(() => {
       for (const { process: child } of this.#workers) child.kill("SIGKILL");
@@ -233,13 +223,7 @@ function spawnWorker(
     ipc: onMessage,
   });
   void forwardLines(child.stdout, write);
-  return {
-    process: child,
-    startedAtMs: performance.now(),
-    listening: false,
-    closed: false,
-    answers: new Pending(),
-  };
+  return { process: child, startedAtMs: performance.now(), listening: false, closed: false, answers: new Pending() };
 }
 
 /** How this program is started: the binary, or Bun with the file that it runs. */
@@ -268,21 +252,17 @@ function exitCodeOf({ process: { exitCode, signalCode }, listening }: Worker): n
 function takeFrom(limiter: Limiter, keyId: string, bucket: BucketName): SharedDecision {
   const nowUs = Math.floor(performance.now() * 1000);
   const decision = limiter.take(keyId, bucket, nowUs);
-  if (!decision.allowed) return decision;
-  return { allowed: true, fullAfterUs: decision.fullAtUs - nowUs, remaining: decision.remaining };
+  return decision.allowed ? { ...decision, fullAfterUs: decision.fullAtUs - nowUs } : decision;
 }
 
 /** Forwards whole lines, so that lines of two processes do not mix. */
 async function forwardLines(from: ReadableStream<Uint8Array>, write: (lines: Uint8Array) => void): Promise<void> {
-  let rest: Uint8Array = new Uint8Array(0);
+  let rest = Buffer.alloc(0);
   for await (const bytes of from) {
-    const end = bytes.lastIndexOf(10) + 1;
-    if (end === 0) {
-      rest = Buffer.concat([rest, bytes]);
-      continue;
-    }
-    write(Buffer.concat([rest, bytes.subarray(0, end)]));
-    rest = bytes.slice(end);
+    const all = Buffer.concat([rest, bytes]);
+    const end = all.lastIndexOf("\n") + 1;
+    if (end > 0) write(all.subarray(0, end));
+    rest = all.subarray(end);
   }
   if (rest.length > 0) write(rest);
 }

@@ -42,7 +42,8 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
   const desks = Array.from({ length: embedded ? 1 : writersAtOnce }, () => deskOf(installation));
   try {
     for (const { database } of desks) {
-      await database.query(embedded ? sql`pragma synchronous = off` : sql`set synchronous_commit = off`)({});
+      if (embedded) await database.query(sql`pragma synchronous = off`)({});
+      else await database.db.execute(sql`set synchronous_commit = off`);
     }
     const each = (count: number, work: (desk: Desk, index: number) => Promise<void>) => {
       let next = 0;
@@ -77,7 +78,7 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
       const made = await createKey(desk, { organization, resources: ["projects", "variables", "accounts", "files"] });
       keys[index] = made.key;
     });
-    if (!embedded) await (desks[0] as Desk).database.query(sql`analyze`)({});
+    if (!embedded) await (desks[0] as Desk).database.db.execute(sql`analyze`);
     return keys;
   } finally {
     for (const desk of desks) await desk.close();

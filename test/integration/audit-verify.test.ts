@@ -4,7 +4,8 @@ import { type AuditRecord, AuditTail, auditPages } from "../../src/admin/audit.t
 import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
-import { Ticker } from "../../src/deadline.ts";
+import { Deadline } from "../../src/deadline.ts";
+import { Fault } from "../../src/fault.ts";
 import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { describeBoth, type Row, type World } from "../world.ts";
 
@@ -35,7 +36,7 @@ async function lane(w: World, moments: readonly number[], change: Partial<AuditE
     checkpoint: (one) => {
       checkpoint = one;
     },
-    ticker: (look) => new Ticker(100, look),
+    deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
   });
   for (const at of new Set(moments)) {
     nowMs = at;

@@ -5,7 +5,8 @@ import { revokeKey } from "../../src/admin/keys.ts";
 import { type Organization, setPlan } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import { Journal } from "../../src/audit/journal.ts";
-import { Ticker } from "../../src/deadline.ts";
+import { Deadline } from "../../src/deadline.ts";
+import { Fault } from "../../src/fault.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
@@ -257,7 +258,7 @@ async function setStage(w: World) {
     auditKey: new Uint8Array(32),
     now: Date.now,
     checkpoint: () => {},
-    ticker: (look) => new Ticker(100, look),
+    deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
   });
   // One app with small parts that are replaced for each of some thousand questions.
   const parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] } = { ...w.keyhole };

@@ -3,8 +3,8 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Append, type ChainedRow, type Checkpoint, chainMac, Journal } from "../../src/audit/journal.ts";
-import { Ticker } from "../../src/deadline.ts";
-import type { Fault } from "../../src/fault.ts";
+import { Deadline } from "../../src/deadline.ts";
+import { Fault } from "../../src/fault.ts";
 import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../world.ts";
 
 const auditKey = new Uint8Array(32).fill(7);
@@ -274,7 +274,7 @@ describeBoth("the journal on its database", (world) => {
       auditKey: w.installation.systemKeys.audit,
       now: Date.now,
       checkpoint: () => {},
-      ticker: (look) => new Ticker(100, look),
+      deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
     });
     const client = w.client(() => ({ journal }));
     for (const key of keys) await client.ask("/organization", { key });
@@ -376,7 +376,7 @@ describeBoth("the journal on its database", (world) => {
       auditKey: w.installation.systemKeys.audit,
       now: Date.now,
       checkpoint: () => {},
-      ticker: (look) => new Ticker(100, look),
+      deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
       measure: end,
     });
     const { ask } = w.client(() => ({ journal }));
@@ -452,7 +452,7 @@ describeBoth(
         auditKey,
         now: Date.now,
         checkpoint: () => {},
-        ticker: (look) => new Ticker(100, look),
+        deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
       });
       await journal.record([entry]);
       expect(await store.append(rows, true)).toMatchObject({ outcome: "durable" });
@@ -480,7 +480,7 @@ function open(append: Append = async () => ({ outcome: "durable" })) {
     auditKey,
     now: () => 1_700_000_000_000,
     checkpoint: (checkpoint) => checkpoints.push(checkpoint),
-    ticker: (look) => new Ticker(100, look),
+    deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
   });
   return { journal, batches, checkpoints };
 }

@@ -622,7 +622,6 @@ function nothing(): Keyhole {
     journal: untouchable as Keyhole["journal"],
     log: () => {},
     draining: () => false,
-    recess: () => undefined,
   };
 }
 

@@ -100,8 +100,3 @@ describe("recognized digests", () => {
     expect(limiter.keyIdOf("d149999")).toBe("k");
   });
 });
-
-test("bounds too small for the shards are refused", () => {
-  expect(() => new Limiter(oneEntryPerShard - 1)).toThrow(RangeError);
-  expect(() => new Limiter(oneEntryPerShard, 127)).toThrow(RangeError);
-});
