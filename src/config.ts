@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { parse } from "shell-quote";
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /** Where the root keys come from. */
 export type RootKeySource =
   | { readonly from: "text"; readonly text: string }
@@ -36,12 +38,8 @@ export class ConfigProblem extends Error {
   override readonly name = "ConfigProblem";
 }
 
-/**
- * Reads the settings.
- * @param env - the process's environment, or a test's
- * @throws ConfigProblem for the first wrong setting; an empty one is wrong, not absent
- */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+/** Reads the settings. @throws ConfigProblem for the first wrong one; an empty one is wrong, not absent */
+export function readConfig(env: Environment): Config {
   for (const [name, value] of Object.entries(env)) {
     if (value === "" && settings.has(name)) {
       throw new ConfigProblem(`${name} is set but empty: give it a value or unset it.`);
@@ -58,8 +56,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     host: env["HOST"] ?? "127.0.0.1",
     port: parsePort("PORT", env["PORT"] ?? "4100"),
     ops: readOps(env),
-    limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], "redis://host:6379 or rediss://host:6379"),
-    tracesUrl: readUrl(env, tracesSetting, ["http:", "https:"], "http://host:4318 or https://host:4318"),
+    limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
+    tracesUrl: readUrl(env, "OTEL_EXPORTER_OTLP_ENDPOINT", ["http:", "https:"], 4318),
   });
 }
 
@@ -72,73 +70,50 @@ export function parsePort(setting: string, text: string): number {
 
 const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
 const settings = new Set<string>([
-  "DATABASE_URL",
-  "KEYHOLE_DATA",
-  ...rootKeySettings,
-  "HOST",
-  "PORT",
-  "KEYHOLE_OPS_HOST",
-  "KEYHOLE_OPS_PORT",
-  "KEYHOLE_LIMITER_URL",
+  ...["DATABASE_URL", "KEYHOLE_DATA", ...rootKeySettings, "HOST", "PORT"],
+  ...["KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL"],
 ]);
 
-const tracesSetting = "OTEL_EXPORTER_OTLP_ENDPOINT";
-
-function readOps(env: Readonly<Record<string, string | undefined>>): Config["ops"] {
-  const port = env["KEYHOLE_OPS_PORT"];
-  if (port !== undefined) {
-    return { host: env["KEYHOLE_OPS_HOST"] ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
-  }
-  if (env["KEYHOLE_OPS_HOST"] === undefined) return undefined;
+function readOps(env: Environment): Config["ops"] {
+  const { KEYHOLE_OPS_HOST: host, KEYHOLE_OPS_PORT: port } = env;
+  if (port !== undefined) return { host: host ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
+  if (host === undefined) return undefined;
   throw new ConfigProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
 }
 
 /** @returns undefined if unset or, as OpenTelemetry demands, empty. @throws ConfigProblem that does not show the URL */
-function readUrl(
-  env: Readonly<Record<string, string | undefined>>,
-  setting: string,
-  protocols: readonly string[],
-  form: string,
-): string | undefined {
-  const text = env[setting] || undefined;
-  if (text === undefined) return undefined;
+function readUrl(env: Environment, setting: string, protocols: readonly string[], port: number): string | undefined {
+  const text = env[setting];
+  if (!text) return undefined;
   const url = URL.parse(text);
   if (url !== null && protocols.includes(url.protocol) && url.hostname !== "") return text;
-  throw new ConfigProblem(`${setting} must be a URL of the form ${form}.`);
+  const forms = protocols.map((protocol) => `${protocol}//host:${port}`);
+  throw new ConfigProblem(`${setting} must be a URL of the form ${forms.join(" or ")}.`);
 }
 
-function readRootKeySource(env: Readonly<Record<string, string | undefined>>, external: boolean): RootKeySource {
+function readRootKeySource(env: Environment, external: boolean): RootKeySource {
   const [setting, other] = rootKeySettings.filter((name) => env[name] !== undefined);
   if (setting !== undefined && other !== undefined) {
     throw new ConfigProblem(`${setting} and ${other} are both set: keep one of them.`);
   }
-  const text = setting === undefined ? "" : (env[setting] ?? "");
-  switch (setting) {
-    case "KEYHOLE_ROOT_KEY":
-      return { from: "text", text };
-    case "KEYHOLE_ROOT_KEY_FILE":
-      return { from: "file", path: resolve(text) };
-    case "KEYHOLE_ROOT_KEY_COMMAND":
-      return { from: "command", words: splitWords(setting, text), env: withoutSettings(env) };
-  }
+  const text = env[setting ?? ""] ?? "";
+  if (setting === "KEYHOLE_ROOT_KEY") return { from: "text", text };
+  if (setting === "KEYHOLE_ROOT_KEY_FILE") return { from: "file", path: resolve(text) };
+  if (setting !== undefined) return { from: "command", words: splitWords(setting, text), env: withoutSettings(env) };
   if (!external) return { from: "folder" };
   throw new ConfigProblem(
     "KEYHOLE_ROOT_KEY, KEYHOLE_ROOT_KEY_FILE or KEYHOLE_ROOT_KEY_COMMAND is required with DATABASE_URL: make a key with `openssl rand -base64 32`.",
   );
 }
 
-/**
- * Splits a command into words as a shell would. No shell runs it, so what only a shell would act on is refused.
- * @throws ConfigProblem
- */
+/** Splits a command into words as a shell would. No shell runs it, so what only a shell would act on is refused. */
 function splitWords(setting: string, text: string): [program: string, ...args: string[]] {
   const unquoted = text.replace(/\\.|'[^']*'|"(?:[^"\\$`]|\\[^`])*"/gs, "");
   // shell-quote takes these as they stand, and drops a quote that is never closed.
   const words = /['"\\$`~[\]{}]/.test(unquoted) ? undefined : parse(text);
   if (!words?.every((word) => typeof word === "string")) {
-    throw new ConfigProblem(
-      `${setting} has an open quote, or a character that only a shell would act on: quote it, or write sh -c '…'.`,
-    );
+    const what = "has an open quote, or a character that only a shell would act on";
+    throw new ConfigProblem(`${setting} ${what}: quote it, or write sh -c '…'.`);
   }
   const [program = "", ...args] = words;
   if (program === "") throw new ConfigProblem(`${setting} names no program.`);
@@ -146,17 +121,14 @@ function splitWords(setting: string, text: string): [program: string, ...args: s
 }
 
 /** The environment for the root key command: it may need a path and credentials, but none of Keyhole's. */
-function withoutSettings(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function withoutSettings(env: Environment): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
   return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));
 }
 
 function isPostgresUrl(text: string): boolean {
   const urls = databaseUrls(text).map((url) => URL.parse(url));
-  return urls.every(
-    (url) =>
-      (url?.protocol === "postgres:" || url?.protocol === "postgresql:") && (urls.length === 1 || url.hostname !== ""),
-  );
+  return urls.every((url) => /^postgres(?:ql)?:$/.test(url?.protocol ?? "") && (urls.length === 1 || url?.hostname));
 }
 
 /** One URL for each host that DATABASE_URL names: `postgres://keyhole@h1:5432,h2:5433/keyhole` names two. */

@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
 import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
-import { jsonLine, OutputClosed, visible, write } from "./cli/terminal.ts";
+import { jsonLine, OutputClosed, visibleLines, write } from "./cli/terminal.ts";
 
 /** Each command, loaded only if it is used: `key list` does not load the server, `version` no database driver. */
 const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => CommandUnknownOpts>>> = {
@@ -38,10 +38,9 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
   const program = noun("keyhole", description)
     .option("-V, --version", "show the version")
     .addHelpText("after", rootHelp);
-  const wanted = only !== undefined && Object.hasOwn(commands, only) ? [only] : Object.keys(commands);
-  for (const name of wanted) {
-    const load = commands[name];
-    if (load !== undefined) program.addCommand((await load())(here));
+  const all = only === undefined || !Object.hasOwn(commands, only);
+  for (const [name, load] of Object.entries(commands)) {
+    if (all || name === only) program.addCommand((await load())(here));
   }
   return program;
 }
@@ -49,17 +48,18 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
 /** @returns the exit code, after everything is written */
 async function main(args: readonly string[]): Promise<number> {
   const { stdin, stdout, stderr } = process;
-  // Whoever awaits a write learns of its failure; without a listener the event would end the process.
+  // `write` reports failures; without a listener, the event would end the process.
   for (const stream of [stdout, stderr]) stream.on("error", () => {});
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  const command = own.find((arg) => !arg.startsWith("-"));
   let written: Promise<void> = Promise.resolve();
   const here: Surroundings = {
     env: process.env,
     terminal: { stdin, stdout, stderr },
     json: own.includes("--json"),
-    say: (line) => {
-      const text = line.split("\n").map(visible).join("\n");
-      written = written.then(() => write(stderr, `${text}\n`)).catch(() => {}); // nobody reads stderr: no reason to stop
+    say: (text) => {
+      const line = `${visibleLines(text)}\n`;
+      written = written.then(() => write(stderr, line)).catch(() => {}); // nobody reads stderr: no reason to stop
     },
   };
   const fail = async (error: unknown): Promise<number> => {
@@ -67,7 +67,9 @@ async function main(args: readonly string[]): Promise<number> {
     if (error instanceof OutputClosed) return 0; // as in `keyhole key list | head -1`
     const problem = toProblem(error);
     await complain(here, problem).catch(() => {});
-    return problem.exitCode;
+    // The codes below 125 are those of the command that `run` runs.
+    const isOwn = command === "run" && problem.code !== "command_failed";
+    return isOwn ? Math.max(problem.exitCode, 125) : problem.exitCode;
   };
   // An error that nobody awaits, such as a lost connection, must not print a stack. The server has its own listeners.
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
@@ -90,10 +92,8 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
   if (options.includes("-V") || options.includes("--version")) return sayVersion(here);
   // `keyhole help key create` is `keyhole key create --help`.
   const asked = args[at] === "help" ? [...options, ...args.slice(at + 1), "--help"] : args;
-  const program = await buildProgram(
-    here,
-    asked.find((arg) => !arg.startsWith("-")),
-  );
+  const name = asked.find((arg) => !arg.startsWith("-"));
+  const program = await buildProgram(here, name);
   let help = "";
   frame(program, (text) => {
     help += text;

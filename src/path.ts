@@ -1,16 +1,14 @@
 /** The longest path in bytes of UTF-8: every system we know opens it below a root of usual length. */
-export const pathBytesMax = 1024;
+const pathBytesMax = 1024;
 /** The longest part of a path in bytes of UTF-8: the limit of ext4, and less than that of NTFS and APFS. */
-export const pathPartBytesMax = 255;
+const pathPartBytesMax = 255;
 
 /**
  * What is wrong with the path of a secret file, as a clause to put after it ("has a '..' part"), or undefined.
  *
  * The answer is the same on every platform. An accepted path names one and the same file below the root on Linux, macOS
- * and Windows, looks like what it is, and is not special to git, a shell or a device driver. It has at most 1024 bytes,
- * with parts of at most 255 bytes separated by `/`. The function never throws, and the clause is safe on a terminal.
- *
- * Used at upload, and again at pull, because clients do not trust the server to choose where files go.
+ * and Windows, looks like what it is, and is not special to git, a shell or a device driver. The clause is safe on a
+ * terminal. Used at upload, and again at pull: clients do not let the server choose where files go.
  *
  * @see https://learn.microsoft.com/windows/win32/fileio/naming-a-file
  */
@@ -32,8 +30,7 @@ export function pathProblem(path: string): string | undefined {
 
 /**
  * What is wrong with these paths together, naming two of them, or undefined. No two may differ only in case, and none
- * may be a folder of another. Takes n log n steps.
- *
+ * may be a folder of another.
  * @param paths - the paths of one environment, each without a {@link pathProblem}
  */
 export function pathSetProblem(paths: readonly string[]): string | undefined {
@@ -60,10 +57,7 @@ export function pathSetProblem(paths: readonly string[]): string | undefined {
  *   soft hyphen U+00AD, which make two names look alike and which HFS+ ignores, so that they can spell `.git`; private
  *   use, into which some systems map the eight characters above; and unassigned characters, whose normal form and case
  *   may change with a later Unicode;
- * - line and paragraph separators, and other characters that are invisible by default: variation selectors, fillers,
- *   joiners.
- *
- * This also refuses emoji sequences with a joiner or a variation selector.
+ * - line and paragraph separators, and other invisible characters: variation selectors, fillers, joiners (of emoji too).
  */
 const unwelcome = /[\\:*?"<>|\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 

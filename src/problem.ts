@@ -24,7 +24,7 @@ export class Problem extends Error {
     exitCode: number,
     code: string,
     message: string,
-    more: { requestId?: string | null; help?: string; cause?: unknown } = {},
+    more: { requestId?: string | null; help?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, { cause: more.cause });
     this.exitCode = exitCode;
@@ -37,4 +37,20 @@ export class Problem extends Error {
 /** @returns a Problem that says what is wrong with the command line */
 export function usageProblem(message: string): Problem {
   return new Problem(exits.usage, "invalid_usage", message);
+}
+
+/** Passes a Problem to the listener when a signal asks the process to stop, until the result is disposed of. */
+export function onInterrupt(listener: (problem: Problem) => void): Disposable {
+  const listening = new DisposableStack();
+  for (const [name, number] of Object.entries({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 })) {
+    const onSignal = () => listener(interrupted(number));
+    process.on(name, onSignal);
+    listening.defer(() => process.off(name, onSignal));
+  }
+  return listening;
+}
+
+/** @param signal - the number of the signal; Ctrl-C is SIGINT, 2 */
+export function interrupted(signal: number): Problem {
+  return new Problem(128 + signal, "interrupted", "Interrupted: nothing was written.");
 }

@@ -14,7 +14,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { exits, Problem } from "./problem.ts";
 
 /*
@@ -29,10 +29,9 @@ import { exits, Problem } from "./problem.ts";
  * @throws Problem `exists`, `obstructed` or `unwritable`; and what `fill` throws
  */
 export async function writeWhole(path: string, force: boolean, fill: (draft: string) => Promise<void>): Promise<void> {
-  const draft = draftOf(path);
+  const draft = temporaryIn(dirname(path), "part");
   try {
-    refuseTarget(path, force);
-    writeNew(draft, new Uint8Array(), 0o600);
+    startDraft(draft, path, force);
     await fill(draft);
     moveIntoPlace(draft, path, force);
   } catch (error) {
@@ -44,11 +43,10 @@ export async function writeWhole(path: string, force: boolean, fill: (draft: str
 
 /** The same for content in memory. @throws Problem `exists`, `obstructed` or `unwritable` */
 export function writeWholeSync(path: string, force: boolean, content: Uint8Array): void {
-  const draft = draftOf(path);
+  const draft = temporaryIn(dirname(path), "part");
   try {
     onFile(path, () => {
-      refuseTarget(path, force);
-      writeNew(draft, content, 0o600);
+      startDraft(draft, path, force, content);
       moveIntoPlace(draft, path, force);
     });
   } finally {
@@ -64,13 +62,21 @@ export function moveIntoPlace(draft: string, path: string, force: boolean): void
   sync(draft, "r+");
   if (force) renameSync(draft, path);
   else linkSync(draft, path);
-  syncFolder(dirname(path));
+  try {
+    sync(dirname(path), "r"); // makes the new name durable
+  } catch (error) {
+    if (!cannotSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/** A random name in a folder: nobody can have created that file before. */
+export function temporaryIn(folder: string, ending: "part" | "tmp" | "old"): string {
+  return `${folder}/.keyhole-${randomBytes(12).toString("hex")}.${ending}`;
 }
 
 /**
  * Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask. Until it is complete
  * only its owner can open it. A failure removes it.
- * @throws the system's error
  */
 export function writeNew(path: string, content: Uint8Array, mode: number): void {
   const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
@@ -143,26 +149,12 @@ function exists(path: string): Problem {
   return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
 }
 
-/** Fails before the work instead of after it. Without `force`, the link in {@link moveIntoPlace} is what makes sure. */
-function refuseTarget(path: string, force: boolean): void {
+/** Writes the draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */
+function startDraft(draft: string, path: string, force: boolean, content: Uint8Array = new Uint8Array()): void {
   const stat = tryStat(path);
-  if (stat === undefined) return;
-  if (!force) throw exists(path);
-  requireFile(path, stat);
-}
-
-/** A random name: nobody can have created that file before. */
-function draftOf(path: string): string {
-  return join(dirname(path), `.keyhole-${randomBytes(12).toString("hex")}.part`);
-}
-
-/** A new name is durable once its folder is synced. */
-function syncFolder(folder: string): void {
-  try {
-    sync(folder, "r");
-  } catch (error) {
-    if (!cannotSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-  }
+  if (stat !== undefined && !force) throw exists(path);
+  if (stat !== undefined) requireFile(path, stat);
+  writeNew(draft, content, 0o600);
 }
 
 /** From Windows, from file systems that cannot sync a folder, and from folders that may be written but not read. */

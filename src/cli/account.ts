@@ -1,18 +1,9 @@
 import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
 import { environments } from "../names.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
-import {
-  answer,
-  answerList,
-  atDesk,
-  type Columns,
-  choiceOption,
-  decodeText,
-  noun,
-  readLocal,
-  type Surroundings,
-  verb,
-} from "./command.ts";
+import { usageProblem } from "../problem.ts";
+import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { decodeText, readLocal } from "./input.ts";
+import { choiceOption } from "./options.ts";
 import { projectArgument } from "./project.ts";
 import { formatTime, readHidden } from "./terminal.ts";
 
@@ -26,9 +17,11 @@ export function accountCommand(here: Surroundings) {
   )
     .argument(...projectArgument)
     .argument("<name>", "the account")
-    .addOption(choiceOption("--env <list>", "the environments it belongs to", environments).makeOptionMandatory())
+    .addOption(
+      choiceOption("--env <list>", "required: the environments it belongs to", environments).makeOptionMandatory(),
+    )
     .action(async (project, name, options) => {
-      const values = parseValues(await readValues(here, name));
+      const values = await readValues(here, name);
       const { created } = await atDesk(here, (desk) => setAccount(desk, project, name, options.env, values));
       const status = created ? "created" : "updated";
       const document = { project, name, environments: options.env, status };
@@ -39,12 +32,11 @@ export function accountCommand(here: Surroundings) {
     .argument(...projectArgument)
     .action(async (project) => {
       const accounts = await atDesk(here, (desk) => listAccounts(desk, project));
-      const columns: Columns<(typeof accounts)[number]> = {
+      await answerList(here, accounts, `${project} has no accounts.`, {
         NAME: (one) => one.name,
         ENVIRONMENTS: (one) => one.environments.join(","),
         UPDATED: (one) => formatTime(one.updatedAt),
-      };
-      await answerList(here, accounts, columns, `${project} has no accounts.`);
+      });
     });
 
   const remove = verb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
@@ -55,26 +47,15 @@ export function accountCommand(here: Surroundings) {
       await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
     });
 
-  return noun("account", "Shared accounts: several secret fields under one name.")
-    .addCommand(set)
-    .addCommand(list)
-    .addCommand(remove);
+  return noun("account", "Shared accounts: several secret fields under one name.", set, list, remove);
 }
 
-async function readValues(here: Surroundings, name: string): Promise<Uint8Array> {
-  if (here.terminal.stdin.isTTY) return readHidden(here.terminal, `Values of ${name} as a JSON object`);
-  const bytes = await readLocal(here, "-", valuesBytesMax + 1);
-  if (bytes.length <= valuesBytesMax) return bytes;
-  throw new Problem(exits.refused, "bound", "The values are larger than 1 MiB.");
-}
-
-/**
- * Parses the values; `setAccount` validates that they are an object of strings. The parser's own message is not shown,
- * because it quotes the text.
- */
-function parseValues(bytes: Uint8Array): unknown {
-  const text = decodeText(bytes);
-  if (text === undefined) throw usageProblem("The values are not UTF-8 text.");
+/** Only JSON: `setAccount` validates that it is an object of strings. The parser's message would quote the text. */
+async function readValues(here: Surroundings, name: string): Promise<unknown> {
+  const bytes = here.terminal.stdin.isTTY
+    ? await readHidden(here.terminal, `Values of ${name} as a JSON object`)
+    : await readLocal(here, "-", valuesBytesMax, "The JSON object");
+  const text = decodeText(bytes, "The JSON object");
   let values: unknown;
   try {
     values = JSON.parse(text);
@@ -88,8 +69,7 @@ function parseValues(bytes: Uint8Array): unknown {
 
 /** A field that occurs twice in a flat object of strings; JSON.parse silently keeps its last value. */
 function repeatedField(text: string, values: unknown): string | undefined {
-  if (typeof values !== "object" || values === null) return undefined;
-  if (!Object.values(values).every((value) => typeof value === "string")) return undefined;
+  if (!Object.values(values ?? {}).every((value) => typeof value === "string")) return undefined;
   // In such text every other string is a name.
   const strings = text.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
   const names = strings.filter((_, at) => at % 2 === 0).map((quoted) => String(JSON.parse(quoted)));

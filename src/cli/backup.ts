@@ -3,8 +3,9 @@ import { DoesNotOpen } from "../admin/verify.ts";
 import { readConfig } from "../config.ts";
 import { exits, Problem } from "../problem.ts";
 import { writeWhole } from "../whole-file.ts";
-import { answer, counted, type Surroundings, unreadable, verb } from "./command.ts";
-import { progressOn } from "./terminal.ts";
+import { answer, counted, type Surroundings, verb } from "./command.ts";
+import { unreadable } from "./input.ts";
+import { withProgress } from "./terminal.ts";
 
 /** `keyhole backup FILE` and `keyhole backup verify FILE` */
 export function backupCommand(here: Surroundings) {
@@ -15,15 +16,12 @@ export function backupCommand(here: Surroundings) {
   )
     .argument("<file>", "the backup")
     .action(async (file) => {
-      const progress = progressOn(here.terminal.stderr, "Decrypting", "items");
-      const opened = await verifyBackup(readConfig(here.env), file, here.say, progress.report)
-        .catch((error: unknown) => {
-          if (error instanceof DoesNotOpen) {
-            throw new Problem(exits.failed, "backup_damaged", error.message, { cause: error });
-          }
-          throw readFailure(file, error);
-        })
-        .finally(progress.clear);
+      const opened = await withProgress(here.terminal.stderr, "Decrypting", "items", (report) =>
+        verifyBackup(readConfig(here.env), file, here.say, report),
+      ).catch((error: unknown) => {
+        if (!(error instanceof DoesNotOpen)) throw readFailure(file, error);
+        throw new Problem(exits.failed, "backup_damaged", error.message, { cause: error });
+      });
       const what = [
         counted(opened.variables, "variable"),
         counted(opened.accounts, "account"),
@@ -32,8 +30,8 @@ export function backupCommand(here: Surroundings) {
         counted(opened.keys, "key"),
         counted(opened.auditEntries, "audit entry", "audit entries"),
       ];
-      const message = `Every item of ${file} can be decrypted: ${what.join(", ")} in ${counted(opened.projects, "project")}.`;
-      await answer(here, { file, ...opened }, message);
+      const where = `in ${counted(opened.projects, "project")}`;
+      await answer(here, { file, ...opened }, `Every item of ${file} can be decrypted: ${what.join(", ")} ${where}.`);
     });
 
   return verb(
@@ -51,14 +49,8 @@ export function backupCommand(here: Surroundings) {
         bytes = backUp(config, draft).bytes;
       });
       const advice = config.rootKey.from === "folder" ? `: keep a copy of ${config.dataFolder}/root.key elsewhere` : "";
-      await answer(
-        here,
-        { file, bytes },
-        [
-          `Wrote ${counted(bytes, "byte")} to ${file}.`,
-          `The root key is not in it${advice}. Without the root key nothing in the backup can be read.`,
-        ].join("\n"),
-      );
+      const warning = `The root key is not in it${advice}. Without the root key nothing in the backup can be read.`;
+      await answer(here, { file, bytes }, `Wrote ${counted(bytes, "byte")} to ${file}.\n${warning}`);
     })
     .addCommand(verify);
 }
@@ -77,11 +69,9 @@ export function restoreCommand(here: Surroundings) {
       const { bytes, hasRootKey } = await restore(config, file, { force, say: here.say }).catch((error: unknown) => {
         throw readFailure(file, error);
       });
-      const lines = [`Restored ${file} to ${config.dataFolder}.`];
-      if (!hasRootKey) {
-        lines.push(`The backup does not include the root key: put it at ${config.dataFolder}/root.key, mode 0600.`);
-      }
-      await answer(here, { file, bytes, hasRootKey }, lines.join("\n"));
+      const todo = `The backup does not include the root key: put it at ${config.dataFolder}/root.key, mode 0600.`;
+      const restored = `Restored ${file} to ${config.dataFolder}.`;
+      await answer(here, { file, bytes, hasRootKey }, hasRootKey ? restored : `${restored}\n${todo}`);
     });
 }
 

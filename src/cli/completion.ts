@@ -3,13 +3,10 @@ import { answer, type Surroundings, verb } from "./command.ts";
 
 /*
  * The scripts know no commands. At each Tab they run this program with the words typed so far, as plain arguments, so
- * nothing on the line is expanded or run. (The scripts of @bomb.sh/tab 0.0.22 pass the line through `eval`.)
+ * nothing on the line is expanded or run.
  */
 
-/**
- * `keyhole completion …`
- * @param loadProgram - loads the whole tree of commands
- */
+/** `keyhole completion …`; `loadProgram` loads the whole tree of commands. */
 export function completionCommand(here: Surroundings, loadProgram: () => Promise<CommandUnknownOpts>) {
   return verb(
     "completion",
@@ -23,72 +20,40 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
     .action(async (shell, words) => {
       if (words.length === 0) return answer(here, { shell, script: scripts[shell] }, "", scripts[shell]);
       const found = complete(await loadProgram(), words);
-      await answer(here, found, "", found.map((one) => `${one.word}\t${one.description}\n`).join(""));
+      await answer(here, found, "", found.map((word) => `${word}\n`).join(""));
     });
 }
 
-/** A word that may stand at the cursor, and what it does; empty for a fixed value. */
-export type Candidate = { readonly word: string; readonly description: string };
-
 /**
- * What the last word may become. If any text is allowed there, none: the shells then offer file names.
+ * What the last word may become. If any text is allowed there, nothing: the shells then offer file names.
  * @param words - the words after the program's name, the last of them still being typed
  */
-export function complete(program: CommandUnknownOpts, words: readonly string[]): Candidate[] {
+export function complete(program: CommandUnknownOpts, words: readonly string[]): string[] {
+  const typed = words.at(-1) ?? "";
   let command = program;
   let option: Option | undefined;
   let operands = 0;
   for (const word of words.slice(0, -1)) {
     if (word === "--") return [];
-    if (word === "=") continue; // bash makes three words of --option=value
+    const child = command.commands.find((one) => one.name() === word);
     if (option !== undefined) option = undefined;
-    else if (word.startsWith("-")) option = optionWithValue(command, word);
-    else {
-      const child = operands === 0 ? command.commands.find((one) => one.name() === word) : undefined;
-      if (child === undefined) operands += 1;
-      else command = child;
-    }
+    else if (word.startsWith("-"))
+      option = command.options.find(({ required, long, short }) => required && (long === word || short === word));
+    else if (child !== undefined) command = child;
+    else operands += 1;
   }
-  const last = words.at(-1) ?? "";
-  const typed = last === "=" ? "" : last;
-  return candidates(command, option, operands, typed).filter(({ word }) => word.startsWith(typed));
+  const candidates = option === undefined ? candidatesOf(command, operands, typed) : (option.argChoices ?? []);
+  return candidates.filter((word) => word.startsWith(typed));
 }
 
-function candidates(
-  command: CommandUnknownOpts,
-  option: Option | undefined,
-  operands: number,
-  typed: string,
-): Candidate[] {
-  if (option !== undefined) return valuesOf(option, typed);
-  const [flag] = /^--[^=]+(?==)/.exec(typed) ?? [];
-  if (flag !== undefined) return valuesOf(optionWithValue(command, flag), typed);
-  if (typed.startsWith("-")) return optionsOf(command);
-  return operandsOf(command, operands);
-}
-
-function optionWithValue(command: CommandUnknownOpts, flag: string): Option | undefined {
-  return command.options.find((one) => (one.required || one.optional) && (one.long === flag || one.short === flag));
-}
-
-function optionsOf(command: CommandUnknownOpts): Candidate[] {
-  const options = command.createHelp().visibleOptions(command);
-  return options.map(({ long, short, description }) => ({ word: long ?? short ?? "", description }));
-}
-
-/** Keeps what comes before the value in its word: `--env=`, and the earlier members of a list. */
-function valuesOf(option: Option | undefined, typed: string): Candidate[] {
-  const before = option?.flags.endsWith("<list>") ? /^(?:--[^=]+=)?(?:.*,)?/s : /^(?:--[^=]+=)?/;
-  const [kept = ""] = before.exec(typed) ?? [];
-  return (option?.argChoices ?? []).map((choice) => ({ word: kept + choice, description: "" }));
-}
-
-function operandsOf(command: CommandUnknownOpts, count: number): Candidate[] {
-  const commands = count > 0 ? [] : command.commands;
-  return [
-    ...commands.map((child) => ({ word: child.name(), description: child.description() })),
-    ...(command.registeredArguments[count]?.argChoices ?? []).map((word) => ({ word, description: "" })),
-  ];
+function candidatesOf(command: CommandUnknownOpts, operands: number, typed: string): string[] {
+  if (typed.startsWith("-"))
+    return command
+      .createHelp()
+      .visibleOptions(command)
+      .map(({ long }) => long ?? "");
+  const commands = command.commands.map((child) => child.name());
+  return [...commands, ...(command.registeredArguments[operands]?.argChoices ?? [])];
 }
 
 const scripts = {
@@ -96,29 +61,18 @@ const scripts = {
 _keyhole() {
   local IFS=$'\\n'
   COMPREPLY=($(keyhole completion bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null))
-  COMPREPLY=("\${COMPREPLY[@]%%$'\\t'*}")
 }
 complete -o default -F _keyhole keyhole
 `,
   zsh: `#compdef keyhole
 # zsh completion for keyhole. Put it into a folder of $fpath as _keyhole, or: source <(keyhole completion zsh)
 _keyhole() {
-  local -a found=("\${(@f)$(keyhole completion zsh -- "\${(@)words[2,CURRENT]}" 2> /dev/null)}")
-  found=("\${(@)found/$'\\t'/:}")
-  if [[ -n "$found" ]]; then _describe keyhole found; else _files; fi
+  local found="$(keyhole completion zsh -- "\${(@)words[2,CURRENT]}" 2> /dev/null)"
+  if [[ -n "$found" ]]; then compadd -- \${(f)found}; else _files; fi
 }
 if [[ "\${funcstack[1]}" == _keyhole ]]; then _keyhole "$@"; else compdef _keyhole keyhole; fi
 `,
   fish: `# fish completion for keyhole: ~/.config/fish/completions/keyhole.fish
-function __keyhole
-    set -l current (commandline -ct)
-    set -l found (keyhole completion fish -- (commandline -opc)[2..] "$current" 2> /dev/null)
-    if test -n "$found"
-        printf '%s\\n' $found
-    else
-        __fish_complete_path "$current"
-    end
-end
-complete -c keyhole -f -a '(__keyhole)'
+complete -c keyhole -a '(keyhole completion fish -- (commandline -opc)[2..] "$(commandline -ct)" 2> /dev/null)'
 `,
 } as const;

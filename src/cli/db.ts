@@ -20,5 +20,5 @@ export function dbCommand(here: Surroundings) {
       await answer(here, { role, statements, applied: apply === true }, message, out);
     });
 
-  return noun("db", "The database that Keyhole runs on.").addCommand(grants);
+  return noun("db", "The database that Keyhole runs on.", grants);
 }

@@ -7,14 +7,13 @@ import { createOrganization, listOrganizations } from "../admin/organizations.ts
 import { createProject, listProjects } from "../admin/projects.ts";
 import { Refused } from "../admin/refused.ts";
 import { setVariables } from "../admin/variables.ts";
-import { type Config, readConfig } from "../config.ts";
+import { readConfig } from "../config.ts";
 import { apiRoot } from "../http/app.ts";
 import { Problem } from "../problem.ts";
 import { openLog } from "../server/log.ts";
 import { type RunningServer, startServer } from "../server/serve.ts";
-import { type Surroundings, verb } from "./command.ts";
+import { answer, type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
-import { write } from "./terminal.ts";
 
 /** `keyhole demo`: fills the embedded database, serves it, and reads from it once. */
 export function demoCommand(here: Surroundings) {
@@ -29,20 +28,20 @@ export function demoCommand(here: Surroundings) {
       // A demonstration never touches the database that production uses.
       const { DATABASE_URL: _, ...env } = here.env;
       const config = readConfig(env);
-      const { stderr, stdout } = here.terminal;
-      const { log, flush } = openLog((text) => void stderr.write(text), { pretty: true, now: Date.now });
+      const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
       const desk = deskOf(installation);
       await requireNothingElse(desk);
       harden();
       // The server first, since a folder has only one: a second demonstration must not revoke the first one's key.
-      const server = await startAnywhere(config, (at) => startServer(at, installation, log, here.say));
+      const start = (port: number) => startServer({ ...config, port }, installation, log, here.say);
+      const server = await start(config.port).catch((error: unknown) => {
+        if (error instanceof Refused && error.message.startsWith("The address")) return start(0); // it is taken
+        throw error;
+      });
       const key = await fill(desk).finally(() => desk.close());
       const read = await firstRead(server.origin, key);
-      await write(
-        stdout,
-        here.json ? `${JSON.stringify({ origin: server.origin, key, ...read })}\n` : words(server, key, read),
-      );
+      await answer(here, { origin: server.origin, key, ...read }, "", words(server, key, read));
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
       else here.say("Press Ctrl-C to stop.");
@@ -53,35 +52,29 @@ export function demoCommand(here: Surroundings) {
 }
 
 const organization = "demo";
-const place = "demo/web";
+const project = "demo/web";
 
 /** @throws Refused `exists` if the folder holds anything but a demonstration */
 async function requireNothingElse(desk: Desk): Promise<void> {
   if ((await listOrganizations(desk)).every(({ slug }) => slug === organization)) return;
-  throw new Refused(
-    "exists",
-    "This folder holds other data. Set KEYHOLE_DATA to another folder for the demonstration.",
-  );
+  const advice = "Set KEYHOLE_DATA to another folder for the demonstration.";
+  throw new Refused("exists", `This folder holds other data. ${advice}`);
 }
 
 /** Writes the demonstration's data, revokes the keys of earlier demonstrations, and creates a new one. */
 async function fill(desk: Desk): Promise<string> {
   const organizations = await listOrganizations(desk);
   if (organizations.length === 0) await createOrganization(desk, { slug: organization, name: "Demo", plan: "pro" });
-  if ((await listProjects(desk, organization)).length === 0) await createProject(desk, place, { name: "Web shop" });
-  await setVariables(desk, place, "staging", [
+  if ((await listProjects(desk, organization)).length === 0) await createProject(desk, project, { name: "Web shop" });
+  await setVariables(desk, project, "staging", [
     { name: "DATABASE_URL", value: "postgres://shop:not-a-real-password@db.internal/shop" },
     { name: "GREETING", value: 'It\'s "demo" time, für alle: $HOME stays as it is' },
-    {
-      name: "TLS_CERT",
-      value: "-----BEGIN CERTIFICATE-----\nbm90IGEgcmVhbCBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n",
-    },
+    { name: "TLS_CERT", value: "-----BEGIN CERTIFICATE-----\nbm90IHJlYWw=\n-----END CERTIFICATE-----\n" },
   ]);
-  await setVariables(desk, place, "production", [
-    { name: "DATABASE_URL", value: "postgres://out-of-the-demo-key's-reach" },
-  ]);
-  await setAccount(desk, place, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
-  await putFile(desk, place, {
+  const unreached = { name: "DATABASE_URL", value: "postgres://out-of-the-demo-key's-reach" };
+  await setVariables(desk, project, "production", [unreached]);
+  await setAccount(desk, project, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
+  await putFile(desk, project, {
     content: Buffer.from('{"client_id":"demo","note":"not a real credential"}\n'),
     path: "config/credentials.json",
     environments: ["staging"],
@@ -100,50 +93,34 @@ async function fill(desk: Desk): Promise<string> {
   return key;
 }
 
-/** Uses the configured port, or any free one if that is taken. */
-async function startAnywhere(
-  config: Config,
-  start: (config: Config) => Promise<RunningServer>,
-): Promise<RunningServer> {
-  try {
-    return await start(config);
-  } catch (error) {
-    if (error instanceof Refused && error.message.startsWith("The address")) return start({ ...config, port: 0 });
-    throw error;
-  }
-}
-
 type Read = { readonly path: string; readonly status: number; readonly body: unknown };
 
 async function firstRead(origin: string, key: string): Promise<Read> {
   const path = `${apiRoot}/projects/web/variables?environment=staging`;
-  const response = await fetch(`${origin}${path}`, {
-    headers: { Authorization: `Bearer ${key}`, "User-Agent": "keyhole demo" },
-  });
+  const headers = { Authorization: `Bearer ${key}`, "User-Agent": "keyhole demo" };
+  const response = await fetch(`${origin}${path}`, { headers });
   return { path, status: response.status, body: await response.json() };
 }
 
 function words({ origin }: RunningServer, key: string, read: Read): string {
   const curl = (path: string) => `  curl -s -H "Authorization: Bearer $KEY" '${origin}${apiRoot}${path}'`;
-  return [
-    "A key that reads the staging environment of demo/web:",
-    "",
-    `  KEY=${key}`,
-    "",
-    "Try:",
-    "",
-    curl("/organization"),
-    curl("/projects/web"),
-    curl("/projects/web/variables?environment=staging"),
-    curl("/projects/web/variables?environment=staging&format=env"),
-    curl("/projects/web/variables?environment=production"),
-    curl("/projects/web/accounts"),
-    curl("/files?project=web&environment=staging"),
-    "",
-    `GET ${read.path} answered ${read.status}:`,
-    "",
-    JSON.stringify(read.body, null, 2),
-    "",
-    "",
-  ].join("\n");
+  return `A key that reads the staging environment of ${project}:
+
+  KEY=${key}
+
+Try:
+
+${curl("/organization")}
+${curl("/projects/web")}
+${curl("/projects/web/variables?environment=staging")}
+${curl("/projects/web/variables?environment=staging&format=env")}
+${curl("/projects/web/variables?environment=production")}
+${curl("/projects/web/accounts")}
+${curl("/files?project=web&environment=staging")}
+
+GET ${read.path} answered ${read.status}:
+
+${JSON.stringify(read.body, null, 2)}
+
+`;
 }

@@ -1,19 +1,15 @@
 import { parse } from "dotenv";
 import { isVariableName, variableValueBytesMax } from "../names.ts";
 
-/** One assignment of a dotenv file; `line` is where it begins, counted from 1. */
-export type EnvFileVariable = { readonly name: string; readonly value: string; readonly line: number };
-
-/** A dotenv file was refused. Each problem is a sentence with a line and perhaps a name, never a value. */
-export class EnvFileProblem extends Error {
-  override readonly name = "EnvFileProblem";
-  readonly problems: string[];
-
-  constructor(problems: string[]) {
-    super(problems.join("\n"));
-    this.problems = problems;
-  }
-}
+/** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */
+export type EnvFile = {
+  /** In the file's order; `line` is where the assignment begins, counted from 1. */
+  readonly variables: readonly { readonly name: string; readonly value: string; readonly line: number }[];
+  /** About values that their author may not have meant. */
+  readonly warnings: readonly string[];
+  /** Why the file is refused. */
+  readonly problems: readonly string[];
+};
 
 /**
  * Reads a dotenv file for an import. A value means what the npm package dotenv makes of it: quotes are removed, `\n`
@@ -22,34 +18,30 @@ export class EnvFileProblem extends Error {
  * readers of such files read differently.
  *
  * @param text - strictly decoded UTF-8; a byte order mark and CR LF are allowed
- * @returns the variables in the file's order, and warnings about values that their author may not have meant
- * @throws EnvFileProblem with every problem of the file
  */
-export function parseEnvFile(text: string): { variables: EnvFileVariable[]; warnings: string[] } {
+export function parseEnvFile(text: string): EnvFile {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
   // Unless every line ends in CR LF, a carriage return inside quotes may be part of the value.
   const body = /(?<!\r)\n/.test(source) ? source : source.replaceAll("\r\n", "\n");
-  const variables: EnvFileVariable[] = [];
+  const variables: EnvFile["variables"][number][] = [];
   const warnings: string[] = [];
   const problems: string[] = [];
   const lineByName = new Map<string, number>();
   for (let at = 0, line = 1; at < body.length; ) {
-    const statement = readStatement(body, at, line);
-    const { end, name, value } = statement;
-    problems.push(...statement.problems.map((problem) => `line ${line}: ${problem}`));
-    warnings.push(...statement.warnings.map((warning) => `line ${line}: ${warning}`));
+    const { end, name, value, ...found } = readStatement(body, at, line);
+    for (const problem of found.problems ?? []) problems.push(`line ${line}: ${problem}`);
+    for (const warning of found.warnings ?? []) warnings.push(`line ${line}: ${warning}`);
     const earlier = lineByName.get(name ?? "");
     if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
     else if (name !== undefined) lineByName.set(name, line);
     if (name !== undefined && value !== undefined) variables.push({ name, value, line });
-    line += countLineBreaks(body, at, end);
+    line += countLineBreaks(body.slice(at, end));
     at = end;
   }
-  if (problems.length > 0) throw new EnvFileProblem(problems);
-  return { variables, warnings };
+  return { variables, warnings, problems };
 }
 
-/** @returns a warning if some reader of dotenv files fails on this valid name; undefined for nearly every name */
+/** A warning if some reader of dotenv files fails on this valid name. */
 export function nameWarnings(name: string): string | undefined {
   if (prototypeNames.has(name)) {
     return `${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`;
@@ -65,16 +57,13 @@ const shellNames: ReadonlySet<string> = new Set([
   ...["path", "status", "argv"],
 ]);
 
-/**
- * One line, or the lines that a quoted value spans. `end` is where the next line begins. `name` is set if it is valid,
- * `value` if the whole statement is.
- */
+/** One line, or the lines that a quoted value spans, up to `end`. A wrong one has no `value`, perhaps no `name`. */
 type Statement = {
   readonly end: number;
   readonly name?: string;
   readonly value?: string;
-  readonly problems: readonly string[];
-  readonly warnings: readonly string[];
+  readonly problems?: readonly string[];
+  readonly warnings?: readonly string[];
 };
 
 /** A value before decoding: without its quotes, or without the blanks around it and the comment after it. */
@@ -93,35 +82,33 @@ const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;
 
 function readStatement(body: string, at: number, line: number): Statement {
   const blankEnd = endOfMatch(blankOrComment, body, at);
-  if (blankEnd !== undefined) return { end: blankEnd, problems: [], warnings: [] };
+  if (blankEnd !== undefined) return { end: blankEnd };
   assignment.lastIndex = at;
   const name = assignment.exec(body)?.[1];
-  if (name === undefined) {
-    return { end: nextLine(body, at), problems: ["this is not an assignment of the form NAME=value"], warnings: [] };
-  }
+  if (name === undefined) return { end: nextLine(body, at), problems: [noAssignment] };
   const valueAt = assignment.lastIndex;
   const written = /['"`]/.test(body.charAt(valueAt)) ? readQuoted(body, valueAt, line) : readBare(body, valueAt);
   const { end } = written;
   if (!isVariableName(name)) {
     const more = written.problem === undefined ? [] : [`the variable ${written.problem}`];
-    return { end, problems: [sayInvalid(name, written), ...more], warnings: [] };
+    return { end, problems: [sayInvalid(name, written), ...more] };
   }
   const decoded = decode(name, written);
-  if ("problem" in decoded) return { end, name, problems: [`${name} ${decoded.problem}`], warnings: [] };
-  return { end, name, value: decoded.value, problems: [], warnings: warningsAbout(name, written) };
+  if ("problem" in decoded) return { end, name, problems: [`${name} ${decoded.problem}`] };
+  return { end, name, value: decoded.value, warnings: warningsAbout(name, written) };
 }
+
+const openQuote = "has a quote that is never closed, so nothing after it could be read";
+const noAssignment = "this is not an assignment of the form NAME=value";
 
 function readQuoted(body: string, open: number, line: number): Written {
   const quote = body.charAt(open);
   const close = closingQuote(body, open);
-  if (close === -1) {
-    const problem = "has a quote that is never closed, so nothing after it could be read";
-    return { end: body.length + 1, quote, raw: "", problem };
-  }
+  if (close === -1) return { end: body.length + 1, quote, raw: "", problem: openQuote };
   const raw = body.slice(open + 1, close);
   const end = endOfMatch(blankOrSeparateComment, body, close + 1);
   if (end !== undefined) return { end, quote, raw };
-  const lineOfQuote = line + countLineBreaks(body, open, close);
+  const lineOfQuote = line + countLineBreaks(body.slice(open, close));
   const problem =
     body.charAt(close + 1) === "#"
       ? 'has a "#" right after its closing quote: put a blank before it'
@@ -152,17 +139,12 @@ function readBare(body: string, start: number): Written {
   const raw = trimBlankEnd(hash === -1 ? line : line.slice(0, hash));
   const written = { end, quote: "", raw };
   if (hash === -1) return written;
-  if (!/[ \t]/.test(body.charAt(start + hash - 1))) {
-    return {
-      ...written,
-      problem: 'has a "#" where some readers begin a comment and some do not: put the value in quotes',
-    };
-  }
-  if (/['"`]/.test(raw)) {
-    return { ...written, problem: 'has quotes and then a "#" in an unquoted value: put the whole value in quotes' };
-  }
-  return written;
+  if (!/[ \t]/.test(body.charAt(start + hash - 1))) return { ...written, problem: unclearComment };
+  return /['"`]/.test(raw) ? { ...written, problem: commentAfterQuotes } : written;
 }
+
+const unclearComment = 'has a "#" where some readers begin a comment and some do not: put the value in quotes';
+const commentAfterQuotes = 'has quotes and then a "#" in an unquoted value: put the whole value in quotes';
 
 /** A regular expression would take quadratic time on a long run of blanks. */
 function trimBlankEnd(text: string): string {
@@ -191,9 +173,8 @@ function decode(name: string, written: Written): { readonly value: string } | { 
 }
 
 function warningsAbout(name: string, { quote, raw }: Written): string[] {
-  const warnings: string[] = [];
   const aboutName = nameWarnings(name);
-  if (aboutName !== undefined) warnings.push(aboutName);
+  const warnings = aboutName === undefined ? [] : [aboutName];
   if (quote === '"' && raw.match(/\\[\s\S]/g)?.some((pair) => pair !== "\\n" && pair !== "\\r")) {
     warnings.push(`${name} holds backslashes other than "\\n" and "\\r", and they are kept as written`);
   } else if (quote !== "" && quote !== '"' && raw.includes(`\\${quote}`)) {
@@ -221,8 +202,6 @@ function nextLine(text: string, at: number): number {
   return lineEnd === -1 ? text.length + 1 : lineEnd + 1;
 }
 
-function countLineBreaks(text: string, start: number, end: number): number {
-  let count = 0;
-  for (let at = text.indexOf("\n", start); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) count++;
-  return count;
+function countLineBreaks(text: string): number {
+  return text.split("\n").length - 1;
 }

@@ -1,6 +1,6 @@
 import { exits, Problem, usageProblem } from "../problem.ts";
 import { answer, type Surroundings, verb } from "./command.ts";
-import { logEvents } from "./log-lines.ts";
+import { type LogEvent, logEvents } from "./log-lines.ts";
 import { table } from "./terminal.ts";
 
 /** `keyhole explain` */
@@ -17,19 +17,14 @@ export function explainCommand(here: Surroundings) {
       if (!/^[A-Za-z0-9._-]{1,128}$/.test(requestId)) {
         throw usageProblem("REQUEST_ID is the x-request-id of an answer: letters, digits, dots, _ and -.");
       }
-      const found: Explained[] = [];
+      const found: LogEvent[] = [];
       for await (const event of logEvents(here, file)) {
         if (event["event"] === "request" && event["requestId"] === requestId) found.push(explained(event));
       }
       if (found.length === 0) {
-        throw new Problem(
-          exits.notFound,
-          "not_found",
-          [
-            `The log has no request ${requestId}: it may be older or newer than this log.`,
-            "Of more than 100 refusals of one kind in a second, the log has only their number.",
-          ].join(" "),
-        );
+        const words = `The log has no request ${requestId}: it may be older or newer than this log.`;
+        const more = "Of more than 100 refusals of one kind in a second, the log has only their number.";
+        throw new Problem(exits.notFound, "not_found", `${words} ${more}`);
       }
       // Callers may choose the id and use it twice, so several requests may have it.
       await answer(here, found, "", found.map(describe).join("\n"));
@@ -50,14 +45,12 @@ const labels = {
   defect: "DEFECT",
   at: "AT",
   hint: "SEE",
-} as const;
+};
 
-type Explained = Readonly<Record<keyof typeof labels, unknown>>;
-
-function explained(event: Readonly<Record<string, unknown>>): Explained {
+function explained(event: LogEvent): LogEvent {
   const keyId = event["keyId"] ?? keyIn(event["reason"]);
-  const known: Readonly<Record<string, unknown>> = { ...event, keyId, hint: hintFor(event["code"], keyId) };
-  return Object.fromEntries(Object.keys(labels).map((name) => [name, known[name] ?? null])) as Explained;
+  const known: LogEvent = { ...event, keyId, hint: hintFor(event["code"], keyId) };
+  return Object.fromEntries(Object.keys(labels).map((name) => [name, known[name] ?? null]));
 }
 
 /** The key that the reason names: a refused key is not logged as the request's key. */
@@ -66,13 +59,13 @@ function keyIn(reason: unknown): string | null {
 }
 
 function hintFor(code: unknown, keyId: unknown): string | null {
-  if (typeof keyId !== "string") return null;
-  const refusals = ["unauthorized", "project_not_found", "environment_not_in_scope", "surface_required"];
-  if (![...refusals, "resource_required"].includes(String(code))) return null;
+  if (typeof keyId !== "string" || !keyRefusals.test(String(code))) return null;
   return `keyhole key show ${keyId} shows what the key may read and whether it is valid`;
 }
 
-function describe(one: Explained): string {
-  const rows = Object.entries(labels).map(([name, label]) => [label, String(one[name as keyof Explained] ?? "")]);
+const keyRefusals = /^(?:unauthorized|project_not_found|environment_not_in_scope|(?:surface|resource)_required)$/;
+
+function describe(one: LogEvent): string {
+  const rows = Object.entries(labels).map(([name, label]) => [label, String(one[name] ?? "")]);
   return table(rows.filter(([, value]) => value !== ""));
 }

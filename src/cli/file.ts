@@ -1,20 +1,9 @@
 import { Option } from "@commander-js/extra-typings";
 import { deleteFile, listFiles, putFile } from "../admin/files.ts";
 import { contentBytesMax, environments } from "../names.ts";
-import { exits, Problem } from "../problem.ts";
-import {
-  answer,
-  answerList,
-  atDesk,
-  type Columns,
-  choiceOption,
-  counted,
-  localName,
-  noun,
-  readLocal,
-  type Surroundings,
-  verb,
-} from "./command.ts";
+import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { readLocal } from "./input.ts";
+import { choiceOption } from "./options.ts";
 import { projectArgument } from "./project.ts";
 import { formatTime } from "./terminal.ts";
 
@@ -29,43 +18,33 @@ export function fileCommand(here: Surroundings) {
   )
     .argument(...projectArgument)
     .argument("<local>", "the local file, or - for stdin")
-    .requiredOption("--path <path>", "where clients write it, relative to their root folder")
-    .addOption(choiceOption("--env <list>", "the environments that hold it", environments).makeOptionMandatory())
+    .requiredOption("--path <path>", "required: where clients write it, relative to their root folder")
+    .addOption(
+      choiceOption("--env <list>", "required: the environments that hold it", environments).makeOptionMandatory(),
+    )
     .option("--name <name>", "display name (default: the last part of the path)")
     .addOption(new Option("--mode <mode>", "its mode where clients write it (default: 0600)").choices(["0600", "0400"]))
     .option("--type <type>", "media type (default: application/octet-stream)")
     .action(async (project, local, { path, env, name, mode, type }) => {
-      const content = await readLocal(here, local, contentBytesMax + 1);
-      if (content.length > contentBytesMax) {
-        throw new Problem(
-          exits.refused,
-          "bound",
-          `${localName(local)} is larger than 8 MiB, the most that one file may hold.`,
-        );
-      }
+      const content = await readLocal(here, local, contentBytesMax);
       const file = { content, path, environments: env, name, mode, contentType: type };
       const stored = await atDesk(here, (desk) => putFile(desk, project, file));
-      const did = stored.created ? "Stored" : "Replaced";
-      await answer(
-        here,
-        stored,
-        `${did} ${stored.path} (${counted(stored.size, "byte")}) in ${project} for ${env.join(", ")}.`,
-      );
+      const did = `${stored.created ? "Stored" : "Replaced"} ${stored.path} (${counted(stored.size, "byte")})`;
+      await answer(here, stored, `${did} in ${project} for ${env.join(", ")}.`);
     });
 
   const list = verb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
     .argument(...projectArgument)
     .action(async (project) => {
       const files = await atDesk(here, (desk) => listFiles(desk, project));
-      const columns: Columns<(typeof files)[number]> = {
+      await answerList(here, files, `${project} has no files.`, {
         PATH: (one) => one.path,
         MODE: (one) => one.mode,
         SIZE: (one) => one.size,
         ENVIRONMENTS: (one) => one.environments.join(","),
         UPDATED: (one) => formatTime(one.updatedAt),
         NAME: (one) => one.name,
-      };
-      await answerList(here, files, columns, `${project} has no files.`);
+      });
     });
 
   const remove = verb(
@@ -75,15 +54,14 @@ export function fileCommand(here: Surroundings) {
   )
     .argument(...projectArgument)
     .argument("<path>", "the path it was stored under")
-    .addOption(choiceOption("--env <list>", "the environments to delete it from", environments).makeOptionMandatory())
+    .addOption(
+      choiceOption("--env <list>", "required: the environments to delete it from", environments).makeOptionMandatory(),
+    )
     .action(async (project, path, { env }) => {
       await atDesk(here, (desk) => deleteFile(desk, project, path, env));
       const document = { project, path, environments: env, status: "deleted" };
       await answer(here, document, `Deleted ${path} from ${project} for ${env.join(", ")}.`);
     });
 
-  return noun("file", "Secret files, such as certificates and key stores.")
-    .addCommand(put)
-    .addCommand(list)
-    .addCommand(remove);
+  return noun("file", "Secret files, such as certificates and key stores.", put, list, remove);
 }

@@ -2,8 +2,8 @@ import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../fetch/files
 import type { Source } from "../fetch/variables.ts";
 import { exits, Problem } from "../problem.ts";
 import { answer, counted, noun, type Surroundings } from "./command.ts";
-import { atMachine, type Machine, machineVerb, variableOptions } from "./machine.ts";
-import { jsonLine, progressOn, write } from "./terminal.ts";
+import { atMachine, type Machine, machineVerb } from "./machine.ts";
+import { jsonLine, withProgress, write } from "./terminal.ts";
 
 /** `keyhole files …` */
 export function filesCommand(here: Surroundings) {
@@ -16,36 +16,30 @@ export function filesCommand(here: Surroundings) {
     "keyhole files pull -p web -e production --check",
   )
     .option("--root <folder>", "the folder to write them to (default: the current one)")
-    .option(
-      "--path <path>",
-      "only the file with this path; may be repeated",
-      (path, paths) => [...paths, path],
-      [] as string[],
-    )
+    .option("--path <path...>", "only the file with this path; may be repeated")
     .option("--check", "write nothing: compare, and list on stdout every file that differs")
-    .addOption(variableOptions.allowEmpty())
-    .action(async ({ root = ".", path: paths, check, allowEmpty, ...options }) => {
+    .action(async ({ root = ".", path: paths = [], check, allowEmpty, ...options }) => {
       await atMachine(here, options, async (machine) => {
         const ask = { root, paths, allowEmpty };
         if (check) return checkFiles(here, machine, ask);
         const pulled = await pullWithProgress(here, machine, ask);
-        await answer(here, { ...machine.asked, ...pulled }, summaryOf(machine, pulled));
+        const { project, environment } = machine.asked;
+        const total = counted(pulled.written.length + pulled.unchanged, "file");
+        const counts = `${pulled.written.length} written, ${pulled.unchanged} already in place`;
+        const message = `${project}, ${environment}: ${total} below ${root}, ${counts}.`;
+        await answer(here, { ...machine.asked, ...pulled }, message);
       });
     });
 
-  return noun("files", "Secret files, fetched by machines.").addCommand(pull);
+  return noun("files", "Secret files, fetched by machines.", pull);
 }
 
 /** Pulls files and shows on a terminal how far it is. @throws Problem */
-export async function pullWithProgress(here: Surroundings, source: Source, ask: FilesAsk): Promise<Pulled> {
-  const fetching = progressOn(here.terminal.stderr, "Fetching", "files");
-  const writing = progressOn(here.terminal.stderr, "Writing", "files");
-  try {
-    return await pullFiles(source, ask, { fetching: fetching.report, writing: writing.report });
-  } finally {
-    fetching.clear();
-    writing.clear();
-  }
+export function pullWithProgress(here: Surroundings, source: Source, ask: FilesAsk): Promise<Pulled> {
+  const { stderr } = here.terminal;
+  return withProgress(stderr, "Fetching", "files", (fetching) =>
+    withProgress(stderr, "Writing", "files", (writing) => pullFiles(source, ask, { fetching, writing })),
+  );
 }
 
 async function checkFiles(here: Surroundings, machine: Machine, ask: FilesAsk): Promise<void> {
@@ -57,9 +51,4 @@ async function checkFiles(here: Surroundings, machine: Machine, ask: FilesAsk): 
     throw new Problem(exits.failed, "drift", `Out of step: ${drift.length} of ${counted(files, "file")}.`);
   }
   if (!here.json) here.say(`In step: ${counted(files, "file")}.`);
-}
-
-function summaryOf({ asked }: Machine, { root, written, unchanged }: Pulled): string {
-  const total = counted(written.length + unchanged, "file");
-  return `${asked.project}, ${asked.environment}: ${total} below ${root}, ${written.length} written, ${unchanged} already in place.`;
 }

@@ -1,7 +1,4 @@
-import { dlopen, FFIType } from "bun:ffi";
-import { scrubEnvironment } from "./scrub.ts";
-
-const prSetDumpable = 4;
+import { dlopen, FFIType, type Pointer, toArrayBuffer } from "bun:ffi";
 
 /**
  * Erases the secrets in this process's environment. On Linux it also forbids other processes of the same user to read
@@ -11,14 +8,39 @@ export function harden(): void {
   const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"];
   scrubEnvironment(secrets);
   for (const name of secrets) delete process.env[name];
+  withLibc(({ prctl }) => prctl(prSetDumpable, 0n, 0n, 0n, 0n));
+}
+
+/**
+ * Overwrites values in the environment that this process was started with. On Linux root can read it in /proc as long
+ * as the process lives, and in most containers every process runs as root. Values already read from `process.env` stay.
+ *
+ * @param names - variables, set or not
+ */
+export function scrubEnvironment(names: readonly string[]): void {
+  withLibc(({ getenv }) => {
+    for (const name of names) {
+      const length = Buffer.byteLength(process.env[name] ?? "");
+      const at = length === 0 ? null : (getenv(Buffer.from(`${name}\0`)) as Pointer | null);
+      if (at !== null) new Uint8Array(toArrayBuffer(at, 0, length)).fill(0x2a);
+    }
+  });
+}
+
+const prSetDumpable = 4;
+const { cstring, i32, ptr, u64 } = FFIType;
+const functions = {
+  getenv: { args: [cstring], returns: ptr },
+  prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
+} as const;
+
+function withLibc(work: (libc: ReturnType<typeof dlopen<typeof functions>>["symbols"]) => void): void {
   if (process.platform !== "linux") return;
   try {
-    const libc = dlopen("libc.so.6", {
-      prctl: { args: [FFIType.i32, FFIType.u64, FFIType.u64, FFIType.u64, FFIType.u64], returns: FFIType.i32 },
-    });
-    libc.symbols.prctl(prSetDumpable, 0n, 0n, 0n, 0n);
+    const libc = dlopen("libc.so.6", functions);
+    work(libc.symbols);
     libc.close();
   } catch {
-    // Without glibc (musl) the memory is protected only as far as the system does it.
+    // Without glibc (musl) only the system's permissions protect the environment and the memory.
   }
 }

@@ -1,18 +1,8 @@
 import { resources, surfaces } from "../access/grant.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
-import {
-  answer,
-  answerList,
-  atDesk,
-  choiceOption,
-  listOption,
-  noun,
-  parseDuration,
-  parsedOption,
-  type Surroundings,
-  verb,
-} from "./command.ts";
+import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { choiceOption, parseDuration, parseList } from "./options.ts";
 import { formatTime, table } from "./terminal.ts";
 
 /** `keyhole key …` */
@@ -28,11 +18,11 @@ export function keyCommand(here: Surroundings) {
     .option("--name <name>", "what it is for")
     .addOption(choiceOption("--surface <list>", "what it may be used for (default: rest_api)", surfaces))
     .addOption(choiceOption("--resource <list>", "what it may read (default: projects,variables)", resources))
-    .addOption(listOption("--project <list>", "slugs of the projects it reaches (default: all)"))
+    .option("--project <list>", "slugs of the projects it reaches (default: all)", parseList)
     .addOption(choiceOption("--env <list>", "the environments it reaches (default: all)", environments))
-    .addOption(parsedOption("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration))
+    .option("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration)
     .action(async (options) => {
-      const { key, ...record } = await atDesk(here, (desk) =>
+      const { id, key, ...rest } = await atDesk(here, (desk) =>
         createKey(desk, {
           organization: options.org,
           name: options.name,
@@ -43,13 +33,8 @@ export function keyCommand(here: Surroundings) {
           expiresInMs: options.expiresIn,
         }),
       );
-      const { id, ...rest } = record;
-      await answer(
-        here,
-        { id, key, ...rest },
-        `${summary(record)}\nThe key is shown only once: store it now.`,
-        `${key}\n`,
-      );
+      const message = `${summary({ id, ...rest })}\nThe key is shown only once: store it now.`;
+      await answer(here, { id, key, ...rest }, message, `${key}\n`);
     });
 
   const list = verb(
@@ -62,7 +47,7 @@ export function keyCommand(here: Surroundings) {
     .action(async ({ org }) => {
       const keys = await atDesk(here, (desk) => listKeys(desk, org));
       const { SURFACES, RESOURCES, CREATED, REVOKED, ...columns } = details;
-      await answerList(here, keys, columns, "There are no keys yet: run keyhole key create --org ORG.");
+      await answerList(here, keys, "There are no keys yet: run keyhole key create --org ORG.", columns);
     });
 
   const show = verb("show", "Show what an API key may do and when it was used.", "keyhole key show 0199a3c4")
@@ -90,36 +75,24 @@ export function keyCommand(here: Surroundings) {
     "keyhole key rotate 0199a3c4 --overlap 15m > key.txt",
   )
     .argument("<id>", "the key's id, as listed")
-    .addOption(
-      parsedOption(
-        "--overlap <duration>",
-        "how long the old key stays valid: 30s, 15m, 24h, 90d",
-        parseDuration,
-      ).default(86_400_000, "24h"),
+    .option(
+      "--overlap <duration>",
+      "how long the old key stays valid: 30s, 15m, 24h, 90d (default: 24h)",
+      parseDuration,
     )
-    .action(async (id, { overlap }) => {
+    .action(async (id, { overlap = overlapMs }) => {
       const { successor, predecessor } = await atDesk(here, (desk) => rotateKey(desk, id, overlap));
       const { id: successorId, key, ...rest } = successor;
       const { expiresAt } = predecessor;
-      await answer(
-        here,
-        { id: successorId, key, ...rest, predecessor: { id, expiresAt } },
-        [
-          summary(successor),
-          `The old key ${id} expires ${formatTime(expiresAt)}.`,
-          "The new key is shown only once: store it now.",
-        ].join("\n"),
-        `${key}\n`,
-      );
+      const document = { id: successorId, key, ...rest, predecessor: { id, expiresAt } };
+      const message = `${summary(successor)}\nThe old key ${id} expires ${formatTime(expiresAt)}.`;
+      await answer(here, document, `${message}\nThe new key is shown only once: store it now.`, `${key}\n`);
     });
 
-  return noun("key", "API keys for machines.")
-    .addCommand(create)
-    .addCommand(list)
-    .addCommand(show)
-    .addCommand(revoke)
-    .addCommand(rotate);
+  return noun("key", "API keys for machines.", create, list, show, revoke, rotate);
 }
+
+const overlapMs = 86_400_000;
 
 /** Projects or environments as text; null means all. */
 function reach(scope: readonly string[] | null): string {

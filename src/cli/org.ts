@@ -1,6 +1,6 @@
 import { Argument, Option } from "@commander-js/extra-typings";
-import { createOrganization, listOrganizations, type Organization, setPlan } from "../admin/organizations.ts";
-import { answer, answerList, atDesk, type Columns, noun, type Surroundings, verb } from "./command.ts";
+import { createOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
+import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
@@ -38,15 +38,15 @@ export function orgCommand(here: Surroundings) {
   const list = verb("list", "List the organizations.", "keyhole org list", "keyhole org list --json").action(
     async () => {
       const organizations = await atDesk(here, listOrganizations);
-      const columns: Columns<Organization> = {
+      const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
+      await answerList(here, organizations, noneMessage, {
         SLUG: (one) => one.slug,
         NAME: (one) => one.name,
         PLAN: (one) => one.plan,
         CREATED: (one) => formatTime(one.createdAt),
-      };
-      await answerList(here, organizations, columns, "There are no organizations yet: run keyhole org create SLUG.");
+      });
     },
   );
 
-  return noun("org", "Organizations and their plans.").addCommand(create).addCommand(plan).addCommand(list);
+  return noun("org", "Organizations and their plans.", create, plan, list);
 }

@@ -1,7 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { createProject, deleteProject, listProjects } from "../admin/projects.ts";
 import { environments } from "../names.ts";
-import { answer, answerList, atDesk, type Columns, counted, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 /** The argument ORG/PROJECT of many commands. */
@@ -29,15 +29,15 @@ export function projectCommand(here: Surroundings) {
     .argument("[org]", "only projects of this organization")
     .action(async (organization) => {
       const projects = await atDesk(here, (desk) => listProjects(desk, organization));
-      const columns: Columns<(typeof projects)[number]> = {
+      const noneMessage = "There are no projects yet: run keyhole project create ORG/PROJECT.";
+      await answerList(here, projects, noneMessage, {
         PROJECT: (one) => `${one.organization}/${one.slug}`,
         NAME: (one) => one.name,
         VARIABLES: (one) => one.variableCount,
         ACCOUNTS: (one) => one.accountCount,
         FILES: (one) => one.fileCount,
         UPDATED: (one) => formatTime(one.updatedAt),
-      };
-      await answerList(here, projects, columns, "There are no projects yet: run keyhole project create ORG/PROJECT.");
+      });
     });
 
   const remove = verb(
@@ -53,8 +53,5 @@ export function projectCommand(here: Surroundings) {
       await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${counts}.`);
     });
 
-  return noun("project", "Projects, which hold variables, accounts and files.")
-    .addCommand(create)
-    .addCommand(list)
-    .addCommand(remove);
+  return noun("project", "Projects, which hold variables, accounts and files.", create, list, remove);
 }

@@ -6,12 +6,12 @@ import { exits, Problem, usageProblem } from "../problem.ts";
 import type { NamedValue } from "../render/dotenv.ts";
 import { writeWholeSync } from "../whole-file.ts";
 import { answer, counted, type Surroundings } from "./command.ts";
-import { atMachine, type Machine, machineVerb, variableOptions } from "./machine.ts";
-import { OutputClosed, visible, write } from "./terminal.ts";
+import { atMachine, type Machine, variablesVerb } from "./machine.ts";
+import { OutputClosed, visible, visibleLines, write } from "./terminal.ts";
 
 /** `keyhole pull` */
 export function pullCommand(here: Surroundings) {
-  return machineVerb(
+  return variablesVerb(
     "pull",
     "Print the variables of an environment, or write them to a file: all of them or nothing.",
     "keyhole pull -p web -e production --out .env",
@@ -22,11 +22,6 @@ export function pullCommand(here: Surroundings) {
   )
     .addOption(new Option("--format <format>", "the output format (default: env)").choices(formats))
     .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")
-    .addOption(variableOptions.keys())
-    .addOption(variableOptions.prefix())
-    .addOption(variableOptions.required())
-    .addOption(variableOptions.allowEmpty())
-    .addOption(variableOptions.allowName())
     .option("--as-output <name>", "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name")
     .action(async ({ format = here.json ? "json" : "env", out, asOutput, allowName, ...options }) => {
       if (out === "") throw usageProblem("--out is empty.");
@@ -40,9 +35,9 @@ export function pullCommand(here: Surroundings) {
         // JSON and YAML are data; every other format becomes an environment.
         if (format !== "json" && format !== "yaml" && asOutput === undefined) refuseSteering(variables, allowName);
         if (format === "github") return toGithub(here, machine, variables, githubFile, asOutput);
-        const text = await renderPulled(format, variables, machine.say);
+        const text = renderPulled(format, variables, machine.say);
         // JSON has escapes for the characters on which a terminal acts.
-        const safe = format === "json" ? text.split("\n").map(visible).join("\n") : text;
+        const safe = format === "json" ? visibleLines(text) : text;
         if (out !== undefined && out !== "-") {
           writeWholeSync(out, true, Buffer.from(safe));
           const names = variables.map(({ name }) => name).sort();
@@ -85,21 +80,14 @@ async function toGithub(
   asOutput: string | undefined,
 ): Promise<void> {
   const onWindows = here.env["RUNNER_OS"] === "Windows";
-  const { text, masks, unmasked } = await renderForGithub(variables, onWindows, asOutput);
-  const file = new SharedFile(path);
-  try {
-    await write(here.terminal.stdout, masks).catch((error: unknown) => {
-      if (!(error instanceof OutputClosed)) throw error;
-      throw new Problem(exits.failed, "unmasked", "The masks could not be printed, so nothing was set.");
-    });
-    file.append(text);
-  } finally {
-    file.close();
-  }
+  const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput);
+  using file = new SharedFile(path);
+  await write(here.terminal.stdout, masks).catch((error: unknown) => {
+    if (!(error instanceof OutputClosed)) throw error;
+    throw new Problem(exits.failed, "unmasked", "The masks could not be printed, so nothing was set.");
+  });
+  file.append(text);
   if (unmasked.length > 0) machine.say(`Too short to be hidden in the log: ${unmasked.join(", ")}.`);
-  const set =
-    asOutput === undefined
-      ? `${counted(variables.length, "variable")} for the steps that follow`
-      : `the output ${asOutput}`;
-  machine.say(`Set ${set}.`);
+  const all = `${counted(variables.length, "variable")} for the steps that follow`;
+  machine.say(`Set ${asOutput === undefined ? all : `the output ${asOutput}`}.`);
 }

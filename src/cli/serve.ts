@@ -1,4 +1,4 @@
-import { Option } from "@commander-js/extra-typings";
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { deskOf } from "../admin/desk.ts";
 import { type Installation, openInstallation } from "../admin/installation.ts";
 import { listOrganizations } from "../admin/organizations.ts";
@@ -8,8 +8,9 @@ import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { superviseWorkers } from "../server/workers.ts";
-import { parseCount, type Surroundings, verb } from "./command.ts";
+import { type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
+import { parseCount } from "./options.ts";
 
 /** `keyhole serve`: the API, until it is told to stop. */
 export function serveCommand(here: Surroundings) {
@@ -21,20 +22,15 @@ export function serveCommand(here: Surroundings) {
   )
     .option("--host <host>", "address to listen on (default: HOST, or 127.0.0.1)")
     .option("--port <number>", "port to listen on; 0 for any free one (default: PORT, or 4100)")
-    .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)")
+    .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", parseWorkers)
     .addOption(new Option(`${workerFlag} <log>`).choices(["pretty", "plain"]).hideHelp())
-    .action(async ({ host, port, workers, worker }) => {
+    .action(async ({ host, port, workers = 1, worker }) => {
       const settings = readConfig(here.env);
-      const config = {
-        ...settings,
-        host: host ?? settings.host,
-        port: port === undefined ? settings.port : parsePort("--port", port),
-      };
+      const config = { ...settings, ...(host && { host }), ...(port && { port: parsePort("--port", port) }) };
       const { stdout } = here.terminal;
       const pretty = worker === undefined ? stdout.isTTY : worker === "pretty";
       const { log, flush } = openLog((text) => void stdout.write(text), { pretty, now: Date.now });
-      const count = workers === undefined ? 1 : parseWorkers(workers);
-      if (count > 1 && config.databaseUrl === undefined) {
+      if (workers > 1 && config.databaseUrl === undefined) {
         throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
       }
       // A worker's parent has already said everything about the settings.
@@ -42,10 +38,10 @@ export function serveCommand(here: Surroundings) {
       const env = { ...here.env };
       const installation = await openInstallation(config, say);
       harden();
-      if (count > 1) {
+      if (workers > 1) {
         await sayFirstSteps(installation, say);
         const write = (lines: Uint8Array) => void stdout.write(lines);
-        const worst = await superviseWorkers({ count, config, env, pretty, log, say, write });
+        const worst = await superviseWorkers({ count: workers, config, env, pretty, log, say, write });
         flush();
         if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");
         return;
@@ -59,20 +55,19 @@ export function serveCommand(here: Surroundings) {
 }
 
 function parseWorkers(text: string): number {
-  const count = parseCount("--workers", text);
-  if (count <= workersMax) return count;
-  throw usageProblem(`--workers takes at most ${workersMax}.`);
+  const count = parseCount(text);
+  if (count <= 256) return count;
+  throw new InvalidArgumentError("takes at most 256.");
 }
-
-const workersMax = 256;
 
 async function sayFirstSteps(installation: Installation, say: (line: string) => void): Promise<void> {
   const desk = deskOf(installation);
   const organizations = await listOrganizations(desk).finally(() => desk.close());
-  if (organizations.length > 0) return;
-  say("Nothing is stored yet. In another terminal, begin with:");
-  say("  keyhole org create acme");
-  say("  keyhole project create acme/web");
-  say("  keyhole key create --org acme --name ci");
-  say("(from a checkout: `bun run keyhole` in place of `keyhole`)");
+  if (organizations.length === 0) say(firstSteps);
 }
+
+const firstSteps = `Nothing is stored yet. In another terminal, begin with:
+  keyhole org create acme
+  keyhole project create acme/web
+  keyhole key create --org acme --name ci
+(from a checkout: \`bun run keyhole\` in place of \`keyhole\`)`;

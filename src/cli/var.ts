@@ -1,20 +1,9 @@
 import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
 import { variableValueBytesMax } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import {
-  answer,
-  answerList,
-  atDesk,
-  type Columns,
-  counted,
-  decodeText,
-  localName,
-  noun,
-  readLocal,
-  type Surroundings,
-  verb,
-} from "./command.ts";
-import { EnvFileProblem, nameWarnings, parseEnvFile } from "./env-file.ts";
+import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { nameWarnings, parseEnvFile } from "./env-file.ts";
+import { decodeText, localName, readLocal } from "./input.ts";
 import { environmentArgument, projectArgument } from "./project.ts";
 import { formatTime, readHidden } from "./terminal.ts";
 
@@ -38,7 +27,7 @@ export function varCommand(here: Surroundings) {
         setVariables(desk, project, environment, [{ name, value }]),
       );
       const status = created === 1 ? "created" : "updated";
-      if (value.at(-1) === newline) here.say(`The value of ${name} ends in a newline, which is part of it.`);
+      if (value.at(-1) === 0x0a) here.say(`The value of ${name} ends in a newline, which is part of it.`);
       const warning = nameWarnings(name);
       if (warning !== undefined) here.say(`${warning}.`);
       if (value.length === 0) here.say(`The value of ${name} is empty.`);
@@ -58,11 +47,10 @@ export function varCommand(here: Surroundings) {
     .action(async (project, environment) => {
       const variables = await atDesk(here, (desk) => listVariables(desk, project, environment));
       const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
-      const columns: Columns<(typeof documents)[number]> = {
+      await answerList(here, documents, `${project} has no variables in ${environment}.`, {
         NAME: (one) => one.key,
         UPDATED: (one) => formatTime(one.updatedAt),
-      };
-      await answerList(here, documents, columns, `${project} has no variables in ${environment}.`);
+      });
     });
 
   const remove = verb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
@@ -91,30 +79,15 @@ export function varCommand(here: Surroundings) {
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);
       const document = { project, environment, created, updated, warnings };
-      await answer(
-        here,
-        document,
-        `Imported ${counted(created + updated, "variable")}: ${created} created, ${updated} updated.`,
-      );
+      const imported = counted(created + updated, "variable");
+      await answer(here, document, `Imported ${imported}: ${created} created, ${updated} updated.`);
     });
 
-  return noun("var", "Variables of a project, one value per environment.")
-    .addCommand(set)
-    .addCommand(list)
-    .addCommand(remove)
-    .addCommand(load);
+  return noun("var", "Variables of a project, one value per environment.", set, list, remove, load);
 }
 
 async function readValue(here: Surroundings, name: string): Promise<Uint8Array> {
-  if (!here.terminal.stdin.isTTY) {
-    const given = await readLocal(here, "-", variableValueBytesMax + 1);
-    if (given.length <= variableValueBytesMax) return given;
-    throw new Problem(
-      exits.refused,
-      "bound",
-      `The value of ${name} is larger than ${variableValueBytesMax} bytes, the most that a value may have.`,
-    );
-  }
+  if (!here.terminal.stdin.isTTY) return readLocal(here, "-", variableValueBytesMax, `The value of ${name}`);
   const typed = await readHidden(here.terminal, `Value of ${name}`);
   if (typed.length > 0) return typed;
   throw usageProblem(`No value was typed: use --value "" to store an empty one.`);
@@ -128,23 +101,12 @@ function encodeArgument(value: string): Uint8Array {
 
 /** @throws Problem that lists everything that is wrong with the file */
 async function readEnvFile(here: Surroundings, file: string) {
-  const called = localName(file);
-  const bytes = await readLocal(here, file, envFileBytesMax + 1);
-  if (bytes.length > envFileBytesMax) {
-    throw new Problem(exits.refused, "bound", `${called} is larger than 64 MiB: nothing was imported.`);
-  }
-  const text = decodeText(bytes);
-  if (text === undefined)
-    throw new Problem(exits.usage, "invalid", `${called} is not UTF-8 text: nothing was imported.`);
-  try {
-    return parseEnvFile(text);
-  } catch (error) {
-    if (!(error instanceof EnvFileProblem)) throw error;
-    const problems = error.problems.map((problem) => `${called}: ${problem}`).join("\n");
-    throw new Problem(exits.usage, "invalid", `${problems}\nNothing was imported.`, { cause: error });
-  }
+  const name = localName(file);
+  const parsed = parseEnvFile(decodeText(await readLocal(here, file, envFileBytesMax), name));
+  if (parsed.problems.length === 0) return parsed;
+  const problems = parsed.problems.map((problem) => `${name}: ${problem}\n`).join("");
+  throw new Problem(exits.usage, "invalid", `${problems}Nothing was imported.`);
 }
 
-const newline = 0x0a;
 /** The size of a thousand largest values. */
 const envFileBytesMax = 64 * 1024 * 1024;

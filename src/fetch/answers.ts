@@ -1,17 +1,10 @@
-import {
-  contentBytesMax,
-  type Environment,
-  isEnvironment,
-  isVariableName,
-  itemsMax,
-  variableValueBytesMax,
-} from "../names.ts";
+import { contentBytesMax, type Environment, isVariableName, itemsMax, variableValueBytesMax } from "../names.ts";
 import { pathProblem, pathSetProblem } from "../path.ts";
 import type { NamedValue } from "../render/dotenv.ts";
 
 /*
- * Validates the API's answers before anything uses them. Unknown members are ignored, so that a later version of the
- * API may add some; every known member must be exactly right.
+ * Validates the API's answers before anything uses them. Every member that is used must be exactly right; others are
+ * ignored, so that a later version of the API may add some.
  */
 
 /** A project and one of its environments. */
@@ -40,18 +33,15 @@ export type FetchedFile = FileRecord & { readonly content: Uint8Array };
 
 /** The variables of an answer: only those asked for, each name once. @throws Untrustworthy */
 export function validateVariables(answer: unknown, asked: Asked, selection: Selection): NamedValue[] {
-  const { environment, variables } = membersOf(answer, "it");
-  if (environment !== asked.environment)
-    throw new Untrustworthy("it is about another environment than the one asked for");
+  const { variables } = answerOf(answer, asked);
   const names = new Set<string>();
   return listOf(variables, "variables").map((one) => {
-    const { key: name, value, updatedAt } = membersOf(one, "a variable");
+    const { key: name, value } = membersOf(one, "a variable");
     if (typeof name !== "string" || !isVariableName(name)) throw new Untrustworthy("a variable has no valid name");
     if (names.has(name)) throw new Untrustworthy(`${name} is there twice`);
     names.add(name);
     const wanted = (selection.keys?.includes(name) ?? true) && name.startsWith(selection.prefix ?? "");
     if (!wanted) throw new Untrustworthy(`${name} was not asked for`);
-    if (!isCount(updatedAt)) throw new Untrustworthy(`${name} has no time`);
     if (typeof value !== "string") throw new Untrustworthy(`${name} has no value`);
     if (value.includes("\0") || !value.isWellFormed()) throw new Untrustworthy(`the value of ${name} is not text`);
     if (Buffer.byteLength(value) > variableValueBytesMax) throw new Untrustworthy(`the value of ${name} is too long`);
@@ -63,20 +53,17 @@ export function validateVariables(answer: unknown, asked: Asked, selection: Sele
 export function validateFiles(answer: unknown, asked: Asked): FileRecord[] {
   const files = filesOf(answer, asked);
   if (files.some((file) => "content" in file)) throw new Untrustworthy("it holds content that was not asked for");
-  const records = files.map((file) => recordOf(file, asked));
+  const records = files.map(recordOf);
   const together = pathSetProblem(records.map(({ path }) => path));
   if (together !== undefined) throw new Untrustworthy(`among its paths, ${together}`);
   return records;
 }
 
-/**
- * The files of an answer with content: exactly those asked for, in the order of `wanted`.
- * @throws Untrustworthy
- */
+/** The files of an answer with content: exactly those asked for, in the order of `wanted`. @throws Untrustworthy */
 export function validateContents(answer: unknown, asked: Asked, wanted: readonly FileRecord[]): FetchedFile[] {
   const found = new Map<string, FetchedFile>();
   for (const file of filesOf(answer, asked)) {
-    const record = recordOf(file, asked);
+    const record = recordOf(file);
     if (found.has(record.path)) throw new Untrustworthy(`'${record.path}' is there twice`);
     found.set(record.path, { ...record, content: contentOf(file["content"], record) });
   }
@@ -95,31 +82,28 @@ export function validateContents(answer: unknown, asked: Asked, wanted: readonly
 
 type Members = Readonly<Record<string, unknown>>;
 
+function answerOf(answer: unknown, asked: Asked): Members {
+  const members = membersOf(answer, "it");
+  if (members["environment"] === asked.environment) return members;
+  throw new Untrustworthy("it is about another environment than the one asked for");
+}
+
 function filesOf(answer: unknown, asked: Asked): Members[] {
-  const { project, environment, files } = membersOf(answer, "it");
+  const { project, files } = answerOf(answer, asked);
   if (membersOf(project, "its project")["slug"] !== asked.project) {
     throw new Untrustworthy("it is about another project than the one asked for");
   }
-  if (environment !== asked.environment)
-    throw new Untrustworthy("it is about another environment than the one asked for");
   return listOf(files, "files").map((file) => membersOf(file, "a file"));
 }
 
-function recordOf(file: Members, asked: Asked): FileRecord {
-  const { path, name, mode, size, sha256, contentType, environments, updatedAt } = file;
+function recordOf({ path, mode, size, sha256 }: Members): FileRecord {
   if (typeof path !== "string") throw new Untrustworthy("a file has no path");
   const problem = pathProblem(path);
   if (problem !== undefined) throw new Untrustworthy(`the path ${JSON.stringify(path.slice(0, 100))} ${problem}`);
   const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
-  if (typeof name !== "string" || typeof contentType !== "string") throw wrong("no name or no type");
-  if (!isCount(updatedAt)) throw wrong("no time");
   if (mode !== "0600" && mode !== "0400") throw wrong("a mode other than 0600 and 0400");
-  if (!isCount(size) || size > contentBytesMax) throw wrong("no size, or one over 8 MiB");
+  if (!isSize(size)) throw wrong("no size, or one over 8 MiB");
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) throw wrong("no checksum");
-  if (!Array.isArray(environments) || !environments.every((one) => typeof one === "string" && isEnvironment(one))) {
-    throw wrong("no list of environments");
-  }
-  if (!environments.includes(asked.environment)) throw wrong("other environments than this one");
   return { path, mode, size, sha256 };
 }
 
@@ -127,18 +111,11 @@ function contentOf(content: unknown, { path, size, sha256 }: FileRecord): Uint8A
   const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
   if (typeof content !== "string") throw wrong("no content");
   if (content.length !== Math.ceil(size / 3) * 4) throw wrong("content of another size than its record");
-  const bytes = decodeBase64(content);
-  if (bytes?.length !== size) throw wrong("content that is not valid base64 of its size");
+  const bytes = Buffer.from(content, "base64");
+  const isExact = bytes.length === size && bytes.toString("base64") === content;
+  if (!isExact) throw wrong("content that is not valid base64 of its size");
   if (sha256Of(bytes) !== sha256) throw wrong("content with another checksum than its record");
   return bytes;
-}
-
-function decodeBase64(text: string): Uint8Array | undefined {
-  try {
-    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
-  } catch {
-    return undefined;
-  }
 }
 
 /** Lower-case hex. */
@@ -157,6 +134,6 @@ function listOf(value: unknown, what: string): unknown[] {
   return value;
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
+function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= contentBytesMax;
 }

@@ -2,20 +2,11 @@ import { arch, platform } from "node:process";
 import { version } from "../../package.json";
 import { exits, Problem } from "../problem.ts";
 import type { NamedValue } from "../render/dotenv.ts";
-import {
-  type Asked,
-  type FetchedFile,
-  type FileRecord,
-  type Selection,
-  Untrustworthy,
-  validateContents,
-  validateFiles,
-  validateVariables,
-} from "./answers.ts";
+import type { Asked, FetchedFile, FileRecord, Selection } from "./answers.ts";
+import { Untrustworthy, validateContents, validateFiles, validateVariables } from "./answers.ts";
 
-/** Where the API is, and how patient its client is. */
+/** Where the API is, such as `https://keyhole.example.com/api/v1`, and how patient its client is. */
 export type Api = {
-  /** Without a slash at the end, such as `https://keyhole.example.com/api/v1`. */
   readonly root: string;
   readonly key: string;
   /** How long one request may take, including its answer. */
@@ -26,22 +17,17 @@ export type Api = {
   readonly say: (line: string) => void;
 };
 
-/** Time and randomness; tests bring their own. */
+/** Monotonic time, and randomness of at least 0 and less than 1; tests bring their own. */
 export type Clock = {
-  /** Monotonic. */
   readonly nowMs: () => number;
   readonly sleep: (durationMs: number) => Promise<void>;
-  /** At least 0, less than 1. */
   readonly random: () => number;
 };
 
 /** The longest answer that is read: 8 MiB of files in base64, their records, and some room. */
 export const answerBytesMax = 16 * 1024 * 1024;
 
-/**
- * The longest query that is sent. Keyhole takes 16 KiB of headers and address together, but proxies in front of it
- * commonly take a request line of 8 KiB.
- */
+/** The longest query that is sent: proxies in front of Keyhole commonly take a request line of 8 KiB. */
 export const queryBytesMax = 7000;
 
 /**
@@ -65,11 +51,8 @@ export class Client {
 
   /** The variables of one environment. @throws Problem */
   variables(asked: Asked, selection: Selection = {}): Promise<NamedValue[]> {
-    const query = queryOf({
-      environment: asked.environment,
-      keys: selection.keys?.join(","),
-      prefix: selection.prefix,
-    });
+    const { keys, prefix } = selection;
+    const query = queryOf({ environment: asked.environment, keys: keys?.join(","), prefix });
     return this.#ask(`/projects/${asked.project}/variables`, query, (answer) =>
       validateVariables(answer, asked, selection),
     );
@@ -77,17 +60,15 @@ export class Client {
 
   /** The records of all files of one environment, without content. @throws Problem */
   listFiles(asked: Asked): Promise<FileRecord[]> {
-    return this.#ask("/files", filesQuery(asked, { metadataOnly: "true" }), (answer) => validateFiles(answer, asked));
+    return this.#ask("/files", queryOf({ ...asked, metadataOnly: "true" }), (answer) => validateFiles(answer, asked));
   }
 
   /**
-   * Files with their content, each exactly as it was listed.
-   * @param records - what to fetch, at most 8 MiB in all
+   * Files with their content, at most 8 MiB, each exactly as it was listed. @throws Problem
    * @param all - these are all files of the environment, so their paths need not be sent
-   * @throws Problem
    */
   fetchFiles(asked: Asked, records: readonly FileRecord[], all: boolean): Promise<FetchedFile[]> {
-    const query = all ? filesQuery(asked) : `${filesQuery(asked)}${records.map(pathParameter).join("")}`;
+    const query = queryOf(asked) + (all ? "" : records.map(pathParameter).join(""));
     return this.#ask("/files", query, (answer) => validateContents(answer, asked, records));
   }
 
@@ -96,11 +77,11 @@ export class Client {
     for (let tries = 0; ; tries++) {
       const outcome = await this.#askOnce(path, query, validate);
       if ("value" in outcome) return outcome.value;
-      const { problem, retry } = outcome;
-      if (retry === undefined || this.#api.waitMs === 0) throw problem;
+      const { problem, afterS } = outcome;
+      if (this.#api.waitMs === 0) throw problem;
       const { message, requestId } = problem;
       const leftMs = firstMs + this.#api.waitMs - this.#clock.nowMs();
-      const pauseMs = pauseOf(retry, tries, this.#clock.random(), leftMs);
+      const pauseMs = pauseOf(afterS, tries, this.#clock.random(), leftMs);
       const pause = `${(pauseMs / 1000).toFixed(1)} s`;
       if (pauseMs > leftMs) {
         const words = `${message} The next try would be in ${pause}, which --wait does not allow.`;
@@ -112,7 +93,8 @@ export class Client {
     }
   }
 
-  async #askOnce<T>(path: string, query: string, validate: (answer: unknown) => T): Promise<Outcome<T>> {
+  /** @throws Problem if it is pointless to ask again */
+  async #askOnce<T>(path: string, query: string, validate: (answer: unknown) => T): Promise<{ value: T } | Transient> {
     const { root, key, timeoutMs } = this.#api;
     let requestId: string | null = null;
     try {
@@ -139,9 +121,10 @@ export class Client {
       if (response.status !== 200) return await refusalOf(response, requestId);
       return { value: validate(parseJson(response, await readBody(response, answerBytesMax))) };
     } catch (error) {
+      if (error instanceof Problem) throw error;
       if (!(error instanceof Untrustworthy)) return failureOf(error, root, timeoutMs, requestId);
       const words = `The server's answer cannot be trusted: ${error.message}.`;
-      return { problem: new Problem(exits.failed, "invalid_answer", words, { requestId }) };
+      throw new Problem(exits.failed, "invalid_answer", words, { requestId });
     }
   }
 }
@@ -153,23 +136,19 @@ export function pathParameter({ path }: Pick<FileRecord, "path">): string {
 
 const realClock: Clock = { nowMs: () => performance.now(), sleep: Bun.sleep, random: Math.random };
 
-/** The result of one request: a value, or a Problem and whether to retry. */
-type Outcome<T> = { readonly value: T } | { readonly problem: Problem; readonly retry?: Retry };
-/** `afterS` is the server's `Retry-After`. */
-type Retry = { readonly afterS: number | undefined };
+/** A failure that may pass. `afterS` is the server's `Retry-After`. */
+type Transient = { readonly problem: Problem; readonly afterS: number | undefined };
 
 /**
  * How long to wait before the next try: never shorter than `Retry-After`. Without one, the backoff starts at half a
  * second and doubles up to 15 s, and the last try comes just before the time is up. Up to a tenth is added, so that a
  * hundred jobs that were refused together do not return together.
  */
-function pauseOf({ afterS }: Retry, tries: number, chance: number, leftMs: number): number {
+function pauseOf(afterS: number | undefined, tries: number, chance: number, leftMs: number): number {
   const leastMs = afterS === undefined ? Math.min(500 * 2 ** tries, 15_000) : afterS * 1000;
   const pauseMs = Math.ceil(leastMs * (1 + chance / 10));
-  return afterS === undefined && leftMs > shortestPauseMs ? Math.min(pauseMs, leftMs) : pauseMs;
+  return afterS === undefined && leftMs > 100 ? Math.min(pauseMs, leftMs) : pauseMs;
 }
-
-const shortestPauseMs = 100;
 
 /** @param parameters - in sending order; undefined ones are left out */
 function queryOf(parameters: Readonly<Record<string, string | undefined>>): string {
@@ -179,25 +158,14 @@ function queryOf(parameters: Readonly<Record<string, string | undefined>>): stri
     .join("&");
 }
 
-function filesQuery(asked: Asked, more: Readonly<Record<string, string>> = {}): string {
-  return queryOf({ project: asked.project, environment: asked.environment, ...more });
-}
-
-/**
- * The body's bytes. Reading stops at the first chunk that exceeds the bound, whatever Content-Length says.
- * @throws Untrustworthy
- */
+/** The body's bytes. Reading stops at the first chunk that exceeds the bound. @throws Untrustworthy */
 async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
-  const tooLong = () => new Untrustworthy(`it is longer than ${Math.floor(bytesMax / 1024)} KiB`);
-  if (Number(response.headers.get("content-length") ?? 0) > bytesMax) {
-    await response.body?.cancel();
-    throw tooLong();
-  }
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > bytesMax) throw tooLong(); // leaving the loop cancels the rest
+    // Leaving the loop cancels the rest.
+    if (length > bytesMax) throw new Untrustworthy(`it is longer than ${Math.floor(bytesMax / 1024)} KiB`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -205,10 +173,6 @@ async function readBody(response: Response, bytesMax: number): Promise<Uint8Arra
 
 /** @throws Untrustworthy */
 function parseJson(response: Response, body: Uint8Array): unknown {
-  const encoding = response.headers.get("content-encoding");
-  if (encoding !== null && encoding !== "identity") {
-    throw new Untrustworthy("it is compressed, which was not asked for");
-  }
   if (!/^application\/json(?:;|$)/i.test(response.headers.get("content-type") ?? "")) {
     throw new Untrustworthy("it is not JSON, so something other than Keyhole may have answered");
   }
@@ -219,25 +183,25 @@ function parseJson(response: Response, body: Uint8Array): unknown {
   }
 }
 
-/** An answer other than 200. The status decides the exit code; the server's code and sentence make the message. */
-async function refusalOf(response: Response, requestId: string | null): Promise<Outcome<never>> {
+/** An answer other than 200: its status decides the exit code. @throws Problem if it is final */
+async function refusalOf(response: Response, requestId: string | null): Promise<Transient> {
   const { status } = response;
   if (status >= 300 && status < 400) {
     await response.body?.cancel();
     const words = `The server answered with a redirect (${status}). The key is not sent elsewhere: check the address.`;
-    return { problem: new Problem(exits.failed, "redirected", words, { requestId }) };
+    throw new Problem(exits.failed, "redirected", words, { requestId });
   }
   const refusal = parseRefusal(await readBody(response, refusalBytesMax).catch(() => new Uint8Array()));
   const exitCode = exitCodeOf(status);
   if (refusal === undefined) {
     const words = `The server answered ${status}, but not in Keyhole's format: a proxy may have answered.`;
-    return { problem: new Problem(exitCode, `http_${status}`, words, { requestId }) };
+    throw new Problem(exitCode, `http_${status}`, words, { requestId });
   }
   const { code, error } = refusal;
   const hint = Object.hasOwn(hints, code) ? ` ${hints[code]}` : "";
   const problem = new Problem(exitCode, code, `The server answered ${code}: ${error}${hint}`, { requestId });
-  const mayPass = status === 429 || (status === 503 && code === "unavailable");
-  return mayPass ? { problem, retry: { afterS: retryAfterOf(response) } } : { problem };
+  if (status === 429 || (status === 503 && code === "unavailable")) return { problem, afterS: retryAfterOf(response) };
+  throw problem;
 }
 
 const refusalBytesMax = 64 * 1024;
@@ -271,19 +235,20 @@ function retryAfterOf(response: Response): number | undefined {
   return /^\d{1,6}$/.test(text) ? Math.max(Number(text), 1) : undefined;
 }
 
-/** An error that `fetch` threw. Its message is not shown. */
-function failureOf(error: unknown, root: string, timeoutMs: number, requestId: string | null): Outcome<never> {
+/** An error that `fetch` threw; its message is not shown. @throws Problem if it is final */
+function failureOf(error: unknown, root: string, timeoutMs: number, requestId: string | null): Transient {
   const { name, code } = error as { name?: unknown; code?: unknown };
   const { origin } = new URL(root);
-  const problem = (kind: string, words: string) =>
-    new Problem(exits.unavailable, kind, words, { requestId, cause: error });
+  const more = { requestId, cause: error };
   if (name === "TimeoutError") {
-    return { problem: problem("timeout", `${origin} did not answer within ${timeoutMs / 1000} s.`) };
+    const words = `${origin} did not answer within ${timeoutMs / 1000} s.`;
+    throw new Problem(exits.unavailable, "timeout", words, more);
   }
   const reason = typeof code === "string" && /^\w{1,60}$/.test(code) ? code : "no reason given";
-  const unreachable = problem("unreachable", `${origin} cannot be reached: ${networkFailures[reason] ?? reason}.`);
-  if (reason === "ECONNREFUSED") return { problem: unreachable, retry: { afterS: undefined } };
-  return { problem: unreachable };
+  const words = `${origin} cannot be reached: ${networkFailures[reason] ?? reason}.`;
+  const problem = new Problem(exits.unavailable, "unreachable", words, more);
+  if (reason === "ECONNREFUSED") return { problem, afterS: undefined };
+  throw problem;
 }
 
 const untrustedCertificate =

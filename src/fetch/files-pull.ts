@@ -1,8 +1,8 @@
 import { contentBytesMax } from "../names.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
+import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
 import type { FetchedFile, FileRecord } from "./answers.ts";
 import { pathParameter, queryBytesMax } from "./client.ts";
-import { Root } from "./safe-files.ts";
+import { type Comparison, Root } from "./safe-files.ts";
 import type { Source } from "./variables.ts";
 
 /** Which files, and where to. */
@@ -13,14 +13,11 @@ export type FilesAsk = {
   readonly allowEmpty?: true | undefined;
 };
 
-/** The result of a pull, as programs read it. */
+/** What a pull did. */
 export type Pulled = { readonly root: string; readonly written: readonly string[]; readonly unchanged: number };
 
 /** Told how far a pull is. */
-export type PullProgress = {
-  readonly fetching: (done: number, total: number) => void;
-  readonly writing: (done: number, total: number) => void;
-};
+type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>>;
 
 /**
  * Brings the files below the root up to date: all of them or none. Lists all records first, then fetches the content of
@@ -28,63 +25,50 @@ export type PullProgress = {
  * @throws Problem, also for a signal that came early enough to leave everything unchanged
  */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
-  const root = new Root(ask.root);
-  try {
-    const { listed, wanted } = await list(source, ask);
-    const files: FetchedFile[] = [];
-    const stale: FileRecord[] = [];
-    for (const record of wanted) {
-      const found = root.compare(record);
-      if (found.state === "mode") files.push({ ...record, content: found.content });
-      else if (found.state !== "same") stale.push(record);
-    }
-    const bytes = bytesOf(stale);
-    if (bytes > pullBytesMax) {
-      const words = `The files to fetch hold ${bytes} bytes, more than 1 GiB: take fewer at a time with --path.`;
-      throw new Problem(exits.refused, "too_much", words);
-    }
-    let fetched = 0;
-    for (const { records, all } of planRequests(stale, listed)) {
-      progress.fetching(fetched, stale.length);
-      files.push(...(await source.client.fetchFiles(source.asked, records, all)));
-      fetched += records.length;
-    }
-    await place(root, files, progress);
-    return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
-  } finally {
-    root.close();
+  using root = new Root(ask.root);
+  const { listed, wanted } = await list(source, ask);
+  const files: FetchedFile[] = [];
+  const stale: FileRecord[] = [];
+  for (const record of wanted) {
+    const found = root.compare(record);
+    if (found.state === "mode") files.push({ ...record, content: found.content });
+    else if (found.state !== "same") stale.push(record);
   }
+  const bytes = bytesOf(stale);
+  if (bytes > pullBytesMax) {
+    const words = `The files to fetch hold ${bytes} bytes, more than 1 GiB: take fewer at a time with --path.`;
+    throw new Problem(exits.refused, "too_much", words);
+  }
+  let fetched = 0;
+  for (const { records, all } of planRequests(stale, listed)) {
+    progress.fetching(fetched, stale.length);
+    files.push(...(await source.client.fetchFiles(source.asked, records, all)));
+    fetched += records.length;
+  }
+  await place(root, files, progress);
+  return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
 }
 
 /** Everything is held in memory until it is written. */
 const pullBytesMax = 1024 * 1024 * 1024;
 
-/** A file that is not as it should be. */
-export type Drift = { readonly path: string; readonly state: "missing" | "other" | "mode" | "obstructed" };
+/** How a file compares with its record. */
+type Compared = { readonly path: string; readonly state: Comparison["state"] | "obstructed" };
 
 /** Compares the files below the root with the server's records and writes nothing. @throws Problem */
-export async function findDrift(source: Source, ask: FilesAsk): Promise<{ files: number; drift: Drift[] }> {
+export async function findDrift(source: Source, ask: FilesAsk): Promise<{ files: number; drift: Compared[] }> {
   const { wanted } = await list(source, ask);
-  const root = new Root(ask.root);
-  try {
-    const drift = wanted.flatMap((record): Drift[] => {
-      const state = stateOf(root, record);
-      return state === "same" ? [] : [{ path: record.path, state }];
-    });
-    return { files: wanted.length, drift };
-  } finally {
-    root.close();
-  }
+  using root = new Root(ask.root);
+  const states = wanted.map((record) => ({ path: record.path, state: stateOf(root, record) }));
+  return { files: wanted.length, drift: states.filter(({ state }) => state !== "same") };
 }
 
 /** A request for the content of these files. `all` means that the environment has no others. */
-export type ContentRequest = { readonly records: readonly FileRecord[]; readonly all: boolean };
+type ContentRequest = { readonly records: readonly FileRecord[]; readonly all: boolean };
 
 /**
  * Plans as few requests as 8 MiB of content and the length of a query allow. The largest file comes first, and each
  * goes into the first request with room for it.
- *
- * @param wanted - the files to fetch
  * @param listed - how many files the environment has: if all of them are wanted, their paths need not be sent
  */
 export function planRequests(wanted: readonly FileRecord[], listed: number): ContentRequest[] {
@@ -127,25 +111,17 @@ async function list({ asked, client }: Source, ask: FilesAsk): Promise<{ listed:
 
 /** Writes the files. A signal before the first rename leaves everything unchanged; a later one is ignored. */
 async function place(root: Root, files: readonly FetchedFile[], { writing }: PullProgress): Promise<void> {
-  let signal: number | undefined;
-  const listeners = Object.entries({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }).map(([name, number]) => {
-    const listener = () => {
-      signal = number;
-    };
-    process.on(name, listener);
-    return () => process.off(name, listener);
+  let interruption: Problem | undefined;
+  using _ = onInterrupt((problem) => {
+    interruption = problem;
   });
-  try {
-    await root.place(files, (done, total) => {
-      writing(done, total);
-      if (signal !== undefined) throw new Problem(128 + signal, "interrupted", "Interrupted: nothing was written.");
-    });
-  } finally {
-    for (const remove of listeners) remove();
-  }
+  await root.place(files, (done, total) => {
+    writing(done, total);
+    if (interruption !== undefined) throw interruption;
+  });
 }
 
-function stateOf(root: Root, record: FileRecord): Drift["state"] | "same" {
+function stateOf(root: Root, record: FileRecord): Compared["state"] {
   try {
     return root.compare(record).state;
   } catch (error) {

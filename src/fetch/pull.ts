@@ -1,52 +1,45 @@
 import { randomBytes } from "node:crypto";
+import { parse } from "dotenv";
 import { Fault } from "../fault.ts";
 import { exits, Problem } from "../problem.ts";
+import { renderDocker } from "../render/docker.ts";
 import { type NamedValue, renderDotenv } from "../render/dotenv.ts";
+import { renderGithub, renderMasks } from "../render/github.ts";
+import { renderPowershell } from "../render/powershell.ts";
 import { isExact, unrepresentable } from "../render/read-back.ts";
+import { renderShell } from "../render/shell.ts";
+import { renderYaml } from "../render/yaml.ts";
 
 /** The formats that `keyhole pull` writes. */
 export const formats = ["env", "json", "yaml", "shell", "docker", "powershell", "github"] as const;
 export type Format = (typeof formats)[number];
 
 /**
- * Variables as text. Each renderer is loaded when it is needed and reads back what it wrote.
+ * Variables as text. Each renderer reads back what it wrote.
  * @param say - told about values that some readers change
  * @throws Problem that names the variables the format cannot carry
  */
-export async function renderPulled(
+export function renderPulled(
   format: Exclude<Format, "github">,
   variables: readonly NamedValue[],
   say: (line: string) => void,
-): Promise<string> {
-  try {
-    switch (format) {
-      case "env":
-        return await renderEnv(variables, say);
-      case "json":
-        return renderJson(variables);
-      case "yaml":
-        return (await import("../render/yaml.ts")).renderYaml(variables);
-      case "shell":
-        return (await import("../render/shell.ts")).renderShell(variables);
-      case "docker":
-        return (await import("../render/docker.ts")).renderDocker(variables);
-      case "powershell":
-        return (await import("../render/powershell.ts")).renderPowershell(variables);
-    }
-  } catch (error) {
-    throw cannotCarry(format, error);
-  }
+): string {
+  return carrying(format, () => (format === "env" ? renderEnv(variables, say) : renderers[format](variables)));
 }
 
-/**
- * dotenv text, read back with the package `dotenv`.
- * @throws Fault `env_unrepresentable`
- */
-export async function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): Promise<string> {
+const renderers = {
+  json: renderJson,
+  yaml: renderYaml,
+  shell: renderShell,
+  docker: renderDocker,
+  powershell: renderPowershell,
+};
+
+/** dotenv text, read back with the package `dotenv`. @throws Fault `env_unrepresentable` */
+export function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): string {
   const { text, nonportable } = renderDotenv(variables);
   // Values that some readers change are named to the user and need not be exact in this reader. But none may be
   // missing, and none may add others.
-  const { parse } = await import("dotenv");
   const found = new Map(Object.entries(parse(text, { fast: true })));
   const changeable = new Set(nonportable);
   const lost = variables.filter(({ name, value }) =>
@@ -60,26 +53,22 @@ export async function renderEnv(variables: readonly NamedValue[], say: (line: st
 }
 
 /**
- * Variables for the runner of GitHub Actions.
- * @param asOutput - all variables as one JSON object, under this name
+ * Variables for the runner of GitHub Actions, or one JSON object of them under the name `asOutput`.
  * @returns `masks` to print before `text` is appended to the runner's file, and the names that cannot be masked
  * @throws Problem that names the variables the format cannot carry
  */
-export async function renderForGithub(
+export function renderForGithub(
   variables: readonly NamedValue[],
   onWindows: boolean,
   asOutput?: string,
-): Promise<{ text: string; masks: string; unmasked: readonly string[] }> {
-  const { renderGithub, renderMasks } = await import("../render/github.ts");
+): { text: string; masks: string; unmasked: readonly string[] } {
   const object = () => JSON.stringify(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
   const entries = asOutput === undefined ? variables : [{ name: asOutput, value: object() }];
-  try {
+  return carrying("github", () => {
     const text = renderGithub(entries, () => randomBytes(16).toString("hex"), onWindows);
     const { text: masks, unmasked } = renderMasks(variables);
     return { text, masks, unmasked };
-  } catch (error) {
-    throw cannotCarry("github", error);
-  }
+  });
 }
 
 /** One object, one member per line. */
@@ -90,12 +79,16 @@ function renderJson(variables: readonly NamedValue[]): string {
   return text;
 }
 
-/** @returns a Problem if `error` says which variables the format cannot carry, else the error itself */
-function cannotCarry(format: Format, error: unknown): unknown {
-  if (!(error instanceof Fault) || error.code !== "env_unrepresentable") return error;
-  const names = (error.detail.names ?? []).join(", ");
-  const words = `The format ${format} cannot carry ${names} (${limits[format]}). The format json carries every value.`;
-  return new Problem(exits.refused, error.code, words, { cause: error });
+/** @throws Problem that names the variables if the format cannot carry them */
+function carrying<T>(format: Format, render: () => T): T {
+  try {
+    return render();
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== "env_unrepresentable") throw error;
+    const names = (error.detail.names ?? []).join(", ");
+    const words = `The format ${format} cannot carry ${names} (${limits[format]}). The format json carries every value.`;
+    throw new Problem(exits.refused, error.code, words, { cause: error });
+  }
 }
 
 const limits: Readonly<Record<Format, string>> = {

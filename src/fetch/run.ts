@@ -1,53 +1,37 @@
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { existsSync, readFileSync } from "node:fs";
 import { constants as system } from "node:os";
 import { delimiter } from "node:path";
 import { Problem, usageProblem } from "../problem.ts";
 import type { NamedValue } from "../render/dotenv.ts";
 
-/** Exit codes before the command runs, as in `env`: 125 our own failure, 126 cannot run, 127 not found. */
-export const ownFailure = 125;
-const cannotRun = 126;
-const notFound = 127;
-
 /** An argument that is not UTF-8 was already damaged when the runtime read it. Linux still shows it. @throws Problem */
 export function refuseMangled(args: readonly string[]): void {
-  if (process.platform !== "linux" || !args.some((arg) => arg.includes("\uFFFD"))) return;
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(readFileSync("/proc/self/cmdline"));
-  } catch (error) {
-    if (!(error instanceof TypeError)) return;
-    throw usageProblem("An argument of the command is not UTF-8, so it would not arrive unchanged.");
-  }
+  const cmdline = "/proc/self/cmdline";
+  if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;
+  throw usageProblem("An argument of the command is not UTF-8, so it would not arrive unchanged.");
 }
-
-/** How the command's environment is made. */
-export type Inheritance = {
-  readonly inherit: boolean;
-  /** Whether an existing variable wins over a fetched one. */
-  readonly preserve: boolean;
-  readonly apiKey: string;
-};
 
 /**
  * The command's environment: the fetched variables on top of the inherited ones. Inherited variables that lead to more
  * secrets are withheld: settings of Keyhole, the address of its database, and the API key under any name.
- *
+ * @param how - `preserve`: an existing variable wins over a fetched one
  * @returns `withheld` has their names
  */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
   fetched: readonly NamedValue[],
-  { inherit, preserve, apiKey }: Inheritance,
+  how: { readonly inherit: boolean; readonly preserve: true | undefined; readonly apiKey: string },
 ): { env: Record<string, string>; withheld: string[] } {
   const env = new Map<string, string>();
   const withheld: string[] = [];
   for (const [name, value = ""] of Object.entries(own)) {
-    if (isSetting(name) || name === "DATABASE_URL" || value.includes(apiKey)) withheld.push(name);
-    else if (inherit || isEssential(name)) env.set(name, value);
+    if (isSetting(name) || name === "DATABASE_URL" || value.includes(how.apiKey)) withheld.push(name);
+    else if (how.inherit || isEssential(name)) env.set(name, value);
   }
   for (const { name, value } of fetched) {
     const existing = spellingOf(name, env);
-    if (preserve && existing !== undefined) continue;
+    if (how.preserve && existing !== undefined) continue;
     if (existing !== undefined) env.delete(existing);
     env.set(name, value);
   }
@@ -62,11 +46,7 @@ export function isSetting(name: string): boolean {
 /** Whether programs need this variable to work at all. */
 function isEssential(name: string): boolean {
   if (process.platform === "win32") return windowsEssentials.test(name);
-  return (
-    name === "PATH" ||
-    name === "HOME" ||
-    (process.platform === "darwin" && /^(?:TMPDIR|__CF_USER_TEXT_ENCODING)$/.test(name))
-  );
+  return /^(?:PATH|HOME)$/.test(name) || (process.platform === "darwin" && /^(?:TMPDIR|__CF_.*)$/.test(name));
 }
 
 const windowsEssentials =
@@ -79,55 +59,29 @@ function spellingOf(name: string, env: ReadonlyMap<string, string>): string | un
   return [...env.keys()].find((existing) => existing.toUpperCase() === name.toUpperCase());
 }
 
-/**
- * Finds a program by its path, or in the PATH that it will get.
- * @throws Problem with exit code 126 or 127
- */
+/** Finds a program by its path, or in the PATH that it will get. @throws Problem with exit code 126 or 127 */
 export function findProgram(program: string, env: Readonly<Record<string, string>>): string {
-  if (process.platform === "win32") {
-    const found = Bun.which(program, { PATH: env["PATH"] ?? env["Path"] ?? "" });
-    if (found !== null) return found;
-    throw new Problem(notFound, "command_not_found", `The command ${program} was not found.`);
-  }
+  const path = env["PATH"] ?? env["Path"] ?? "/usr/local/bin:/usr/bin:/bin";
+  const found = Bun.which(program, { PATH: path });
+  const isPath = program.includes("/");
   // With a slash it stays as it was typed, so that the program sees the name that its caller used.
-  const search = !program.includes("/");
-  const path = env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
-  const candidates = search ? path.split(delimiter).map((folder) => `${folder || "."}/${program}`) : [program];
-  let obstacle: string | undefined;
-  for (const candidate of program === "" ? [] : candidates) {
-    const found = tryProgram(candidate, search);
-    if (found === "runs") return candidate;
-    if (found !== "missing") obstacle ??= found;
+  if (found !== null) return isPath ? program : found;
+  const candidates = isPath ? [program] : path.split(delimiter).map((folder) => `${folder}/${program}`);
+  if (program !== "" && candidates.some((candidate) => existsSync(candidate))) {
+    throw notRunnable(program, "it is not an executable file");
   }
-  if (obstacle === undefined) throw new Problem(notFound, "command_not_found", `The command ${program} was not found.`);
-  throw new Problem(cannotRun, "command_not_runnable", `The command ${program} cannot be run: ${obstacle}.`);
+  throw new Problem(127, "command_not_found", `The command ${program} was not found.`);
 }
 
-/**
- * @param search - this is one of many candidates: a folder, or a file in a closed folder, counts as missing
- * @returns `runs`, `missing`, or why it cannot be run
- */
-function tryProgram(path: string, search: boolean): string {
-  try {
-    if (!statSync(path).isFile()) return search ? "missing" : "it is not a file";
-  } catch (error) {
-    const closed = !search && (error as NodeJS.ErrnoException).code === "EACCES";
-    return closed ? "its folder's mode does not allow it" : "missing";
-  }
-  try {
-    accessSync(path, constants.X_OK);
-    return "runs";
-  } catch {
-    return "its mode does not allow it";
-  }
+function notRunnable(program: string, reason: string, cause?: unknown): Problem {
+  const words = `The command ${program} cannot be run: ${reason}.`;
+  return new Problem(126, "command_not_runnable", words, { cause });
 }
 
 /**
  * Runs the command to its end with our own streams and forwards every signal. A terminal sends some signals to all of
  * its foreground processes: those are not forwarded, because many programs treat a second one differently.
- *
  * @param path - from {@link findProgram}
- * @param argv - the command as it was typed
  * @returns its exit code, or 128 plus the number of the signal that ended it
  * @throws Problem with exit code 126
  */
@@ -139,32 +93,21 @@ export async function supervise(
 ): Promise<number> {
   const fromTerminal = onTerminal ? ["SIGINT", "SIGQUIT"] : [];
   let child: Bun.Subprocess | undefined;
-  const listeners = forwarded.map((signal) => {
-    const listener = () => {
-      if (!fromTerminal.includes(signal)) child?.kill(signal);
-    };
-    process.on(signal, listener);
-    return () => process.off(signal, listener);
-  });
+  const forward = (signal: NodeJS.Signals) => {
+    if (!fromTerminal.includes(signal)) child?.kill(signal);
+  };
+  for (const signal of forwarded) process.on(signal, forward);
   try {
-    child = Bun.spawn([path, ...argv.slice(1)], {
-      argv0: argv[0],
-      env,
-      stdin: "inherit",
-      stdout: "inherit",
-      stderr: "inherit",
-    });
+    child = Bun.spawn([path, ...argv.slice(1)], { argv0: argv[0], env, stdio: ["inherit", "inherit", "inherit"] });
     await child.exited;
     const { exitCode, signalCode: signal } = child;
-    if (signal === null) return exitCode ?? ownFailure;
+    if (signal === null) return exitCode ?? 125;
     return 128 + (typeof signal === "number" ? signal : system.signals[signal]);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const reason = spawnFailures[code ?? ""] ?? code ?? "no reason given";
-    const words = `The command ${argv[0]} cannot be run: ${reason}.`;
-    throw new Problem(cannotRun, "command_not_runnable", words, { cause: error });
+    const { code = "no reason given" } = error as NodeJS.ErrnoException;
+    throw notRunnable(argv[0], spawnFailures[code] ?? code, error);
   } finally {
-    for (const remove of listeners) remove();
+    for (const signal of forwarded) process.off(signal, forward);
   }
 }
 

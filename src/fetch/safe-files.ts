@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -13,9 +12,9 @@ import {
   type Stats,
   unlinkSync,
 } from "node:fs";
-import { resolve } from "node:path";
+import { posix, resolve } from "node:path";
 import { exits, Problem } from "../problem.ts";
-import { obstructed, onFile, readStart, requireFile, tryStat, writeNew } from "../whole-file.ts";
+import { obstructed, onFile, readStart, requireFile, temporaryIn, tryStat, writeNew } from "../whole-file.ts";
 import { type FetchedFile, type FileRecord, sha256Of } from "./answers.ts";
 
 /*
@@ -36,34 +35,27 @@ export type Comparison =
 /** How folders are walked, see above. */
 export type Walk = "descriptor" | "lstat";
 
-/** The folder below which secret files are written. It stays open until {@link Root.close}. */
+/** The folder below which secret files are written. It stays open until it is disposed of. */
 export class Root {
   readonly #walk: Walk;
   readonly #top: Folder;
   /** Open folders by path. They stay open so that they stay the same folders. */
   readonly #folders = new Map<string, Folder>();
 
-  /**
-   * @param path - an existing folder; a link is refused, because whoever made it decides where it leads
-   * @throws Problem
-   */
+  /** @param path - an existing folder; a link is refused, because its owner decides where it leads */
   constructor(path: string, walk: Walk = process.platform === "linux" ? "descriptor" : "lstat") {
     this.#walk = walk;
     this.#top = onFile(path, () => openFolder(resolve(path), path, walk));
-    if (walk === "descriptor" && tryStat(this.#top.at) === undefined) {
-      this.#top.close();
-      throw new Problem(exits.failed, "no_proc", "Files cannot be written safely without /proc: mount it.");
-    }
+    if (tryStat(this.#top.at) !== undefined) return;
+    this[Symbol.dispose]();
+    throw new Problem(exits.failed, "no_proc", "Files cannot be written safely without /proc: mount it.");
   }
 
-  /**
-   * Compares the file at a path with its record.
-   * @throws Problem `obstructed` if something other than a file is there, or something other than a folder on its path
-   */
+  /** Compares the file at a path with its record. @throws Problem `obstructed` if it is no file, or below no folder */
   compare(record: FileRecord): Comparison {
     return onFile(record.path, () => {
-      const { folder, name } = this.#find(record.path);
-      return folder === undefined ? { state: "missing" } : compareIn(folder, name, record);
+      const folder = this.#folderOf(record.path);
+      return folder === undefined ? { state: "missing" } : compareFile(nameIn(folder, record.path), record);
     });
   }
 
@@ -74,7 +66,7 @@ export class Root {
    * @throws Problem, or what `report` threw; the folder is then unchanged
    */
   async place(files: readonly FetchedFile[], report: (done: number, total: number) => void = () => {}): Promise<void> {
-    const made: Folder[] = [];
+    const made: string[] = [];
     const drafts: Draft[] = [];
     const replaced: Replaced[] = [];
     try {
@@ -90,109 +82,88 @@ export class Root {
       }
       for (const { path } of drafts) this.#requireFolders(path);
       // Not every file system can sync a folder. The files themselves are synced.
-      for (const folder of new Set(drafts.map((draft) => draft.folder))) attempt(folder.sync);
+      for (const { fd } of new Set(drafts.map(({ folder }) => folder)))
+        attempt(() => fd !== undefined && fsyncSync(fd));
     } catch (error) {
       for (const one of replaced.reverse()) attempt(() => putBack(one));
-      for (const one of drafts) attempt(() => unlinkSync(`${one.folder.at}/${one.temporary}`));
-      for (const folder of made.reverse()) attempt(() => rmdirSync(folder.openedAs));
+      for (const { temporary } of drafts) attempt(() => unlinkSync(temporary));
+      for (const folder of made.reverse()) attempt(() => rmdirSync(folder));
       throw error;
     }
-    for (const { draft, kept } of replaced) {
-      if (kept !== undefined) attempt(() => unlinkSync(`${draft.folder.at}/${kept}`));
-    }
+    for (const { kept } of replaced) attempt(() => kept !== undefined && unlinkSync(kept));
   }
 
-  close(): void {
-    for (const folder of this.#folders.values()) folder.close();
+  [Symbol.dispose](): void {
+    for (const { fd } of [...this.#folders.values(), this.#top]) if (fd !== undefined) closeSync(fd);
     this.#folders.clear();
-    this.#top.close();
   }
 
-  #writeDraft({ path, mode, content }: FetchedFile, made: Folder[]): Draft {
-    const { folder, name } = this.#find(path, made);
+  #writeDraft({ path, mode, content }: FetchedFile, made: string[]): Draft {
+    const folder = this.#folderOf(path, made);
     if (folder === undefined) throw new Error("a folder that was made is missing");
-    const found = tryStat(`${folder.at}/${name}`);
+    const named = nameIn(folder, path);
+    const found = tryStat(named);
     if (found !== undefined) requireFile(path, found);
-    const temporary = temporaryName("tmp");
-    writeNew(`${folder.at}/${temporary}`, content, Number.parseInt(mode, 8));
-    return { path, folder, name, temporary };
+    const temporary = temporaryIn(folder.at, "tmp");
+    writeNew(temporary, content, Number.parseInt(mode, 8));
+    return { path, folder, named, temporary };
   }
 
   /** @throws Problem if a folder on the path is no longer where it was opened, so that the path leads elsewhere */
   #requireFolders(path: string): void {
-    for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1)) {
-      const { openedAs, stat } = this.#folders.get(path.slice(0, end)) ?? this.#top;
+    for (const walked of foldersOf(path)) {
+      const { openedAs, stat } = this.#folders.get(walked) ?? this.#top;
       const found = onFile(path, () => tryStat(openedAs));
       if (found?.ino !== stat.ino || found.dev !== stat.dev) throw obstructed(path, "was moved while it was written");
     }
   }
 
-  /**
-   * The folder of a path, and the file's name in it.
-   * @param made - makes missing folders and adds them here; without it, a missing folder gives undefined
-   */
-  #find(path: string, made?: Folder[]): { folder: Folder | undefined; name: string } {
-    const parts = path.split("/");
-    const name = parts.pop() ?? "";
+  /** The folder of a path, or undefined if it is missing. With `made`, missing ones are made and added there. */
+  #folderOf(path: string, made?: string[]): Folder | undefined {
     let folder = this.#top;
-    for (const [at, part] of parts.entries()) {
-      const walked = parts.slice(0, at + 1).join("/");
+    for (const walked of foldersOf(path)) {
       let next = this.#walk === "descriptor" ? this.#folders.get(walked) : undefined;
       if (next === undefined) {
-        const named = `${folder.at}/${part}`;
-        const isNew = made !== undefined && makeFolder(named);
-        if (!made && tryStat(named) === undefined) return { folder: undefined, name };
-        try {
-          next = openFolder(named, walked, this.#walk);
-        } catch (error) {
-          if (isNew) attempt(() => rmdirSync(named));
-          throw error;
-        }
-        if (isNew) made.push(next);
+        const named = nameIn(folder, walked);
+        if (made === undefined && tryStat(named) === undefined) return undefined;
+        if (made !== undefined && makeFolder(named)) made.push(named);
+        next = openFolder(named, walked, this.#walk);
         this.#folders.set(walked, next);
       }
       folder = next;
     }
-    return { folder, name };
+    return folder;
   }
 }
 
-/** An open folder. Its files are named `${at}/name`, even if the folder is moved. */
-type Folder = {
-  readonly at: string;
-  /** The name by which it was opened. */
-  readonly openedAs: string;
-  readonly stat: Stats;
-  readonly sync: () => void;
-  readonly close: () => void;
-};
+/** An open folder. Its files are named `${at}/name`, even if the folder is moved; `openedAs` is its own name. */
+type Folder = { readonly at: string; readonly openedAs: string; readonly stat: Stats; readonly fd?: number };
 
-/** A temporary file that is ready to be renamed. */
-type Draft = {
-  readonly path: string;
-  readonly folder: Folder;
-  readonly name: string;
-  readonly temporary: string;
-};
+/** A temporary file that is ready to be renamed to `named`. */
+type Draft = { readonly path: string; readonly folder: Folder; readonly named: string; readonly temporary: string };
 
-/** A draft that took its place. `kept` is the name that the file before it was given. */
-type Replaced = { readonly draft: Draft; readonly kept: string | undefined };
+/** A file that took its place. `kept` is the name that the file before it was given. */
+type Replaced = { readonly named: string; readonly kept: string | undefined };
 
 /** Windows lacks these flags. */
 const { O_NOFOLLOW = 0, O_DIRECTORY = 0, O_NONBLOCK = 0, O_RDONLY } = constants;
 
-/**
- * @param named - its path, or its name through the open folder above it
- * @param path - for messages
- */
+/** The paths of the folders on a path, from the top down. */
+function foldersOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join("/"));
+}
+
+function nameIn(folder: Folder, path: string): string {
+  return `${folder.at}/${posix.basename(path)}`;
+}
+
+/** @param named - its path, or its name through the open folder above it */
 function openFolder(named: string, path: string, walk: Walk): Folder {
-  if (walk === "lstat") {
-    return { at: named, openedAs: named, stat: requireFolder(path, tryStat(named)), sync: () => {}, close: () => {} };
-  }
+  if (walk === "lstat") return { at: named, openedAs: named, stat: requireFolder(path, tryStat(named)) };
   try {
     const fd = openSync(named, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    const [sync, close] = [() => fsyncSync(fd), () => closeSync(fd)];
-    return { at: `/proc/self/fd/${fd}`, openedAs: named, stat: fstatSync(fd), sync, close };
+    return { at: `/proc/self/fd/${fd}`, openedAs: named, stat: fstatSync(fd), fd };
   } catch (error) {
     // ELOOP and ENOTDIR say less than lstat does.
     if (codeOf(error) !== "EACCES") requireFolder(path, tryStat(named));
@@ -218,8 +189,7 @@ function makeFolder(named: string): boolean {
   }
 }
 
-function compareIn(folder: Folder, name: string, record: FileRecord): Comparison {
-  const named = `${folder.at}/${name}`;
+function compareFile(named: string, record: FileRecord): Comparison {
   const found = tryStat(named);
   if (found === undefined) return { state: "missing" };
   requireFile(record.path, found);
@@ -243,45 +213,37 @@ function compareIn(folder: Folder, name: string, record: FileRecord): Comparison
   }
 }
 
-function replace(draft: Draft): Replaced {
-  const { folder, name, path, temporary } = draft;
-  const named = `${folder.at}/${name}`;
+function replace({ path, folder, named, temporary }: Draft): Replaced {
   const found = tryStat(named);
   if (found !== undefined) requireFile(path, found);
-  const kept = found === undefined ? undefined : keep(folder, named);
+  const kept = found && keep(folder, named);
   try {
-    renameSync(`${folder.at}/${temporary}`, named);
+    renameSync(temporary, named);
   } catch (error) {
-    if (kept !== undefined) attempt(() => unlinkSync(`${folder.at}/${kept}`));
+    if (kept !== undefined) attempt(() => unlinkSync(kept));
     throw error;
   }
-  return { draft, kept };
+  return { named, kept };
 }
 
 /** Gives the present file a second name, or copies it if the file system has no hard links. */
 function keep(folder: Folder, named: string): string {
-  const kept = temporaryName("old");
+  const kept = temporaryIn(folder.at, "old");
   try {
-    linkSync(named, `${folder.at}/${kept}`);
+    linkSync(named, kept);
   } catch {
-    copyFileSync(named, `${folder.at}/${kept}`, constants.COPYFILE_EXCL);
+    copyFileSync(named, kept, constants.COPYFILE_EXCL);
   }
   return kept;
 }
 
-function putBack({ draft: { folder, name }, kept }: Replaced): void {
-  const named = `${folder.at}/${name}`;
+function putBack({ named, kept }: Replaced): void {
   if (kept === undefined) unlinkSync(named);
-  else renameSync(`${folder.at}/${kept}`, named);
-}
-
-/** Random: nobody can have created that file before. */
-function temporaryName(ending: "tmp" | "old"): string {
-  return `.keyhole-${randomBytes(12).toString("hex")}.${ending}`;
+  else renameSync(kept, named);
 }
 
 /** A clean-up step. The failure that led to the clean-up is the one to report. */
-function attempt(step: () => void): void {
+function attempt(step: () => unknown): void {
   try {
     step();
   } catch {

@@ -29,7 +29,7 @@ export class SharedFile {
     });
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     closeSync(this.#fd);
   }
 }

@@ -1,12 +1,7 @@
-/*
- * Some environment variables are commands to a loader, a language runtime, a shell, git or a CI runner. Anyone who may
- * set one value of a project could use such a name to run code wherever the project's variables become an environment.
- * So these names are refused unless a person allows them on the command line.
- */
-
 /**
- * Whether a variable of this name steers more than the program that it is meant for.
- * @param system - such as `linux`; on `win32` names are compared without case
+ * Whether a variable of this name is a command to a loader, a language runtime, a shell, git or a CI runner. Anyone who
+ * may set one value of a project could use such a name to run code wherever the project's variables become an
+ * environment. So these names are refused unless a person allows them. On Windows names are compared without case.
  */
 export function isSteering(name: string, system: NodeJS.Platform = process.platform): boolean {
   const spelled = system === "win32" ? name.toUpperCase() : name;

@@ -1,7 +1,7 @@
 import { isVariableName } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import type { NamedValue } from "../render/dotenv.ts";
-import type { Asked } from "./answers.ts";
+import type { Asked, Selection } from "./answers.ts";
 import { type Client, queryBytesMax } from "./client.ts";
 import { isSteering } from "./steering.ts";
 
@@ -9,17 +9,12 @@ import { isSteering } from "./steering.ts";
 export type Source = { readonly asked: Asked; readonly client: Client };
 
 /** Which variables a command takes, and which it needs. */
-export type VariableOptions = {
-  readonly keys?: readonly string[] | undefined;
-  readonly prefix?: string | undefined;
+export type VariableOptions = Selection & {
   readonly require?: readonly string[] | undefined;
   readonly allowEmpty?: true | undefined;
 };
 
-/**
- * Fetches the variables that the options ask for.
- * @throws Problem, also if a required one is missing or there are none at all
- */
+/** Fetches the variables that the options ask for. @throws Problem, also if a required one or all are missing */
 export async function fetchVariables({ asked, client }: Source, options: VariableOptions): Promise<NamedValue[]> {
   const { keys, prefix, require = [] } = options;
   for (const [option, names] of Object.entries({ "--keys": keys ?? [], "--require": require })) {

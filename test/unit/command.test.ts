@@ -1,27 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { Refused } from "../../src/admin/refused.ts";
-import {
-  choiceOption,
-  complain,
-  frame,
-  listOption,
-  noun,
-  parseCount,
-  parseDuration,
-  parseMoment,
-  pathOf,
-  Shown,
-  type Surroundings,
-  toProblem,
-  verb,
-} from "../../src/cli/command.ts";
+import { complain, frame, noun, pathOf, Shown, type Surroundings, toProblem, verb } from "../../src/cli/command.ts";
 import { complete } from "../../src/cli/completion.ts";
-import { Interrupted } from "../../src/cli/terminal.ts";
+import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../../src/cli/options.ts";
 import { ConfigProblem } from "../../src/config.ts";
 import { Fault } from "../../src/fault.ts";
 import { buildProgram } from "../../src/main.ts";
-import { Problem } from "../../src/problem.ts";
+import { interrupted, Problem } from "../../src/problem.ts";
 
 const nowhere: Surroundings = {
   env: {},
@@ -101,11 +87,9 @@ describe("the tree of commands", async () => {
       ["key", "create", "--env", ""],
       ["development", "staging", "production"],
     ],
-    [["key", "create", "--env", "staging,p"], ["staging,production"]],
-    [["key", "create", "--env=staging,p"], ["--env=staging,production"]],
-    [["key", "create", "--env", "=", "dev"], ["development"]], // as bash takes it apart
+    [["key", "create", "--env", "staging,p"], []],
     [
-      ["file", "put", "web", "x", "--mode", "="],
+      ["file", "put", "web", "x", "--mode", ""],
       ["0600", "0400"],
     ],
     [["var", "set", "acme/web", "st"], ["staging"]],
@@ -117,7 +101,7 @@ describe("the tree of commands", async () => {
     [["key", "create", "--name", ""], []],
     [["run", "--", "ke"], []],
   ])("completes %j to %j", (words, candidates) => {
-    expect(complete(program, words).map(({ word }) => word)).toEqual(candidates);
+    expect(complete(program, words)).toEqual(candidates);
   });
 });
 
@@ -128,7 +112,7 @@ describe("wrong usage", () => {
     const put = verb("put", "Put.", "keyhole thing put x")
       .argument("<place>", "where")
       .option("--name <name>", "name")
-      .addOption(listOption("--some <list>", "some"))
+      .option("--some <list>", "some", parseList)
       .addOption(choiceOption("--env <list>", "env", ["staging", "production"]))
       .addOption(new Option("--plan <plan>", "plan").choices(["free", "pro"]))
       .action((...all) => void seen.push(all[0], all[1]));
@@ -155,10 +139,7 @@ describe("wrong usage", () => {
     [["thin"], "unknown command 'thin'. Did you mean thing? See 'keyhole --help'."],
     [["thing", "pat"], "thing: unknown command 'pat'. Did you mean put? See 'keyhole thing --help'."],
     [["thing", "put"], "thing put: missing required argument 'place'. See 'keyhole thing put --help'."],
-    [
-      ["thing", "put", "a", "s3cret"],
-      "thing put: there are more arguments than PLACE. See 'keyhole thing put --help'.",
-    ],
+    [["thing", "put", "a", "s3cret"], "thing put: there are too many arguments. See 'keyhole thing put --help'."],
     [["thing", "put", "a", "--nam=s3cret"], "thing put: unknown option '--nam'. See 'keyhole thing put --help'."],
     [
       ["thing", "put", "a", "--nme"],
@@ -173,13 +154,14 @@ describe("wrong usage", () => {
       ["thing", "put", "a", "--plan", "s3cret"],
       "thing put: --plan is one of free, pro. See 'keyhole thing put --help'.",
     ],
-    [["thing", "put", "a", "--env", "prod"], "--env does not know 'prod': it takes staging, production."],
-    [["thing", "put", "a", "--env", ""], "--env takes a comma-separated list without empty members, such as one,two."],
     [
-      ["thing", "put", "a", "--some", "a,,b"],
-      "--some takes a comma-separated list without empty members, such as one,two.",
+      ["thing", "put", "a", "--env", "s3cret"],
+      "thing put: --env takes a list of staging, production. See 'keyhole thing put --help'.",
     ],
-    [["thing", "put", "a", "--some", "a,b,a"], "--some names 'a' twice."],
+    ...["a,,b", "a,b,a", ""].map((list): [line: string[], sentence: string] => [
+      ["thing", "put", "a", "--some", list],
+      "thing put: --some takes a comma-separated list without empty or repeated members. See 'keyhole thing put --help'.",
+    ]),
   ])("%j is told so, without what may be a secret", async (line, sentence) => {
     const problem = await parse(...line);
     expect(problem).toBeInstanceOf(Problem);
@@ -196,12 +178,12 @@ describe("what a person types for time", () => {
     ["90d", 7_776_000_000],
     ["36500d", 3_153_600_000_000],
   ])("%s is %p ms", (text, durationMs) => {
-    expect(parseDuration("--expires-in", text)).toBe(durationMs);
+    expect(parseDuration(text)).toBe(durationMs);
   });
   test.each(["", "0s", "00d", "1", "d", "1w", "1.5h", "-1d", " 1d", "1d ", "1d1h", "36501d", "9999999999s", "١d"])(
     "%j is no duration",
     (text) => {
-      expect(() => parseDuration("--expires-in", text)).toThrow("--expires-in takes a duration");
+      expect(() => parseDuration(text)).toThrow("takes a duration");
     },
   );
 
@@ -213,7 +195,7 @@ describe("what a person types for time", () => {
     ["2026-02-28T10:11:12.345Z", "2026-02-28T10:11:12.345Z"],
     ["2026-02-28T10:11:12+02:00", "2026-02-28T08:11:12Z"],
   ])("--since %s is %s", (text, moment) => {
-    expect(parseMoment("--since", text, nowMs)).toBe(Date.parse(moment));
+    expect(parseMoment(text, nowMs)).toBe(Date.parse(moment));
   });
   // The last two say nothing of their offset, or of their day.
   test.each([
@@ -226,11 +208,11 @@ describe("what a person types for time", () => {
     "2026-02-28T10:11",
     "10:11Z",
   ])("--since %j is no moment", (text) => {
-    expect(() => parseMoment("--since", text, nowMs)).toThrow("--since takes");
+    expect(() => parseMoment(text, nowMs)).toThrow("takes a duration ago");
   });
 
   test.each(["0", "-1", "1.5", "", "01", "1e3", "9999999999"])("--limit %j is no count", (text) => {
-    expect(() => parseCount("--limit", text)).toThrow("--limit takes a whole number of at least 1.");
+    expect(() => parseCount(text)).toThrow("takes a whole number of at least 1.");
   });
 });
 
@@ -247,7 +229,7 @@ describe("a failure", () => {
     ["a database that does not answer", new Fault("unavailable", "no answer from s3cret"), 6, "unavailable"],
     ["a value that does not open", new Fault("decryption_failed", "row s3cret"), 1, "decryption_failed"],
     ["a wrong setting", new ConfigProblem("No."), 2, "invalid_configuration"],
-    ["Ctrl-C", new Interrupted(2), 130, "interrupted"],
+    ["Ctrl-C", interrupted(2), 130, "interrupted"],
     ["a refused connection", coded("ECONNREFUSED"), 6, "unavailable"],
     ["a wrong password for the database", coded("28P01"), 6, "unavailable"],
     ["a locked database file", new Error("query", { cause: coded("SQLITE_BUSY") }), 6, "unavailable"],

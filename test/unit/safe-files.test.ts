@@ -38,7 +38,7 @@ beforeEach(() => {
   writeFileSync(join(outside, "victim"), "as it was");
 });
 afterEach(() => {
-  for (const one of roots.splice(0)) one.close();
+  for (const one of roots.splice(0)) one[Symbol.dispose]();
   roots = [];
 });
 
@@ -259,7 +259,7 @@ test.skipIf(process.platform !== "linux")(
         const content = `round ${round}`;
         try {
           const opened = new Root(root);
-          await opened.place([wanted(["swapped/victim", content, "0600"])]).finally(() => opened.close());
+          await opened.place([wanted(["swapped/victim", content, "0600"])]).finally(() => opened[Symbol.dispose]());
           ended.placed += 1;
         } catch (error) {
           if (!(error instanceof Problem)) throw error;
@@ -281,7 +281,7 @@ describe("text that is appended", () => {
   const append = (path: string, text: string) => {
     const appending = new SharedFile(path);
     appending.append(text);
-    appending.close();
+    appending[Symbol.dispose]();
   };
 
   test("starts on a new line and keeps what was there", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
 import fc from "fast-check";
-import { formatTime, jsonLine, progressOn, readUpTo, table, visible } from "../../src/cli/terminal.ts";
+import { formatTime, jsonLine, table, visible, withProgress } from "../../src/cli/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -107,19 +107,6 @@ test.each([
   expect(formatTime(at)).toBe(shown);
 });
 
-describe("readUpTo", () => {
-  const pieces = async function* (...texts: string[]) {
-    for (const text of texts) yield Buffer.from(text);
-  };
-
-  test("gathers all of a short stream", async () => {
-    expect(Buffer.from(await readUpTo(pieces("ab", "", "cd"), 5)).toString()).toBe("abcd");
-  });
-  test("takes no more of a long one than it was allowed to", async () => {
-    expect(Buffer.from(await readUpTo(pieces("abc", "def", "ghi"), 5)).toString()).toBe("abcde");
-  });
-});
-
 describe("progress", () => {
   const screen = (isTTY: boolean) => {
     let text = "";
@@ -132,26 +119,19 @@ describe("progress", () => {
     return { stream: Object.assign(stream, { isTTY }) as unknown as NodeJS.WriteStream, shown: () => text };
   };
 
-  test("of many things shows on a terminal and is taken away", () => {
-    const { stream, shown } = screen(true);
-    const progress = progressOn(stream, "Importing", "variables");
-    progress.report(500, 1000);
-    expect(shown()).toBe("\rImporting 500 of 1000 variables\x1b[K");
-    progress.clear();
-    expect(shown().endsWith("\r\x1b[K")).toBe(true);
+  const show = async (isTTY: boolean, done: number, total?: number) => {
+    const { stream, shown } = screen(isTTY);
+    await withProgress(stream, "Importing", "variables", async (report) => report(done, total));
+    return shown();
+  };
+
+  test("of many things shows on a terminal and is taken away", async () => {
+    expect(await show(true, 500, 1000)).toBe("\rImporting 500 of 1000 variables\x1b[K\r\x1b[K");
   });
-  test("of few things shows nothing, and there is nothing to take away", () => {
-    const { stream, shown } = screen(true);
-    const progress = progressOn(stream, "Importing", "variables");
-    progress.report(100, 200);
-    progress.clear();
-    expect(shown()).toBe("");
+  test("of few things shows nothing, and there is nothing to take away", async () => {
+    expect(await show(true, 100, 200)).toBe("");
   });
-  test("shows nothing where there is no terminal", () => {
-    const { stream, shown } = screen(false);
-    const progress = progressOn(stream, "Importing", "variables");
-    progress.report(500, 1000);
-    progress.clear();
-    expect(shown()).toBe("");
+  test("shows nothing if there is no terminal", async () => {
+    expect(await show(false, 500, 1000)).toBe("");
   });
 });

@@ -1,0 +1,72 @@
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { exits, Problem, usageProblem } from "../problem.ts";
+import type { Surroundings } from "./command.ts";
+
+/**
+ * Reads a local file, or stdin for `-`.
+ * @param what - what it is, for the message if it is larger than `bytesMax`
+ * @throws Problem
+ */
+export async function readLocal(
+  here: Surroundings,
+  path: string,
+  bytesMax: number,
+  what = localName(path),
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of openLocal(here, path)) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > bytesMax) break;
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  if (length <= bytesMax) return Buffer.concat(chunks);
+  throw new Problem(exits.refused, "bound", `${what} is larger than ${bytesMax} bytes.`);
+}
+
+/** The lines of a local text of any length, or of stdin for `-`. @throws Problem */
+export async function* readLines(here: Surroundings, path: string): AsyncGenerator<string> {
+  try {
+    yield* createInterface({ input: openLocal(here, path), crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function openLocal(here: Surroundings, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
+  const { stdin } = here.terminal;
+  if (path !== "-") return createReadStream(path);
+  if (!stdin.isTTY) return stdin;
+  throw usageProblem("Stdin is a terminal, which would show what is typed: use a pipe, or name a file.");
+}
+
+/** @returns a Problem that says why a local file or stdin cannot be read */
+export function unreadable(path: string, error: unknown): unknown {
+  if (error instanceof Problem) return error;
+  const { code = "no reason given" } = error as NodeJS.ErrnoException;
+  const words = `${localName(path)} cannot be read: ${readFailures[code] ?? code}.`;
+  return new Problem(exits.failed, "unreadable", words, { cause: error });
+}
+
+/** The name of a local file argument in messages. */
+export function localName(path: string): string {
+  return path === "-" ? "stdin" : path;
+}
+
+const readFailures: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EISDIR: "it is a folder",
+  EACCES: "its mode does not allow it",
+};
+
+/** Decodes strict UTF-8 and keeps a byte order mark. @throws Problem that names `what` */
+export function decodeText(bytes: Uint8Array, what: string): string {
+  if (isUtf8(bytes)) return Buffer.from(bytes).toString();
+  throw usageProblem(`${what} is not UTF-8 text.`);
+}
