@@ -15,7 +15,7 @@ import {
 } from "../src/access/grant.ts";
 import { setAccount } from "../src/admin/accounts.ts";
 import { type AuditRecord, listAudit } from "../src/admin/audit.ts";
-import { type Desk, deskOf } from "../src/admin/desk.ts";
+import { type AdminContext, adminContextOf } from "../src/admin/context.ts";
 import { type NewFile, putFile, storeContent } from "../src/admin/files.ts";
 import { type Installation, openInstallation } from "../src/admin/installation.ts";
 import { createKey, type KeyRecord, type NewKey } from "../src/admin/keys.ts";
@@ -90,15 +90,15 @@ export type Placed = Project & { readonly where: string };
 /** Everything a key may be used through and read. */
 export const everything = { surfaces: [...surfaces], resources: [...resources] } as const;
 
-/** A real installation on a database of its own, with the API on top and a desk beside it. */
+/** A real installation on a database of its own, with the API on top and an admin context beside it. */
 export type World = Client & {
   readonly dialect: "postgres" | "sqlite";
   readonly config: Config;
   readonly installation: Installation;
   readonly keyhole: OpenKeyhole;
   /** For the functions of `src/admin`; its clock is `clock`. */
-  readonly desk: Desk;
-  /** The desk's clock: epoch milliseconds, or undefined for the real one. The database and the server keep their own. */
+  readonly admin: AdminContext;
+  /** The admin's clock: epoch milliseconds, or undefined for the real one. The database and the server keep their own. */
   readonly clock: { nowMs: number | undefined };
   /** Every event that the apps of this world logged, oldest first. */
   readonly log: LogEvent[];
@@ -183,7 +183,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   const clock: { nowMs: number | undefined } = { nowMs: undefined };
   const installation = await openInstallation(config, () => {});
   const keyhole = await openKeyhole(installation, (event) => log.push(event));
-  const desk = deskOf(installation, () => clock.nowMs ?? Date.now());
+  const admin = adminContextOf(installation, () => clock.nowMs ?? Date.now());
   const raw = database ? rawPostgres(database.url) : rawSqlite(join(config.dataFolder, "keyhole.db"));
   let organizations = 0;
   const client: World["client"] = (change = () => ({})) => {
@@ -202,7 +202,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     config,
     installation,
     keyhole,
-    desk,
+    admin,
     clock,
     log,
     secrets,
@@ -211,27 +211,27 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     client,
     organization: ({ name, plan = "pro" } = {}) => {
       organizations += 1;
-      return createOrganization(desk, { slug: `org-${organizations}`, name, plan });
+      return createOrganization(admin, { slug: `org-${organizations}`, name, plan });
     },
     project: async (organization, slug, content = {}) => {
       const where = `${organization.slug}/${slug}`;
-      const project = await createProject(desk, where, { name: content.name });
+      const project = await createProject(admin, where, { name: content.name });
       for (const value of valuesOf(content)) if (value.length >= 8) secrets.add(value);
       for (const [environment, values] of Object.entries(content.variables ?? {})) {
         const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
-        await setVariables(desk, where, environment, entries);
+        await setVariables(admin, where, environment, entries);
       }
       for (const { name, environments, values } of content.accounts ?? []) {
-        await setAccount(desk, where, name, environments, values);
+        await setAccount(admin, where, name, environments, values);
       }
       for (const file of content.files ?? []) {
         const bytes = typeof file.content === "string" ? Buffer.from(file.content) : file.content;
-        await putFile(desk, where, { ...file, content: bytes });
+        await putFile(admin, where, { ...file, content: bytes });
       }
       return { ...project, where };
     },
     key: async (organization, asked = {}) => {
-      const made = await createKey(desk, { ...asked, organization: organization.slug });
+      const made = await createKey(admin, { ...asked, organization: organization.slug });
       secrets.add(made.key);
       return made;
     },
@@ -259,15 +259,15 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
           grant.environments,
           grant.projects,
           grant.expiresAt,
-          sealGrant(desk.systemKeys.grant, digest, grant),
+          sealGrant(admin.systemKeys.grant, digest, grant),
           id,
         ],
       );
     },
-    audit: ({ id }) => listAudit(desk, { keyId: id, limit: 100_000 }),
+    audit: ({ id }) => listAudit(admin, { keyId: id, limit: 100_000 }),
     close: async () => {
       await keyhole.close();
-      await (desk as ReturnType<typeof deskOf>).close();
+      await (admin as ReturnType<typeof adminContextOf>).close();
       await raw.close();
       await database?.drop();
       rmSync(folder, { recursive: true, force: true });
@@ -429,13 +429,13 @@ export async function insertAccounts(
   names: readonly string[],
   environments: readonly Environment[],
 ): Promise<void> {
-  await writingProject(w.desk, project.where, async (locked) => {
+  await writingProject(w.admin, project.where, async (locked) => {
     const items = names.map((name) => {
       const value = Buffer.from(JSON.stringify({ a: name }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
     await writeSets(
-      w.desk,
+      w.admin,
       locked,
       accounts,
       new Map(environments.map((environment) => [environment, new Map(items)])),
@@ -454,7 +454,7 @@ export async function insertFiles(
   environments: readonly Environment[],
   size?: number,
 ): Promise<void> {
-  await writingProject(w.desk, project.where, async (locked) => {
+  await writingProject(w.admin, project.where, async (locked) => {
     const items: (readonly [string, NewItem<"files">])[] = [];
     for (const path of paths) {
       const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
@@ -468,10 +468,10 @@ export async function insertFiles(
         contentType: "text/plain",
         updatedAt: locked.now,
       };
-      await storeContent(w.desk, locked, entry, content);
+      await storeContent(w.admin, locked, entry, content);
       items.push([path, { entry, value: null }]);
     }
-    await writeSets(w.desk, locked, files, new Map(environments.map((environment) => [environment, new Map(items)])));
+    await writeSets(w.admin, locked, files, new Map(environments.map((environment) => [environment, new Map(items)])));
   });
 }
 
@@ -489,13 +489,13 @@ export async function insertProjects(w: World, organization: Organization, slugs
     changedAt: "[0,0,0]",
     createdAt: 1,
   }));
-  await w.desk.database.db.insert(w.desk.database.tables.projects).values(rows);
+  await w.admin.database.db.insert(w.admin.database.tables.projects).values(rows);
 }
 
 /** A project's first data key, for sealing what the functions of `src/admin` would not. */
 export async function dataKeyOf(w: World, project: Placed): Promise<DataKey> {
   const [row] = await w.sql`select root_id, wrapped from data_keys where project_id = ${project.id}`;
-  return w.desk.keyring.dataKey(project.id, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);
+  return w.admin.keyring.dataKey(project.id, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);
 }
 
 function valuesOf({ variables = {}, accounts = [], files = [] }: Content): string[] {

@@ -1,10 +1,10 @@
 import { type Environment, environments, environmentsOf } from "../names.ts";
 import { accounts } from "../seal/kinds.ts";
-import type { Desk } from "./desk.ts";
+import type { AdminContext } from "./context.ts";
 import { findProject, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { itemsOf, openSets, type SetChanges, writeSets } from "./sets.ts";
-import { displayName, requireEnvironments, requireText } from "./words.ts";
+import { displayName, requireEnvironments, requireText } from "./validate.ts";
 
 export type AccountRecord = {
   readonly name: string;
@@ -22,7 +22,7 @@ export const accountBytesMax = 64 * 1024;
  * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
  */
 export async function setAccount(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
   name: string,
   environmentNames: readonly string[],
@@ -37,21 +37,21 @@ export async function setAccount(
       `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`,
     );
   }
-  return writingProject(desk, where, async (project) => {
-    const before = itemsOf(accounts, await openSets(desk, project, accounts)).find(({ entry }) => entry.name === name);
+  return writingProject(admin, where, async (project) => {
+    const before = itemsOf(accounts, await openSets(admin, project, accounts)).find(({ entry }) => entry.name === name);
     const changes = new Map<Environment, SetChanges<"accounts">>();
     for (const environment of environments) {
       const item = targets.includes(environment) ? { entry: { name, updatedAt: project.now }, value } : null;
       if (item || before?.environments.includes(environment)) changes.set(environment, new Map([[name, item]]));
     }
-    await writeSets(desk, project, accounts, changes);
+    await writeSets(admin, project, accounts, changes);
     return { created: before === undefined };
   });
 }
 
 /** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
-export async function listAccounts(desk: Desk, where: string): Promise<AccountRecord[]> {
-  const sets = await openSets(desk, await findProject(desk, where), accounts);
+export async function listAccounts(admin: AdminContext, where: string): Promise<AccountRecord[]> {
+  const sets = await openSets(admin, await findProject(admin, where), accounts);
   return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
     name: entry.name,
     environments,
@@ -60,12 +60,14 @@ export async function listAccounts(desk: Desk, where: string): Promise<AccountRe
 }
 
 /** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous`, `conflict` */
-export async function deleteAccount(desk: Desk, where: string, name: string): Promise<void> {
-  await writingProject(desk, where, async (project) => {
-    const account = itemsOf(accounts, await openSets(desk, project, accounts)).find(({ entry }) => entry.name === name);
+export async function deleteAccount(admin: AdminContext, where: string, name: string): Promise<void> {
+  await writingProject(admin, where, async (project) => {
+    const account = itemsOf(accounts, await openSets(admin, project, accounts)).find(
+      ({ entry }) => entry.name === name,
+    );
     if (!account) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
     const gone = new Map(account.environments.map((environment) => [environment, new Map([[name, null]])]));
-    await writeSets(desk, project, accounts, gone);
+    await writeSets(admin, project, accounts, gone);
   });
 }
 

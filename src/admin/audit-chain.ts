@@ -3,7 +3,7 @@ import type { ChainedRow, Checkpoint } from "../audit/journal.ts";
 import { type Dropped, type Flaw, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
-import { type Desk, writing } from "./desk.ts";
+import { type AdminContext, writing } from "./context.ts";
 import { Refused } from "./refused.ts";
 
 /**
@@ -11,11 +11,11 @@ import { Refused } from "./refused.ts";
  * @param checkpoints - the highest of each lane, from the log
  */
 export function verifyAudit(
-  desk: Pick<Desk, "database" | "systemKeys">,
+  admin: Pick<AdminContext, "database" | "systemKeys">,
   checkpoints: ReadonlyMap<string, Checkpoint> = new Map(),
   progress: (entries: number) => void = () => {},
 ): Promise<Verified | Flaw> {
-  const { database, systemKeys } = desk;
+  const { database, systemKeys } = admin;
   const chain = {
     rows: (from?: Start) => rowsOf(database, undefined, from),
     dropped: (lane: string) => droppedOf(database, lane),
@@ -41,13 +41,13 @@ export type Pruned = {
  * @throws Refused `unavailable` if others use the table for too long
  */
 export async function pruneAudit(
-  desk: Desk,
+  admin: AdminContext,
   keepMs: number,
   options: { readonly unverified?: boolean | undefined } = {},
 ): Promise<Pruned | Flaw> {
-  const { database, systemKeys } = desk;
-  await makeAuditMonths(database, desk.now());
-  const { fromAt: keptFromAt } = monthOf(desk.now() - keepMs);
+  const { database, systemKeys } = admin;
+  await makeAuditMonths(database, admin.now());
+  const { fromAt: keptFromAt } = monthOf(admin.now() - keepMs);
   const due = lt(database.tables.auditEntries.at, keptFromAt);
   const marks: Mark[] = [];
   let entries = 0;
@@ -63,9 +63,9 @@ export async function pruneAudit(
   }
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
   if (database.dialect === "postgres") {
-    await dropMonths(desk, [...lanes.values()], keptFromAt);
+    await dropMonths(admin, [...lanes.values()], keptFromAt);
   } else {
-    for (const mark of marks) await deleteUpTo(desk, mark, due);
+    for (const mark of marks) await deleteUpTo(admin, mark, due);
   }
   return { keptFromAt, entries, lanes: lanes.size };
 }
@@ -121,10 +121,10 @@ async function* marking(rows: AsyncIterable<ChainedRow>, marks: Mark[]): AsyncGe
 }
 
 /** Drops the months in one transaction with a short lock timeout. */
-async function dropMonths(desk: Desk, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
+async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
   try {
-    await dropAuditMonths(desk.database, keptFromAt, async (db) => {
-      for (const mark of lanes) await keep(desk, db, mark);
+    await dropAuditMonths(admin.database, keptFromAt, async (db) => {
+      for (const mark of lanes) await keep(admin, db, mark);
     });
   } catch (error) {
     if (databaseErrorCode(error) !== "55P03") throw error;
@@ -133,19 +133,19 @@ async function dropMonths(desk: Desk, lanes: readonly Mark[], keptFromAt: number
 }
 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
-async function deleteUpTo(desk: Desk, mark: Mark, due: SQL): Promise<void> {
-  const { auditEntries: e } = desk.database.tables;
-  await writing(desk, async (db) => {
-    await keep(desk, db, mark);
+async function deleteUpTo(admin: AdminContext, mark: Mark, due: SQL): Promise<void> {
+  const { auditEntries: e } = admin.database.tables;
+  await writing(admin, async (db) => {
+    await keep(admin, db, mark);
     await db.delete(e).where(and(eq(e.lane, mark.lane), lte(e.seq, mark.seq), due));
   });
   await Bun.sleep(pauseMs);
 }
 
-async function keep(desk: Desk, db: Db, mark: Mark): Promise<void> {
-  const { auditCheckpoints: c } = desk.database.tables;
+async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {
+  const { auditCheckpoints: c } = admin.database.tables;
   const { seq, mac } = mark;
-  const seal = sealDropped(desk.systemKeys.audit, mark);
+  const seal = sealDropped(admin.systemKeys.audit, mark);
   await db
     .insert(c)
     .values({ ...mark, seal })

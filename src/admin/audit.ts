@@ -1,5 +1,5 @@
-import { and, asc, count, desc, eq, gte, type SQL, sql } from "drizzle-orm";
-import type { Desk } from "./desk.ts";
+import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
+import type { AdminContext } from "./context.ts";
 import { findOrganization } from "./organizations.ts";
 
 /** An audit entry for people. */
@@ -37,37 +37,30 @@ export type AuditFilter = {
  * @throws Refused `not_found` if the organization does not exist
  */
 export async function listAudit(
-  desk: Desk,
+  admin: AdminContext,
   filter: AuditFilter & { readonly limit?: number | undefined },
 ): Promise<AuditRecord[]> {
-  const { auditEntries: e } = desk.database.tables;
-  const rows = await desk.database.db
+  const { auditEntries: e } = admin.database.tables;
+  const rows = await admin.database.db
     .select()
     .from(e)
-    .where(await matching(desk, filter))
+    .where(await matching(admin, filter))
     .orderBy(desc(e.at), desc(e.lane), desc(e.seq))
     .limit(filter.limit ?? 100);
   return rows.reverse().map(recordOf);
-}
-
-/** The number of matching entries. @throws Refused `not_found` */
-export async function countAudit(desk: Desk, filter: AuditFilter): Promise<number> {
-  const where = await matching(desk, filter);
-  const [row] = await desk.database.db.select({ count: count() }).from(desk.database.tables.auditEntries).where(where);
-  return row?.count ?? 0;
 }
 
 /**
  * Every matching entry, oldest first, in pages: memory is bounded and every statement is short.
  * @throws Refused `not_found`
  */
-export async function* auditPages(desk: Desk, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
-  const { auditEntries: e } = desk.database.tables;
-  const where = await matching(desk, filter);
+export async function* auditPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
+  const { auditEntries: e } = admin.database.tables;
+  const where = await matching(admin, filter);
   let after: Row | undefined;
   for (;;) {
     const beyond = after && sql`(${e.at}, ${e.lane}, ${e.seq}) > (${after.at}, ${after.lane}, ${after.seq})`;
-    const rows = await desk.database.db
+    const rows = await admin.database.db
       .select()
       .from(e)
       .where(and(where, beyond))
@@ -81,16 +74,16 @@ export async function* auditPages(desk: Desk, filter: AuditFilter): AsyncGenerat
 
 /** Follows the entries that are recorded after those already shown. */
 export class AuditTail {
-  readonly #desk: Desk;
+  readonly #admin: AdminContext;
   readonly #filter: AuditFilter;
   readonly #seen = new Map<string, number>();
   #newestAt: number;
 
   /** @param shown - entries already shown, oldest first */
-  constructor(desk: Desk, filter: AuditFilter, shown: readonly AuditRecord[]) {
-    this.#desk = desk;
+  constructor(admin: AdminContext, filter: AuditFilter, shown: readonly AuditRecord[]) {
+    this.#admin = admin;
     this.#filter = filter;
-    this.#newestAt = shown.at(-1)?.time ?? filter.sinceAt ?? desk.now();
+    this.#newestAt = shown.at(-1)?.time ?? filter.sinceAt ?? admin.now();
     for (const record of shown) this.#note(record);
   }
 
@@ -98,7 +91,7 @@ export class AuditTail {
   async *news(): AsyncGenerator<AuditRecord[]> {
     // An entry may be written a little after a newer one of another server.
     const sinceAt = Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
-    for await (const page of auditPages(this.#desk, { ...this.#filter, sinceAt })) {
+    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt })) {
       const fresh = page.filter(({ lane, seq }) => seq > (this.#seen.get(lane) ?? 0));
       for (const record of fresh) this.#note(record);
       if (fresh.length > 0) yield fresh;
@@ -115,9 +108,9 @@ export class AuditTail {
 const rowsPerPage = 256;
 const lateMs = 5000;
 
-async function matching(desk: Desk, { organization, keyId, sinceAt }: AuditFilter): Promise<SQL | undefined> {
-  const { auditEntries: e } = desk.database.tables;
-  const only = organization === undefined ? undefined : await findOrganization(desk, organization);
+async function matching(admin: AdminContext, { organization, keyId, sinceAt }: AuditFilter): Promise<SQL | undefined> {
+  const { auditEntries: e } = admin.database.tables;
+  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
   return and(
     only && eq(e.organizationId, only.id),
     keyId === undefined ? undefined : eq(e.keyId, keyId),
@@ -125,7 +118,7 @@ async function matching(desk: Desk, { organization, keyId, sinceAt }: AuditFilte
   );
 }
 
-type Row = Desk["database"]["tables"]["auditEntries"]["$inferSelect"];
+type Row = AdminContext["database"]["tables"]["auditEntries"]["$inferSelect"];
 
 function recordOf(row: Row): AuditRecord {
   return {

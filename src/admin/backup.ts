@@ -8,7 +8,7 @@ import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../
 import { databaseErrorCode } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
 import { moveIntoPlace } from "../whole-file.ts";
-import { deskOf } from "./desk.ts";
+import { adminContextOf } from "./context.ts";
 import { openInstallation, prepareFolder } from "./installation.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring } from "./root-keys.ts";
@@ -105,8 +105,8 @@ export async function verifyBackup(
       { ...config, databaseUrl: undefined, dataFolder: scratch, rootKey },
       say,
     );
-    const desk = deskOf(installation);
-    return await openEverything(desk, progress).finally(() => desk.close());
+    const admin = adminContextOf(installation);
+    return await openEverything(admin, progress).finally(() => admin.close());
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

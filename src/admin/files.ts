@@ -5,12 +5,12 @@ import { contentAssociatedData } from "../seal/associated-data.ts";
 import { seal } from "../seal/envelope.ts";
 import { type FileEntry, files } from "../seal/kinds.ts";
 import { deleteUnusedContents } from "./contents.ts";
-import type { Desk } from "./desk.ts";
+import type { AdminContext } from "./context.ts";
 import type { LockedProject } from "./found-project.ts";
 import { findProject, sum, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { itemsOf, openSet, openSets, type SetWrite, writeSets } from "./sets.ts";
-import { displayName, requireEnvironments } from "./words.ts";
+import { displayName, requireEnvironments } from "./validate.ts";
 
 export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
 export type NewFile = {
@@ -28,14 +28,14 @@ export type NewFile = {
  *   a set does not verify
  */
 export async function putFile(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
   asked: NewFile,
 ): Promise<Pick<FileRecord, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
   const { content, environments, ...file } = validate(asked);
-  return writingProject(desk, where, async (project) => {
+  return writingProject(admin, where, async (project) => {
     for (const environment of environments) {
-      const { names } = await openSet(desk, project.db, project, files, environment);
+      const { names } = await openSet(admin, project.db, project, files, environment);
       const clash = pathSetProblem([...names.filter((path) => path !== file.path), file.path]);
       if (clash === undefined) continue;
       throw new Refused(
@@ -44,23 +44,23 @@ export async function putFile(
       );
     }
     const id = Bun.randomUUIDv7();
-    await storeContent(desk, project, { id, ...file }, content);
+    await storeContent(admin, project, { id, ...file }, content);
     const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
     const changes = new Map(environments.map((environment) => [environment, new Map([[file.path, item]])]));
-    const writes = await writeSets(desk, project, files, changes);
-    if ((await countFiles(desk, project)) > itemsMax) {
+    const writes = await writeSets(admin, project, files, changes);
+    if ((await countFiles(admin, project)) > itemsMax) {
       throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
     }
     const created = [...writes.values()].every(({ added }) => added.length > 0);
-    await deleteUnusedContents(desk, project, idsOf(writes));
+    await deleteUnusedContents(admin, project, idsOf(writes));
     const { path, size, sha256 } = file;
     return { id, path, size, sha256, environments, created };
   });
 }
 
 /** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
-export async function listFiles(desk: Desk, where: string): Promise<FileRecord[]> {
-  const sets = await openSets(desk, await findProject(desk, where), files);
+export async function listFiles(admin: AdminContext, where: string): Promise<FileRecord[]> {
+  const sets = await openSets(admin, await findProject(admin, where), files);
   return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => ({
     ...file,
     environments,
@@ -73,25 +73,25 @@ export async function listFiles(desk: Desk, where: string): Promise<FileRecord[]
  * @throws Refused `invalid`, `not_found` if any of the environments has no file there, `ambiguous`, `conflict`
  */
 export async function deleteFile(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
   path: string,
   environmentNames: readonly string[],
 ): Promise<void> {
   const environments = environmentsOf(requireEnvironments(environmentNames));
-  await writingProject(desk, where, async (project) => {
+  await writingProject(admin, where, async (project) => {
     const changes = new Map(environments.map((environment) => [environment, new Map([[path, null]])]));
-    const writes = await writeSets(desk, project, files, changes);
+    const writes = await writeSets(admin, project, files, changes);
     const missing = [...writes].filter(([, { deleted }]) => deleted.length === 0).map(([environment]) => environment);
     if (missing.length > 0) {
       throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
     }
-    await deleteUnusedContents(desk, project, idsOf(writes));
+    await deleteUnusedContents(admin, project, idsOf(writes));
   });
 }
 
-async function countFiles(desk: Desk, { db, id }: LockedProject): Promise<number> {
-  const { projects: p } = desk.database.tables;
+async function countFiles(admin: AdminContext, { db, id }: LockedProject): Promise<number> {
+  const { projects: p } = admin.database.tables;
   const [row] = await db.select({ counts: p.fileCounts }).from(p).where(eq(p.id, id));
   return sum(row?.counts ?? "[]");
 }
@@ -103,7 +103,7 @@ function idsOf(writes: ReadonlyMap<Environment, SetWrite<"files">>): string[] {
 
 /** Seals and stores a content, which a listing then names. */
 export async function storeContent(
-  desk: Desk,
+  admin: AdminContext,
   { db, id: projectId, dataKey }: LockedProject,
   { id, size, sha256 }: { readonly id: string; readonly size: number; readonly sha256: string },
   content: Uint8Array,
@@ -111,7 +111,7 @@ export async function storeContent(
   const { generation } = dataKey;
   const associatedData = contentAssociatedData({ projectId, id, size, sha256 });
   const sealed = seal(dataKey.subkey("file"), generation, associatedData, content);
-  await db.insert(desk.database.tables.fileContents).values({ id, projectId, size, generation, sealed });
+  await db.insert(admin.database.tables.fileContents).values({ id, projectId, size, generation, sealed });
 }
 
 /** @throws Refused `invalid`, `bound` */

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { servingRights } from "../store/rights.ts";
-import { type Desk, writing } from "./desk.ts";
+import { type AdminContext, writing } from "./context.ts";
 import { Refused } from "./refused.ts";
 
 /**
@@ -8,14 +8,14 @@ import { Refused } from "./refused.ts";
  * Operators create the role themselves and choose its password.
  * @throws Refused `invalid` for the embedded database or an invalid role name
  */
-export async function grantStatements(desk: Desk, role: string): Promise<string[]> {
-  if (desk.database.dialect !== "postgres") {
+export async function grantStatements(admin: AdminContext, role: string): Promise<string[]> {
+  if (admin.database.dialect !== "postgres") {
     throw new Refused("invalid", "The embedded database has no roles: set DATABASE_URL to use PostgreSQL.");
   }
   if (!/^[^\p{C}]{1,63}$/u.test(role) || Buffer.byteLength(role) > 63) {
     throw new Refused("invalid", "A role name must have 1 to 63 bytes and no control characters.");
   }
-  const [here] = await desk.database.query<{ database: string; schema: string }>(sql`
+  const [here] = await admin.database.query<{ database: string; schema: string }>(sql`
     select current_database()::text as database, relnamespace::regnamespace::text as schema
     from pg_class where oid = 'audit_entries'::regclass`)({});
   const schema = here?.schema ?? "public";
@@ -38,9 +38,9 @@ export async function grantStatements(desk: Desk, role: string): Promise<string[
  * @throws Refused `not_found` if there is no such role; `invalid` also for a superuser or the tables' owner, which no
  *   grant can restrict; `unavailable` if the present role may not grant
  */
-export async function applyGrants(desk: Desk, role: string): Promise<string[]> {
-  const statements = await grantStatements(desk, role);
-  const [found] = await desk.database.query<{ superuser: boolean; owner: boolean }>(sql`
+export async function applyGrants(admin: AdminContext, role: string): Promise<string[]> {
+  const statements = await grantStatements(admin, role);
+  const [found] = await admin.database.query<{ superuser: boolean; owner: boolean }>(sql`
     select rolsuper as superuser,
       pg_has_role(oid, (select relowner from pg_class where oid = 'audit_entries'::regclass), 'MEMBER') as owner
     from pg_roles where rolname = ${role}`)({});
@@ -56,7 +56,7 @@ export async function applyGrants(desk: Desk, role: string): Promise<string[]> {
       `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can restrict: create a separate role.`,
     );
   }
-  await writing(desk, async (db) => {
+  await writing(admin, async (db) => {
     for (const statement of statements) await db.execute(sql.raw(statement));
   });
   return statements;

@@ -2,10 +2,10 @@ import { and, asc, eq, inArray, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
 import { type Environment, environmentsOf, everyEnvironment } from "../names.ts";
-import { type Desk, writing } from "./desk.ts";
+import { type AdminContext, writing } from "./context.ts";
 import { findOrganization, type Organization } from "./organizations.ts";
 import { Refused } from "./refused.ts";
-import { displayName, requireEnvironments } from "./words.ts";
+import { displayName, requireEnvironments } from "./validate.ts";
 
 /** A key for people: everything except its text, which is not stored. */
 export type KeyRecord = {
@@ -45,18 +45,18 @@ export type NewKey = {
  * @returns its record and its text, which cannot be had again
  * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
-export async function createKey(desk: Desk, asked: NewKey): Promise<KeyRecord & { key: string }> {
-  const organization = await findOrganization(desk, asked.organization);
+export async function createKey(admin: AdminContext, asked: NewKey): Promise<KeyRecord & { key: string }> {
+  const organization = await findOrganization(admin, asked.organization);
   const key = mintKey();
-  const digest = digestKey(desk.systemKeys.pepper, key);
-  const now = desk.now();
+  const digest = digestKey(admin.systemKeys.pepper, key);
+  const now = admin.now();
   const grant = {
     keyId: Bun.randomUUIDv7(),
     organizationId: organization.id,
     surfaces: requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"]),
     resources: requireMembers("resource", resources, asked.resources ?? ["projects", "variables"]),
     environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
-    projects: asked.projects ? await slugsToIds(desk, organization, asked.projects) : null,
+    projects: asked.projects ? await slugsToIds(admin, organization, asked.projects) : null,
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
   };
   const { keyId: id, ...reach } = grant;
@@ -67,24 +67,24 @@ export async function createKey(desk: Desk, asked: NewKey): Promise<KeyRecord & 
     digest,
     revokedAt: null,
     createdAt: now,
-    grantSeal: sealGrant(desk.systemKeys.grant, digest, grant),
+    grantSeal: sealGrant(admin.systemKeys.grant, digest, grant),
   };
-  await writing(desk, async (db) => {
-    await db.insert(desk.database.tables.apiKeys).values(row);
+  await writing(admin, async (db) => {
+    await db.insert(admin.database.tables.apiKeys).values(row);
   });
-  return { ...recordOf(desk, row, organization.slug, null), key };
+  return { ...recordOf(admin, row, organization.slug, null), key };
 }
 
 /** The keys of one organization or of all, oldest first. @throws Refused `not_found` */
-export async function listKeys(desk: Desk, organization?: string): Promise<KeyRecord[]> {
-  const { apiKeys: k } = desk.database.tables;
-  const only = organization === undefined ? undefined : await findOrganization(desk, organization);
-  return records(desk, only && eq(k.organizationId, only.id));
+export async function listKeys(admin: AdminContext, organization?: string): Promise<KeyRecord[]> {
+  const { apiKeys: k } = admin.database.tables;
+  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
+  return records(admin, only && eq(k.organizationId, only.id));
 }
 
 /** One key by its id. @throws Refused `not_found` */
-export async function showKey(desk: Desk, id: string): Promise<KeyRecord> {
-  const [found] = await records(desk, eq(desk.database.tables.apiKeys.id, id));
+export async function showKey(admin: AdminContext, id: string): Promise<KeyRecord> {
+  const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, id));
   if (!found) throw noKey(id);
   return found;
 }
@@ -93,16 +93,16 @@ export async function showKey(desk: Desk, id: string): Promise<KeyRecord> {
  * Revokes a key from the next request on. The time of an earlier revocation stays.
  * @throws Refused `not_found`
  */
-export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
-  const { apiKeys: k } = desk.database.tables;
-  await writing(desk, async (db) => {
+export async function revokeKey(admin: AdminContext, id: string): Promise<KeyRecord> {
+  const { apiKeys: k } = admin.database.tables;
+  await writing(admin, async (db) => {
     await db
       .update(k)
       // Without its seal the key stays invalid, even if SQL sets the time of its revocation before or removes it later.
-      .set({ revokedAt: sql`coalesce(${k.revokedAt}, ${desk.now()})`, grantSeal: Buffer.alloc(32) })
+      .set({ revokedAt: sql`coalesce(${k.revokedAt}, ${admin.now()})`, grantSeal: Buffer.alloc(32) })
       .where(eq(k.id, id));
   });
-  return showKey(desk, id);
+  return showKey(admin, id);
 }
 
 /**
@@ -113,54 +113,54 @@ export async function revokeKey(desk: Desk, id: string): Promise<KeyRecord> {
  * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged
  */
 export async function rotateKey(
-  desk: Desk,
+  admin: AdminContext,
   id: string,
   overlapMs: number,
 ): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
-  const { apiKeys: k } = desk.database.tables;
+  const { apiKeys: k } = admin.database.tables;
   const key = mintKey();
-  const digest = digestKey(desk.systemKeys.pepper, key);
+  const digest = digestKey(admin.systemKeys.pepper, key);
   const successorId = Bun.randomUUIDv7();
-  await writing(desk, async (db) => {
+  await writing(admin, async (db) => {
     const query = db.select().from(k).where(eq(k.id, id));
-    const [old] = await (desk.database.dialect === "postgres" ? query.for("update") : query);
+    const [old] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
     if (!old) throw noKey(id);
-    const now = desk.now();
+    const now = admin.now();
     if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked: create a new key.`);
     if (old.expiresAt !== null && old.expiresAt <= now) {
       throw new Refused("conflict", `The key ${id} has expired: create a new key.`);
     }
     // Servers refuse a row that was changed by SQL; a new seal would make it valid.
-    if (!isSealed(desk, old)) {
+    if (!isSealed(admin, old)) {
       throw new Refused("conflict", `The key ${id} was changed outside Keyhole and is invalid: create a new key.`);
     }
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);
     const successor = { ...old, id: successorId, digest, expiresAt, revokedAt: null, createdAt: now };
-    await db.insert(k).values({ ...successor, grantSeal: sealOf(desk, successor) });
+    await db.insert(k).values({ ...successor, grantSeal: sealOf(admin, successor) });
     await db
       .update(k)
-      .set({ expiresAt: endsAt, grantSeal: sealOf(desk, { ...old, expiresAt: endsAt }) })
+      .set({ expiresAt: endsAt, grantSeal: sealOf(admin, { ...old, expiresAt: endsAt }) })
       .where(eq(k.id, id));
   });
-  return { successor: { ...(await showKey(desk, successorId)), key }, predecessor: await showKey(desk, id) };
+  return { successor: { ...(await showKey(admin, successorId)), key }, predecessor: await showKey(admin, id) };
 }
 
-async function records(desk: Desk, where: ReturnType<typeof eq> | undefined): Promise<KeyRecord[]> {
-  const { apiKeys: k, organizations: o, keyUses: u } = desk.database.tables;
-  const rows = await desk.database.db
+async function records(admin: AdminContext, where: ReturnType<typeof eq> | undefined): Promise<KeyRecord[]> {
+  const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
+  const rows = await admin.database.db
     .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })
     .from(k)
     .innerJoin(o, eq(o.id, k.organizationId))
     .leftJoin(u, eq(u.keyId, k.id))
     .where(where)
     .orderBy(asc(k.createdAt), asc(k.id));
-  return rows.map(({ key, organization, lastUsedAt }) => recordOf(desk, key, organization, lastUsedAt));
+  return rows.map(({ key, organization, lastUsedAt }) => recordOf(admin, key, organization, lastUsedAt));
 }
 
-type KeyRow = Desk["database"]["tables"]["apiKeys"]["$inferSelect"];
+type KeyRow = AdminContext["database"]["tables"]["apiKeys"]["$inferSelect"];
 
-function recordOf(desk: Desk, row: KeyRow, organization: string, lastUsedAt: number | null): KeyRecord {
+function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUsedAt: number | null): KeyRecord {
   return {
     id: row.id,
     name: row.name,
@@ -173,25 +173,25 @@ function recordOf(desk: Desk, row: KeyRow, organization: string, lastUsedAt: num
     expiresAt: row.expiresAt,
     revokedAt: row.revokedAt,
     lastUsedAt,
-    status: statusOf(desk, row),
+    status: statusOf(admin, row),
   };
 }
 
-function statusOf(desk: Desk, row: KeyRow): KeyRecord["status"] {
+function statusOf(admin: AdminContext, row: KeyRow): KeyRecord["status"] {
   if (row.revokedAt !== null) return "revoked";
-  if (!isSealed(desk, row)) return "damaged";
-  return row.expiresAt !== null && row.expiresAt <= desk.now() ? "expired" : "active";
+  if (!isSealed(admin, row)) return "damaged";
+  return row.expiresAt !== null && row.expiresAt <= admin.now() ? "expired" : "active";
 }
 
 /** Whether a row matches its seal; servers refuse one that was changed by SQL. */
-function isSealed(desk: Desk, row: KeyRow): boolean {
-  return sealOf(desk, row).equals(row.grantSeal);
+function isSealed(admin: AdminContext, row: KeyRow): boolean {
+  return sealOf(admin, row).equals(row.grantSeal);
 }
 
-function sealOf(desk: Desk, { id: keyId, ...row }: Omit<KeyRow, "grantSeal">): Buffer {
+function sealOf(admin: AdminContext, { id: keyId, ...row }: Omit<KeyRow, "grantSeal">): Buffer {
   const { digest, organizationId, surfaces, resources, environments, projects, expiresAt } = row;
   const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt };
-  return sealGrant(desk.systemKeys.grant, digest, grant);
+  return sealGrant(admin.systemKeys.grant, digest, grant);
 }
 
 /** Empty if the list was damaged by SQL. */
@@ -205,10 +205,10 @@ function slugsOf(list: string): string[] {
 }
 
 /** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */
-async function slugsToIds(desk: Desk, organization: Organization, slugs: readonly string[]): Promise<string> {
-  const { projects: p } = desk.database.tables;
+async function slugsToIds(admin: AdminContext, organization: Organization, slugs: readonly string[]): Promise<string> {
+  const { projects: p } = admin.database.tables;
   if (slugs.length === 0) throw new Refused("invalid", "Name at least one project, or omit the list for all.");
-  const rows = await desk.database.db
+  const rows = await admin.database.db
     .select({ slug: p.slug, id: p.id })
     .from(p)
     .where(and(eq(p.organizationId, organization.id), inArray(p.slug, [...new Set(slugs)])))

@@ -1,9 +1,9 @@
 import { asc, eq } from "drizzle-orm";
 import type { Plan } from "../access/grant.ts";
 import { slugPattern } from "../names.ts";
-import { type Desk, writing } from "./desk.ts";
+import { type AdminContext, writing } from "./context.ts";
 import { Refused } from "./refused.ts";
-import { displayName, isUniqueViolation } from "./words.ts";
+import { displayName, isUniqueViolation } from "./validate.ts";
 
 export type Organization = {
   readonly id: string;
@@ -15,7 +15,7 @@ export type Organization = {
 
 /** Creates an organization. @throws Refused `invalid`, `exists` */
 export async function createOrganization(
-  desk: Desk,
+  admin: AdminContext,
   asked: { readonly slug: string; readonly name?: string | undefined; readonly plan?: string },
 ): Promise<Organization> {
   requireSlug("organization", asked.slug);
@@ -24,11 +24,11 @@ export async function createOrganization(
     slug: asked.slug,
     name: displayName("organization", asked.name ?? asked.slug),
     plan: requirePlan(asked.plan ?? "pro"),
-    createdAt: desk.now(),
+    createdAt: admin.now(),
   };
   try {
-    await writing(desk, async (db) => {
-      await db.insert(desk.database.tables.organizations).values(organization);
+    await writing(admin, async (db) => {
+      await db.insert(admin.database.tables.organizations).values(organization);
     });
   } catch (error) {
     if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} already exists.`);
@@ -38,10 +38,10 @@ export async function createOrganization(
 }
 
 /** Changes a plan from the next request on. @throws Refused `invalid`, `not_found` */
-export async function setPlan(desk: Desk, slug: string, plan: string): Promise<Organization> {
-  const { organizations } = desk.database.tables;
+export async function setPlan(admin: AdminContext, slug: string, plan: string): Promise<Organization> {
+  const { organizations } = admin.database.tables;
   const chosen = requirePlan(plan);
-  return writing(desk, async (db) => {
+  return writing(admin, async (db) => {
     const [changed] = await db
       .update(organizations)
       .set({ plan: chosen })
@@ -53,23 +53,23 @@ export async function setPlan(desk: Desk, slug: string, plan: string): Promise<O
 }
 
 /** All organizations, in byte order of slug. */
-export async function listOrganizations(desk: Desk): Promise<Organization[]> {
-  const { organizations } = desk.database.tables;
-  return desk.database.db.select().from(organizations).orderBy(asc(organizations.slug));
+export async function listOrganizations(admin: AdminContext): Promise<Organization[]> {
+  const { organizations } = admin.database.tables;
+  return admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));
 }
 
 /**
  * The organization with this slug, or without a slug the only one.
  * @throws Refused `not_found`, `ambiguous`
  */
-export async function findOrganization(desk: Desk, slug: string | undefined): Promise<Organization> {
-  const { organizations } = desk.database.tables;
+export async function findOrganization(admin: AdminContext, slug: string | undefined): Promise<Organization> {
+  const { organizations } = admin.database.tables;
   if (slug !== undefined) {
-    const [found] = await desk.database.db.select().from(organizations).where(eq(organizations.slug, slug));
+    const [found] = await admin.database.db.select().from(organizations).where(eq(organizations.slug, slug));
     if (!found) throw noOrganization(slug);
     return found;
   }
-  const [only, second] = await desk.database.db.select().from(organizations).limit(2);
+  const [only, second] = await admin.database.db.select().from(organizations).limit(2);
   if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
   if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
   return only;

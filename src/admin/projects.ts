@@ -2,12 +2,12 @@ import { and, asc, desc, eq } from "drizzle-orm";
 import { Fault } from "../fault.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
-import { type Desk, writing } from "./desk.ts";
+import { type AdminContext, writing } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
 import { createSets } from "./sets.ts";
-import { arrayOf, displayName, isUniqueViolation } from "./words.ts";
+import { arrayOf, displayName, isUniqueViolation } from "./validate.ts";
 
 export type Project = {
   readonly id: string;
@@ -24,19 +24,19 @@ export type Project = {
 
 /** Makes a project with its first data key. @throws Refused `invalid`, `exists`, `not_found`, `ambiguous` */
 export async function createProject(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
   asked: { readonly name?: string | undefined },
 ): Promise<Project> {
-  const { organization, slug } = await splitPlace(desk, where);
+  const { organization, slug } = await splitPlace(admin, where);
   requireSlug("project", slug);
   const id = Bun.randomUUIDv7();
-  const now = desk.now();
+  const now = admin.now();
   const name = displayName("project", asked.name ?? slug);
   const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
-  const t = desk.database.tables;
+  const t = admin.database.tables;
   try {
-    await writing(desk, async (db) => {
+    await writing(admin, async (db) => {
       await db.insert(t.projects).values({
         id,
         organizationId: organization.id,
@@ -48,7 +48,7 @@ export async function createProject(
         changedAt: JSON.stringify([now, now, now]),
         createdAt: now,
       });
-      await createSets(desk, db, { id, slug, organization }, now);
+      await createSets(admin, db, { id, slug, organization }, now);
     });
   } catch (error) {
     if (isUniqueViolation(error)) {
@@ -61,10 +61,10 @@ export async function createProject(
 }
 
 /** The projects of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
-export async function listProjects(desk: Desk, organization?: string): Promise<Project[]> {
-  const { projects: p, organizations: o } = desk.database.tables;
-  const only = organization === undefined ? undefined : await findOrganization(desk, organization);
-  const rows = await desk.database.db
+export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
+  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
+  const rows = await admin.database.db
     .select({ project: p, organization: o.slug })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
@@ -91,12 +91,12 @@ export async function listProjects(desk: Desk, organization?: string): Promise<P
  * @throws Refused `not_found`, `ambiguous`
  */
 export async function deleteProject(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
 ): Promise<{ variables: number; accounts: number; files: number }> {
-  const { id } = await findProject(desk, where);
-  const { projects } = desk.database.tables;
-  return writing(desk, async (db) => {
+  const { id } = await findProject(admin, where);
+  const { projects } = admin.database.tables;
+  return writing(admin, async (db) => {
     const [gone] = await db.delete(projects).where(eq(projects.id, id)).returning();
     if (!gone) throw noProject(where);
     return {
@@ -108,10 +108,10 @@ export async function deleteProject(
 }
 
 /** The project at `ORG/PROJECT`, or `PROJECT` where there is one organization. @throws Refused `not_found`, `ambiguous` */
-export async function findProject(desk: Desk, where: string): Promise<FoundProject> {
-  const { organization, slug } = await splitPlace(desk, where);
-  const { projects: p } = desk.database.tables;
-  const [found] = await desk.database.db
+export async function findProject(admin: AdminContext, where: string): Promise<FoundProject> {
+  const { organization, slug } = await splitPlace(admin, where);
+  const { projects: p } = admin.database.tables;
+  const [found] = await admin.database.db
     .select({ id: p.id })
     .from(p)
     .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
@@ -124,34 +124,38 @@ export async function findProject(desk: Desk, where: string): Promise<FoundProje
  * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
  */
 export async function writingProject<T>(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
   work: (project: LockedProject) => Promise<T>,
 ): Promise<T> {
-  const found = await findProject(desk, where);
-  return writing(desk, async (db) => {
-    const locked = await lockProject(desk, db, found);
+  const found = await findProject(admin, where);
+  return writing(admin, async (db) => {
+    const locked = await lockProject(admin, db, found);
     if (!locked) throw noProject(where);
     return work(locked);
   });
 }
 
 /** Keeps other writers out until the transaction ends; undefined if the project is gone. */
-export async function lockProject(desk: Desk, db: Db, found: FoundProject): Promise<LockedProject | undefined> {
-  const { projects: p } = desk.database.tables;
-  await desk.database.lockProject(db, found.id);
+export async function lockProject(
+  admin: AdminContext,
+  db: Db,
+  found: FoundProject,
+): Promise<LockedProject | undefined> {
+  const { projects: p } = admin.database.tables;
+  await admin.database.lockProject(db, found.id);
   const [project] = await db.select({ changedAt: p.changedAt }).from(p).where(eq(p.id, found.id));
   if (!project) return undefined;
-  const dataKey = await newestDataKey(desk, db, found);
-  return { ...found, db, dataKey, now: desk.now(), changedAt: project.changedAt };
+  const dataKey = await newestDataKey(admin, db, found);
+  return { ...found, db, dataKey, now: admin.now(), changedAt: project.changedAt };
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
-export async function newestDataKey(desk: Desk, db: Db, project: FoundProject): Promise<DataKey> {
-  const { dataKeys: d } = desk.database.tables;
+export async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject): Promise<DataKey> {
+  const { dataKeys: d } = admin.database.tables;
   const [newest] = await db.select().from(d).where(eq(d.projectId, project.id)).orderBy(desc(d.generation)).limit(1);
   if (newest === undefined) throw new Fault("decryption_failed", `project ${project.id} has no data key`);
-  return desk.keyring.dataKey(project.id, newest.generation, newest.rootId, newest.wrapped);
+  return admin.keyring.dataKey(project.id, newest.generation, newest.rootId, newest.wrapped);
 }
 
 /** Of counts by mask: all items. Damaged counts are 0 until the next write mends them. */
@@ -159,12 +163,12 @@ export function sum(countsByMask: string): number {
   return arrayOf(countsByMask).reduce<number>((total, count) => total + (Number(count) || 0), 0);
 }
 
-async function splitPlace(desk: Desk, where: string): Promise<{ organization: Organization; slug: string }> {
+async function splitPlace(admin: AdminContext, where: string): Promise<{ organization: Organization; slug: string }> {
   const [first = "", second, ...rest] = where.split("/");
   if (rest.length > 0 || first === "" || second === "") {
     throw new Refused("invalid", `${JSON.stringify(where)} is no place: write ORG/PROJECT, or PROJECT alone.`);
   }
-  const organization = await findOrganization(desk, second === undefined ? undefined : first);
+  const organization = await findOrganization(admin, second === undefined ? undefined : first);
   return { organization, slug: second ?? first };
 }
 

@@ -8,7 +8,7 @@ import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts"
 import { accounts, type FileEntry, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 import { findListed, openContent } from "./contents.ts";
-import { type Desk, writing } from "./desk.ts";
+import { type AdminContext, writing } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { purposes } from "./installation.ts";
 import { findProject, lockProject } from "./projects.ts";
@@ -48,7 +48,7 @@ export type RootRotation = {
  *   `invalid` if `finish` is asked for and the root keys are not in the generated file
  */
 export async function rotateRoot(
-  desk: Desk,
+  admin: AdminContext,
   config: Config,
   finish: boolean,
   report: Report = () => {},
@@ -56,12 +56,12 @@ export async function rotateRoot(
   const source = rootKeyName(config);
   if (config.rootKey.from !== "folder") {
     if (finish) throw new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
-    return { ...(await rewrapAll(desk, source, report)), source, dropped: false };
+    return { ...(await rewrapAll(admin, source, report)), source, dropped: false };
   }
   const lock = lockKeyFile(config);
   try {
-    // The desk's own keyring was opened before the lock was held.
-    const opened = async () => ({ ...desk, keyring: await openKeyring(config, true, () => {}) });
+    // The admin's own keyring was opened before the lock was held.
+    const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
     await requireKnownRoots(await opened(), source);
     if (!finish) addRootKey(config);
     const rewrapped = await rewrapAll(await opened(), source, report);
@@ -73,24 +73,24 @@ export async function rotateRoot(
 }
 
 async function rewrapAll(
-  desk: Desk,
+  admin: AdminContext,
   source: string,
   report: Report,
 ): Promise<Omit<RootRotation, "source" | "dropped">> {
-  const { rootId, rootIds } = desk.keyring;
-  const left = await requireKnownRoots(desk, source);
+  const { rootId, rootIds } = admin.keyring;
+  const left = await requireKnownRoots(admin, source);
   if (left === 0 && rootIds.length === 1) {
     throw new Refused(
       "conflict",
       `${source} holds one root key, ${rootId}, and everything is under it already: nothing was changed. A rotation needs a new one in front of it.`,
     );
   }
-  const systemKeys = await rewrapSystemKeys(desk);
+  const systemKeys = await rewrapSystemKeys(admin);
   let after = { projectId: "", generation: 0 };
   let dataKeys = 0;
   const broken: string[] = [];
   for (;;) {
-    const batch = await inTurn(desk, (db) => rewrapDataKeys(desk, db, after));
+    const batch = await inTurn(admin, (db) => rewrapDataKeys(admin, db, after));
     if (batch.last === undefined) break;
     after = batch.last;
     dataKeys += batch.moved;
@@ -110,34 +110,34 @@ async function rewrapAll(
  * @returns how many keys are not under the first root key
  * @throws Refused `conflict` if one is under a root key that is not configured
  */
-async function requireKnownRoots(desk: Desk, source: string): Promise<number> {
-  const { systemKeys: s, dataKeys: d } = desk.database.tables;
+async function requireKnownRoots(admin: AdminContext, source: string): Promise<number> {
+  const { systemKeys: s, dataKeys: d } = admin.database.tables;
   const count = sql<number>`count(*)`.mapWith(Number);
   let left = 0;
   for (const table of [s, d]) {
-    const rows = await desk.database.db.select({ rootId: table.rootId, count }).from(table).groupBy(table.rootId);
+    const rows = await admin.database.db.select({ rootId: table.rootId, count }).from(table).groupBy(table.rootId);
     for (const row of rows) {
-      if (!desk.keyring.rootIds.includes(row.rootId)) {
+      if (!admin.keyring.rootIds.includes(row.rootId)) {
         throw new Refused(
           "conflict",
           `${row.count} keys are under the root key ${row.rootId}, which ${source} does not hold: put it behind the others. Nothing was changed.`,
         );
       }
-      if (row.rootId !== desk.keyring.rootId) left += row.count;
+      if (row.rootId !== admin.keyring.rootId) left += row.count;
     }
   }
   return left;
 }
 
 /** Moves the system keys, all at once: from then on new data keys go under this root key, see {@link currentRootId}. */
-function rewrapSystemKeys(desk: Desk): Promise<number> {
-  const { systemKeys: s } = desk.database.tables;
-  return inTurn(desk, async (db) => {
-    const query = db.select().from(s).where(ne(s.rootId, desk.keyring.rootId)).orderBy(asc(s.purpose));
-    const rows = await (desk.database.dialect === "postgres" ? query.for("update") : query);
+function rewrapSystemKeys(admin: AdminContext): Promise<number> {
+  const { systemKeys: s } = admin.database.tables;
+  return inTurn(admin, async (db) => {
+    const query = db.select().from(s).where(ne(s.rootId, admin.keyring.rootId)).orderBy(asc(s.purpose));
+    const rows = await (admin.database.dialect === "postgres" ? query.for("update") : query);
     for (const row of rows) {
       const purpose = purposes.find((one) => one === row.purpose) as SystemKeyPurpose;
-      const rewrapped = desk.keyring.rewrapSystemKey(purpose, row.rootId, row.wrapped);
+      const rewrapped = admin.keyring.rewrapSystemKey(purpose, row.rootId, row.wrapped);
       await db.update(s).set(rewrapped).where(eq(s.purpose, purpose));
     }
     return rows.length;
@@ -146,10 +146,10 @@ function rewrapSystemKeys(desk: Desk): Promise<number> {
 
 type DataKeyPlace = { readonly projectId: string; readonly generation: number };
 
-async function rewrapDataKeys(desk: Desk, db: Db, after: DataKeyPlace) {
-  const { dataKeys: d } = desk.database.tables;
-  const { keyring } = desk;
-  if ((await currentRootId(desk.database, db)) !== keyring.rootId) {
+async function rewrapDataKeys(admin: AdminContext, db: Db, after: DataKeyPlace) {
+  const { dataKeys: d } = admin.database.tables;
+  const { keyring } = admin;
+  if ((await currentRootId(admin.database, db)) !== keyring.rootId) {
     throw new Refused("conflict", "Another rotation, to another root key, has begun meanwhile: run this one again.");
   }
   const rows = await db
@@ -208,16 +208,16 @@ export type DataRotation = {
  * @throws Refused `not_found`, `ambiguous`, `invalid`
  */
 export async function rotateData(
-  desk: Desk,
+  admin: AdminContext,
   where: string | undefined,
   report: Report = () => {},
 ): Promise<DataRotation> {
-  const targets = where === undefined ? await everyProject(desk) : [await findProject(desk, where)];
-  const { unfinished, due, lost } = await judged(desk, targets, where === undefined);
-  const begunAt = desk.now();
+  const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where)];
+  const { unfinished, due, lost } = await judged(admin, targets, where === undefined);
+  const begunAt = admin.now();
   for (let from = 0; from < due.length; from += begunAtOnce) {
-    await inTurn(desk, async (db) => {
-      for (const one of due.slice(from, from + begunAtOnce)) await beginGeneration(desk, db, one, begunAt);
+    await inTurn(admin, async (db) => {
+      for (const one of due.slice(from, from + begunAtOnce)) await beginGeneration(admin, db, one, begunAt);
     });
   }
   const tally = { sets: 0, contents: 0, deletedKeys: 0 };
@@ -227,7 +227,7 @@ export async function rotateData(
     for (const step of [resealSets, resealContents, deleteOlderKeys]) {
       let more = true;
       for (let after = ""; more; ) {
-        const part: Part = await inTurn(desk, (db) => withLock(desk, db, project, after, step));
+        const part: Part = await inTurn(admin, (db) => withLock(admin, db, project, after, step));
         tally.sets += part.sets ?? 0;
         tally.contents += part.contents ?? 0;
         tally.deletedKeys += part.deletedKeys ?? 0;
@@ -242,9 +242,9 @@ export async function rotateData(
 }
 
 /** By id: projects are always locked in this order, so no two commands wait for each other. */
-async function everyProject(desk: Desk): Promise<FoundProject[]> {
-  const { projects: p, organizations: o } = desk.database.tables;
-  const rows = await desk.database.db
+async function everyProject(admin: AdminContext): Promise<FoundProject[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
+  const rows = await admin.database.db
     .select({ id: p.id, slug: p.slug, organization: o })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
@@ -256,12 +256,12 @@ type Due = { readonly project: FoundProject; readonly generation: number };
 
 /** Which of the projects are in the middle of a rotation, which are to begin one, and which have no data key. */
 async function judged(
-  desk: Desk,
+  admin: AdminContext,
   targets: readonly FoundProject[],
   all: boolean,
 ): Promise<{ unfinished: FoundProject[]; due: Due[]; lost: FoundProject[] }> {
-  const { dataKeys: d } = desk.database.tables;
-  const rows = await desk.database.db
+  const { dataKeys: d } = admin.database.tables;
+  const rows = await admin.database.db
     .select({ projectId: d.projectId, generation: d.generation, createdAt: d.createdAt })
     .from(d)
     .where(
@@ -287,14 +287,19 @@ async function judged(
 }
 
 /** Makes a project's next data key, unless another run was first or the project is gone. */
-async function beginGeneration(desk: Desk, db: Db, { project, generation }: Due, begunAt: number): Promise<void> {
-  const { dataKeys: d } = desk.database.tables;
-  await desk.database.lockProject(db, project.id);
+async function beginGeneration(
+  admin: AdminContext,
+  db: Db,
+  { project, generation }: Due,
+  begunAt: number,
+): Promise<void> {
+  const { dataKeys: d } = admin.database.tables;
+  await admin.database.lockProject(db, project.id);
   const keys = await db.select({ generation: d.generation }).from(d).where(eq(d.projectId, project.id));
   if (keys.length !== 1 || keys[0]?.generation !== generation) return;
-  const rootId = await currentRootId(desk.database, db);
+  const rootId = await currentRootId(admin.database, db);
   const next = generation + 1;
-  const wrapped = desk.keyring.wrapDataKey(project.id, next, newKey(), rootId);
+  const wrapped = admin.keyring.wrapDataKey(project.id, next, newKey(), rootId);
   await db.insert(d).values({ projectId: project.id, generation: next, ...wrapped, createdAt: begunAt });
 }
 
@@ -309,15 +314,15 @@ type Part = {
 
 /** Runs a step with the project locked. One whose data key does not open stays as it is. */
 async function withLock(
-  desk: Desk,
+  admin: AdminContext,
   db: Db,
   project: FoundProject,
   after: string,
-  step: (desk: Desk, project: LockedProject, after: string) => Promise<Part>,
+  step: (admin: AdminContext, project: LockedProject, after: string) => Promise<Part>,
 ): Promise<Part> {
   try {
-    const locked = await lockProject(desk, db, project);
-    return locked === undefined ? {} : await step(desk, locked, after);
+    const locked = await lockProject(admin, db, project);
+    return locked === undefined ? {} : await step(admin, locked, after);
   } catch (error) {
     if (!(error instanceof Fault && error.code === "decryption_failed")) throw error;
     return { broken: [`the data key of ${nameOf(project)}`] };
@@ -325,18 +330,18 @@ async function withLock(
 }
 
 /** Reseals the next set that is under an older data key. What its items say and when they changed stays. */
-async function resealSets(desk: Desk, project: LockedProject, after: string): Promise<Part> {
+async function resealSets(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
   const due = [variables, accounts].flatMap((descriptor) =>
     environments.map((environment) => ({ descriptor, environment, id: `${descriptor.kind} in ${environment}` })),
   );
   const next = due[due.findIndex(({ id }) => id === after) + 1];
   if (next === undefined) return {};
   const { descriptor, environment, id } = next;
-  const set = await findSet(desk, project.db, project, descriptor as KindDescriptor<Kind>, environment);
+  const set = await findSet(admin, project.db, project, descriptor as KindDescriptor<Kind>, environment);
   const isBroken = set === undefined || orUndefined(() => set.open().all.fill(0)) === undefined;
   if (isBroken) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
   if (set.stored.generation === project.dataKey.generation) return { after: id };
-  await resealSet(desk, project, descriptor as KindDescriptor<Kind>, set);
+  await resealSet(admin, project, descriptor as KindDescriptor<Kind>, set);
   return { sets: 1, after: id };
 }
 
@@ -344,10 +349,10 @@ async function resealSets(desk: Desk, project: LockedProject, after: string): Pr
  * Reseals some contents that are under an older data key, and deletes those that no listing names. If a listing is
  * damaged, what the others do not name stays as it is, since it may be the damaged one's.
  */
-async function resealContents(desk: Desk, project: LockedProject, after: string): Promise<Part> {
-  const { fileContents: c } = desk.database.tables;
+async function resealContents(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+  const { fileContents: c } = admin.database.tables;
   const { db, dataKey } = project;
-  const { entries, damaged } = await findListed(desk, project);
+  const { entries, damaged } = await findListed(admin, project);
   const rows = await db
     .select({ id: c.id, size: c.size })
     .from(c)
@@ -361,7 +366,7 @@ async function resealContents(desk: Desk, project: LockedProject, after: string)
     const entry = entries.get(id);
     bytes += size;
     if (entry === undefined && damaged.length === 0) await db.delete(c).where(eq(c.id, id));
-    else if (entry !== undefined && (await resealContent(desk, project, entry))) contents += 1;
+    else if (entry !== undefined && (await resealContent(admin, project, entry))) contents += 1;
     else if (entry !== undefined) broken.push(`the file ${entry.path} of ${nameOf(project)}`);
     if (bytes >= atOnceBytes) return { contents, broken, after: id };
   }
@@ -369,10 +374,14 @@ async function resealContents(desk: Desk, project: LockedProject, after: string)
 }
 
 /** @returns whether it opened */
-async function resealContent(desk: Desk, project: LockedProject, { id, size, sha256 }: FileEntry): Promise<boolean> {
-  const { fileContents: c } = desk.database.tables;
+async function resealContent(
+  admin: AdminContext,
+  project: LockedProject,
+  { id, size, sha256 }: FileEntry,
+): Promise<boolean> {
+  const { fileContents: c } = admin.database.tables;
   const { db, dataKey } = project;
-  const opened = await openContent(desk, db, project.id, { id, size, sha256 });
+  const opened = await openContent(admin, db, project.id, { id, size, sha256 });
   if (opened === undefined) return false;
   const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256 });
   const sealed = seal(dataKey.subkey("file"), dataKey.generation, associatedData, opened);
@@ -382,8 +391,8 @@ async function resealContent(desk: Desk, project: LockedProject, { id, size, sha
 }
 
 /** Deletes the data keys before the newest, unless something is still under one of them. */
-async function deleteOlderKeys(desk: Desk, project: LockedProject): Promise<Part> {
-  const { sets: s, fileContents: c, dataKeys: d } = desk.database.tables;
+async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Promise<Part> {
+  const { sets: s, fileContents: c, dataKeys: d } = admin.database.tables;
   const { db, dataKey } = project;
   const sealed = and(eq(s.projectId, project.id), isNotNull(s.sealed), isUnderOther(s, dataKey));
   const [set] = await db.select({ one: sql`1` }).from(s).where(sealed).limit(1);
@@ -412,15 +421,15 @@ function isUnderOther(table: Tables["sets"] | Tables["fileContents"], { generati
  * embedded database has one writer at a time, and the server's journal polls for its turn: after each transaction it gets
  * as long as the transaction took.
  */
-async function inTurn<T>(desk: Desk, work: (db: Db) => Promise<T>): Promise<T> {
+async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     let heldFromMs = performance.now();
     try {
-      const result = await writing(desk, (db) => {
+      const result = await writing(admin, (db) => {
         heldFromMs = performance.now();
         return work(db);
       });
-      if (desk.database.dialect === "sqlite") await Bun.sleep(Math.max(1, performance.now() - heldFromMs));
+      if (admin.database.dialect === "sqlite") await Bun.sleep(Math.max(1, performance.now() - heldFromMs));
       return result;
     } catch (error) {
       if (attempt === attemptsMax || !/^(?:SQLITE_BUSY|40001$|40P01$)/.test(databaseErrorCode(error))) throw error;

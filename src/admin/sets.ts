@@ -6,11 +6,11 @@ import { type DataKey, newKey } from "../seal/keyring.ts";
 import { type Entries, everyKind, type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
 import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
-import type { Desk } from "./desk.ts";
+import type { AdminContext } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { Refused } from "./refused.ts";
 import { currentRootId } from "./root-keys.ts";
-import { arrayOf } from "./words.ts";
+import { arrayOf } from "./validate.ts";
 
 /*
  * The one writer of sets. A write opens the old version, applies its changes and seals the next one, with the project
@@ -34,14 +34,14 @@ export type SetWrite<K extends Kind> = {
 };
 
 /** Makes a project's first data key and its nine empty sets. */
-export async function createSets(desk: Desk, db: Db, project: FoundProject, now: number): Promise<void> {
-  const { dataKeys, sets } = desk.database.tables;
-  const wrapped = desk.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(desk.database, db));
+export async function createSets(admin: AdminContext, db: Db, project: FoundProject, now: number): Promise<void> {
+  const { dataKeys, sets } = admin.database.tables;
+  const wrapped = admin.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(admin.database, db));
   await db.insert(dataKeys).values({ projectId: project.id, generation: 1, ...wrapped, createdAt: now });
-  const dataKey = desk.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
+  const dataKey = admin.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
   const rows = everyKind.flatMap((descriptor) =>
     environments.map((environment) =>
-      sealedRow(desk, project, descriptor as KindDescriptor<Kind>, environment, 1, [], dataKey),
+      sealedRow(admin, project, descriptor as KindDescriptor<Kind>, environment, 1, [], dataKey),
     ),
   );
   await db.insert(sets).values(rows);
@@ -52,13 +52,13 @@ export async function createSets(desk: Desk, db: Db, project: FoundProject, now:
  * @throws Refused `conflict` if it is missing or was changed by other means
  */
 export async function openSet<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   db: Db,
   project: FoundProject,
   descriptor: KindDescriptor<K>,
   environment: Environment,
 ): Promise<VerifiedSet<K>> {
-  const set = await findSet(desk, db, project, descriptor, environment);
+  const set = await findSet(admin, db, project, descriptor, environment);
   if (set !== undefined) return set;
   throw new Refused(
     "conflict",
@@ -68,13 +68,13 @@ export async function openSet<K extends Kind>(
 
 /** The same; undefined if it is missing or does not verify. */
 export async function findSet<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   db: Db,
   project: FoundProject,
   descriptor: KindDescriptor<K>,
   environment: Environment,
 ): Promise<VerifiedSet<K> | undefined> {
-  const { sets: s, dataKeys: d } = desk.database.tables;
+  const { sets: s, dataKeys: d } = admin.database.tables;
   const [row] = await db
     .select({ set: s, dataKey: { rootId: d.rootId, wrapped: d.wrapped } })
     .from(s)
@@ -91,7 +91,7 @@ export async function findSet<K extends Kind>(
     rootId: dataKey?.rootId ?? null,
     wrapped: dataKey?.wrapped ?? null,
   };
-  return orUndefined(() => new VerifiedSet(setKeysOf(desk), owner, descriptor, stored));
+  return orUndefined(() => new VerifiedSet(setKeysOf(admin), owner, descriptor, stored));
 }
 
 /** What `work` gives; undefined if something does not decrypt. */
@@ -104,7 +104,7 @@ export function orUndefined<T>(work: () => T): T | undefined {
   }
 }
 
-export function setKeysOf({ keyring, systemKeys }: Desk) {
+export function setKeysOf({ keyring, systemKeys }: AdminContext) {
   return { keyring, listingKey: systemKeys.listing };
 }
 
@@ -113,28 +113,28 @@ export function setKeysOf({ keyring, systemKeys }: Desk) {
  * @throws Refused `bound`; `conflict` as {@link openSet}
  */
 export async function writeSets<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   changes: ReadonlyMap<Environment, SetChanges<K>>,
 ): Promise<ReadonlyMap<Environment, SetWrite<K>>> {
   const writes = new Map<Environment, SetWrite<K>>();
   for (const [environment, change] of changes) {
-    writes.set(environment, await writeSet(desk, project, descriptor, environment, change));
+    writes.set(environment, await writeSet(admin, project, descriptor, environment, change));
   }
-  await noteWrite(desk, project, descriptor, [...writes.keys()]);
+  await noteWrite(admin, project, descriptor, [...writes.keys()]);
   return writes;
 }
 
 async function writeSet<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   environment: Environment,
   changes: SetChanges<K>,
 ): Promise<SetWrite<K>> {
   const { nameOf } = descriptor;
-  const before = await openSet(desk, project.db, project, descriptor, environment);
+  const before = await openSet(admin, project.db, project, descriptor, environment);
   const opened = descriptor.hasValues ? orUndefined(() => before.open()) : undefined;
   if (descriptor.hasValues && opened === undefined) throw doesNotOpen(project, descriptor, environment);
   const items = new Map<string, NewItem<K>>(
@@ -148,36 +148,36 @@ async function writeSet<K extends Kind>(
     if (old === undefined) added.push(...(item === null ? [] : [name]));
     else (item === null ? deleted : replaced).push(old.entry);
   }
-  await storeSet(desk, project, descriptor, before, [...items.values()]);
+  await storeSet(admin, project, descriptor, before, [...items.values()]);
   opened?.all.fill(0);
   return { added, replaced, deleted, total: items.size };
 }
 
 /** Seals a set again as it is, under the project's newest data key. Its version is another one. */
 export async function resealSet<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   before: VerifiedSet<K>,
 ): Promise<void> {
   const opened = before.open();
   const items = before.entries.map((entry, index) => ({ entry, value: opened.item(index) }));
-  await storeSet(desk, project, descriptor, before, items);
+  await storeSet(admin, project, descriptor, before, items);
   opened.all.fill(0);
 }
 
 /** Stores the version that follows `before`. @throws Refused `bound` */
 async function storeSet<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   before: VerifiedSet<K>,
   items: readonly NewItem<K>[],
 ): Promise<void> {
   const { environment } = before;
-  const { sets: s } = desk.database.tables;
+  const { sets: s } = admin.database.tables;
   const version = before.stored.version + 1;
-  const row = sealedRow(desk, project, descriptor, environment, version, items, project.dataKey);
+  const row = sealedRow(admin, project, descriptor, environment, version, items, project.dataKey);
   await project.db
     .update(s)
     .set(row)
@@ -185,7 +185,7 @@ async function storeSet<K extends Kind>(
 }
 
 function sealedRow<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: FoundProject,
   descriptor: KindDescriptor<K>,
   environment: Environment,
@@ -210,19 +210,19 @@ function sealedRow<K extends Kind>(
   }
   const { id: projectId, slug, organization } = project;
   const identity = { organizationId: organization.id, projectId, slug, kind, environment, version };
-  const sealed = sealSet(desk.systemKeys.listing, identity, listing, values && { items: values, dataKey });
+  const sealed = sealSet(admin.systemKeys.listing, identity, listing, values && { items: values, dataKey });
   return { projectId, kind, environment, version, ...sealed };
 }
 
 /** Brings the project's counts of a kind, and the times of the environments that were written, along. */
 async function noteWrite<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   written: readonly Environment[],
 ): Promise<void> {
-  const { projects: p } = desk.database.tables;
-  const counts = countsOf(descriptor, await listings(desk, project, descriptor));
+  const { projects: p } = admin.database.tables;
+  const counts = countsOf(descriptor, await listings(admin, project, descriptor));
   const times = arrayOf(project.changedAt).map((time) => (Number.isSafeInteger(time) ? Number(time) : 0));
   const changedAt = environments.map((environment, index) =>
     Math.max(written.includes(environment) ? project.now : 0, times[index] ?? 0),
@@ -255,11 +255,11 @@ export function countsOf<K extends Kind>(
  * this write, and counts are not sealed either. What is no entry is not counted.
  */
 async function listings<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   { db, id }: LockedProject,
   { kind }: KindDescriptor<K>,
 ): Promise<Map<Environment, readonly Entries[K][]>> {
-  const { sets: s } = desk.database.tables;
+  const { sets: s } = admin.database.tables;
   const rows = await db
     .select({ environment: s.environment, listing: s.listing })
     .from(s)
@@ -274,13 +274,13 @@ async function listings<K extends Kind>(
 
 /** The verified sets of a kind in every environment. @throws Refused `conflict` as {@link openSet} */
 export async function openSets<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: FoundProject & { readonly db?: Db },
   descriptor: KindDescriptor<K>,
 ): Promise<readonly VerifiedSet<K>[]> {
-  const { db = desk.database.db } = project;
+  const { db = admin.database.db } = project;
   const opened: VerifiedSet<K>[] = [];
-  for (const environment of environments) opened.push(await openSet(desk, db, project, descriptor, environment));
+  for (const environment of environments) opened.push(await openSet(admin, db, project, descriptor, environment));
   return opened;
 }
 

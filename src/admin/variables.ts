@@ -1,10 +1,10 @@
 import { type Environment, isVariableName, itemsMax, variableValueBytesMax } from "../names.ts";
 import { variables } from "../seal/kinds.ts";
-import type { Desk } from "./desk.ts";
+import type { AdminContext } from "./context.ts";
 import { findProject, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { type NewItem, openSet, writeSets } from "./sets.ts";
-import { requireEnvironment, requireText } from "./words.ts";
+import { requireEnvironment, requireText } from "./validate.ts";
 
 export type NewVariable = { readonly name: string; readonly value: string | Uint8Array };
 export type VariableRecord = { readonly name: string; readonly updatedAt: number };
@@ -15,39 +15,48 @@ export type VariableRecord = { readonly name: string; readonly updatedAt: number
  * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if the set does not verify
  */
 export async function setVariables(
-  desk: Desk,
+  admin: AdminContext,
   where: string,
   environment: string,
   entries: readonly NewVariable[],
 ): Promise<{ created: number; updated: number; warnings: readonly string[] }> {
   const target = requireEnvironment(environment);
   const values = validate(entries);
-  return writingProject(desk, where, async (project) => {
+  return writingProject(admin, where, async (project) => {
     const changes = new Map<string, NewItem<"variables">>();
     for (const [key, value] of values) {
       const updatedAt = project.now;
       changes.set(key, { entry: { key, updatedAt }, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) });
     }
-    const write = (await writeSets(desk, project, variables, new Map([[target, changes]]))).get(target);
+    const write = (await writeSets(admin, project, variables, new Map([[target, changes]]))).get(target);
     const { added = [], replaced = [], total = 0 } = write ?? {};
     return { created: added.length, updated: replaced.length, warnings: warningsOf(where, target, total) };
   });
 }
 
 /** Names and times of one environment, in byte order. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
-export async function listVariables(desk: Desk, where: string, environment: string): Promise<VariableRecord[]> {
+export async function listVariables(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+): Promise<VariableRecord[]> {
   const target = requireEnvironment(environment);
-  const project = await findProject(desk, where);
-  const { entries } = await openSet(desk, desk.database.db, project, variables, target);
+  const project = await findProject(admin, where);
+  const { entries } = await openSet(admin, admin.database.db, project, variables, target);
   return entries.map(({ key, updatedAt }) => ({ name: key, updatedAt }));
 }
 
 /** Deletes one variable of one environment. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
-export async function deleteVariable(desk: Desk, where: string, environment: string, name: string): Promise<void> {
+export async function deleteVariable(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+  name: string,
+): Promise<void> {
   const target = requireEnvironment(environment);
-  await writingProject(desk, where, async (project) => {
+  await writingProject(admin, where, async (project) => {
     const changes = new Map([[target, new Map([[name, null]])]]);
-    const write = (await writeSets(desk, project, variables, changes)).get(target);
+    const write = (await writeSets(admin, project, variables, changes)).get(target);
     if (write?.deleted.length !== 1) {
       throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
     }

@@ -7,7 +7,7 @@ import { type Entries, everyKind, type FileEntry, type Kind, type KindDescriptor
 import type { OpenedItems } from "../seal/set.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { openContent } from "./contents.ts";
-import type { Desk } from "./desk.ts";
+import type { AdminContext } from "./context.ts";
 import type { FoundProject } from "./found-project.ts";
 import { countsOf, findSet } from "./sets.ts";
 
@@ -35,10 +35,10 @@ export class DoesNotOpen extends Error {
  * @throws DoesNotOpen
  */
 export async function openEverything(
-  desk: Desk,
+  admin: AdminContext,
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Opened> {
-  const { db, tables: t } = desk.database;
+  const { db, tables: t } = admin.database;
   const opened: Opened = { projects: 0, sets: 0, variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
   let total = 0;
   for (const table of [t.projects, t.auditEntries]) {
@@ -55,15 +55,15 @@ export async function openEverything(
   );
   for await (const { project, organization } of rows) {
     const found = { id: project.id, slug: project.slug, organization };
-    await openDataKeys(desk, found);
+    await openDataKeys(admin, found);
     for (const descriptor of everyKind) {
-      await openKind(desk, found, descriptor as KindDescriptor<Kind>, project, opened);
+      await openKind(admin, found, descriptor as KindDescriptor<Kind>, project, opened);
     }
     opened.projects += 1;
     progress(opened.projects, total);
   }
-  await checkGrants(desk, opened);
-  const audit = await verifyAudit(desk, undefined, (entries) => progress(opened.projects + entries, total));
+  await checkGrants(admin, opened);
+  const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
   if ("what" in audit) throw new DoesNotOpen(`The audit entry ${audit.seq} of lane ${audit.lane} was ${did(audit)}.`);
   opened.auditEntries = audit.entries;
   return opened;
@@ -71,19 +71,19 @@ export async function openEverything(
 
 const rowsPerPage = 500;
 
-async function openDataKeys(desk: Desk, project: FoundProject): Promise<void> {
-  const { db, tables } = desk.database;
+async function openDataKeys(admin: AdminContext, project: FoundProject): Promise<void> {
+  const { db, tables } = admin.database;
   const { dataKeys: d } = tables;
   for (const { generation, rootId, wrapped } of await db.select().from(d).where(eq(d.projectId, project.id))) {
     check(`data key ${generation} of ${nameOf(project)}`, () => {
-      desk.keyring.dataKey(project.id, generation, rootId, wrapped);
+      admin.keyring.dataKey(project.id, generation, rootId, wrapped);
     });
   }
 }
 
 /** The sets of one kind, each item of them, and their counts. */
 async function openKind<K extends Kind>(
-  desk: Desk,
+  admin: AdminContext,
   project: FoundProject,
   descriptor: KindDescriptor<K>,
   counted: Readonly<Record<KindDescriptor<K>["countsColumn"], string>>,
@@ -93,14 +93,14 @@ async function openKind<K extends Kind>(
   const entries = new Map<Environment, readonly Entries[K][]>();
   for (const environment of environments) {
     const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
-    const set = await findSet(desk, desk.database.db, project, descriptor, environment);
+    const set = await findSet(admin, admin.database.db, project, descriptor, environment);
     check(what, () => {
       if (set === undefined) throw new Error("it is missing, or its listing was changed");
       if (hasValues) checkItems(kind, set.entries, set.open());
     });
     if (set === undefined) return;
     for (const entry of kind === "files" ? (set.entries as readonly FileEntry[]) : []) {
-      await openFile(desk, project, entry);
+      await openFile(admin, project, entry);
     }
     entries.set(environment, set.entries);
     opened.sets += 1;
@@ -124,8 +124,8 @@ function checkItems(kind: Kind, entries: readonly Entries[Kind][], { all, count,
 }
 
 /** One at a time: each may have 8 MiB. */
-async function openFile(desk: Desk, project: FoundProject, entry: FileEntry): Promise<void> {
-  const content = await openContent(desk, desk.database.db, project.id, entry);
+async function openFile(admin: AdminContext, project: FoundProject, entry: FileEntry): Promise<void> {
+  const content = await openContent(admin, admin.database.db, project.id, entry);
   check(`the file ${JSON.stringify(entry.path)} of ${nameOf(project)}`, () => {
     const sha256 = content && new Bun.CryptoHasher("sha256").update(content).digest("hex");
     if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
@@ -137,8 +137,8 @@ function nameOf({ organization, slug }: FoundProject): string {
   return `${organization.slug}/${slug}`;
 }
 
-async function checkGrants(desk: Desk, opened: Opened): Promise<void> {
-  const { db, tables } = desk.database;
+async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {
+  const { db, tables } = admin.database;
   const { apiKeys: k } = tables;
   const rows = pages((after: typeof k.$inferSelect | undefined) =>
     db
@@ -151,7 +151,7 @@ async function checkGrants(desk: Desk, opened: Opened): Promise<void> {
   for await (const row of rows) {
     check(`the grant of key ${row.id}`, () => {
       if (row.revokedAt !== null) return; // its seal went with its revocation
-      const seal = sealGrant(desk.systemKeys.grant, row.digest, { ...row, keyId: row.id });
+      const seal = sealGrant(admin.systemKeys.grant, row.digest, { ...row, keyId: row.id });
       if (seal.length !== row.grantSeal.length || !timingSafeEqual(seal, row.grantSeal)) throw new Error("other seal");
     });
     opened.keys += 1;

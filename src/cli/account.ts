@@ -1,7 +1,7 @@
 import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
 import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
-import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { choiceOption } from "./options.ts";
 import { projectArgument } from "./project.ts";
@@ -22,7 +22,7 @@ export function accountCommand(here: Surroundings) {
     )
     .action(async (project, name, options) => {
       const values = await readValues(here, name);
-      const { created } = await atDesk(here, (desk) => setAccount(desk, project, name, options.env, values));
+      const { created } = await withAdmin(here, (admin) => setAccount(admin, project, name, options.env, values));
       const status = created ? "created" : "updated";
       const document = { project, name, environments: options.env, status };
       await answer(here, document, `Account ${name} ${status} in ${project} for ${options.env.join(", ")}.`);
@@ -31,7 +31,7 @@ export function accountCommand(here: Surroundings) {
   const list = verb("list", "List the shared accounts. Their values are never shown.", "keyhole account list acme/web")
     .argument(...projectArgument)
     .action(async (project) => {
-      const accounts = await atDesk(here, (desk) => listAccounts(desk, project));
+      const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
       await answerList(here, accounts, `${project} has no accounts.`, {
         NAME: (one) => one.name,
         ENVIRONMENTS: (one) => one.environments.join(","),
@@ -43,7 +43,7 @@ export function accountCommand(here: Surroundings) {
     .argument(...projectArgument)
     .argument("<name>", "the account")
     .action(async (project, name) => {
-      await atDesk(here, (desk) => deleteAccount(desk, project, name));
+      await withAdmin(here, (admin) => deleteAccount(admin, project, name));
       await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
     });
 

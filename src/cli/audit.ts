@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
 import { pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
-import type { Desk } from "../admin/desk.ts";
+import type { AdminContext } from "../admin/context.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Flaw } from "../audit/verify.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
@@ -12,13 +12,13 @@ import { writeWhole } from "../whole-file.ts";
 import {
   answer,
   answerList,
-  atDesk,
   type Columns,
   cellsOf,
   counted,
   noun,
   type Surroundings,
   verb,
+  withAdmin,
 } from "./command.ts";
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
@@ -38,8 +38,8 @@ export function auditCommand(here: Surroundings) {
     .option("--follow", "continue with new entries until Ctrl-C")
     .action(async ({ org, key, since, limit, follow }) => {
       const filter = { organization: org, keyId: key, sinceAt: since, limit };
-      if (follow) return atDesk(here, (desk) => followAudit(here, desk, filter));
-      const entries = await atDesk(here, (desk) => listAudit(desk, filter));
+      if (follow) return withAdmin(here, (admin) => followAudit(here, admin, filter));
+      const entries = await withAdmin(here, (admin) => listAudit(admin, filter));
       await answerList(here, entries, "No entries match.", columns);
     });
 
@@ -59,8 +59,8 @@ export function auditCommand(here: Surroundings) {
         throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
       }
       const filter = { organization: org, keyId: key, sinceAt: since };
-      const entries = await atDesk(here, async (desk) => {
-        const exportTo = (put: (text: string) => unknown) => exportAudit(here, desk, filter, format, put);
+      const entries = await withAdmin(here, async (admin) => {
+        const exportTo = (put: (text: string) => unknown) => exportAudit(here, admin, filter, format, put);
         if (out === undefined) return exportTo((text) => write(here.terminal.stdout, text));
         let count = 0;
         await writeWhole(out, force === true, async (draft) => {
@@ -87,7 +87,7 @@ export function auditCommand(here: Surroundings) {
     .action(async ({ checkpoint }) => {
       const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
       const found = await withProgress(here.terminal.stderr, "Verifying", "entries", (report) =>
-        atDesk(here, (desk) => verifyAudit(desk, checkpoints, (done) => report(done))),
+        withAdmin(here, (admin) => verifyAudit(admin, checkpoints, (done) => report(done))),
       );
       if ("what" in found) throw await flawed(here, found);
       const against = checkpoints ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
@@ -108,7 +108,7 @@ export function auditCommand(here: Surroundings) {
     .option("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration)
     .option("--force", "also delete entries that do not verify")
     .action(async ({ keep = keepMs, force }) => {
-      const pruned = await atDesk(here, (desk) => pruneAudit(desk, keep, { unverified: force }));
+      const pruned = await withAdmin(here, (admin) => pruneAudit(admin, keep, { unverified: force }));
       if ("what" in pruned) throw await flawed(here, pruned, " Nothing was deleted; --force deletes it anyway.");
       const month = formatTime(pruned.keptFromAt).slice(0, 10);
       await answer(here, pruned, `Deleted ${counted(pruned.entries, "entry", "entries")} from before ${month}.`);
@@ -146,7 +146,7 @@ const columns: Columns<AuditRecord> = {
 /** Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. */
 async function followAudit(
   here: Surroundings,
-  desk: Desk,
+  admin: AdminContext,
   filter: AuditFilter & { readonly limit: number | undefined },
 ): Promise<void> {
   const stop = new AbortController();
@@ -154,9 +154,9 @@ async function followAudit(
   const lineOf = (one: AuditRecord) =>
     here.json ? jsonLine(one) : `${cellsOf(columns, one).map(visible).join("  ")}\n`;
   const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
-  const shown = await listAudit(desk, filter);
+  const shown = await listAudit(admin, filter);
   await show(shown);
-  const tail = new AuditTail(desk, filter, shown);
+  const tail = new AuditTail(admin, filter, shown);
   while (!stop.signal.aborted) {
     for await (const page of tail.news()) await show(page);
     await setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
@@ -166,7 +166,7 @@ async function followAudit(
 /** @returns how many entries were written */
 function exportAudit(
   here: Surroundings,
-  desk: Desk,
+  admin: AdminContext,
   filter: AuditFilter,
   format: "jsonl" | "csv",
   put: (text: string) => unknown,
@@ -174,7 +174,7 @@ function exportAudit(
   return withProgress(here.terminal.stderr, "Exporting", "entries", async (report) => {
     let done = 0;
     if (format === "csv") await put(csvLine(csvFields));
-    for await (const page of auditPages(desk, filter)) {
+    for await (const page of auditPages(admin, filter)) {
       await put(page.map((one) => (format === "csv" ? csvLine(csvFields.map(csvCell(one))) : jsonLine(one))).join(""));
       done += page.length;
       report(done);

@@ -1,5 +1,5 @@
 import { Command, type CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import type { Desk } from "../admin/desk.ts";
+import type { AdminContext } from "../admin/context.ts";
 import { Refused } from "../admin/refused.ts";
 import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
@@ -105,12 +105,12 @@ export function pathOf(command: CommandUnknownOpts): string {
 }
 
 /** Runs `work` with the database and the root key that the environment names. */
-export async function atDesk<T>(here: Surroundings, work: (desk: Desk) => Promise<T>): Promise<T> {
+export async function withAdmin<T>(here: Surroundings, work: (admin: AdminContext) => Promise<T>): Promise<T> {
   const config = readConfig(here.env);
-  const { openDesk } = await import("../admin/desk.ts"); // `version` starts without the database drivers
+  const { openAdminContext } = await import("../admin/context.ts"); // `version` starts without the database drivers
   return holdNotes(here, async (say) => {
-    const desk = await openDesk(config, say);
-    return work(desk).finally(() => desk.close());
+    const admin = await openAdminContext(config, say);
+    return work(admin).finally(() => admin.close());
   });
 }
 

@@ -1,5 +1,5 @@
 import { applyGrants, grantStatements } from "../admin/grants.ts";
-import { answer, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { answer, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 
 /** `keyhole db …` */
 export function dbCommand(here: Surroundings) {
@@ -12,7 +12,7 @@ export function dbCommand(here: Surroundings) {
     .option("--role <name>", "the role, which must exist", "keyhole_serve")
     .option("--apply", "also run the statements")
     .action(async ({ role, apply }) => {
-      const statements = await atDesk(here, (desk) => (apply ? applyGrants : grantStatements)(desk, role));
+      const statements = await withAdmin(here, (admin) => (apply ? applyGrants : grantStatements)(admin, role));
       const message = apply
         ? `Role ${role} now has the rights that serve needs and no others: use it in the DATABASE_URL of serve.`
         : "";

@@ -1,5 +1,5 @@
 import { setAccount } from "../admin/accounts.ts";
-import { type Desk, deskOf } from "../admin/desk.ts";
+import { type AdminContext, adminContextOf } from "../admin/context.ts";
 import { putFile } from "../admin/files.ts";
 import { openInstallation } from "../admin/installation.ts";
 import { createKey, listKeys, revokeKey } from "../admin/keys.ts";
@@ -30,8 +30,8 @@ export function demoCommand(here: Surroundings) {
       const config = readConfig(env);
       const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
-      const desk = deskOf(installation);
-      await requireNothingElse(desk);
+      const admin = adminContextOf(installation);
+      await requireNothingElse(admin);
       harden();
       // The server first, since a folder has only one: a second demonstration must not revoke the first one's key.
       const start = (port: number) => startServer({ ...config, port }, installation, log, here.say);
@@ -39,7 +39,7 @@ export function demoCommand(here: Surroundings) {
         if (error instanceof Refused && error.message.startsWith("The address")) return start(0); // it is taken
         throw error;
       });
-      const key = await fill(desk).finally(() => desk.close());
+      const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
       await answer(here, { origin: server.origin, key, ...read }, "", words(server, key, read));
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
@@ -55,35 +55,35 @@ const organization = "demo";
 const project = "demo/web";
 
 /** @throws Refused `exists` if the folder holds anything but a demonstration */
-async function requireNothingElse(desk: Desk): Promise<void> {
-  if ((await listOrganizations(desk)).every(({ slug }) => slug === organization)) return;
+async function requireNothingElse(admin: AdminContext): Promise<void> {
+  if ((await listOrganizations(admin)).every(({ slug }) => slug === organization)) return;
   const advice = "Set KEYHOLE_DATA to another folder for the demonstration.";
   throw new Refused("exists", `This folder holds other data. ${advice}`);
 }
 
 /** Writes the demonstration's data, revokes the keys of earlier demonstrations, and creates a new one. */
-async function fill(desk: Desk): Promise<string> {
-  const organizations = await listOrganizations(desk);
-  if (organizations.length === 0) await createOrganization(desk, { slug: organization, name: "Demo", plan: "pro" });
-  if ((await listProjects(desk, organization)).length === 0) await createProject(desk, project, { name: "Web shop" });
-  await setVariables(desk, project, "staging", [
+async function fill(admin: AdminContext): Promise<string> {
+  const organizations = await listOrganizations(admin);
+  if (organizations.length === 0) await createOrganization(admin, { slug: organization, name: "Demo", plan: "pro" });
+  if ((await listProjects(admin, organization)).length === 0) await createProject(admin, project, { name: "Web shop" });
+  await setVariables(admin, project, "staging", [
     { name: "DATABASE_URL", value: "postgres://shop:not-a-real-password@db.internal/shop" },
     { name: "GREETING", value: 'It\'s "demo" time, für alle: $HOME stays as it is' },
     { name: "TLS_CERT", value: "-----BEGIN CERTIFICATE-----\nbm90IHJlYWw=\n-----END CERTIFICATE-----\n" },
   ]);
   const unreached = { name: "DATABASE_URL", value: "postgres://out-of-the-demo-key's-reach" };
-  await setVariables(desk, project, "production", [unreached]);
-  await setAccount(desk, project, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
-  await putFile(desk, project, {
+  await setVariables(admin, project, "production", [unreached]);
+  await setAccount(admin, project, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
+  await putFile(admin, project, {
     content: Buffer.from('{"client_id":"demo","note":"not a real credential"}\n'),
     path: "config/credentials.json",
     environments: ["staging"],
     contentType: "application/json",
   });
-  for (const old of await listKeys(desk, organization)) {
-    if (old.name === "demo" && old.status === "active") await revokeKey(desk, old.id);
+  for (const old of await listKeys(admin, organization)) {
+    if (old.name === "demo" && old.status === "active") await revokeKey(admin, old.id);
   }
-  const { key } = await createKey(desk, {
+  const { key } = await createKey(admin, {
     organization,
     name: "demo",
     resources: ["projects", "variables", "accounts", "files"],

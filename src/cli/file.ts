@@ -1,7 +1,7 @@
 import { Option } from "@commander-js/extra-typings";
 import { deleteFile, listFiles, putFile } from "../admin/files.ts";
 import { contentBytesMax, environments } from "../names.ts";
-import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { readLocal } from "./input.ts";
 import { choiceOption } from "./options.ts";
 import { projectArgument } from "./project.ts";
@@ -28,7 +28,7 @@ export function fileCommand(here: Surroundings) {
     .action(async (project, local, { path, env, name, mode, type }) => {
       const content = await readLocal(here, local, contentBytesMax);
       const file = { content, path, environments: env, name, mode, contentType: type };
-      const stored = await atDesk(here, (desk) => putFile(desk, project, file));
+      const stored = await withAdmin(here, (admin) => putFile(admin, project, file));
       const did = `${stored.created ? "Stored" : "Replaced"} ${stored.path} (${counted(stored.size, "byte")})`;
       await answer(here, stored, `${did} in ${project} for ${env.join(", ")}.`);
     });
@@ -36,7 +36,7 @@ export function fileCommand(here: Surroundings) {
   const list = verb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
     .argument(...projectArgument)
     .action(async (project) => {
-      const files = await atDesk(here, (desk) => listFiles(desk, project));
+      const files = await withAdmin(here, (admin) => listFiles(admin, project));
       await answerList(here, files, `${project} has no files.`, {
         PATH: (one) => one.path,
         MODE: (one) => one.mode,
@@ -58,7 +58,7 @@ export function fileCommand(here: Surroundings) {
       choiceOption("--env <list>", "required: the environments to delete it from", environments).makeOptionMandatory(),
     )
     .action(async (project, path, { env }) => {
-      await atDesk(here, (desk) => deleteFile(desk, project, path, env));
+      await withAdmin(here, (admin) => deleteFile(admin, project, path, env));
       const document = { project, path, environments: env, status: "deleted" };
       await answer(here, document, `Deleted ${path} from ${project} for ${env.join(", ")}.`);
     });

@@ -1,7 +1,7 @@
 import { resources, surfaces } from "../access/grant.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
-import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { choiceOption, parseDuration, parseList } from "./options.ts";
 import { formatTime, table } from "./terminal.ts";
 
@@ -22,8 +22,8 @@ export function keyCommand(here: Surroundings) {
     .addOption(choiceOption("--env <list>", "the environments it reaches (default: all)", environments))
     .option("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration)
     .action(async (options) => {
-      const { id, key, ...rest } = await atDesk(here, (desk) =>
-        createKey(desk, {
+      const { id, key, ...rest } = await withAdmin(here, (admin) =>
+        createKey(admin, {
           organization: options.org,
           name: options.name,
           surfaces: options.surface,
@@ -45,7 +45,7 @@ export function keyCommand(here: Surroundings) {
   )
     .option("--org <org>", "only keys of this organization")
     .action(async ({ org }) => {
-      const keys = await atDesk(here, (desk) => listKeys(desk, org));
+      const keys = await withAdmin(here, (admin) => listKeys(admin, org));
       const { SURFACES, RESOURCES, CREATED, REVOKED, ...columns } = details;
       await answerList(here, keys, "There are no keys yet: run keyhole key create --org ORG.", columns);
     });
@@ -53,7 +53,7 @@ export function keyCommand(here: Surroundings) {
   const show = verb("show", "Show what an API key may do and when it was used.", "keyhole key show 0199a3c4")
     .argument("<id>", "the key's id, as listed")
     .action(async (id) => {
-      const record = await atDesk(here, (desk) => showKey(desk, id));
+      const record = await withAdmin(here, (admin) => showKey(admin, id));
       await answer(here, record, "", table(Object.entries(details).map(([name, cell]) => [name, cell(record)])));
     });
 
@@ -64,7 +64,7 @@ export function keyCommand(here: Surroundings) {
   )
     .argument("<id>", "the key's id, as listed")
     .action(async (id) => {
-      const record = await atDesk(here, (desk) => revokeKey(desk, id));
+      const record = await withAdmin(here, (admin) => revokeKey(admin, id));
       await answer(here, record, `Revoked key ${record.id} (${record.name}) of ${record.organization}.`);
     });
 
@@ -81,7 +81,7 @@ export function keyCommand(here: Surroundings) {
       parseDuration,
     )
     .action(async (id, { overlap = overlapMs }) => {
-      const { successor, predecessor } = await atDesk(here, (desk) => rotateKey(desk, id, overlap));
+      const { successor, predecessor } = await withAdmin(here, (admin) => rotateKey(admin, id, overlap));
       const { id: successorId, key, ...rest } = successor;
       const { expiresAt } = predecessor;
       const document = { id: successorId, key, ...rest, predecessor: { id, expiresAt } };

@@ -1,6 +1,6 @@
 import { Argument, Option } from "@commander-js/extra-typings";
 import { createOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
-import { answer, answerList, atDesk, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
@@ -17,8 +17,8 @@ export function orgCommand(here: Surroundings) {
     .option("--name <name>", "display name (default: the slug)")
     .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: pro)").choices(plans))
     .action(async (slug, { name, plan }) => {
-      const organization = await atDesk(here, (desk) =>
-        createOrganization(desk, { slug, name, ...(plan && { plan }) }),
+      const organization = await withAdmin(here, (admin) =>
+        createOrganization(admin, { slug, name, ...(plan && { plan }) }),
       );
       await answer(here, organization, `Created organization ${organization.slug} on plan ${organization.plan}.`);
     });
@@ -31,13 +31,13 @@ export function orgCommand(here: Surroundings) {
     .argument("<slug>", "the organization")
     .addArgument(new Argument("<plan>", "the plan").choices(plans))
     .action(async (slug, chosen) => {
-      const organization = await atDesk(here, (desk) => setPlan(desk, slug, chosen));
+      const organization = await withAdmin(here, (admin) => setPlan(admin, slug, chosen));
       await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
 
   const list = verb("list", "List the organizations.", "keyhole org list", "keyhole org list --json").action(
     async () => {
-      const organizations = await atDesk(here, listOrganizations);
+      const organizations = await withAdmin(here, listOrganizations);
       const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
       await answerList(here, organizations, noneMessage, {
         SLUG: (one) => one.slug,

@@ -1,7 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { createProject, deleteProject, listProjects } from "../admin/projects.ts";
 import { environments } from "../names.ts";
-import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 /** The argument ORG/PROJECT of many commands. */
@@ -21,14 +21,14 @@ export function projectCommand(here: Surroundings) {
     .argument(...projectArgument)
     .option("--name <name>", "display name (default: the slug)")
     .action(async (project, { name }) => {
-      const created = await atDesk(here, (desk) => createProject(desk, project, { name }));
+      const created = await withAdmin(here, (admin) => createProject(admin, project, { name }));
       await answer(here, created, `Created project ${created.organization}/${created.slug}.`);
     });
 
   const list = verb("list", "List the projects.", "keyhole project list", "keyhole project list acme")
     .argument("[org]", "only projects of this organization")
     .action(async (organization) => {
-      const projects = await atDesk(here, (desk) => listProjects(desk, organization));
+      const projects = await withAdmin(here, (admin) => listProjects(admin, organization));
       const noneMessage = "There are no projects yet: run keyhole project create ORG/PROJECT.";
       await answerList(here, projects, noneMessage, {
         PROJECT: (one) => `${one.organization}/${one.slug}`,
@@ -47,7 +47,7 @@ export function projectCommand(here: Surroundings) {
   )
     .argument(...projectArgument)
     .action(async (project) => {
-      const gone = await atDesk(here, (desk) => deleteProject(desk, project));
+      const gone = await withAdmin(here, (admin) => deleteProject(admin, project));
       const { variables, accounts, files } = gone;
       const counts = `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
       await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${counts}.`);

@@ -1,7 +1,7 @@
 import { listed, rotateData, rotateRoot } from "../admin/rotation.ts";
 import { readConfig } from "../config.ts";
 import { exits, Problem } from "../problem.ts";
-import { answer, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { answer, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { withProgress } from "./terminal.ts";
 
 /** `keyhole rotate …` */
@@ -17,7 +17,7 @@ export function rotateCommand(here: Surroundings) {
     .action(async ({ finish = false }) => {
       const config = readConfig(here.env);
       const done = await withProgress(here.terminal.stderr, "Rewrapping", "keys", (report) =>
-        atDesk(here, (desk) => rotateRoot(desk, config, finish, report)),
+        withAdmin(here, (admin) => rotateRoot(admin, config, finish, report)),
       );
       const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped } = done;
       const older = `older root key (${olderRootIds.join(", ")})`;
@@ -44,7 +44,7 @@ export function rotateCommand(here: Surroundings) {
     .argument("[project]", "ORG/PROJECT (default: every project)")
     .action(async (project) => {
       const done = await withProgress(here.terminal.stderr, "Resealing", "projects", (report) =>
-        atDesk(here, (desk) => rotateData(desk, project, report)),
+        withAdmin(here, (admin) => rotateData(admin, project, report)),
       );
       const { projects, resumed, sets, contents, deletedKeys, broken } = done;
       if (broken.length > 0) {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import { deskOf } from "../admin/desk.ts";
+import { adminContextOf } from "../admin/context.ts";
 import { type Installation, openInstallation } from "../admin/installation.ts";
 import { listOrganizations } from "../admin/organizations.ts";
 import { parsePort, readConfig } from "../config.ts";
@@ -61,8 +61,8 @@ function parseWorkers(text: string): number {
 }
 
 async function sayFirstSteps(installation: Installation, say: (line: string) => void): Promise<void> {
-  const desk = deskOf(installation);
-  const organizations = await listOrganizations(desk).finally(() => desk.close());
+  const admin = adminContextOf(installation);
+  const organizations = await listOrganizations(admin).finally(() => admin.close());
   if (organizations.length === 0) say(firstSteps);
 }
 

@@ -1,7 +1,7 @@
 import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
 import { variableValueBytesMax } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, answerList, atDesk, counted, noun, type Surroundings, verb } from "./command.ts";
+import { answer, answerList, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { nameWarnings, parseEnvFile } from "./env-file.ts";
 import { decodeText, localName, readLocal } from "./input.ts";
 import { environmentArgument, projectArgument } from "./project.ts";
@@ -23,8 +23,8 @@ export function varCommand(here: Surroundings) {
     .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
     .action(async (project, environment, name, options) => {
       const value = options.value === undefined ? await readValue(here, name) : encodeArgument(options.value);
-      const { created, warnings } = await atDesk(here, (desk) =>
-        setVariables(desk, project, environment, [{ name, value }]),
+      const { created, warnings } = await withAdmin(here, (admin) =>
+        setVariables(admin, project, environment, [{ name, value }]),
       );
       const status = created === 1 ? "created" : "updated";
       if (value.at(-1) === 0x0a) here.say(`The value of ${name} ends in a newline, which is part of it.`);
@@ -45,7 +45,7 @@ export function varCommand(here: Surroundings) {
     .argument(...projectArgument)
     .addArgument(environmentArgument)
     .action(async (project, environment) => {
-      const variables = await atDesk(here, (desk) => listVariables(desk, project, environment));
+      const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
       const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
       await answerList(here, documents, `${project} has no variables in ${environment}.`, {
         NAME: (one) => one.key,
@@ -58,7 +58,7 @@ export function varCommand(here: Surroundings) {
     .addArgument(environmentArgument)
     .argument("<name>", "the variable")
     .action(async (project, environment, name) => {
-      await atDesk(here, (desk) => deleteVariable(desk, project, environment, name));
+      await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name));
       const document = { project, environment, key: name, status: "deleted" };
       await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
     });
@@ -74,7 +74,7 @@ export function varCommand(here: Surroundings) {
     .argument("<file>", "dotenv text, or - for stdin")
     .action(async (project, environment, file) => {
       const { variables, warnings: ofFile } = await readEnvFile(here, file);
-      const written = await atDesk(here, (desk) => setVariables(desk, project, environment, variables));
+      const written = await withAdmin(here, (admin) => setVariables(admin, project, environment, variables));
       const { created, updated } = written;
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { type Desk, deskOf } from "../../src/admin/desk.ts";
+import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
 import { putFile } from "../../src/admin/files.ts";
 import { openInstallation } from "../../src/admin/installation.ts";
 import { createKey } from "../../src/admin/keys.ts";
@@ -39,34 +39,34 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
   const config = readConfig(settings);
   const installation = await openInstallation(config, () => {});
   const embedded = config.databaseUrl === undefined;
-  const desks = Array.from({ length: embedded ? 1 : writersAtOnce }, () => deskOf(installation));
+  const admins = Array.from({ length: embedded ? 1 : writersAtOnce }, () => adminContextOf(installation));
   try {
-    for (const { database } of desks) {
+    for (const { database } of admins) {
       if (embedded) await database.query(sql`pragma synchronous = off`)({});
       else await database.db.execute(sql`set synchronous_commit = off`);
     }
-    const each = (count: number, work: (desk: Desk, index: number) => Promise<void>) => {
+    const each = (count: number, work: (admin: AdminContext, index: number) => Promise<void>) => {
       let next = 0;
       return Promise.all(
-        desks.map(async (desk) => {
-          while (next < count) await work(desk, next++);
+        admins.map(async (admin) => {
+          while (next < count) await work(admin, next++);
         }),
       );
     };
-    await createOrganization(desks[0] as Desk, { slug: organization });
-    const project = async (desk: Desk, slug: string, variables: number) => {
-      await createProject(desk, `${organization}/${slug}`, {});
-      await setVariables(desk, `${organization}/${slug}`, "production", variablesOf(slug, variables));
-      if (variables === variablesPerProject) await setAccounts(desk, `${organization}/${slug}`);
+    await createOrganization(admins[0] as AdminContext, { slug: organization });
+    const project = async (admin: AdminContext, slug: string, variables: number) => {
+      await createProject(admin, `${organization}/${slug}`, {});
+      await setVariables(admin, `${organization}/${slug}`, "production", variablesOf(slug, variables));
+      if (variables === variablesPerProject) await setAccounts(admin, `${organization}/${slug}`);
     };
-    await each(stock.projects, (desk, index) => project(desk, `p${index}`, variablesPerProject));
-    await each(stock.large, (desk, index) => project(desk, `large-${index}`, variablesPerLarge));
-    for (const size of stock.sizes) await project(desks[0] as Desk, `size-${size}`, size);
+    await each(stock.projects, (admin, index) => project(admin, `p${index}`, variablesPerProject));
+    await each(stock.large, (admin, index) => project(admin, `large-${index}`, variablesPerLarge));
+    for (const size of stock.sizes) await project(admins[0] as AdminContext, `size-${size}`, size);
     for (const { project, count, bytes } of stock.files) {
       const where = `${organization}/${project}`;
-      await createProject(desks[0] as Desk, where, {});
+      await createProject(admins[0] as AdminContext, where, {});
       for (let index = 0; index < count; index++) {
-        await putFile(desks[0] as Desk, where, {
+        await putFile(admins[0] as AdminContext, where, {
           content: randomBytes(bytes),
           path: `file-${String(index).padStart(3, "0")}.bin`,
           environments: ["production"],
@@ -74,14 +74,14 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
       }
     }
     const keys: string[] = [];
-    await each(stock.keys, async (desk, index) => {
-      const made = await createKey(desk, { organization, resources: ["projects", "variables", "accounts", "files"] });
+    await each(stock.keys, async (admin, index) => {
+      const made = await createKey(admin, { organization, resources: ["projects", "variables", "accounts", "files"] });
       keys[index] = made.key;
     });
-    if (!embedded) await (desks[0] as Desk).database.db.execute(sql`analyze`);
+    if (!embedded) await (admins[0] as AdminContext).database.db.execute(sql`analyze`);
     return keys;
   } finally {
-    for (const desk of desks) await desk.close();
+    for (const admin of admins) await admin.close();
   }
 }
 
@@ -94,13 +94,13 @@ export function variableName(index: number): string {
 }
 
 /** As many accounts as variables, with as many bytes each, in one write. */
-async function setAccounts(desk: Desk, where: string): Promise<void> {
-  await writingProject(desk, where, async (project) => {
+async function setAccounts(admin: AdminContext, where: string): Promise<void> {
+  await writingProject(admin, where, async (project) => {
     const items = variablesOf(where, variablesPerProject).map(({ name, value }) => {
       const item = { entry: { name, updatedAt: project.now }, value: Buffer.from(JSON.stringify({ password: value })) };
       return [name, item] as const;
     });
-    await writeSets(desk, project, accounts, new Map([["production", new Map(items)]]));
+    await writeSets(admin, project, accounts, new Map([["production", new Map(items)]]));
   });
 }
 

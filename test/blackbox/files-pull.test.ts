@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { deskOf } from "../../src/admin/desk.ts";
+import { adminContextOf } from "../../src/admin/context.ts";
 import { putFile } from "../../src/admin/files.ts";
 import { openInstallation } from "../../src/admin/installation.ts";
 import { readConfig } from "../../src/config.ts";
@@ -58,14 +58,14 @@ describe("from a real server", () => {
     site = await makeSite("sqlite");
     await site.keyhole(["org", "create", "acme"]);
     // Not by the command: a thousand processes would take minutes.
-    const desk = deskOf(await openInstallation(readConfig(site.env), () => {}));
+    const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}));
     try {
       for (const [project, files] of Object.entries({ small, large })) {
         await site.keyhole(["project", "create", `acme/${project}`]);
-        for (const file of files) await putFile(desk, `acme/${project}`, { ...file, environments: ["production"] });
+        for (const file of files) await putFile(admin, `acme/${project}`, { ...file, environments: ["production"] });
       }
     } finally {
-      await desk.close();
+      await admin.close();
     }
     server = await site.serve();
     key = await site.key("--resource", "files");

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setAccount } from "../../src/admin/accounts.ts";
-import { openDesk } from "../../src/admin/desk.ts";
+import { openAdminContext } from "../../src/admin/context.ts";
 import { putFile } from "../../src/admin/files.ts";
 import { createKey } from "../../src/admin/keys.ts";
 import { createOrganization } from "../../src/admin/organizations.ts";
@@ -33,21 +33,21 @@ type Ask = { readonly path: string; readonly text: string };
 
 /** Fills the site without a process for each key. @returns the keys; each reads everything */
 async function furnish(site: Site): Promise<Key[]> {
-  const desk = await openDesk(readConfig(site.env), () => {});
-  await createOrganization(desk, { slug: "acme" });
+  const admin = await openAdminContext(readConfig(site.env), () => {});
+  await createOrganization(admin, { slug: "acme" });
   for (let n = 0; n < projectCount; n++) {
     const where = `acme/p${n}`;
-    await createProject(desk, where, {});
+    await createProject(admin, where, {});
     const entries = Array.from({ length: 30 }, (_, at) => ({ name: `NAME_${at}`, value: `value ${at} of ${n}` }));
-    for (const environment of ["staging", "production"]) await setVariables(desk, where, environment, entries);
-    await setAccount(desk, where, "ci", ["production"], { username: "ci", password: `password of ${n}` });
-    await putFile(desk, where, { path: "large.bin", environments: ["production"], content: large });
+    for (const environment of ["staging", "production"]) await setVariables(admin, where, environment, entries);
+    await setAccount(admin, where, "ci", ["production"], { username: "ci", password: `password of ${n}` });
+    await putFile(admin, where, { path: "large.bin", environments: ["production"], content: large });
   }
   const keys: Key[] = [];
   for (let n = 0; n < keyCount; n++) {
-    keys.push(await createKey(desk, { name: `key ${n}`, resources: ["projects", "variables", "accounts", "files"] }));
+    keys.push(await createKey(admin, { name: `key ${n}`, resources: ["projects", "variables", "accounts", "files"] }));
   }
-  await desk.close();
+  await admin.close();
   return keys;
 }
 

@@ -36,7 +36,7 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
         ],
       });
       w.clock.nowMs = 1_700_000_000_777;
-      await setAccount(w.desk, where, "Later", ["production"], JSON.parse('{"z":"1","a":"2","__proto__":"3"}'));
+      await setAccount(w.admin, where, "Later", ["production"], JSON.parse('{"z":"1","a":"2","__proto__":"3"}'));
       w.clock.nowMs = undefined;
       const key = await w.key(organization, reader);
       const answer = await w.ask("/projects/web/accounts?environment=production", { key });
@@ -146,15 +146,15 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
       const { where } = await w.project(organization, "web");
       const key = await w.key(organization, { ...reader, environments: ["staging"] });
       const seen = async () => (await w.ask("/projects/web/accounts", { key })).json;
-      await setAccount(w.desk, where, "ci", ["staging", "production"], { a: "1" });
+      await setAccount(w.admin, where, "ci", ["staging", "production"], { a: "1" });
       expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"], values: { a: "1" } }] });
-      await setAccount(w.desk, where, "ci", ["staging"], { b: "2" });
+      await setAccount(w.admin, where, "ci", ["staging"], { b: "2" });
       expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"], values: { b: "2" } }] });
-      await setAccount(w.desk, where, "ci", ["production"], { b: "2" });
+      await setAccount(w.admin, where, "ci", ["production"], { b: "2" });
       expect(await seen()).toEqual({ environment: null, accounts: [] });
-      await setAccount(w.desk, where, "ci", ["development", "staging"], { b: "3" });
+      await setAccount(w.admin, where, "ci", ["development", "staging"], { b: "3" });
       expect(await seen()).toMatchObject({ accounts: [{ environments: ["staging"] }] });
-      await deleteAccount(w.desk, where, "ci");
+      await deleteAccount(w.admin, where, "ci");
       expect(await seen()).toEqual({ environment: null, accounts: [] });
     });
 
@@ -383,7 +383,7 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     const organization = await w.organization();
     const project = await w.project(organization, "web");
     for (const name of ["a", "b", "c"]) {
-      await setAccount(w.desk, project.where, name, ["staging"], { token: name.repeat(63_000) });
+      await setAccount(w.admin, project.where, name, ["staging"], { token: name.repeat(63_000) });
     }
     const key = await w.key(organization, reader);
     const memory = memoryWithoutLarge();
@@ -426,8 +426,8 @@ function stagingOf(w: World, projectId: string, change: string, values: readonly
 
 /** Writes the account `ci` in one environment alone, as `setAccount` never does. */
 async function writeOne(w: World, project: Placed, environment: Environment, updatedAt: number): Promise<void> {
-  await writingProject(w.desk, project.where, async (locked) => {
+  await writingProject(w.admin, project.where, async (locked) => {
     const item = { entry: { name: "ci", updatedAt }, value: Buffer.from(JSON.stringify({ a: `of ${environment}` })) };
-    await writeSets(w.desk, locked, kind, new Map([[environment, new Map([["ci", item]])]]));
+    await writeSets(w.admin, locked, kind, new Map([[environment, new Map([["ci", item]])]]));
   });
 }

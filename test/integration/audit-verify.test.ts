@@ -31,7 +31,7 @@ async function lane(w: World, moments: readonly number[], change: Partial<AuditE
   let nowMs = 0;
   const journal = new Journal({
     append: store.append,
-    auditKey: w.desk.systemKeys.audit,
+    auditKey: w.admin.systemKeys.audit,
     now: () => nowMs,
     checkpoint: (one) => {
       checkpoint = one;
@@ -64,7 +64,7 @@ describeBoth("audit verify", (world, dialect) => {
     const w = world();
     const checkpoints = [await lane(w, minutes(600)), await lane(w, minutes(1)), await lane(w, minutes(257))];
     let walked = 0;
-    const found = await verifyAudit(w.desk, listed(...checkpoints), (entries) => {
+    const found = await verifyAudit(w.admin, listed(...checkpoints), (entries) => {
       walked = entries;
     });
     expect(found).toEqual({ entries: 858, lanes: 3, checkpoints: 3 });
@@ -72,7 +72,7 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   test("finds nothing in an empty journal", async () => {
-    expect(await verifyAudit(world().desk)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
+    expect(await verifyAudit(world().admin)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
   });
 
   test("follows a server that records real reads", async () => {
@@ -81,7 +81,7 @@ describeBoth("audit verify", (world, dialect) => {
     await w.project(organization, "web", { variables: { production: { TOKEN: "a-real-token" } } });
     const key = await w.key(organization);
     for (let at = 0; at < 5; at++) await w.ask("/projects/web/variables?environment=production", { key });
-    expect(await verifyAudit(w.desk)).toEqual({ entries: 5, lanes: 1, checkpoints: 0 });
+    expect(await verifyAudit(w.admin)).toEqual({ entries: 5, lanes: 1, checkpoints: 0 });
   });
 
   describe("names the first entry that was tampered with", () => {
@@ -173,7 +173,7 @@ describeBoth("audit verify", (world, dialect) => {
         const { lane: chain } = await lane(w, minutes(20));
         await tamper(w);
         const flaw = { lane: chain, seq, what, ...(lastSeq !== undefined && { lastSeq }) };
-        expect(await verifyAudit(w.desk)).toEqual(flaw as never);
+        expect(await verifyAudit(w.admin)).toEqual(flaw as never);
       });
     }
 
@@ -183,7 +183,7 @@ describeBoth("audit verify", (world, dialect) => {
         a.lane < b.lane ? -1 : 1,
       ) as [Checkpoint, Checkpoint];
       await w.sql`update audit_entries set lane = ${other.lane}, seq = 10 where lane = ${one.lane} and seq = 4`;
-      expect(await verifyAudit(w.desk)).toEqual({ lane: one.lane, seq: 4, what: "removed", lastSeq: 4 });
+      expect(await verifyAudit(w.admin)).toEqual({ lane: one.lane, seq: 4, what: "removed", lastSeq: 4 });
     });
   });
 
@@ -193,8 +193,8 @@ describeBoth("audit verify", (world, dialect) => {
       const checkpoint = await lane(w, minutes(20));
       await lane(w, minutes(3));
       await w.sql`delete from audit_entries where lane = ${checkpoint.lane} and seq > 17`;
-      expect(await verifyAudit(w.desk)).toMatchObject({ entries: 20 });
-      expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual({
+      expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20 });
+      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual({
         lane: checkpoint.lane,
         seq: 18,
         lastSeq: 20,
@@ -207,11 +207,11 @@ describeBoth("audit verify", (world, dialect) => {
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_entries where lane = ${checkpoint.lane}`;
       const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
-      expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual(flaw);
+      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
       // Someone who writes to the database could blame retention, but not seal the checkpoint.
       await w.sql`insert into audit_checkpoints (lane, seq, mac, seal)
         values (${checkpoint.lane}, 20, ${Buffer.from(checkpoint.mac, "hex")}, ${Buffer.alloc(32)})`;
-      expect(await verifyAudit(w.desk, listed(checkpoint))).toEqual(flaw);
+      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
     });
 
     test("notices a chain that somebody with the audit key wrote again", async () => {
@@ -220,7 +220,7 @@ describeBoth("audit verify", (world, dialect) => {
       await w.sql`delete from audit_entries`;
       const forged = await lane(w, minutes(20), { keyId: "another" });
       await w.sql`update audit_entries set lane = ${checkpoint.lane} where lane = ${forged.lane}`;
-      expect(await verifyAudit(w.desk, listed(checkpoint))).toMatchObject({ lane: checkpoint.lane, what: "changed" });
+      expect(await verifyAudit(w.admin, listed(checkpoint))).toMatchObject({ lane: checkpoint.lane, what: "changed" });
     });
   });
 
@@ -238,26 +238,26 @@ describeBoth("audit verify", (world, dialect) => {
       const young = await lane(w, atMonth(9, 5));
       const all = listed(across, old, young);
       // 80 days back is just after 1 September: July and August are over by then.
-      const pruned = await pruneAudit(w.desk, 80 * dayMs);
+      const pruned = await pruneAudit(w.admin, 80 * dayMs);
       expect(pruned).toEqual({ keptFromAt: Date.UTC(2026, 8, 1), entries: 315, lanes: 2 });
       expect(await counted(w)).toBe(15);
-      expect(await verifyAudit(w.desk, all)).toEqual({ entries: 15, lanes: 2, checkpoints: 3 });
-      expect(await pruneAudit(w.desk, 80 * dayMs)).toMatchObject({ entries: 0, lanes: 0 });
+      expect(await verifyAudit(w.admin, all)).toEqual({ entries: 15, lanes: 2, checkpoints: 3 });
+      expect(await pruneAudit(w.admin, 80 * dayMs)).toMatchObject({ entries: 0, lanes: 0 });
       // A month later the same lane loses its next month.
       w.clock.nowMs = now + 31 * dayMs;
-      expect(await pruneAudit(w.desk, 80 * dayMs)).toMatchObject({ entries: 10, lanes: 1 });
-      expect(await verifyAudit(w.desk, all)).toEqual({ entries: 5, lanes: 1, checkpoints: 3 });
+      expect(await pruneAudit(w.admin, 80 * dayMs)).toMatchObject({ entries: 10, lanes: 1 });
+      expect(await verifyAudit(w.admin, all)).toEqual({ entries: 5, lanes: 1, checkpoints: 3 });
       // What retention did not drop is still found missing.
       await w.sql`delete from audit_entries where lane = ${young.lane} and seq = 1`;
-      expect(await verifyAudit(w.desk, all)).toEqual({ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" });
+      expect(await verifyAudit(w.admin, all)).toEqual({ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" });
     });
 
     test("counts 400 days from the newest entry, and never drops the current month", async () => {
       const w = world();
       w.clock.nowMs = now;
       await lane(w, atMonth(10, 5));
-      expect(await pruneAudit(w.desk, 1000)).toMatchObject({ keptFromAt: Date.UTC(2026, 10, 1), entries: 0 });
-      expect(await pruneAudit(w.desk, 400 * dayMs)).toMatchObject({ keptFromAt: Date.UTC(2025, 9, 1), entries: 0 });
+      expect(await pruneAudit(w.admin, 1000)).toMatchObject({ keptFromAt: Date.UTC(2026, 10, 1), entries: 0 });
+      expect(await pruneAudit(w.admin, 400 * dayMs)).toMatchObject({ keptFromAt: Date.UTC(2025, 9, 1), entries: 0 });
     });
 
     test("does not drop a month that was tampered with, unless told to", async () => {
@@ -265,10 +265,10 @@ describeBoth("audit verify", (world, dialect) => {
       w.clock.nowMs = now;
       const { lane: name } = await lane(w, atMonth(5, 20));
       await w.sql`update audit_entries set key_id = 'another' where seq = 7`;
-      expect(await pruneAudit(w.desk, 30 * dayMs)).toEqual({ lane: name, seq: 7, what: "changed" });
+      expect(await pruneAudit(w.admin, 30 * dayMs)).toEqual({ lane: name, seq: 7, what: "changed" });
       expect(await counted(w)).toBe(20);
-      expect(await pruneAudit(w.desk, 30 * dayMs, { unverified: true })).toMatchObject({ entries: 20, lanes: 1 });
-      expect(await verifyAudit(w.desk)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
+      expect(await pruneAudit(w.admin, 30 * dayMs, { unverified: true })).toMatchObject({ entries: 20, lanes: 1 });
+      expect(await verifyAudit(w.admin)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
     });
 
     if (dialect === "postgres")
@@ -286,22 +286,22 @@ describeBoth("audit verify", (world, dialect) => {
         const then = Date.UTC(2031, 0, 15);
         await lane(w, minutes(5, then));
         expect(await w.run("select count(*)::int as n from audit_entries_default")).toEqual([{ n: 5 }]);
-        const made = await makeAuditMonths(w.desk.database, then);
+        const made = await makeAuditMonths(w.admin.database, then);
         expect(made).toEqual(Array.from({ length: monthsAhead }, (_, at) => monthOf(then, at + 1).name));
-        expect(await makeAuditMonths(w.desk.database, then)).toEqual([]);
+        expect(await makeAuditMonths(w.admin.database, then)).toEqual([]);
         await lane(w, minutes(3, Date.UTC(2031, 1, 15)));
         expect(await w.run("select count(*)::int as n from audit_entries_2031_02")).toEqual([{ n: 3 }]);
-        expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
+        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8 });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
         // Retention gives up behind a long query: else the journal would wait behind retention.
         const reader = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
         await reader.begin(async (held) => {
           await held`lock table audit_entries_2031_02 in access share mode`;
-          await expect(pruneAudit(w.desk, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");
+          await expect(pruneAudit(w.admin, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");
         });
         await reader.end();
-        expect(await verifyAudit(w.desk)).toMatchObject({ entries: 8 });
-        expect(await pruneAudit(w.desk, 60 * dayMs)).toMatchObject({ entries: 8 });
+        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8 });
+        expect(await pruneAudit(w.admin, 60 * dayMs)).toMatchObject({ entries: 8 });
         const left = await names();
         expect(left).not.toContain("audit_entries_2031_02");
         expect(left).toContain("audit_entries_2031_04");
@@ -316,12 +316,12 @@ describeBoth("audit verify", (world, dialect) => {
       await lane(w, minutes(300));
       await lane(w, [...minutes(300), ...minutes(300, from + dayMs)]);
       const records: AuditRecord[] = [];
-      for await (const page of auditPages(w.desk, {})) records.push(...page);
+      for await (const page of auditPages(w.admin, {})) records.push(...page);
       expect(records).toHaveLength(900);
       expect(new Set(records.map(({ lane, seq }) => `${lane} ${seq}`)).size).toBe(900);
       expect(records.every(({ time }, at) => at === 0 || time >= (records[at - 1] as AuditRecord).time)).toBe(true);
       let since = 0;
-      for await (const page of auditPages(w.desk, { sinceAt: from + dayMs, keyId: "key-1" })) since += page.length;
+      for await (const page of auditPages(w.admin, { sinceAt: from + dayMs, keyId: "key-1" })) since += page.length;
       expect(since).toBe(300);
     });
 
@@ -329,8 +329,8 @@ describeBoth("audit verify", (world, dialect) => {
       const w = world();
       await lane(w, [from, from + 1000]);
       const shown: AuditRecord[] = [];
-      for await (const page of auditPages(w.desk, {})) shown.push(...page);
-      const tail = new AuditTail(w.desk, {}, shown);
+      for await (const page of auditPages(w.admin, {})) shown.push(...page);
+      const tail = new AuditTail(w.admin, {}, shown);
       const news = async () => {
         const times: number[] = [];
         for await (const page of tail.news()) times.push(...page.map(({ time }) => time - from));
@@ -348,6 +348,6 @@ describeBoth("audit verify", (world, dialect) => {
   test("begins a new lane if the clock steps back, so that a dropped month is always a lane's beginning", async () => {
     const w = world();
     await lane(w, [from, from + 1000, from - dayMs, from + 1]);
-    expect(await verifyAudit(w.desk)).toEqual({ entries: 4, lanes: 2, checkpoints: 0 });
+    expect(await verifyAudit(w.admin)).toEqual({ entries: 4, lanes: 2, checkpoints: 0 });
   });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { setAccount } from "../../src/admin/accounts.ts";
 import { backUp, restore, verifyBackup } from "../../src/admin/backup.ts";
-import { deskOf } from "../../src/admin/desk.ts";
+import { adminContextOf } from "../../src/admin/context.ts";
 import { openInstallation } from "../../src/admin/installation.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import { DoesNotOpen } from "../../src/admin/verify.ts";
@@ -49,7 +49,7 @@ beforeAll(async () => {
       value: `${canary}-${at}-${n}`,
     }));
     const { where } = await w.project(organization, `project-${at}`);
-    await setVariables(w.desk, where, "production", entries);
+    await setVariables(w.admin, where, "production", entries);
   }
   // Something of every kind, and more variables in one environment than the API gives in one answer.
   const { where } = await w.project(organization, "mixed", {
@@ -61,12 +61,12 @@ beforeAll(async () => {
     ],
   });
   await setVariables(
-    w.desk,
+    w.admin,
     where,
     "development",
     Array.from({ length: 1001 }, (_, n) => ({ name: `MANY_${n}`, value: "x" })),
   );
-  await setAccount(w.desk, where, "admin", ["staging", "production"], { user: "root", password: canary });
+  await setAccount(w.admin, where, "admin", ["staging", "production"], { user: "root", password: canary });
   w.secrets.add(canary);
   const key = await w.key(organization, { projects: ["mixed"], resources: ["variables", "accounts"] });
   for (let at = 0; at < 5; at++) await w.ask("/projects/mixed/variables?environment=staging", { key });
@@ -114,7 +114,7 @@ describe("backup", () => {
     let going = true;
     const writing = (async () => {
       for (let at = 0; going; at++) {
-        await setVariables(w.desk, where, "production", [
+        await setVariables(w.admin, where, "production", [
           { name: "ONE", value: String(at) },
           { name: "OTHER", value: String(at) },
         ]);
@@ -226,9 +226,9 @@ describe("backup", () => {
 describe("restore", () => {
   const reads = async (config: Config) => {
     const installation = await openInstallation(config, silent);
-    const desk = deskOf(installation);
-    const [row] = await desk.database.db.select().from(desk.database.tables.organizations);
-    await desk.close();
+    const admin = adminContextOf(installation);
+    const [row] = await admin.database.db.select().from(admin.database.tables.organizations);
+    await admin.close();
     return row?.slug;
   };
 
@@ -261,7 +261,7 @@ describe("restore", () => {
 
   test("replaces a database that holds something only with force, and removes the files beside it", async () => {
     const config = place("used");
-    const first = deskOf(await openInstallation(config, silent));
+    const first = adminContextOf(await openInstallation(config, silent));
     await first.close();
     await closed(config);
     await restore(config, backup, { say: silent });

@@ -196,12 +196,12 @@ describeBoth("GET /files", (world) => {
       expect(await seen("staging", "staging", "production")).toEqual([["staging", "shared"]]);
       expect(await seen("production", ...environments)).toEqual([["production", "production's own"]]);
       // A file of all environments replaces both. Deleted in one, it stays in the others.
-      await putFile(w.desk, where, { path: "f", environments: [...environments], content: Buffer.from("of all") });
+      await putFile(w.admin, where, { path: "f", environments: [...environments], content: Buffer.from("of all") });
       expect(await seen("production", ...environments)).toEqual([["development,staging,production", "of all"]]);
-      await deleteFile(w.desk, where, "f", ["staging"]);
+      await deleteFile(w.admin, where, "f", ["staging"]);
       expect(await seen("staging", ...environments)).toEqual([]);
       expect(await seen("development", ...environments)).toEqual([["development,production", "of all"]]);
-      await putFile(w.desk, where, { path: "f", environments: ["production"], content: Buffer.from("newest") });
+      await putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from("newest") });
       expect(await seen("development", ...environments)).toEqual([["development", "of all"]]);
       expect(await seen("production", ...environments)).toEqual([["production", "newest"]]);
     });
@@ -277,14 +277,14 @@ describeBoth("GET /files", (world) => {
       const before = await seen();
       expect(before[1]).toContain('"environments":["staging"],"updatedAt":1000');
       w.clock.nowMs = 2000;
-      await putFile(w.desk, where, { path: "shared", environments: ["production"], content: Buffer.from("second") });
+      await putFile(w.admin, where, { path: "shared", environments: ["production"], content: Buffer.from("second") });
       expect(await seen()).toEqual(before);
       const key = await w.key(organization, reader);
       const production = (await w.ask("/files?project=web&environment=production", { key })).json;
       expect(production).toMatchObject({
         files: [{ content: base64("second"), environments: ["production"], updatedAt: 2000 }],
       });
-      await deleteFile(w.desk, where, "shared", ["production"]);
+      await deleteFile(w.admin, where, "shared", ["production"]);
       w.clock.nowMs = undefined;
       expect(await seen()).toEqual(before);
     });
@@ -297,11 +297,11 @@ describeBoth("GET /files", (world) => {
       });
       const key = await w.key(organization, reader);
       const put = (content: string) =>
-        putFile(w.desk, where, { path: "b", environments: ["staging"], content: Buffer.from(content) });
+        putFile(w.admin, where, { path: "b", environments: ["staging"], content: Buffer.from(content) });
       const writes = [
         () => put("second, longer b"),
         () => put("third b"),
-        () => deleteFile(w.desk, where, "b", ["staging"]),
+        () => deleteFile(w.admin, where, "b", ["staging"]),
       ];
       /** A client for which one write happens before each statement for contents. */
       const racing = () => {
@@ -352,7 +352,7 @@ describeBoth("GET /files", (world) => {
             pieces: async (...values) => {
               statements += 1;
               // SQLite reads a content in one piece.
-              if (statements === (w.dialect === "postgres" ? 2 : 1)) await rotateData(w.desk, where);
+              if (statements === (w.dialect === "postgres" ? 2 : 1)) await rotateData(w.admin, where);
               return contents.pieces(...values);
             },
           },
@@ -439,7 +439,7 @@ describeBoth("GET /files", (world) => {
       const [file] = (whole.json as { files: { content: string }[] }).files;
       expect(Buffer.from(file?.content ?? "", "base64").equals(most)).toBe(true);
 
-      await putFile(w.desk, project.where, { path: "more", environments: ["staging"], content: Buffer.from("x") });
+      await putFile(w.admin, project.where, { path: "more", environments: ["staging"], content: Buffer.from("x") });
       const refused = await w.ask(staging, { key });
       expectRefusal(refused, 422, "content_too_large", tooLarge);
       expect(headersOf(refused)).toMatchObject({ "ratelimit-policy": firstOf.content["ratelimit-policy"] });
@@ -638,7 +638,7 @@ describeBoth("GET /files", (world) => {
       expect((await ask(staging, { key })).status).toBe(503);
       expect(memory.bytesTaken).toEqual(none);
       const content = randomContent(8_000_000);
-      await putFile(w.desk, project.where, { path: "c", environments: ["staging"], content });
+      await putFile(w.admin, project.where, { path: "c", environments: ["staging"], content });
       expect((await ask(staging, { key })).status).toBe(422);
       expect(memory.bytesTaken).toEqual(none);
     });
@@ -679,7 +679,7 @@ describeBoth("GET /files", (world) => {
     test("is waited for in order, and not after the client has left; metadata and small files wait for nobody", async () => {
       const w = world();
       const { key, project } = await webOf(w, "a", "b");
-      await putFile(w.desk, project.where, { path: "small", environments: ["staging"], content: Buffer.from("x") });
+      await putFile(w.admin, project.where, { path: "small", environments: ["staging"], content: Buffer.from("x") });
       const memory = new MemoryBudget(undefined, 1.5 * large, 1.5 * large);
       const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
       const one = await handle(requestOf(`${staging}&path=a`, { key }));

@@ -247,7 +247,7 @@ async function setStage(w: World) {
     let key = keys.get(name);
     if (!key) {
       key = await w.key(home, asked);
-      if (broken.has("key")) await revokeKey(w.desk, key.id);
+      if (broken.has("key")) await revokeKey(w.admin, key.id);
       keys.set(name, key);
     }
     return key;
@@ -282,7 +282,7 @@ async function setStage(w: World) {
     parts.gate = { ...w.keyhole.gate, limiter, unrecognized, nowUs: () => 0 };
     parts.journal = broken.has("audit") ? refusing : w.keyhole.journal;
     const plan = broken.has("plan") ? "free" : "pro";
-    if (plan !== (plans.get(home.slug) ?? "pro")) await setPlan(w.desk, home.slug, plan);
+    if (plan !== (plans.get(home.slug) ?? "pro")) await setPlan(w.admin, home.slug, plan);
     plans.set(home.slug, plan);
     const [path, query] = endpoint.target(project.slug);
     const asked = [...query, ...(broken.has("query") ? ["unknown=1"] : [])].join("&");
@@ -309,7 +309,7 @@ async function makeProject(
   const items = wrong.has("count") ? 1001 : 2;
   const variables = numbered("N", items).map((name) => ({ name, value: `value of ${name}` }));
   if (wrong.has("dotenv")) variables[0] = { name: "N0000", value: "'\n$(id)" };
-  await setVariables(w.desk, project.where, "staging", variables);
+  await setVariables(w.admin, project.where, "staging", variables);
   await insertAccounts(w, project, numbered("account ", items), ["staging"]);
   await insertFiles(w, project, numbered("f/", items), ["staging"]);
   if (wrong.has("size")) await insertFiles(w, project, ["m", "n"], ["staging"], 4 * 1024 * 1024 + 1);

@@ -46,7 +46,7 @@ function suite() {
     });
     key = await w.key(organization, { ...everything });
     await w.run(`create role ${quoted} login password 'of-a-test'`);
-    await applyGrants(w.desk, role);
+    await applyGrants(w.admin, role);
     const url = new URL(w.config.databaseUrl as string);
     url.username = encodeURIComponent(role);
     url.password = "of-a-test";
@@ -109,7 +109,7 @@ function suite() {
   test("sees a revocation on the next request", async () => {
     const short = await w.key({ slug: project.organization } as never);
     expect((await client.ask("/organization", { key: short })).status).toBe(200);
-    await revokeKey(w.desk, short.id);
+    await revokeKey(w.admin, short.id);
     expect((await client.ask("/organization", { key: short })).status).toBe(401);
   });
 
@@ -187,7 +187,7 @@ function suite() {
     expect(await beyond()).toEqual(["may change api_keys, sets"]);
     await w.run(`grant delete on audit_entries to ${quoted}`);
     expect(await beyond()).toEqual(["may change api_keys, audit_entries, sets"]);
-    await applyGrants(w.desk, role);
+    await applyGrants(w.admin, role);
     expect(await beyond()).toEqual([]);
     await w.run(`grant delete on audit_entries_default to ${quoted}`);
     expect(await beyond()).toEqual(["may change audit_entries"]);
@@ -196,16 +196,18 @@ function suite() {
     expect(await beyond()).toEqual(["may make roles"]);
     await w.run(`alter role ${quoted} nocreaterole superuser`);
     expect(await beyond()).toEqual(["is a superuser"]);
-    await expect(applyGrants(w.desk, role)).rejects.toThrow("is a superuser, which no grant can restrict");
+    await expect(applyGrants(w.admin, role)).rejects.toThrow("is a superuser, which no grant can restrict");
     await w.run(`alter role ${quoted} nosuperuser`);
     expect(await beyond()).toEqual([]);
   });
 
   test("prints the statements that it applies, and does not make a role", async () => {
-    const statements = await grantStatements(w.desk, 'of "Ann"');
+    const statements = await grantStatements(w.admin, 'of "Ann"');
     expect(statements.at(-2)).toBe(`GRANT INSERT ON public."audit_entries" TO "of ""Ann""";`);
-    await expect(applyGrants(w.desk, "nobody here")).rejects.toThrow('There is no role "nobody here": create it first');
-    await expect(grantStatements(w.desk, "")).rejects.toThrow("A role name must have 1 to 63 bytes");
-    await expect(grantStatements(w.desk, "é".repeat(32))).rejects.toThrow("A role name must have 1 to 63 bytes");
+    await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(
+      'There is no role "nobody here": create it first',
+    );
+    await expect(grantStatements(w.admin, "")).rejects.toThrow("A role name must have 1 to 63 bytes");
+    await expect(grantStatements(w.admin, "é".repeat(32))).rejects.toThrow("A role name must have 1 to 63 bytes");
   });
 }

@@ -115,7 +115,7 @@ describeBoth("a key", (world) => {
         w.organization().then((organization) => w.key(organization)),
         w.organization().then((organization) => w.key(organization)),
       ]);
-      await revokeKey(w.desk, revoked.id);
+      await revokeKey(w.admin, revoked.id);
       await w.sql`delete from api_keys where id = ${deleted.id}`;
       for (const key of [expired, revoked, deleted]) {
         expectUnauthorized(await w.ask("/organization", { key }));
@@ -128,9 +128,9 @@ describeBoth("a key", (world) => {
       const w = world();
       const { key, ask } = await opened(w);
       expect(await ask("/projects")).toMatchObject({ status: 200 });
-      await revokeKey(w.desk, key.id);
+      await revokeKey(w.admin, key.id);
       for (const path of everyPath) expectUnauthorized(await ask(path));
-      await revokeKey(w.desk, key.id);
+      await revokeKey(w.admin, key.id);
       expectUnauthorized(await ask("/projects"));
     });
 
@@ -208,7 +208,7 @@ describeBoth("a key", (world) => {
       const w = world();
       const { organization, ask } = await opened(w);
       for (const plan of ["free", "pro", "free", "pro"] as const) {
-        await setPlan(w.desk, organization.slug, plan);
+        await setPlan(w.admin, organization.slug, plan);
         for (const path of everyPath) {
           const answer = await ask(path);
           if (plan === "pro") expect(answer.status).toBe(200);
@@ -220,11 +220,11 @@ describeBoth("a key", (world) => {
 
   describe("is judged again by each statement that fetches something for it", () => {
     const changes: readonly (readonly [string, string, (w: World, at: Opened) => Promise<unknown>])[] = [
-      ["revoked", "unauthorized", (w, { key }) => revokeKey(w.desk, key.id)],
+      ["revoked", "unauthorized", (w, { key }) => revokeKey(w.admin, key.id)],
       ["expired", "unauthorized", (w, { key }) => w.regrant(key, { expiresAt: Date.now() - 1 })],
       ["deleted", "unauthorized", (w, { key }) => w.sql`delete from api_keys where id = ${key.id}`],
-      ["on a lesser plan", "plan_required", (w, { organization }) => setPlan(w.desk, organization.slug, "free")],
-      ["without its project", "project_not_found", (w, { project }) => deleteProject(w.desk, project.where)],
+      ["on a lesser plan", "plan_required", (w, { organization }) => setPlan(w.admin, organization.slug, "free")],
+      ["without its project", "project_not_found", (w, { project }) => deleteProject(w.admin, project.where)],
     ];
     type Wrap = (source: Keyhole["source"], first: () => Promise<unknown>) => Partial<Keyhole["source"]>;
     const sets: Wrap = ({ sets }, first) => ({ sets: { fetch: after(first, sets.fetch) } });
@@ -339,10 +339,10 @@ describeBoth("a key", (world) => {
         const widened = await w.key(organization, { resources: ["projects"] });
         const revoked = await w.key(organization, { projects: ["web"] });
         const good = await w.key(organization, { projects: ["web"] });
-        await revokeKey(w.desk, revoked.id);
+        await revokeKey(w.admin, revoked.id);
         await w.sql`update api_keys set projects = ${list} where id = ${damaged.id}`;
         await w.sql`update api_keys set resources = 31 where id = ${widened.id}`;
-        const listed = await listKeys(w.desk, organization.slug);
+        const listed = await listKeys(w.admin, organization.slug);
         expect(listed.map(({ id, status }) => [id, status])).toEqual([
           [damaged.id, "damaged"],
           [widened.id, "damaged"],
@@ -350,8 +350,8 @@ describeBoth("a key", (world) => {
           [good.id, "active"],
         ]);
         expect(listed.slice(2).map(({ projects }) => projects)).toEqual([["web"], ["web"]]);
-        expect(await showKey(w.desk, damaged.id)).toMatchObject({ status: "damaged" });
-        expect(await revokeKey(w.desk, damaged.id)).toMatchObject({ status: "revoked" });
+        expect(await showKey(w.admin, damaged.id)).toMatchObject({ status: "damaged" });
+        expect(await revokeKey(w.admin, damaged.id)).toMatchObject({ status: "revoked" });
       },
     );
 
@@ -423,7 +423,7 @@ async function opened(w: World) {
 function withoutSets(row: KeyRow | undefined): KeyRow | undefined {
   const { target } = row ?? {};
   if (row === undefined || !target) return row;
-  const sets = target.sets.map((set) => ({ ...set, listing: null, sealed: null }));
+  const sets = target.sets.map((set) => ({ ...set, row: null }));
   return { ...row, target: { ...target, sets } };
 }
 

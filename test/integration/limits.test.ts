@@ -148,9 +148,9 @@ describeBoth("limits", (world) => {
       await w.run("alter table audit_entries rename to audit_gone");
       expect(await left("/projects/odd/variables?environment=staging", 503)).toBe(20);
       await w.run("alter table audit_gone rename to audit_entries");
-      await setPlan(w.desk, organization.slug, "free");
+      await setPlan(w.admin, organization.slug, "free");
       expect(await left(variables, 403)).toBe(19);
-      await setPlan(w.desk, organization.slug, "pro");
+      await setPlan(w.admin, organization.slug, "pro");
 
       expect(await left("/projects/web/variables?environment=production", 403, narrow)).toBe(29);
       expect(await left("/projects/web/accounts", 403, narrow)).toBe(28);
@@ -217,7 +217,7 @@ describeBoth("limits", (world) => {
         "revoked",
         async (w) => {
           const key = await w.key(await w.organization());
-          await revokeKey(w.desk, key.id);
+          await revokeKey(w.admin, key.id);
           return `Bearer ${key.key}`;
         },
       ],
@@ -274,7 +274,7 @@ describeBoth("limits", (world) => {
       const w = world();
       const { key, ask } = await stopped(w);
       expect((await ask("/organization", { key })).status).toBe(200);
-      await revokeKey(w.desk, key.id);
+      await revokeKey(w.admin, key.id);
       const statuses: number[] = [];
       for (let i = 0; i < 12; i++) statuses.push((await ask("/organization", { key })).status);
       expect(statuses).toEqual([...Array(10).fill(401), 429, 429]);
@@ -375,7 +375,7 @@ async function stopped(w: World, change: (gate: Gatekeeper) => Partial<Gatekeepe
     };
   });
   const tooManyToRead = numbered("N", 1001).map((name) => ({ name, value: "x" }));
-  await setVariables(w.desk, many.where, "staging", tooManyToRead);
+  await setVariables(w.admin, many.where, "staging", tooManyToRead);
   return { organization, project, key, clock, counts, ask };
 }
 

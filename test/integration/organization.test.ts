@@ -86,13 +86,13 @@ describeBoth("GET /organization", (world) => {
       // The clock stands still, so no token is refilled.
       const { ask } = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => 1 } }));
       expect(await ask("/organization", { key })).toMatchObject({ status: 200 });
-      await setPlan(w.desk, organization.slug, "free");
+      await setPlan(w.admin, organization.slug, "free");
       const answer = await ask("/organization", { key });
       expectRefusal(answer, 403, "plan_required", "The organization's plan does not include the API.");
       expect(headersOf(answer)).toEqual(
         usualHeaders({ "ratelimit-policy": '"metadata";q=120;w=60', ratelimit: '"metadata";r=118;t=1' }),
       );
-      await setPlan(w.desk, organization.slug, "pro");
+      await setPlan(w.admin, organization.slug, "pro");
       expect(await ask("/organization", { key })).toMatchObject({ status: 200 });
     });
   });

@@ -40,8 +40,8 @@ describeBoth("every statement of a request, among 2,000 projects", (world, diale
     const counted = async (path: string) => (await stage.statementsOf(path, stage.keys.every)).length;
     // A set whose size is not known yet is asked for as a small one first.
     await counted("/projects/big/variables?environment=development");
-    await setVariables(world().desk, stage.where, "staging", [{ name: "N0001", value: "changed" }]);
-    await setAccount(world().desk, stage.where, "everywhere 0001", environments, { a: "changed" });
+    await setVariables(world().admin, stage.where, "staging", [{ name: "N0001", value: "changed" }]);
+    await setAccount(world().admin, stage.where, "everywhere 0001", environments, { a: "changed" });
     for (const path of stage.paths) {
       const contents = path.includes("metadataOnly") ? 1 : 4;
       const isLarge = path.includes("environment=development") && dialect === "sqlite";
@@ -196,14 +196,18 @@ async function setStage(w: World) {
   await insertAccounts(w, project, numbered("everywhere ", 10), environments);
   await insertFiles(w, project, numbered("production/", 20), ["production"]);
   await insertFiles(w, project, numbered("staging/", 200), ["staging"]);
-  await putFile(w.desk, project.where, { path: "large", environments: ["staging"], content: randomContent(1_500_000) });
+  await putFile(w.admin, project.where, {
+    path: "large",
+    environments: ["staging"],
+    content: randomContent(1_500_000),
+  });
   for (const environment of environments) {
     const entries = numbered("N", 100).map((name) => ({ name, value: `value of ${name}` }));
-    await setVariables(w.desk, project.where, environment, entries);
+    await setVariables(w.admin, project.where, environment, entries);
   }
   // More than comes along with a lookup, or fits into a small read.
   const long = numbered("L", 8).map((name) => ({ name, value: name.repeat(8000) }));
-  await setVariables(w.desk, project.where, "development", long);
+  await setVariables(w.admin, project.where, "development", long);
   await fillWith(w, organization, numbered("p", 900));
   await fillWith(w, other, numbered("p", 1100));
   for (let i = 0; i < 50; i++) await w.key(await w.organization());

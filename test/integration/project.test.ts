@@ -24,7 +24,7 @@ describeBoth("GET /projects/{slug}", (world) => {
         ],
       });
       w.clock.nowMs = 1_700_000_000_123;
-      await setVariables(w.desk, web.where, "staging", [{ name: "Z", value: "9" }]);
+      await setVariables(w.admin, web.where, "staging", [{ name: "Z", value: "9" }]);
       w.clock.nowMs = undefined;
       const answer = await w.ask("/projects/web", { key: await w.key(organization) });
       expect(answer.status).toBe(200);
@@ -56,37 +56,37 @@ describeBoth("GET /projects/{slug}", (world) => {
         { environments: ["development", "production"], updatedAt: 1000 },
       ]);
       w.clock.nowMs = 2000;
-      await setVariables(w.desk, where, "production", [{ name: "A", value: "1" }]);
+      await setVariables(w.admin, where, "production", [{ name: "A", value: "1" }]);
       expect(await seen()).toMatchObject([
         { variableCount: 0, updatedAt: 1000 },
         { variableCount: 1, updatedAt: 2000 },
       ]);
       w.clock.nowMs = 3000;
-      await setAccount(w.desk, where, "ci", ["staging"], { a: "1" });
+      await setAccount(w.admin, where, "ci", ["staging"], { a: "1" });
       expect(await seen()).toMatchObject([
         { accountCount: 1, updatedAt: 3000 },
         { accountCount: 0, updatedAt: 2000 },
       ]);
       w.clock.nowMs = 4000;
-      await putFile(w.desk, where, { path: "f", environments: ["staging", "development"], content: Buffer.from("x") });
+      await putFile(w.admin, where, { path: "f", environments: ["staging", "development"], content: Buffer.from("x") });
       expect(await seen()).toMatchObject([
         { fileCount: 1, updatedAt: 4000 },
         { fileCount: 1, updatedAt: 4000 },
       ]);
       w.clock.nowMs = 5000;
-      await setAccount(w.desk, where, "ci", ["development"], { a: "1" });
+      await setAccount(w.admin, where, "ci", ["development"], { a: "1" });
       expect(await seen()).toMatchObject([
         { accountCount: 0, updatedAt: 5000 },
         { accountCount: 1, updatedAt: 5000 },
       ]);
       w.clock.nowMs = 6000;
-      await setVariables(w.desk, where, "development", [{ name: "A", value: "1" }]);
+      await setVariables(w.admin, where, "development", [{ name: "A", value: "1" }]);
       expect(await seen()).toMatchObject([
         { variableCount: 0, updatedAt: 5000 },
         { variableCount: 1, updatedAt: 6000 },
       ]);
       w.clock.nowMs = 7000;
-      await deleteFile(w.desk, where, "f", ["development"]);
+      await deleteFile(w.admin, where, "f", ["development"]);
       expect((await seen()).map(({ fileCount }) => fileCount)).toEqual([1, 0]);
       w.clock.nowMs = undefined;
     });
@@ -131,7 +131,7 @@ describeBoth("GET /projects/{slug}", (world) => {
         for (const one of written) changedAt.set(one, w.clock.nowMs);
         if (write % 20 === 19) await expectCounts();
       }
-      await rotateData(w.desk, where);
+      await rotateData(w.admin, where);
       await expectCounts();
       w.clock.nowMs = undefined;
 
@@ -140,8 +140,8 @@ describeBoth("GET /projects/{slug}", (world) => {
         if (kind === 0 || kind === 1) {
           const isThere = variables.of(environment).has(name);
           if (kind === 1 && !isThere) return [];
-          if (kind === 1) await deleteVariable(w.desk, where, environment, name);
-          else await setVariables(w.desk, where, environment, [{ name, value: "x" }]);
+          if (kind === 1) await deleteVariable(w.admin, where, environment, name);
+          else await setVariables(w.admin, where, environment, [{ name, value: "x" }]);
           if (kind === 1) variables.of(environment).delete(name);
           else variables.of(environment).set(name, name);
           return [environment];
@@ -149,19 +149,19 @@ describeBoth("GET /projects/{slug}", (world) => {
         if (kind === 2 || kind === 3) {
           const before = environments.filter((one) => accounts.of(one).has(name));
           if (kind === 3 && before.length === 0) return [];
-          if (kind === 3) await deleteAccount(w.desk, where, name);
-          else await setAccount(w.desk, where, name, asked, { a: "1" });
+          if (kind === 3) await deleteAccount(w.admin, where, name);
+          else await setAccount(w.admin, where, name, asked, { a: "1" });
           for (const one of before) accounts.of(one).delete(name);
           if (kind === 2) for (const one of asked) accounts.of(one).set(name, name);
           return [...before, ...(kind === 2 ? asked : [])];
         }
         if (kind === 5) {
           if (!files.of(environment).has(name)) return [];
-          await deleteFile(w.desk, where, name, [environment]);
+          await deleteFile(w.admin, where, name, [environment]);
           files.of(environment).delete(name);
           return [environment];
         }
-        const { id } = await putFile(w.desk, where, { path: name, environments: asked, content: Buffer.from("x") });
+        const { id } = await putFile(w.admin, where, { path: name, environments: asked, content: Buffer.from("x") });
         for (const one of asked) files.of(one).set(name, id);
         return asked;
       }
@@ -173,7 +173,7 @@ describeBoth("GET /projects/{slug}", (world) => {
       w.clock.nowMs = 9000;
       const { where } = await w.project(organization, "web");
       w.clock.nowMs = 5000;
-      await setVariables(w.desk, where, "staging", [{ name: "A", value: "1" }]);
+      await setVariables(w.admin, where, "staging", [{ name: "A", value: "1" }]);
       w.clock.nowMs = undefined;
       const answer = await w.ask("/projects/web", { key: await w.key(organization) });
       expect(answer.json).toMatchObject({ createdAt: 9000, updatedAt: 9000 });
@@ -242,7 +242,7 @@ describeBoth("GET /projects/{slug}", (world) => {
       );
       slugs.push("%F0%9F%A6%94", "__proto__", "%E2%80%8Bweb", "x".repeat(65), "a".repeat(5000));
       const key = await w.key(organization, { projects: ["web", "gone"] });
-      await deleteProject(w.desk, gone.where);
+      await deleteProject(w.admin, gone.where);
       await w.project(organization, "gone");
       for (const slug of slugs) {
         const answer = await w.client().ask(`/projects/${slug}`, { key });

@@ -40,7 +40,7 @@ describeBoth("GET /projects", (world) => {
       expect(await w.ask("/projects", { key: await w.key(organization) })).toMatchObject({ text: '{"projects":[]}' });
       const web = await w.project(organization, "web");
       const key = await w.key(organization, { projects: ["web"] });
-      await deleteProject(w.desk, web.where);
+      await deleteProject(w.admin, web.where);
       expect(await w.ask("/projects", { key })).toMatchObject({ status: 200, text: '{"projects":[]}' });
     });
 
@@ -49,7 +49,7 @@ describeBoth("GET /projects", (world) => {
       const organization = await w.organization();
       const ordered = ["0", "0-", "0a", "10", "9", "a", "a-", "a--b", "a-b", "a0", "a1", "aa", "ab", "b", "z-", "z0"];
       for (const slug of [...ordered].sort((a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b))) {
-        await createProject(w.desk, `${organization.slug}/${slug}`, {});
+        await createProject(w.admin, `${organization.slug}/${slug}`, {});
       }
       const key = await w.key(organization, { projects: listed ? [...ordered].reverse() : undefined });
       expect(slugsOf((await w.ask("/projects", { key })).json)).toEqual(ordered);
@@ -75,7 +75,7 @@ describeBoth("GET /projects", (world) => {
       const organization = await w.organization();
       const web = await w.project(organization, "web");
       const key = await w.key(organization, { projects: ["web"] });
-      await deleteProject(w.desk, web.where);
+      await deleteProject(w.admin, web.where);
       await w.project(organization, "web");
       expect(await w.ask("/projects", { key })).toMatchObject({ text: '{"projects":[]}' });
     });
@@ -107,11 +107,11 @@ describeBoth("GET /projects", (world) => {
       expect(await counts("development", "staging")).toEqual([[4, 2]]);
       expect(await counts("staging", "production")).toEqual([[4, 3]]);
       // After deletions, and after an account moved.
-      await deleteVariable(w.desk, where, "staging", "ALL");
-      await deleteVariable(w.desk, where, "staging", "STAGING");
-      await setVariables(w.desk, where, "production", [{ name: "DEV", value: "2" }]);
-      await setAccount(w.desk, where, "dev and staging", ["production"], { a: "2" });
-      await deleteAccount(w.desk, where, "everywhere");
+      await deleteVariable(w.admin, where, "staging", "ALL");
+      await deleteVariable(w.admin, where, "staging", "STAGING");
+      await setVariables(w.admin, where, "production", [{ name: "DEV", value: "2" }]);
+      await setAccount(w.admin, where, "dev and staging", ["production"], { a: "2" });
+      await deleteAccount(w.admin, where, "everywhere");
       expect(await counts("development")).toEqual([[3, 0]]);
       expect(await counts("staging")).toEqual([[1, 0]]);
       expect(await counts("production")).toEqual([[3, 2]]);

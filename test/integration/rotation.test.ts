@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { deleteAccount, listAccounts } from "../../src/admin/accounts.ts";
-import { type Desk, deskOf } from "../../src/admin/desk.ts";
+import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
 import { listFiles } from "../../src/admin/files.ts";
 import { type Installation, openInstallation } from "../../src/admin/installation.ts";
 import { revokeKey, rotateKey, showKey } from "../../src/admin/keys.ts";
@@ -74,16 +74,22 @@ async function readAll(client: Client, key: Key): Promise<string[]> {
 async function beside(
   w: World,
   rootKey: RootKeySource,
-): Promise<{ installation: Installation; config: Config; client: Client; desk: Desk; close: () => Promise<void> }> {
+): Promise<{
+  installation: Installation;
+  config: Config;
+  client: Client;
+  admin: AdminContext;
+  close: () => Promise<void>;
+}> {
   const config = { ...w.config, rootKey };
   const installation = await openInstallation(config, () => {});
   const keyhole = await openKeyhole(installation, () => {});
-  const desk = deskOf(installation);
+  const admin = adminContextOf(installation);
   const close = async () => {
     await keyhole.close();
-    await desk.close();
+    await admin.close();
   };
-  return { installation, config, client: clientOf(keyhole), desk, close };
+  return { installation, config, client: clientOf(keyhole), admin, close };
 }
 
 const text = (...keys: string[]): RootKeySource => ({ from: "text", text: keys.join(",") });
@@ -94,15 +100,15 @@ async function rootIds(w: World): Promise<unknown[]> {
 }
 
 /** Runs a rotation for so many transactions, and then as if it were killed. */
-async function interrupted(desk: Desk, where: string | undefined, transactions: number): Promise<void> {
+async function interrupted(admin: AdminContext, where: string | undefined, transactions: number): Promise<void> {
   let left = transactions;
   const killed = new Error("killed");
-  const transaction: Desk["database"]["transaction"] = async (work) => {
+  const transaction: AdminContext["database"]["transaction"] = async (work) => {
     if (left === 0) throw killed;
     left -= 1;
-    return desk.database.transaction(work);
+    return admin.database.transaction(work);
   };
-  const run = rotateData({ ...desk, database: { ...desk.database, transaction } }, where);
+  const run = rotateData({ ...admin, database: { ...admin.database, transaction } }, where);
   expect(await run.catch((error: unknown) => error)).toBe(killed);
 }
 
@@ -120,7 +126,7 @@ describeBoth("rotate root", (_, dialect) => {
     const before = await readAll(first.client, key);
     expect(await readAll(second.client, key)).toEqual(before);
 
-    const done = await rotateRoot(second.desk, second.config, false);
+    const done = await rotateRoot(second.admin, second.config, false);
     expect(done).toEqual({
       rootId: idOf(newer),
       olderRootIds: [idOf(older)],
@@ -135,7 +141,7 @@ describeBoth("rotate root", (_, dialect) => {
     // The older one is not needed any more, and a second run finds nothing to do.
     const alone = await beside(w, text(newer));
     expect(await readAll(alone.client, key)).toEqual(before);
-    expect(await rotateRoot(second.desk, second.config, false)).toMatchObject({ systemKeys: 0, dataKeys: 0 });
+    expect(await rotateRoot(second.admin, second.config, false)).toMatchObject({ systemKeys: 0, dataKeys: 0 });
     for (const server of [...servers, alone]) await server.close();
     await w.close();
   });
@@ -145,11 +151,11 @@ describeBoth("rotate root", (_, dialect) => {
     await furnished(w);
     const stored = () => w.run("select project_id, generation, root_id, wrapped from data_keys order by 1, 2");
     const before = await stored();
-    await expect(rotateRoot(w.desk, w.config, false)).rejects.toMatchObject({
+    await expect(rotateRoot(w.admin, w.config, false)).rejects.toMatchObject({
       kind: "conflict",
       message: expect.stringContaining("KEYHOLE_ROOT_KEY holds one root key"),
     });
-    await expect(rotateRoot(w.desk, w.config, true)).rejects.toMatchObject({ kind: "invalid" });
+    await expect(rotateRoot(w.admin, w.config, true)).rejects.toMatchObject({ kind: "invalid" });
     expect(await stored()).toEqual(before);
     await w.close();
   });
@@ -160,7 +166,7 @@ describeBoth("rotate root", (_, dialect) => {
     const both = await beside(w, text(spelled(newKey()), (w.config.rootKey as { text: string }).text));
     const before = await rootIds(w);
     await w.sql`update data_keys set root_id = 'feedfacefeedface' where project_id = ${id}`;
-    await expect(rotateRoot(both.desk, both.config, false)).rejects.toMatchObject({
+    await expect(rotateRoot(both.admin, both.config, false)).rejects.toMatchObject({
       kind: "conflict",
       message: expect.stringContaining("feedfacefeedface, which KEYHOLE_ROOT_KEY does not hold"),
     });
@@ -178,7 +184,7 @@ describeBoth("rotate root", (_, dialect) => {
     const damaged = Buffer.from(row?.["wrapped"] as Buffer);
     damaged.writeUInt8(damaged.readUInt8(50) ^ 1, 50);
     await w.sql`update data_keys set wrapped = ${damaged} where project_id = ${id}`;
-    const failure = rotateRoot(both.desk, both.config, false);
+    const failure = rotateRoot(both.admin, both.config, false);
     await expect(failure).rejects.toMatchObject({ message: expect.stringContaining(`data key 1 of project ${id}`) });
     expect(await w.sql`select wrapped from data_keys where project_id = ${id}`).toEqual([{ wrapped: damaged }]);
     expect(await w.sql`select distinct root_id from data_keys where project_id <> ${id}`).toEqual([
@@ -195,7 +201,7 @@ describeBoth("rotate root", (_, dialect) => {
     for (let count = 0; count < 205; count++) await w.project(organization, `project-${count}`);
     const both = await beside(w, text(spelled(newKey()), (w.config.rootKey as { text: string }).text));
     const reports: [number, number][] = [];
-    const done = await rotateRoot(both.desk, both.config, false, (...report) => reports.push(report));
+    const done = await rotateRoot(both.admin, both.config, false, (...report) => reports.push(report));
     expect(done).toMatchObject({ systemKeys: 4, dataKeys: 205 });
     expect(reports).toEqual([
       [104, 209],
@@ -212,12 +218,12 @@ describeBoth("rotate root", (_, dialect) => {
     const newer = spelled(newKey());
     const { where } = await furnished(w);
     const [late, rotating] = [await beside(w, text(older, newer)), await beside(w, text(newer, older))];
-    await rotateRoot(rotating.desk, rotating.config, false);
-    await createProject(late.desk, where.replace("web", "late"), {});
-    await rotateData(late.desk, where);
+    await rotateRoot(rotating.admin, rotating.config, false);
+    await createProject(late.admin, where.replace("web", "late"), {});
+    await rotateData(late.admin, where);
     expect(await rootIds(w)).toEqual([idOf(newer)]);
     // A process with the older one alone makes no project: nobody could read it once that root key is gone.
-    await expect(createProject(w.desk, where.replace("web", "later"), {})).rejects.toMatchObject({
+    await expect(createProject(w.admin, where.replace("web", "later"), {})).rejects.toMatchObject({
       code: "decryption_failed",
     });
     await late.close();
@@ -237,7 +243,7 @@ describeBoth("rotate root", (_, dialect) => {
     const before = await readAll(server.client, key);
     writeFileSync(path, `${newer}\n${older}\n`);
     const rotating = await beside(w, { from: "file", path });
-    await rotateRoot(rotating.desk, rotating.config, false);
+    await rotateRoot(rotating.admin, rotating.config, false);
     expect(await readAll(server.client, key)).toEqual(before);
     await rotating.close();
     await server.close();
@@ -262,7 +268,7 @@ describeBoth("rotate root with a generated root.key", () => {
     const [older] = linesOf(path);
     const server = await beside(w, generated);
     const before = await readAll(server.client, key);
-    expect(await rotateRoot(server.desk, server.config, false)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
+    expect(await rotateRoot(server.admin, server.config, false)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
     const [newer, ...rest] = linesOf(path);
     expect(rest).toEqual([older as string]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -272,14 +278,14 @@ describeBoth("rotate root with a generated root.key", () => {
     expect(await readAll(server.client, key)).toEqual(before);
 
     // A second run makes no third key.
-    await rotateRoot(server.desk, server.config, false);
+    await rotateRoot(server.admin, server.config, false);
     expect(linesOf(path)).toEqual([newer as string, older as string]);
-    expect(await rotateRoot(server.desk, server.config, true)).toMatchObject({ dropped: true });
+    expect(await rotateRoot(server.admin, server.config, true)).toMatchObject({ dropped: true });
     expect(linesOf(path)).toEqual([newer as string]);
     expect(await readAll(server.client, key)).toEqual(before);
     const late = await beside(w, generated);
     expect(await readAll(late.client, key)).toEqual(before);
-    await expect(rotateRoot(server.desk, server.config, true)).rejects.toMatchObject({ kind: "conflict" });
+    await expect(rotateRoot(server.admin, server.config, true)).rejects.toMatchObject({ kind: "conflict" });
     await late.close();
     await server.close();
     await w.close();
@@ -291,7 +297,7 @@ describeBoth("rotate root with a generated root.key", () => {
     const made = spelled(newKey());
     writeFileSync(path, `${made}\n${older}\n`);
     const server = await beside(w, generated);
-    expect(await rotateRoot(server.desk, server.config, true)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
+    expect(await rotateRoot(server.admin, server.config, true)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
     expect(linesOf(path)).toEqual([made]);
     expect(await rootIds(w)).toEqual([idOf(made)]);
     await readAll(server.client, key);
@@ -304,8 +310,8 @@ describeBoth("rotate root with a generated root.key", () => {
     const [older] = linesOf(path);
     const two = await beside(w, generated);
     const outcomes = await Promise.allSettled([
-      rotateRoot(two.desk, two.config, false),
-      rotateRoot(two.desk, two.config, false),
+      rotateRoot(two.admin, two.config, false),
+      rotateRoot(two.admin, two.config, false),
     ]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(linesOf(path)).toHaveLength(2);
@@ -357,13 +363,13 @@ describeBoth("rotate data", (world, dialect) => {
     };
     const state = async () => ({
       answers: await readAll(w.client(), key),
-      variables: await listVariables(w.desk, where, "production"),
-      accounts: await listAccounts(w.desk, where),
-      files: await listFiles(w.desk, where),
-      projects: await listProjects(w.desk),
+      variables: await listVariables(w.admin, where, "production"),
+      accounts: await listAccounts(w.admin, where),
+      files: await listFiles(w.admin, where),
+      projects: await listProjects(w.admin),
     });
     const [before, versionsBefore] = [await state(), await versions()];
-    expect(await rotateData(w.desk, where)).toEqual({
+    expect(await rotateData(w.admin, where)).toEqual({
       projects: 1,
       resumed: 0,
       sets: 6,
@@ -382,10 +388,10 @@ describeBoth("rotate data", (world, dialect) => {
   test("puts what is written next under the new data key", async () => {
     const w = world();
     const { where, id, key } = await furnished(w);
-    await rotateData(w.desk, where);
-    await rotateData(w.desk, where);
-    await setVariables(w.desk, where, "production", [{ name: "URL", value: "another" }]);
-    await deleteAccount(w.desk, where, "ci");
+    await rotateData(w.admin, where);
+    await rotateData(w.admin, where);
+    await setVariables(w.admin, where, "production", [{ name: "URL", value: "another" }]);
+    await deleteAccount(w.admin, where, "ci");
     expect(await generationsOf(w, id)).toEqual(allOf(3));
     expect((await w.ask(reads[1] as string, { key })).text).toContain('"value":"another"');
   });
@@ -404,7 +410,7 @@ describeBoth("rotate data", (world, dialect) => {
       and environment = 'production'`;
     const left = await sets();
     for (let run = 0; run < 2; run++) {
-      expect((await rotateData(w.desk, where)).broken).toEqual([`the variables in production of ${where}`]);
+      expect((await rotateData(w.admin, where)).broken).toEqual([`the variables in production of ${where}`]);
       expect((await generationsOf(w, id)).dataKeys).toHaveLength(left.length + 1);
       expect((await w.client().ask(reads[1] as string, { key })).status).toBe(503);
       expect((await w.client().ask(reads[2] as string, { key })).status).toBe(200);
@@ -419,7 +425,7 @@ describeBoth("rotate data", (world, dialect) => {
       where project_id = ${id} and kind = 'files' and environment = 'production'`;
     await w.sql`update sets set listing = '[]'
       where project_id = ${id} and kind = 'files' and environment = 'production'`;
-    expect(await rotateData(w.desk, where)).toMatchObject({
+    expect(await rotateData(w.admin, where)).toMatchObject({
       contents: 1,
       deletedKeys: 0,
       broken: [`the files in production of ${where}`],
@@ -428,7 +434,7 @@ describeBoth("rotate data", (world, dialect) => {
     await w.sql`update sets set listing = ${set?.["listing"]}
       where project_id = ${id} and kind = 'files' and environment = 'production'`;
     await readAll(w.client(), key);
-    expect(await rotateData(w.desk, where)).toMatchObject({ resumed: 1, contents: 1, deletedKeys: 1, broken: [] });
+    expect(await rotateData(w.admin, where)).toMatchObject({ resumed: 1, contents: 1, deletedKeys: 1, broken: [] });
     expect(await generationsOf(w, id)).toEqual(allOf(2));
     await readAll(w.client(), key);
   });
@@ -442,14 +448,14 @@ describeBoth("rotate data", (world, dialect) => {
     flipped[20] = flipped.readUInt8(20) ^ 1;
     const beyond = Buffer.from(sealed);
     beyond.writeUInt32BE(0x8000_0001, 2);
-    await interrupted(w.desk, where, transactionsOf.begin);
+    await interrupted(w.admin, where, transactionsOf.begin);
     for (const [generation, bytes] of [
       [1, flipped],
       [1, beyond],
       [2, sealed],
     ] as const) {
       await w.sql`update file_contents set sealed = ${bytes}, generation = ${generation} where id = ${row?.["id"]}`;
-      expect(await rotateData(w.desk, where)).toMatchObject({
+      expect(await rotateData(w.admin, where)).toMatchObject({
         resumed: 1,
         deletedKeys: 0,
         broken: [`the file config/app.json of ${where}`],
@@ -457,7 +463,7 @@ describeBoth("rotate data", (world, dialect) => {
       expect((await generationsOf(w, id)).dataKeys).toEqual([1, 2]);
     }
     await w.sql`update file_contents set generation = 1 where id = ${row?.["id"]}`;
-    expect(await rotateData(w.desk, where)).toMatchObject({ contents: 1, deletedKeys: 1, broken: [] });
+    expect(await rotateData(w.admin, where)).toMatchObject({ contents: 1, deletedKeys: 1, broken: [] });
     expect(await generationsOf(w, id)).toEqual(allOf(2));
     await readAll(w.client(), key);
   });
@@ -468,7 +474,7 @@ describeBoth("rotate data", (world, dialect) => {
     await w.sql`insert into file_contents (id, project_id, size, generation, sealed)
       select 'of nothing', project_id, size, generation, sealed from file_contents
       where project_id = ${id} and size < 100`;
-    expect(await rotateData(w.desk, where)).toMatchObject({ contents: 2, deletedKeys: 1, broken: [] });
+    expect(await rotateData(w.admin, where)).toMatchObject({ contents: 2, deletedKeys: 1, broken: [] });
     expect(await w.sql`select id from file_contents where project_id = ${id}`).toHaveLength(2);
     await readAll(w.client(), key);
   });
@@ -479,7 +485,7 @@ describeBoth("rotate data", (world, dialect) => {
     await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${damaged.id}`;
     await w.sql`delete from file_contents where project_id = ${missing.id}`;
     await w.sql`delete from data_keys where project_id = ${missing.id}`;
-    const { broken, deletedKeys } = await rotateData(w.desk, undefined);
+    const { broken, deletedKeys } = await rotateData(w.admin, undefined);
     // A new data key is made for the first, which does not open what is under the older one.
     expect(broken.filter((one) => one.includes(damaged.where)).length).toBeGreaterThan(0);
     expect(broken).toContain(`the data key of ${missing.where}`);
@@ -495,13 +501,13 @@ describeBoth("rotate data", (world, dialect) => {
     const { where, id, key } = await furnished(w);
     const before = await readAll(w, key);
     const { begin, sets, contents, dataKeys } = transactionsOf;
-    await interrupted(w.desk, where, begin);
+    await interrupted(w.admin, where, begin);
     for (let transactions = 0; transactions < sets + contents + dataKeys; transactions++) {
-      await interrupted(w.desk, where, transactions);
+      await interrupted(w.admin, where, transactions);
       expect((await generationsOf(w, id)).dataKeys).toEqual([1, 2]);
       expect(await readAll(w.client(), key)).toEqual(before);
     }
-    expect(await rotateData(w.desk, where)).toMatchObject({ projects: 1, resumed: 1, deletedKeys: 1 });
+    expect(await rotateData(w.admin, where)).toMatchObject({ projects: 1, resumed: 1, deletedKeys: 1 });
     expect(await generationsOf(w, id)).toEqual(allOf(2));
     expect(await readAll(w.client(), key)).toEqual(before);
   });
@@ -510,18 +516,18 @@ describeBoth("rotate data", (world, dialect) => {
     const w = await openWorld(dialect);
     const projects = [await furnished(w), await furnished(w), await furnished(w)];
     const before = await Promise.all(projects.map(({ key }) => readAll(w.client(), key)));
-    await rotateData(w.desk, projects[2]?.where); // an earlier one, of its own
+    await rotateData(w.admin, projects[2]?.where); // an earlier one, of its own
     const { begin, sets, contents, dataKeys } = transactionsOf;
-    await interrupted(w.desk, undefined, begin + sets + contents + dataKeys + 3);
+    await interrupted(w.admin, undefined, begin + sets + contents + dataKeys + 3);
     const generations = () => Promise.all(projects.map(async ({ id }) => (await generationsOf(w, id)).dataKeys));
     expect(await generations()).toEqual([[2], [1, 2], [2, 3]]);
-    const done = await rotateData(w.desk, undefined);
+    const done = await rotateData(w.admin, undefined);
     expect(done).toMatchObject({ projects: 2, resumed: 2, deletedKeys: 2 });
     expect(await generations()).toEqual([[2], [2], [3]]);
     const after = await Promise.all(projects.map(({ key }) => readAll(w.client(), key)));
     expect(after).toEqual(before);
     // With nothing left to finish, the next run rotates all of them.
-    expect(await rotateData(w.desk, undefined)).toMatchObject({ projects: 3, resumed: 0, deletedKeys: 3 });
+    expect(await rotateData(w.admin, undefined)).toMatchObject({ projects: 3, resumed: 0, deletedKeys: 3 });
     expect(await generations()).toEqual([[3], [3], [4]]);
     await w.close();
   });
@@ -530,14 +536,14 @@ describeBoth("rotate data", (world, dialect) => {
     const w = world();
     const { where, id, key } = await furnished(w);
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `MANY_${n}`, value: `value ${n}` }));
-    await setVariables(w.desk, where, "production", many);
+    await setVariables(w.admin, where, "production", many);
     // Two writers of the embedded database would be two processes; in one process they share a connection.
-    const other = dialect === "postgres" ? deskOf(w.installation) : undefined;
+    const other = dialect === "postgres" ? adminContextOf(w.installation) : undefined;
     let over = false;
     const write = async () => {
       let count = 0;
       for (; !over; count++) {
-        await setVariables(w.desk, where, "production", [{ name: "COUNT", value: String(count) }]);
+        await setVariables(w.admin, where, "production", [{ name: "COUNT", value: String(count) }]);
         await Bun.sleep(0); // the embedded database answers without ever giving others a turn
       }
       return String(count - 1);
@@ -554,7 +560,7 @@ describeBoth("rotate data", (world, dialect) => {
       }
     };
     const [writing, reading] = [write(), read()];
-    const done = await Promise.all([rotateData(w.desk, where), rotateData(other ?? w.desk, where)]);
+    const done = await Promise.all([rotateData(w.admin, where), rotateData(other ?? w.admin, where)]);
     over = true;
     await reading;
     const last = await writing;
@@ -586,7 +592,7 @@ describeBoth("rotate data", (world, dialect) => {
             // SQLite reads each content as one piece.
             if ((dialect === "sqlite" || asked % 2 === 0) && rotated < 3) {
               rotated += 1;
-              expect(await rotateData(w.desk, where)).toMatchObject({ contents: 3, deletedKeys: 1, broken: [] });
+              expect(await rotateData(w.admin, where)).toMatchObject({ contents: 3, deletedKeys: 1, broken: [] });
             }
             return rows;
           },
@@ -617,7 +623,7 @@ describeBoth("rotate data", (world, dialect) => {
     };
     const readers = Array.from({ length: 6 }, (_, n) => reader(n));
     for (let run = 0; run < 15; run++) {
-      expect(await rotateData(w.desk, where)).toMatchObject({ contents: 2, broken: [] });
+      expect(await rotateData(w.admin, where)).toMatchObject({ contents: 2, broken: [] });
     }
     over = true;
     await Promise.all(readers);
@@ -651,7 +657,7 @@ describeBoth("a rotation beside a writer", () => {
     const { id, key } = await furnished(w);
     const both = await beside(w, text(spelled(newKey()), (w.config.rootKey as { text: string }).text));
     const { done } = await writer(w, id);
-    expect(await rotateRoot(both.desk, both.config, false)).toMatchObject({ dataKeys: 1 });
+    expect(await rotateRoot(both.admin, both.config, false)).toMatchObject({ dataKeys: 1 });
     await readAll(both.client, key);
     await done();
     await both.close();
@@ -665,7 +671,7 @@ describeBoth("a rotation beside a writer", () => {
     const second = await w.project(organization, "a", { variables: { staging: { A: "2" } } });
     expect(first.id < second.id).toBe(true);
     const { client, done } = await writer(w, first.id);
-    const rotated = rotateData(w.desk, undefined);
+    const rotated = rotateData(w.admin, undefined);
     await someoneWaits(w);
     const free = client`select id from projects where id = ${second.id} for update nowait`;
     expect(await free.then((rows) => rows.length)).toBe(1);
@@ -689,7 +695,7 @@ describeBoth("key rotate", (world) => {
       projects: ["web"],
       environments: ["staging"],
     });
-    const { successor, predecessor } = await rotateKey(w.desk, old.id, dayMs);
+    const { successor, predecessor } = await rotateKey(w.admin, old.id, dayMs);
     const { id, key, createdAt, ...grant } = successor;
     const { id: _id, key: _key, createdAt: _createdAt, ...oldGrant } = old;
     expect(grant).toEqual(oldGrant);
@@ -715,7 +721,7 @@ describeBoth("key rotate", (world) => {
     w.clock.nowMs = Date.now() - 80 * dayMs;
     const old = await w.key(organization, { expiresInMs: 90 * dayMs });
     w.clock.nowMs = Date.now();
-    const { successor, predecessor } = await rotateKey(w.desk, old.id, 30 * dayMs);
+    const { successor, predecessor } = await rotateKey(w.admin, old.id, 30 * dayMs);
     expect(predecessor.expiresAt).toBe(old.expiresAt);
     expect(successor.expiresAt).toBe(w.clock.nowMs + 90 * dayMs);
     w.clock.nowMs = undefined;
@@ -730,20 +736,20 @@ describeBoth("key rotate", (world) => {
       await w.key(organization),
       await w.key(organization),
     ];
-    await revokeKey(w.desk, revoked.id);
+    await revokeKey(w.admin, revoked.id);
     await w.regrant(expired, { expiresAt: Date.now() - 1 });
     await w.sql`update api_keys set resources = 31 where id = ${widened.id}`;
     const before = await count();
     for (const [key, words] of [
       [revoked, "is revoked"],
       [expired, "has expired"],
-      [widened, "changed by other means"],
+      [widened, "changed outside Keyhole"],
     ] as const) {
-      const asked = rotateKey(w.desk, key.id, dayMs);
+      const asked = rotateKey(w.admin, key.id, dayMs);
       await expect(asked).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining(words) });
     }
-    await expect(rotateKey(w.desk, "none", dayMs)).rejects.toMatchObject({ kind: "not_found" });
+    await expect(rotateKey(w.admin, "none", dayMs)).rejects.toMatchObject({ kind: "not_found" });
     expect(await count()).toEqual(before);
-    expect((await showKey(w.desk, widened.id)).expiresAt).toBeNull();
+    expect((await showKey(w.admin, widened.id)).expiresAt).toBeNull();
   });
 });

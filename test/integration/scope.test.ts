@@ -78,18 +78,18 @@ describeBoth("a key limited to one project and staging", (world) => {
       const before = await seen();
       w.clock.nowMs = 9000;
       const mine = `${organization.slug}/mine`;
-      await setVariables(w.desk, mine, "production", [{ name: "LATE", value: "1" }]);
-      await setVariables(w.desk, mine, "development", [{ name: "EVERYWHERE", value: "other" }]);
-      await setAccount(w.desk, mine, "late", ["development", "production"], { a: "1" });
-      await putFile(w.desk, mine, { path: "late", environments: ["production"], content: Buffer.from("x") });
+      await setVariables(w.admin, mine, "production", [{ name: "LATE", value: "1" }]);
+      await setVariables(w.admin, mine, "development", [{ name: "EVERYWHERE", value: "other" }]);
+      await setAccount(w.admin, mine, "late", ["development", "production"], { a: "1" });
+      await putFile(w.admin, mine, { path: "late", environments: ["production"], content: Buffer.from("x") });
       // A file and an account that staging shares with the others.
       const content = Buffer.from("canary, later");
-      await putFile(w.desk, mine, { path: "everywhere", environments: ["production"], content });
-      await deleteFile(w.desk, mine, "everywhere", ["development"]);
+      await putFile(w.admin, mine, { path: "everywhere", environments: ["production"], content });
+      await deleteFile(w.admin, mine, "everywhere", ["development"]);
       await changeAccount(w, mine, "everywhere", "production");
-      await setVariables(w.desk, `${organization.slug}/theirs`, "staging", [{ name: "LATE", value: "1" }]);
-      await deleteProject(w.desk, `${organization.slug}/also-theirs`);
-      await createProject(w.desk, `${organization.slug}/new`, {});
+      await setVariables(w.admin, `${organization.slug}/theirs`, "staging", [{ name: "LATE", value: "1" }]);
+      await deleteProject(w.admin, `${organization.slug}/also-theirs`);
+      await createProject(w.admin, `${organization.slug}/new`, {});
       w.clock.nowMs = undefined;
       expect(await seen()).toEqual(before);
     });
@@ -207,10 +207,10 @@ async function surrounded(w: World) {
   ];
   // Later than anything of staging in the key's project.
   w.clock.nowMs = 5000;
-  await setVariables(w.desk, `${organization.slug}/mine`, "production", [
+  await setVariables(w.admin, `${organization.slug}/mine`, "production", [
     { name: "EVERYWHERE", value: "canary, later" },
   ]);
-  await setAccount(w.desk, `${organization.slug}/mine`, "of production", ["production"], { a: "canary, later" });
+  await setAccount(w.admin, `${organization.slug}/mine`, "of production", ["production"], { a: "canary, later" });
   w.clock.nowMs = undefined;
   const key = await w.key(organization, { ...everything, projects: ["mine"], environments: ["staging"] });
   const canaries = ["production", "PRODUCTION", "development", "DEVELOPMENT", "theirs", "foreign", "canary of dev"];
@@ -228,9 +228,9 @@ async function surrounded(w: World) {
 
 /** Changes an account in one environment alone, as `setAccount` never does. */
 async function changeAccount(w: World, where: string, name: string, environment: Environment): Promise<void> {
-  await writingProject(w.desk, where, async (project) => {
+  await writingProject(w.admin, where, async (project) => {
     const item = { entry: { name, updatedAt: project.now }, value: Buffer.from('{"a":"canary, later"}') };
-    await writeSets(w.desk, project, accounts, new Map([[environment, new Map([[name, item]])]]));
+    await writeSets(w.admin, project, accounts, new Map([[environment, new Map([[name, item]])]]));
   });
 }
 

@@ -114,7 +114,7 @@ describeBoth("GET /secrets", (world) => {
         "surface_required",
         "This key may not be used for this endpoint.",
       );
-      await setPlan(w.desk, organization.slug, "free");
+      await setPlan(w.admin, organization.slug, "free");
       expect(await w.ask(staging, { key })).toMatchObject({ status: 403, json: { code: "plan_required" } });
     });
   });
@@ -126,10 +126,10 @@ describeBoth("GET /secrets", (world) => {
       const { where } = await w.project(organization, "web");
       const key = await w.key(organization, reader);
       const entries = Array.from({ length: 1000 }, (_, i) => ({ name: `N${i + 1000}`, value: String(i) }));
-      await setVariables(w.desk, where, "staging", entries);
+      await setVariables(w.admin, where, "staging", entries);
       const { secrets } = (await w.ask(staging, { key })).json as { secrets: object };
       expect(Object.keys(secrets)).toEqual(entries.map(({ name }) => name));
-      await setVariables(w.desk, where, "staging", [{ name: "ONE_MORE", value: "1" }]);
+      await setVariables(w.admin, where, "staging", [{ name: "ONE_MORE", value: "1" }]);
       for (const more of ["", "&format=env"]) {
         const answer = await w.ask(`${staging}${more}`, { key });
         const error = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { type Desk, deskOf } from "../../src/admin/desk.ts";
+import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
 import { createProject, deleteProject, listProjects } from "../../src/admin/projects.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
@@ -41,14 +41,14 @@ async function furnished(w: World) {
   return { w, project, key, read, narrow, ...writersOf(w, project) };
 }
 
-function writersOf(w: World, { where }: Placed, desk: Desk = w.desk) {
+function writersOf(w: World, { where }: Placed, admin: AdminContext = w.admin) {
   return {
     setVariable: (name: string, value: string, environment: Environment = "staging") =>
-      setVariables(desk, where, environment, [{ name, value }]),
+      setVariables(admin, where, environment, [{ name, value }]),
     setAccount: (name: string, of: string, ...environments: Environment[]) =>
-      setAccount(desk, where, name, environments, { of }),
+      setAccount(admin, where, name, environments, { of }),
     putFile: (path: string, content: string, ...environments: Environment[]) =>
-      putFile(desk, where, { path, environments, content: Buffer.from(content) }),
+      putFile(admin, where, { path, environments, content: Buffer.from(content) }),
   };
 }
 
@@ -96,13 +96,17 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
   ];
 }
 
-/** Runs `work` with desks that write at the same time. SQLite has one writer for each process, which takes them in turn. */
-async function withDesks(w: World, count: number, work: (desks: readonly Desk[]) => Promise<unknown>): Promise<void> {
-  const own = w.dialect === "postgres" ? Array.from({ length: count }, () => deskOf(w.installation)) : [];
+/** Runs `work` with admins that write at the same time. SQLite has one writer for each process, which takes them in turn. */
+async function withDesks(
+  w: World,
+  count: number,
+  work: (admins: readonly AdminContext[]) => Promise<unknown>,
+): Promise<void> {
+  const own = w.dialect === "postgres" ? Array.from({ length: count }, () => adminContextOf(w.installation)) : [];
   try {
-    await work(w.dialect === "postgres" ? own : Array<Desk>(count).fill(w.desk));
+    await work(w.dialect === "postgres" ? own : Array<AdminContext>(count).fill(w.admin));
   } finally {
-    for (const desk of own) await desk.close();
+    for (const admin of own) await admin.close();
   }
 }
 
@@ -110,22 +114,22 @@ describeBoth("writers of sets", (world) => {
   test("lose nothing when 20 write one set at once, and its version rises by one for each", async () => {
     const { w, project, read } = await furnished(world());
     const names = numbered("NAME_", 20);
-    await withDesks(w, 20, (desks) =>
+    await withDesks(w, 20, (admins) =>
       Promise.all(
-        names.map((name, n) => writersOf(w, project, desks[n]).setVariable(name, `of ${name}`, "development")),
+        names.map((name, n) => writersOf(w, project, admins[n]).setVariable(name, `of ${name}`, "development")),
       ),
     );
     expect(await read.variables("development")).toBe(names.map((name) => `${name}=of ${name}`).join());
     expect(await versionOf(w, project, "variables", "development")).toBe(21);
-    await openEverything(w.desk);
+    await openEverything(w.admin);
   });
 
   test("lose nothing when 20 write different sets of one project at once", async () => {
     const { w, project, read } = await furnished(world());
-    await withDesks(w, 20, (desks) =>
+    await withDesks(w, 20, (admins) =>
       Promise.all(
-        desks.map((desk, n) => {
-          const { setVariable, setAccount, putFile } = writersOf(w, project, desk);
+        admins.map((admin, n) => {
+          const { setVariable, setAccount, putFile } = writersOf(w, project, admin);
           const environment = environments[n % 3] as Environment;
           if (n < 8) return setVariable(`N${n}`, `${n}`, environment);
           return n < 14 ? setAccount(`n${n}`, `${n}`, environment) : putFile(`n${n}`, `${n}`, environment);
@@ -141,12 +145,12 @@ describeBoth("writers of sets", (world) => {
     expect(await read.files("development")).toBe("n15=15,n18=18");
     expect(await read.files("staging")).toBe("a=a,b=b,n16=16,n19=19");
     expect(await read.files("production")).toBe("a=a,b=b,n14=14,n17=17");
-    const [listed] = await listProjects(w.desk, project.organization);
+    const [listed] = await listProjects(w.admin, project.organization);
     expect(listed).toMatchObject({ variableCount: 10, accountCount: 8, fileCount: 8 });
     expect(await versionOf(w, project, "variables", "development")).toBe(4);
     expect(await versionOf(w, project, "accounts", "staging")).toBe(5);
     expect(await versionOf(w, project, "files", "production")).toBe(5);
-    await openEverything(w.desk);
+    await openEverything(w.admin);
   });
 
   test("lose nothing when four processes write at once", async () => {
@@ -154,15 +158,15 @@ describeBoth("writers of sets", (world) => {
     const { rootKey, databaseUrl, dataFolder } = w.config;
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
-      const { deskOf } = await import(${source("admin/desk.ts")});
+      const { adminContextOf } = await import(${source("admin/context.ts")});
       const { openInstallation } = await import(${source("admin/installation.ts")});
       const { readConfig } = await import(${source("config.ts")});
       const { setVariables } = await import(${source("admin/variables.ts")});
-      const desk = deskOf(await openInstallation(readConfig(process.env), () => {}));
+      const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}));
       process.stdout.write("ready");
       await Bun.stdin.text();
       const names = process.argv.at(-1).split(",");
-      await Promise.all(names.map((name) => setVariables(desk, "${project.where}", "staging", [{ name, value: name }])));
+      await Promise.all(names.map((name) => setVariables(admin, "${project.where}", "staging", [{ name, value: name }])));
       process.exit(0);`;
     const names = numbered("P_", 40);
     const processes = [0, 1, 2, 3].map((n) =>
@@ -187,7 +191,7 @@ describeBoth("writers of sets", (world) => {
     expect(await Promise.all(processes.map(({ exited }) => exited))).toEqual([0, 0, 0, 0]);
     expect(await read.variables("staging")).toBe(["A=1", "B=2", ...names.map((name) => `${name}=${name}`)].join());
     expect(await versionOf(w, project, "variables", "staging")).toBe(42);
-    await openEverything(w.desk);
+    await openEverything(w.admin);
   });
 
   test("keep the counts of every combination of environments", async () => {
@@ -195,8 +199,8 @@ describeBoth("writers of sets", (world) => {
     await setVariable("A", "1", "development");
     await setAccount("b", "b", "development");
     await putFile("a", "another", "staging");
-    await deleteVariable(w.desk, project.where, "staging", "B");
-    await deleteFile(w.desk, project.where, "b", ["production"]);
+    await deleteVariable(w.admin, project.where, "staging", "B");
+    await deleteFile(w.admin, project.where, "b", ["production"]);
     const [row] = await w.sql`select variable_counts, account_counts, file_counts from projects
       where id = ${project.id}`;
     expect(row).toEqual({
@@ -204,7 +208,7 @@ describeBoth("writers of sets", (world) => {
       account_counts: "[1,0,0,0,0,1,0]", // b in development, a in staging and production
       file_counts: "[0,2,0,1,0,0,0]", // a and b in staging, the older a in production
     });
-    await openEverything(w.desk);
+    await openEverything(w.admin);
   });
 
   test("delete a content that no listing names any more, and keep one that any listing names", async () => {
@@ -217,19 +221,19 @@ describeBoth("writers of sets", (world) => {
     expect([await read.files("staging"), await read.files("production")]).toEqual(["a=newer,b=b", "a=a,b=b"]);
     await putFile("a", "newest", "staging", "production");
     expect(await contents()).toHaveLength(2);
-    await deleteFile(w.desk, project.where, "a", ["staging"]);
+    await deleteFile(w.admin, project.where, "a", ["staging"]);
     expect(await contents()).toHaveLength(2);
     expect([await read.files("staging"), await read.files("production")]).toEqual(["b=b", "a=newest,b=b"]);
-    await deleteFile(w.desk, project.where, "a", ["production"]);
+    await deleteFile(w.admin, project.where, "a", ["production"]);
     expect(await contents()).toHaveLength(1);
-    await openEverything(w.desk);
+    await openEverything(w.admin);
   });
 
   test("refuse more than 10,000 items in a set, of variables and of accounts", async () => {
     const { w, project, setVariable, setAccount, read } = await furnished(world());
     const names = numbered("NAME_", 10_000);
     await setVariables(
-      w.desk,
+      w.admin,
       project.where,
       "development",
       names.map((name) => ({ name, value: "" })),
@@ -252,9 +256,9 @@ describeBoth("writers of sets", (world) => {
     const { w, project } = await furnished(world());
     const largest = 64 * 1024;
     const write = (name: string, bytes: number) =>
-      setVariables(w.desk, project.where, "development", [{ name, value: "x".repeat(bytes) }]);
+      setVariables(w.admin, project.where, "development", [{ name, value: "x".repeat(bytes) }]);
     await setVariables(
-      w.desk,
+      w.admin,
       project.where,
       "development",
       numbered("N", 127).map((name) => ({ name, value: "x".repeat(largest) })),
@@ -281,7 +285,7 @@ describeBoth("writers of sets", (world) => {
   test("warn of an environment with more than 1000 variables, which can no longer be read whole", async () => {
     const { w, project, key, setVariable, read } = await furnished(world());
     const entries = numbered("N", 1000).map((name) => ({ name, value: name }));
-    expect((await setVariables(w.desk, project.where, "development", entries)).warnings).toEqual([]);
+    expect((await setVariables(w.admin, project.where, "development", entries)).warnings).toEqual([]);
     const { warnings } = await setVariable("N1000", "over", "development");
     expect(warnings).toEqual([expect.stringContaining("has 1001 variables in development")]);
     expect(await read.variables("development")).toBe(422);
@@ -293,10 +297,12 @@ describeBoth("writers of sets", (world) => {
     const { w, project, setVariable, setAccount, putFile } = await furnished(world());
     const before = await rowsOf(w, project);
     await expect(putFile("a/b", "x", "development", "staging")).rejects.toMatchObject({ kind: "invalid" });
-    await expect(deleteFile(w.desk, project.where, "a", ["development", "staging"])).rejects.toMatchObject({
+    await expect(deleteFile(w.admin, project.where, "a", ["development", "staging"])).rejects.toMatchObject({
       kind: "not_found",
     });
-    await expect(deleteVariable(w.desk, project.where, "production", "B")).rejects.toMatchObject({ kind: "not_found" });
+    await expect(deleteVariable(w.admin, project.where, "production", "B")).rejects.toMatchObject({
+      kind: "not_found",
+    });
     expect(await rowsOf(w, project)).toEqual(before);
     // The last statement of a write, which brings the project's counts along, fails.
     const [refuse, allow] =
@@ -360,17 +366,17 @@ describeBoth("a damaged set", (world) => {
       variables: (environment) => [
         () => setVariable("A", "2", environment),
         () => setVariable("C", "3", environment),
-        () => deleteVariable(w.desk, project.where, environment, "A"),
+        () => deleteVariable(w.admin, project.where, environment, "A"),
       ],
       accounts: (environment) => [
         () => setAccount("a", "2", environment),
         () => setAccount("c", "3", environment),
-        () => deleteAccount(w.desk, project.where, "a"),
+        () => deleteAccount(w.admin, project.where, "a"),
       ],
       files: (environment) => [
         () => putFile("a", "2", environment),
         () => putFile("c", "3", environment),
-        () => deleteFile(w.desk, project.where, "a", [environment]),
+        () => deleteFile(w.admin, project.where, "a", [environment]),
       ],
     };
     for (const write of writes[kind]("staging")) {
@@ -389,11 +395,11 @@ describeBoth("a damaged set", (world) => {
       expect(await (await narrow("production"))[other]("production")).toBeString();
     }
     // The way out if there is no backup.
-    await deleteProject(w.desk, project.where);
-    const again = await createProject(w.desk, project.where, {});
+    await deleteProject(w.admin, project.where);
+    const again = await createProject(w.admin, project.where, {});
     for (const write of writes[kind]("staging").slice(0, 2)) await write();
     expect(await read[kind]("staging")).toBeString();
-    await deleteProject(w.desk, `${again.organization}/${again.slug}`);
+    await deleteProject(w.admin, `${again.organization}/${again.slug}`);
   });
 
   test.each(["[null]", "[{}]", "{}", "null", "x"])(

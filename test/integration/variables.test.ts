@@ -34,7 +34,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         variables: { staging: { URL: 'https://x.example/?a="b"', EMPTY: "" }, production: { URL: "production's own" } },
       });
       w.clock.nowMs = 1_700_000_000_999;
-      await setVariables(w.desk, where, "staging", [{ name: "LATER", value: "é\n\u2028🦔\\" }]);
+      await setVariables(w.admin, where, "staging", [{ name: "LATER", value: "é\n\u2028🦔\\" }]);
       w.clock.nowMs = undefined;
       const answer = await w.ask("/projects/web/variables?environment=staging", { key: await w.key(organization) });
       expect(answer.status).toBe(200);
@@ -116,10 +116,10 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       };
       expect(await seen()).toEqual([]);
       for (let i = 0; i < 5; i++) {
-        await setVariables(w.desk, where, "staging", [{ name: "A", value: `value ${i}` }]);
+        await setVariables(w.admin, where, "staging", [{ name: "A", value: `value ${i}` }]);
         expect(await seen()).toEqual([`value ${i}`]);
       }
-      await deleteVariable(w.desk, where, "staging", "A");
+      await deleteVariable(w.admin, where, "staging", "A");
       expect(await seen()).toEqual([]);
     });
 
@@ -196,9 +196,9 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
           },
         });
         w.clock.nowMs = 2000;
-        await setVariables(w.desk, where, "staging", [{ name: "ALL", value: "2" }]);
+        await setVariables(w.admin, where, "staging", [{ name: "ALL", value: "2" }]);
         w.clock.nowMs = 3000;
-        await setVariables(w.desk, where, "production", [{ name: "ALL", value: "3" }]);
+        await setVariables(w.admin, where, "production", [{ name: "ALL", value: "3" }]);
         w.clock.nowMs = undefined;
         const seen = async (...reach: string[]) => {
           const key = await w.key(organization, { environments: reach });
@@ -316,12 +316,12 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       const once = w.dialect === "postgres" ? 1 : 0;
       expect(await read()).toBe(once);
       expect(await read()).toBe(0);
-      await setVariables(w.desk, where, "staging", [{ name: "B", value: "2" }]);
+      await setVariables(w.admin, where, "staging", [{ name: "B", value: "2" }]);
       expect(await read()).toBe(once);
       expect(await read()).toBe(0);
       // Writes of other kinds leave the set as it is.
-      await setAccount(w.desk, where, "ci", ["staging"], { a: "1" });
-      await putFile(w.desk, where, { path: "f", environments: ["staging"], content: Buffer.from("x") });
+      await setAccount(w.admin, where, "ci", ["staging"], { a: "1" });
+      await putFile(w.admin, where, { path: "f", environments: ["staging"], content: Buffer.from("x") });
       expect(await read()).toBe(0);
     });
 
@@ -339,11 +339,11 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         const { variables } = answer.json as { variables: { key: string; value: string }[] };
         return variables.map(({ key, value }) => ({ name: key, value }));
       };
-      await setVariables(w.desk, where, "staging", large);
+      await setVariables(w.admin, where, "staging", large);
       expect(await read()).toEqual(large);
-      for (const { name } of large.slice(2)) await deleteVariable(w.desk, where, "staging", name);
+      for (const { name } of large.slice(2)) await deleteVariable(w.admin, where, "staging", name);
       expect(await read()).toEqual(large.slice(0, 2));
-      await setVariables(w.desk, where, "staging", large);
+      await setVariables(w.admin, where, "staging", large);
       expect(await read()).toEqual(large);
     });
 
@@ -440,9 +440,9 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       await w.project(organization, "web", { variables: { staging: { A: "1" } } });
       const key = await w.key(organization);
       const ask = (other = key) => w.ask("/projects/web/variables?environment=staging", { key: other });
-      await setPlan(w.desk, organization.slug, "free");
+      await setPlan(w.admin, organization.slug, "free");
       expectRefusal(await ask(), 403, "plan_required", "The organization's plan does not include the API.");
-      await setPlan(w.desk, organization.slug, "pro");
+      await setPlan(w.admin, organization.slug, "pro");
       const surfaces = await w.key(organization, { surfaces: ["mcp_server", "ci_action"] });
       expectRefusal(await ask(surfaces), 403, "surface_required", "This key may not be used for this endpoint.");
       const resources = await w.key(organization, { resources: ["projects", "accounts", "files", "requests"] });
@@ -458,7 +458,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       const { where } = await w.project(organization, "web");
       const names = Array.from({ length: 1000 }, (_, i) => `N${String(i).padStart(4, "0")}`);
       await setVariables(
-        w.desk,
+        w.admin,
         where,
         "staging",
         names.map((name) => ({ name, value: `value of ${name}` })),
@@ -468,7 +468,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       expect(keysOf((await ask("environment=staging")).json)).toEqual(names);
       expect((await ask("environment=staging&format=env")).text.split("\n").length).toBe(1001);
 
-      await setVariables(w.desk, where, "staging", [{ name: "ONE_MORE", value: "1" }]);
+      await setVariables(w.admin, where, "staging", [{ name: "ONE_MORE", value: "1" }]);
       for (const query of ["environment=staging", "environment=staging&format=env"]) {
         expectRefusal(await ask(query), 422, "too_many_items", tooMany);
       }
@@ -480,7 +480,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         expect((await ask(`environment=staging&keys=${names.join(",")}${more}`)).status).toBe(200);
         expect((await ask(`environment=staging&prefix=ONE${more}`)).status).toBe(200);
       }
-      await setVariables(w.desk, where, "staging", [{ name: "N_MORE", value: "1" }]);
+      await setVariables(w.admin, where, "staging", [{ name: "N_MORE", value: "1" }]);
       expectRefusal(await ask("environment=staging&prefix=N"), 422, "too_many_items", tooMany);
       expectRefusal(await ask("metadata_only=true&prefix=N"), 422, "too_many_items", tooMany);
       expect((await ask("metadata_only=true&prefix=N0")).status).toBe(200);
@@ -495,9 +495,9 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       const { where } = await w.project(organization, "web");
       const some = (first: string, count: number) =>
         Array.from({ length: count }, (_, i) => ({ name: `${first}${i}`, value: "1" }));
-      await setVariables(w.desk, where, "development", [...some("A", 500), ...some("D", 500)]);
-      await setVariables(w.desk, where, "staging", [...some("A", 500), ...some("D", 500)]);
-      await setVariables(w.desk, where, "production", [
+      await setVariables(w.admin, where, "development", [...some("A", 500), ...some("D", 500)]);
+      await setVariables(w.admin, where, "staging", [...some("A", 500), ...some("D", 500)]);
+      await setVariables(w.admin, where, "production", [
         ...some("A", 500),
         ...some("D", 499),
         { name: "X", value: "1" },
@@ -517,8 +517,8 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
       const entries = numbered("N", 10_000).map((name) => ({ name, value: `value of ${name}` }));
-      expect(await setVariables(w.desk, where, "staging", entries.slice(0, 1000))).toMatchObject({ warnings: [] });
-      const { warnings } = await setVariables(w.desk, where, "staging", entries);
+      expect(await setVariables(w.admin, where, "staging", entries.slice(0, 1000))).toMatchObject({ warnings: [] });
+      const { warnings } = await setVariables(w.admin, where, "staging", entries);
       expect(warnings).toEqual([expect.stringContaining("has 10000 variables in staging")]);
       const key = await w.key(organization);
       const ask = (query: string) => w.client().ask(`/projects/web/variables?environment=staging${query}`, { key });
@@ -600,7 +600,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         async (w, { id, where }) => {
           const [row] = await w.sql`select sealed from sets
             where project_id = ${id} and kind = 'variables' and environment = 'staging'`;
-          await setVariables(w.desk, where, "staging", [{ name: "B", value: "a newer value" }]);
+          await setVariables(w.admin, where, "staging", [{ name: "B", value: "a newer value" }]);
           await stagingOf(w, id, "sealed = ?", [row?.["sealed"]]);
         },
       ],
@@ -639,7 +639,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       };
       await expectDamaged();
       // An innocent write does not repair it.
-      const write = setVariables(w.desk, project.where, "staging", [{ name: "D", value: "4" }]);
+      const write = setVariables(w.admin, project.where, "staging", [{ name: "D", value: "4" }]);
       expect(await write.catch((error: unknown) => error)).toBeInstanceOf(Error);
       await expectDamaged();
       expect((await w.audit(key)).length).toBe(1);
@@ -698,7 +698,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         const organization = await w.organization();
         const { id, where } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
         await stagingOf(w, id, "listing = ?", [listing]);
-        expect(await setVariables(w.desk, where, "production", [{ name: "B", value: "2" }])).toMatchObject({
+        expect(await setVariables(w.admin, where, "production", [{ name: "B", value: "2" }])).toMatchObject({
           created: 1,
         });
         const key = await w.key(organization, { environments: ["production"] });
@@ -717,7 +717,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       const read = async () => (await w.ask("/projects/web/variables?environment=staging", { key })).text;
       const before = await read();
       const refused = await setVariables(
-        w.desk,
+        w.admin,
         where,
         "staging",
         names.map((name) => ({ name, value })),
@@ -831,7 +831,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       const before = fetches.length;
       const late = handle(requestOf(path, { key }));
       expect((await ask("/organization", { key })).status).toBe(200); // the late one has been judged, too, and waits
-      await setVariables(w.desk, project.where, "staging", [{ name: "N0000", value: "y".repeat(30_000) }]);
+      await setVariables(w.admin, project.where, "staging", [{ name: "N0000", value: "y".repeat(30_000) }]);
       await one.text();
       expect(await (await late).text()).toContain('"key":"N0000","value":"yyy');
       // SQLite does not remember the set, so the late one first asked for its size.

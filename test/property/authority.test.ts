@@ -137,13 +137,13 @@ describeBoth("a change of authority", (world) => {
   }, 60_000);
 
   const meanwhile: [what: string, end: (world: World, key: Key) => Promise<unknown>, code: string][] = [
-    ["revoked", (world, key) => revokeKey(world.desk, key.id), "unauthorized"],
+    ["revoked", (world, key) => revokeKey(world.admin, key.id), "unauthorized"],
     ["expired", (world, key) => world.regrant(key, { expiresAt: Date.now() - 1 }), "unauthorized"],
     ["deleted", (world, key) => world.sql`delete from api_keys where id = ${key.id}`, "unauthorized"],
-    ["downgraded", (world, key) => setPlan(world.desk, key.organization, "free"), "plan_required"],
+    ["downgraded", (world, key) => setPlan(world.admin, key.organization, "free"), "plan_required"],
     [
       "left without its project",
-      (world, key) => deleteProject(world.desk, `${key.organization}/web`),
+      (world, key) => deleteProject(world.admin, `${key.organization}/web`),
       "project_not_found",
     ],
   ];
@@ -165,7 +165,7 @@ describeBoth("a change of authority", (world) => {
       const project = await world().project(organization, "web", contentOf("web"));
       const names = numbered("N".repeat(245), 999);
       const entries = names.map((name) => ({ name, value: "" }));
-      await setVariables(world().desk, project.where, "staging", entries);
+      await setVariables(world().admin, project.where, "staging", entries);
       await insertAccounts(world(), project, names, ["staging"]);
       const key = await world().key(organization, everything);
       const client = unlimited(world(), (keyhole) => {
@@ -206,7 +206,7 @@ describeBoth("a change of authority", (world) => {
     const paths = ["", "&format=env", "&keys=COUNT", "&prefix=C"].map((more) => `${path}${more}`);
     const readers = [...paths, ...paths, "/secrets?project=web&environment=production"].map(reader);
     for (let count = 0; count < 100; count++) {
-      await setVariables(world().desk, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
+      await setVariables(world().admin, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
       acknowledged = count;
       const enough = reads + 3;
       while (reads < enough && wrong.length === 0) await Bun.sleep(0);
@@ -269,7 +269,7 @@ describe("a key over its limit", () => {
       const used = await world().key(organization);
       const client = world().client((keyhole) => ({ gate: { ...keyhole.gate, nowUs: () => 1_000_000 } }));
       expect((await client.ask("/organization", { key: used })).status).toBe(200);
-      for (const key of [revoked, used]) await revokeKey(world().desk, key.id);
+      for (const key of [revoked, used]) await revokeKey(world().admin, key.id);
       const told = new Set<string>();
       for (const key of [mintKey(), expired, revoked, used, "kh_malformed"]) {
         const answers: string[] = [];
@@ -405,7 +405,7 @@ async function setUp(world: World): Promise<Stage> {
   });
   // A project that is gone, and another that took its slug.
   const old = await add("phoenix", { gone: true });
-  await deleteProject(world.desk, old.where);
+  await deleteProject(world.admin, old.where);
   await add("phoenix", { variables: { ...nothing, production: { RISEN: "yes" } } });
   await add("web", { owner: 1, variables: { ...nothing, production: { FOREIGN: "yes" } } });
   await add("solo", { owner: 1, accounts: [account("foreign", ["production"])] });
@@ -437,7 +437,7 @@ async function insertOversized(
   paths: readonly string[],
   environments: readonly Environment[],
 ): Promise<void> {
-  await writingProject(world.desk, where, async (project) => {
+  await writingProject(world.admin, where, async (project) => {
     const items = new Map<string, NewItem<"files">>();
     for (const path of paths) {
       const entry = {
@@ -450,10 +450,10 @@ async function insertOversized(
         contentType: "text/plain",
         updatedAt: 1,
       };
-      await storeContent(world.desk, project, entry, Buffer.from(path));
+      await storeContent(world.admin, project, entry, Buffer.from(path));
       items.set(path, { entry, value: null });
     }
-    await writeSets(world.desk, project, files, new Map(environments.map((environment) => [environment, items])));
+    await writeSets(world.admin, project, files, new Map(environments.map((environment) => [environment, items])));
   });
 }
 
@@ -727,13 +727,13 @@ async function changeOne(world: World, { keys, organizations }: Changing, dice: 
   const organization = organizations[key.owner] as Changing["organizations"][number];
   const kind = dice.below(10);
   if (kind < 4) {
-    await revokeKey(world.desk, key.id);
+    await revokeKey(world.admin, key.id);
     key.limits.push("revoked");
   } else if (kind < 6) {
     organization.epoch += 1; // before it may be noticed
     if (organization.downgraded) organization.downgraded = false;
     const plan = dice.chance(0.5) ? "free" : "pro";
-    await setPlan(world.desk, organization.slug, plan);
+    await setPlan(world.admin, organization.slug, plan);
     organization.downgraded = plan === "free";
   } else if (kind < 7) {
     await world.regrant(key, { environments: ["development", "staging"] });
@@ -747,7 +747,7 @@ async function changeOne(world: World, { keys, organizations }: Changing, dice: 
   } else {
     // A write to what is read, so that sets change under the readers as well.
     const where = `${organization.slug}/${dice.pick(["web", "api"])}`;
-    await setVariables(world.desk, where, "staging", [{ name: "EXTRA", value: `${dice.fraction()}` }]);
+    await setVariables(world.admin, where, "staging", [{ name: "EXTRA", value: `${dice.fraction()}` }]);
   }
 }
 

@@ -116,7 +116,7 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   const readAll = async () => {
     for (const key of everyone) for (const path of paths) note(await client.ask(path, { key }));
   };
-  await revokeKey(world.desk, keys.revoked.id);
+  await revokeKey(world.admin, keys.revoked.id);
   await readAll();
   // Values and keys in the wrong parts of a request.
   const value = secrets.get("a variable")?.toString() as string;
@@ -139,30 +139,30 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   await world.run("alter table audit_entries rename to elsewhere");
   await readAll();
   await world.run("alter table elsewhere rename to audit_entries");
-  await setPlan(world.desk, alpha.slug, "free");
+  await setPlan(world.admin, alpha.slug, "free");
   await readAll();
-  await setPlan(world.desk, alpha.slug, "pro");
+  await setPlan(world.admin, alpha.slug, "pro");
   // Writes, most of them refused.
   const said = async (work: Promise<unknown>) => {
     await work.catch((error: unknown) => refusals.push(Bun.inspect(error)));
   };
-  const { desk } = world;
+  const { admin } = world;
   const imported = Array.from({ length: 50 }, (_, n) => ({
     name: `N${n}`,
     value: n === 9 ? secret("an import") : `${n}`,
   }));
-  await said(setVariables(desk, web.where, "development", imported));
-  await said(setVariables(desk, web.where, "development", [{ name: "not a name", value: secret("of no name") }]));
-  await said(setVariables(desk, web.where, "development", [{ name: "NUL", value: `${secret("with a NUL")}\0` }]));
-  await said(setVariables(desk, web.where, "development", [{ name: "LONG", value: secret("too long").repeat(3000) }]));
-  await said(setVariables(desk, web.where, "staging", [{ name: "FIRST", value: secret("a newer one") }]));
-  await said(deleteVariable(desk, web.where, "development", "N9"));
-  await said(setAccount(desk, web.where, "mail", ["nowhere"], { password: secret("nowhere") }));
-  await said(setAccount(desk, web.where, "mail", ["staging"], { password: [secret("in a list")] }));
-  await said(setAccount(desk, web.where, "mail", ["staging"], { password: secret("a newer account") }));
+  await said(setVariables(admin, web.where, "development", imported));
+  await said(setVariables(admin, web.where, "development", [{ name: "not a name", value: secret("of no name") }]));
+  await said(setVariables(admin, web.where, "development", [{ name: "NUL", value: `${secret("with a NUL")}\0` }]));
+  await said(setVariables(admin, web.where, "development", [{ name: "LONG", value: secret("too long").repeat(3000) }]));
+  await said(setVariables(admin, web.where, "staging", [{ name: "FIRST", value: secret("a newer one") }]));
+  await said(deleteVariable(admin, web.where, "development", "N9"));
+  await said(setAccount(admin, web.where, "mail", ["nowhere"], { password: secret("nowhere") }));
+  await said(setAccount(admin, web.where, "mail", ["staging"], { password: [secret("in a list")] }));
+  await said(setAccount(admin, web.where, "mail", ["staging"], { password: secret("a newer account") }));
   const file = { path: "../up", environments: ["staging"], content: Buffer.from(secret("a file that goes up")) };
-  await said(putFile(desk, web.where, file));
-  await said(putFile(desk, web.where, { ...file, path: "a.txt", environments: ["production", "staging"] }));
+  await said(putFile(admin, web.where, file));
+  await said(putFile(admin, web.where, { ...file, path: "a.txt", environments: ["production", "staging"] }));
   await readAll();
   return refusals;
 }

@@ -117,7 +117,7 @@ describeBoth("readers beside a writer", (world) => {
     const put = (version: number) => {
       checksums[version] = sha256(contentOf(version));
       const file = { path: "f", environments: ["staging", "production"], content: contentOf(version) };
-      return putFile(world().desk, where, file);
+      return putFile(world().admin, where, file);
     };
     await put(0);
     let [acknowledged, writing, reads] = [0, true, 0];
@@ -164,7 +164,7 @@ describeBoth("readers beside a writer", (world) => {
     const { where } = await world().project(organization, "web");
     const key = await world().key(organization, everything);
     const put = (version: number) =>
-      putFile(world().desk, where, { path: "f", environments: ["staging"], content: Buffer.alloc(100 + version) });
+      putFile(world().admin, where, { path: "f", environments: ["staging"], content: Buffer.alloc(100 + version) });
     for (const path of ["", "&metadataOnly=true"].map((more) => `/files?project=web&environment=staging${more}`)) {
       let version = 0;
       await put(version);
@@ -220,9 +220,9 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
       if (found !== 503) expect(await read()).toEqual([found, remembered]);
     };
     await expectFresh("first");
-    await setVariables(world().desk, where, "staging", [{ name: "NAME", value: "second" }]);
+    await setVariables(world().admin, where, "staging", [{ name: "NAME", value: "second" }]);
     await expectFresh("second");
-    await rotateData(world().desk, where);
+    await rotateData(world().admin, where);
     await expectFresh("second");
     await world().sql`update data_keys set created_at = created_at + 1 where project_id = ${id}`;
     await expectFresh("second");
@@ -266,12 +266,12 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
         await Bun.sleep(0);
       }
     };
-    await setVariables(world().desk, where, "staging", [{ name: "NAME", value: "0" }]);
+    await setVariables(world().admin, where, "staging", [{ name: "NAME", value: "0" }]);
     const readers = [reader(), reader(), reader()];
     for (let count = 1; count <= 20; count++) {
-      await setVariables(world().desk, where, "staging", [{ name: "NAME", value: `${count}` }]);
+      await setVariables(world().admin, where, "staging", [{ name: "NAME", value: `${count}` }]);
       acknowledged = count;
-      expect(await rotateData(world().desk, where)).toMatchObject({ broken: [], deletedKeys: 1 });
+      expect(await rotateData(world().admin, where)).toMatchObject({ broken: [], deletedKeys: 1 });
     }
     over = true;
     await Promise.all(readers);

@@ -370,26 +370,26 @@ export async function crossRows({ world }: Stage, dice: Dice): Promise<string> {
 }
 
 /** Writes to each kind in production of alpha/web, each of which must open its set. */
-export function writesTo({ world: { desk }, web: { where } }: Stage, kind: (typeof kinds)[number]) {
+export function writesTo({ world: { admin }, web: { where } }: Stage, kind: (typeof kinds)[number]) {
   const content = Buffer.from("newer");
   return {
     variables: [
       () =>
         setVariables(
-          desk,
+          admin,
           where,
           "production",
           ["FIRST", "SECOND"].map((name) => ({ name, value: "newer" })),
         ),
-      () => deleteVariable(desk, where, "production", "SECOND"),
+      () => deleteVariable(admin, where, "production", "SECOND"),
     ],
     accounts: [
-      () => setAccount(desk, where, "own production", ["production"], { token: "newer" }),
-      () => deleteAccount(desk, where, "registry"),
+      () => setAccount(admin, where, "own production", ["production"], { token: "newer" }),
+      () => deleteAccount(admin, where, "registry"),
     ],
     files: [
-      () => putFile(desk, where, { path: "a.txt", environments: ["production"], content }),
-      () => deleteFile(desk, where, "d.json", ["production"]),
+      () => putFile(admin, where, { path: "a.txt", environments: ["production"], content }),
+      () => deleteFile(admin, where, "d.json", ["production"]),
     ],
   }[kind] as readonly (() => Promise<unknown>)[];
 }
