@@ -120,22 +120,8 @@ async function matching(admin: AdminContext, { organization, keyId, sinceAt }: A
 
 type Row = AdminContext["database"]["tables"]["auditEntries"]["$inferSelect"];
 
-function recordOf(row: Row): AuditRecord {
-  return {
-    time: row.at,
-    keyId: row.keyId,
-    organization: row.organization,
-    project: row.project,
-    environment: row.environment,
-    action: row.action,
-    names: namesOf(row.names),
-    count: row.count,
-    requestId: row.requestId,
-    clientAddress: row.clientAddress,
-    userAgent: row.userAgent,
-    lane: row.lane,
-    seq: row.seq,
-  };
+function recordOf({ at, organizationId: _, projectId: __, mac: ___, names, ...row }: Row): AuditRecord {
+  return { time: at, ...row, names: namesOf(names) };
 }
 
 /** A forged entry is shown, too; `audit verify` finds it. */

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { asc, count, eq, gt } from "drizzle-orm";
+import { asc, count, eq } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
 import type { Flaw } from "../audit/verify.ts";
 import { type Environment, environments } from "../names.ts";
@@ -44,16 +44,12 @@ export async function openEverything(
   for (const table of [t.projects, t.auditEntries]) {
     total += (await db.select({ rows: count() }).from(table))[0]?.rows ?? 0;
   }
-  const rows = pages((after: { project: { id: string } } | undefined) =>
-    db
-      .select({ project: t.projects, organization: t.organizations })
-      .from(t.projects)
-      .innerJoin(t.organizations, eq(t.organizations.id, t.projects.organizationId))
-      .where(after && gt(t.projects.id, after.project.id))
-      .orderBy(asc(t.projects.id))
-      .limit(rowsPerPage),
-  );
-  for await (const { project, organization } of rows) {
+  const rows = await db
+    .select({ project: t.projects, organization: t.organizations })
+    .from(t.projects)
+    .innerJoin(t.organizations, eq(t.organizations.id, t.projects.organizationId))
+    .orderBy(asc(t.projects.id));
+  for (const { project, organization } of rows) {
     const found = { id: project.id, slug: project.slug, organization };
     await openDataKeys(admin, found);
     for (const descriptor of everyKind) {
@@ -68,8 +64,6 @@ export async function openEverything(
   opened.auditEntries = audit.entries;
   return opened;
 }
-
-const rowsPerPage = 500;
 
 async function openDataKeys(admin: AdminContext, project: FoundProject): Promise<void> {
   const { db, tables } = admin.database;
@@ -140,32 +134,13 @@ function nameOf({ organization, slug }: FoundProject): string {
 async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {
   const { db, tables } = admin.database;
   const { apiKeys: k } = tables;
-  const rows = pages((after: typeof k.$inferSelect | undefined) =>
-    db
-      .select()
-      .from(k)
-      .where(after && gt(k.id, after.id))
-      .orderBy(asc(k.id))
-      .limit(rowsPerPage),
-  );
-  for await (const row of rows) {
+  for (const row of await db.select().from(k).orderBy(asc(k.id))) {
     check(`the grant of key ${row.id}`, () => {
       if (row.revokedAt !== null) return; // its seal went with its revocation
       const seal = sealGrant(admin.systemKeys.grant, row.digest, { ...row, keyId: row.id });
       if (seal.length !== row.grantSeal.length || !timingSafeEqual(seal, row.grantSeal)) throw new Error("other seal");
     });
     opened.keys += 1;
-  }
-}
-
-/** Rows of pages, each asked for by the last row of the one before. */
-async function* pages<Row>(page: (after: Row | undefined) => PromiseLike<Row[]>): AsyncGenerator<Row> {
-  let after: Row | undefined;
-  for (;;) {
-    const rows = await page(after);
-    yield* rows;
-    after = rows.at(-1);
-    if (rows.length < rowsPerPage) return;
   }
 }
 
