@@ -22,7 +22,7 @@ export function isEnvironment(text: string): text is Environment {
   return (environments as readonly string[]).includes(text);
 }
 
-/** Organization and project slugs (CONTRACT, command line). */
+/** Organization and project slugs. */
 export const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/;
@@ -44,7 +44,7 @@ export function compareBytes(a: string, b: string): number {
 }
 
 export const variableValueBytesMax = 64 * 1024;
-/** Items per response, and files per project (SPECIFICATION, limits). */
+/** The most items in an answer, and files in a project. */
 export const itemsMax = 1000;
-/** Plaintext bytes of files per request (SPECIFICATION, limits). */
+/** The most plaintext bytes of files in an answer. */
 export const contentBytesMax = 8 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** The exit codes of every command (CONTRACT, command line); 0 is done. */
+/** The exit codes of every command; 0 is done. */
 export const exits = {
   failed: 1,
   usage: 2,

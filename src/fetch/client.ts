@@ -216,7 +216,7 @@ function parseRefusal(body: Uint8Array): { code: string; error: string } | undef
   }
 }
 
-/** CONTRACT, command line: 6 is what the server could not do, decryption included; 1 is a wrong request. */
+/** 6 is what the server could not do, decryption included; 1 is a wrong request. */
 function exitCodeOf(status: number): number {
   if (status === 401 || status === 403) return exits.unauthorized;
   if (status === 404) return exits.notFound;
