@@ -39,7 +39,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   http: words("access audit limit read render deadline.ts tidy.ts elysia @elysiajs/bearer typebox"),
   admin: words("access audit read seal store config.ts path.ts problem.ts whole-file.ts node: drizzle-orm"),
   server: words(
-    "access admin audit http limit read seal store config.ts deadline.ts package.json node: bun drizzle-orm prom-client",
+    "access admin audit http limit read render seal store config.ts deadline.ts package.json",
+    "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
   // What machines run shares only these with the server.
