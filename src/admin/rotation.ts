@@ -86,13 +86,13 @@ async function rewrapAll(
     );
   }
   const systemKeys = await rewrapSystemKeys(admin);
-  let after = { projectId: "", generation: 0 };
+  const { dataKeys: d } = admin.database.tables;
+  const due = await admin.database.db.selectDistinct({ id: d.projectId }).from(d).where(ne(d.rootId, rootId));
   let dataKeys = 0;
   const broken: string[] = [];
-  for (;;) {
-    const batch = await inTurn(admin, (db) => rewrapDataKeys(admin, db, after));
-    if (batch.last === undefined) break;
-    after = batch.last;
+  for (let from = 0; from < due.length; from += rewrappedAtOnce) {
+    const projectIds = due.slice(from, from + rewrappedAtOnce).map(({ id }) => id);
+    const batch = await inTurn(admin, (db) => rewrapDataKeys(admin, db, projectIds));
     dataKeys += batch.moved;
     broken.push(...batch.broken);
     report(systemKeys + dataKeys, left);
@@ -144,25 +144,14 @@ function rewrapSystemKeys(admin: AdminContext): Promise<number> {
   });
 }
 
-type DataKeyPlace = { readonly projectId: string; readonly generation: number };
-
-async function rewrapDataKeys(admin: AdminContext, db: Db, after: DataKeyPlace) {
+async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly string[]) {
   const { dataKeys: d } = admin.database.tables;
   const { keyring } = admin;
   if ((await currentRootId(admin.database, db)) !== keyring.rootId) {
     throw new Refused("conflict", "Another rotation, to another root key, has begun meanwhile: run this one again.");
   }
-  const rows = await db
-    .select()
-    .from(d)
-    .where(
-      and(
-        ne(d.rootId, keyring.rootId),
-        sql`(${d.projectId}, ${d.generation}) > (${after.projectId}, ${after.generation})`,
-      ),
-    )
-    .orderBy(asc(d.projectId), asc(d.generation))
-    .limit(rewrappedAtOnce);
+  const due = and(ne(d.rootId, keyring.rootId), inArray(d.projectId, [...projectIds]));
+  const rows = await db.select().from(d).where(due).orderBy(asc(d.projectId), asc(d.generation));
   let moved = 0;
   const broken: string[] = [];
   for (const { projectId, generation, rootId, wrapped } of rows) {
@@ -179,7 +168,7 @@ async function rewrapDataKeys(admin: AdminContext, db: Db, after: DataKeyPlace) 
       .returning({ generation: d.generation });
     moved += changed.length;
   }
-  return { moved, broken, last: rows.at(-1) };
+  return { moved, broken };
 }
 
 /** The result of a rotation of data keys. */
@@ -213,7 +202,7 @@ export async function rotateData(
   report: Report = () => {},
 ): Promise<DataRotation> {
   const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where)];
-  const { unfinished, due, lost } = await judged(admin, targets, where === undefined);
+  const { unfinished, due, lost } = await planRotation(admin, targets);
   const begunAt = admin.now();
   for (let from = 0; from < due.length; from += begunAtOnce) {
     await inTurn(admin, async (db) => {
@@ -255,35 +244,25 @@ async function everyProject(admin: AdminContext): Promise<FoundProject[]> {
 type Due = { readonly project: FoundProject; readonly generation: number };
 
 /** Which of the projects are in the middle of a rotation, which are to begin one, and which have no data key. */
-async function judged(
+async function planRotation(
   admin: AdminContext,
   targets: readonly FoundProject[],
-  all: boolean,
 ): Promise<{ unfinished: FoundProject[]; due: Due[]; lost: FoundProject[] }> {
   const { dataKeys: d } = admin.database.tables;
   const rows = await admin.database.db
     .select({ projectId: d.projectId, generation: d.generation, createdAt: d.createdAt })
     .from(d)
-    .where(
-      all
-        ? undefined
-        : inArray(
-            d.projectId,
-            targets.map(({ id }) => id),
-          ),
-    )
+    .where(targets.length === 1 ? eq(d.projectId, targets[0]?.id ?? "") : undefined)
     .orderBy(asc(d.projectId), asc(d.generation));
-  const newest = new Map(rows.map((row) => [row.projectId, row]));
-  const oldest = new Map(rows.map((row) => [row.projectId, row]).reverse() as [string, (typeof rows)[number]][]);
-  const between = (id: string) => !newest.has(id) || newest.get(id) !== oldest.get(id);
-  const unfinished = targets.filter(({ id }) => between(id));
-  const interruptedAt = new Set(unfinished.map(({ id }) => newest.get(id)?.createdAt));
-  const due = targets.flatMap((project) => {
-    const key = newest.get(project.id);
-    if (key === undefined || between(project.id) || interruptedAt.has(key.createdAt)) return [];
+  const keys = Map.groupBy(rows, ({ projectId }) => projectId);
+  const unfinished = targets.filter(({ id }) => keys.get(id)?.length !== 1);
+  const interruptedAt = new Set(unfinished.map(({ id }) => keys.get(id)?.at(-1)?.createdAt));
+  const due = targets.flatMap((project): Due[] => {
+    const [key, ...more] = keys.get(project.id) ?? [];
+    if (key === undefined || more.length > 0 || interruptedAt.has(key.createdAt)) return [];
     return [{ project, generation: key.generation }];
   });
-  return { unfinished, due, lost: targets.filter(({ id }) => !newest.has(id)) };
+  return { unfinished, due, lost: targets.filter(({ id }) => !keys.has(id)) };
 }
 
 /** Makes a project's next data key, unless another run was first or the project is gone. */
