@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -132,8 +132,8 @@ export type Regrant = {
 };
 
 /**
- * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test. Without
- * PostgreSQL its half is skipped, by a name that says so.
+ * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test. At its end no
+ * secret of that world may be in the log. Without PostgreSQL its half is skipped, by a name that says so.
  *
  * @param suite - declares tests; calls `world()` within them, not while declaring
  */
@@ -164,6 +164,9 @@ export function describeBoth(
         if (!world) throw new Error("the world is not open: ask for it inside a test");
         return world;
       }, dialect);
+      test("neither a key nor a value was logged", () => {
+        expect(leaksIn(world?.secrets ?? [], JSON.stringify(world?.log))).toEqual([]);
+      });
     });
   }
 }
@@ -422,16 +425,20 @@ export function randomContent(size: number): Buffer {
   return bytes;
 }
 
-/** Many accounts in one write, each with the field `a`. */
+/**
+ * Many accounts in one write. Other environments stay as they are, unlike with `setAccount`.
+ * @param a - the value of their field `a`; if omitted: the name
+ */
 export async function insertAccounts(
   w: World,
-  project: Placed,
+  { where }: Pick<Placed, "where">,
   names: readonly string[],
   environments: readonly Environment[],
+  a?: string,
 ): Promise<void> {
-  await writingProject(w.admin, project.where, async (locked) => {
+  await writingProject(w.admin, where, async (locked) => {
     const items = names.map((name) => {
-      const value = Buffer.from(JSON.stringify({ a: name }));
+      const value = Buffer.from(JSON.stringify({ a: a ?? name }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
     await writeSets(
@@ -446,6 +453,7 @@ export async function insertAccounts(
 /**
  * Many files in one write.
  * @param size - of random content; if omitted: `content of PATH`
+ * @param recordedSize - the size on record, if it is not to be the true one
  */
 export async function insertFiles(
   w: World,
@@ -453,6 +461,7 @@ export async function insertFiles(
   paths: readonly string[],
   environments: readonly Environment[],
   size?: number,
+  recordedSize?: number,
 ): Promise<void> {
   await writingProject(w.admin, project.where, async (locked) => {
     const items: (readonly [string, NewItem<"files">])[] = [];
@@ -463,7 +472,7 @@ export async function insertFiles(
         path,
         name: "a file",
         mode: "0600" as const,
-        size: content.length,
+        size: recordedSize ?? content.length,
         sha256: sha256(content),
         contentType: "text/plain",
         updatedAt: locked.now,

@@ -4,9 +4,6 @@ import { resources, surfaces } from "../../src/access/grant.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { type Organization, setPlan } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
-import { Journal } from "../../src/audit/journal.ts";
-import { Deadline } from "../../src/deadline.ts";
-import { Fault } from "../../src/fault.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
@@ -19,36 +16,47 @@ import {
   type Key,
   numbered,
   type Placed,
+  refusingJournal,
   requestOf,
   type World,
 } from "../world.ts";
 
 /** What each gate answers if it refuses, in the order of judgement. */
 const gates = {
-  path: [404, "not_found"],
-  method: [405, "method_not_allowed"],
+  path: [404, "not_found", "No such path."],
+  method: [405, "method_not_allowed", "Only GET is allowed."],
   /** The key's own attempts are used up: the limiter of unrecognized keys. */
-  attempts: [429, "rate_limited"],
-  key: [401, "unauthorized"],
-  bucket: [429, "rate_limited"],
-  plan: [403, "plan_required"],
-  surface: [403, "surface_required"],
-  resource: [403, "resource_required"],
-  query: [400, "invalid_request"],
-  environment: [403, "environment_not_in_scope"],
-  project: [404, "project_not_found"],
+  attempts: [429, "rate_limited", "Too many requests; wait as long as Retry-After says."],
+  key: [401, "unauthorized", "A valid API key is required."],
+  bucket: [429, "rate_limited", "Too many requests; wait as long as Retry-After says."],
+  plan: [403, "plan_required", "The organization's plan does not include the API."],
+  surface: [403, "surface_required", "This key may not be used for this endpoint."],
+  resource: [403, "resource_required", "This key may not read this kind of resource."],
+  query: [400, "invalid_request", "The query parameter 'unknown' is not known here."],
+  environment: [403, "environment_not_in_scope", "This key may not read this environment."],
+  project: [404, "project_not_found", "No such project, or this key may not read it."],
   /** The listing does not verify, so nothing in it can be counted. */
-  listing: [503, "decryption_failed"],
-  count: [422, "too_many_items"],
-  size: [422, "content_too_large"],
-  decryption: [503, "decryption_failed"],
-  dotenv: [422, "env_unrepresentable"],
-  audit: [503, "unavailable"],
+  listing: [503, "decryption_failed", "Decryption failed for one or more items; nothing is returned."],
+  count: [
+    422,
+    "too_many_items",
+    "The answer would hold more than 1000 items; narrow the request or use a narrower key.",
+  ],
+  size: [422, "content_too_large", "The files hold more than 8 MiB; ask for fewer at a time with path."],
+  decryption: [503, "decryption_failed", "Decryption failed for one or more items; nothing is returned."],
+  dotenv: [
+    422,
+    "env_unrepresentable",
+    "No harmless dotenv text can carry these variables; ask for format=json instead. They are: N0000.",
+  ],
+  audit: [503, "unavailable", "The service cannot answer now; nothing is returned."],
 } as const;
 type Gate = keyof typeof gates;
 
 const front = ["path", "method", "attempts", "key", "bucket", "plan"] as const satisfies Gate[];
-const values = ["query", "environment", "project", "listing", "count", "decryption"] as const satisfies Gate[];
+const read = [...front, "surface", "resource", "query"] as const satisfies Gate[];
+const found = ["environment", "project", "listing", "count"] as const satisfies Gate[];
+const names = [...read, ...found] as const satisfies Gate[];
 
 type Endpoint = {
   readonly name: string;
@@ -60,123 +68,40 @@ type Endpoint = {
   readonly target: (project: string) => readonly [path: string, query: readonly string[]];
 };
 
+/** An endpoint whose name is its path and what its query has beside the environment and the project. */
+function endpoint(name: string, bucket: Endpoint["bucket"], resource: string, gates: readonly Gate[]): Endpoint {
+  const [path = "", more] = name.split("?");
+  const surface = path === "/secrets" ? "ci_action" : "rest_api";
+  const query = gates.includes("environment") ? ["environment=staging", ...(more ? [more] : [])] : [];
+  const target = (project: string) =>
+    path.includes("{slug}") || !gates.includes("project")
+      ? ([path.replace("{slug}", project), query] as const)
+      : ([path, [`project=${project}`, ...query]] as const);
+  return { name, gates, bucket, surface, resource, target };
+}
+
 const endpoints: readonly Endpoint[] = [
-  {
-    name: "/organization",
-    gates: [...front, "query"],
-    bucket: "metadata",
-    surface: "rest_api",
-    resource: "projects",
-    target: () => ["/organization", []],
-  },
-  {
-    name: "/projects",
-    gates: [...front, "surface", "resource", "query", "count"],
-    bucket: "metadata",
-    surface: "rest_api",
-    resource: "projects",
-    target: () => ["/projects", []],
-  },
-  {
-    name: "/projects/{slug}",
-    gates: [...front, "surface", "resource", "query", "project"],
-    bucket: "metadata",
-    surface: "rest_api",
-    resource: "projects",
-    target: (project) => [`/projects/${project}`, []],
-  },
-  {
-    name: "/projects/{slug}/variables",
-    gates: [...front, "surface", "resource", ...values, "audit"],
-    bucket: "value",
-    surface: "rest_api",
-    resource: "variables",
-    target: (project) => [`/projects/${project}/variables`, ["environment=staging"]],
-  },
-  {
-    name: "/projects/{slug}/variables?prefix=",
-    gates: [...front, "surface", "resource", ...values, "audit"],
-    bucket: "value",
-    surface: "rest_api",
-    resource: "variables",
-    target: (project) => [`/projects/${project}/variables`, ["environment=staging", "prefix=N"]],
-  },
-  {
-    name: "/projects/{slug}/variables?format=env",
-    gates: [...front, "surface", "resource", ...values, "dotenv", "audit"],
-    bucket: "value",
-    surface: "rest_api",
-    resource: "variables",
-    target: (project) => [`/projects/${project}/variables`, ["environment=staging", "format=env"]],
-  },
-  {
-    name: "/projects/{slug}/variables?metadata_only=true",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "listing", "count"],
-    bucket: "metadata",
-    surface: "rest_api",
-    resource: "variables",
-    target: (project) => [`/projects/${project}/variables`, ["metadata_only=true", "environment=staging"]],
-  },
-  {
-    name: "/projects/{slug}/accounts",
-    gates: [...front, "surface", "resource", ...values, "audit"],
-    bucket: "value",
-    surface: "rest_api",
-    resource: "accounts",
-    target: (project) => [`/projects/${project}/accounts`, ["environment=staging"]],
-  },
-  {
-    name: "/projects/{slug}/accounts?metadata_only=true",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "listing", "count"],
-    bucket: "metadata",
-    surface: "rest_api",
-    resource: "accounts",
-    target: (project) => [`/projects/${project}/accounts`, ["metadata_only=true", "environment=staging"]],
-  },
-  {
-    name: "/files",
-    gates: [
-      ...front,
-      "surface",
-      "resource",
-      "query",
-      "environment",
-      "project",
-      "listing",
-      "count",
-      "size",
-      "decryption",
-      "audit",
-    ],
-    bucket: "content",
-    surface: "rest_api",
-    resource: "files",
-    target: (project) => ["/files", [`project=${project}`, "environment=staging"]],
-  },
-  {
-    name: "/files?metadataOnly=true",
-    gates: [...front, "surface", "resource", "query", "environment", "project", "listing", "count"],
-    bucket: "metadata",
-    surface: "rest_api",
-    resource: "files",
-    target: (project) => ["/files", [`project=${project}`, "environment=staging", "metadataOnly=true"]],
-  },
-  {
-    name: "/secrets",
-    gates: [...front, "surface", ...values, "audit"],
-    bucket: "value",
-    surface: "ci_action",
-    resource: "requests",
-    target: (project) => ["/secrets", [`project=${project}`, "environment=staging"]],
-  },
-  {
-    name: "/secrets?format=env",
-    gates: [...front, "surface", ...values, "dotenv", "audit"],
-    bucket: "value",
-    surface: "ci_action",
-    resource: "requests",
-    target: (project) => ["/secrets", [`project=${project}`, "environment=staging", "format=env"]],
-  },
+  endpoint("/organization", "metadata", "projects", [...front, "query"]),
+  endpoint("/projects", "metadata", "projects", [...read, "count"]),
+  endpoint("/projects/{slug}", "metadata", "projects", [...read, "project"]),
+  endpoint("/projects/{slug}/variables", "value", "variables", [...names, "decryption", "audit"]),
+  endpoint("/projects/{slug}/variables?prefix=N", "value", "variables", [...names, "decryption", "audit"]),
+  endpoint("/projects/{slug}/variables?format=env", "value", "variables", [...names, "decryption", "dotenv", "audit"]),
+  endpoint("/projects/{slug}/variables?metadata_only=true", "metadata", "variables", names),
+  endpoint("/projects/{slug}/accounts", "value", "accounts", [...names, "decryption", "audit"]),
+  endpoint("/projects/{slug}/accounts?metadata_only=true", "metadata", "accounts", names),
+  endpoint("/files", "content", "files", [...names, "size", "decryption", "audit"]),
+  endpoint("/files?metadataOnly=true", "metadata", "files", names),
+  endpoint("/secrets", "value", "requests", [...front, "surface", "query", ...found, "decryption", "audit"]),
+  endpoint("/secrets?format=env", "value", "requests", [
+    ...front,
+    "surface",
+    "query",
+    ...found,
+    "decryption",
+    "dotenv",
+    "audit",
+  ]),
 ];
 
 describeBoth("the order of judgement", (world) => {
@@ -188,7 +113,7 @@ describeBoth("the order of judgement", (world) => {
   for (const endpoint of endpoints) {
     describe(endpoint.name, () => {
       test("answers 200 if no gate refuses", async () => {
-        expect(await stage.answer(endpoint, [])).toEqual([200, undefined]);
+        expect(await stage.answer(endpoint, [])).toEqual([200]);
       });
       endpoint.gates.forEach((earlier, at) => {
         const later = endpoint.gates.slice(at + 1);
@@ -207,7 +132,7 @@ describeBoth("the order of judgement", (world) => {
       });
       test("a key that was recognized before pays first, and is then judged like any other", async () => {
         const { gates: own } = endpoint;
-        expect(await stage.answer(endpoint, [], { recognized: true })).toEqual([200, undefined]);
+        expect(await stage.answer(endpoint, [], { recognized: true })).toEqual([200]);
         for (const gate of own.slice(own.indexOf("key"))) {
           expect(await stage.answer(endpoint, [gate], { recognized: true })).toEqual([...gates[gate]]);
           // The database is not asked, so nobody knows what has become of the key.
@@ -253,13 +178,6 @@ async function setStage(w: World) {
     return key;
   };
   const plans = new Map<string, string>();
-  const refusing = new Journal({
-    append: async () => ({ outcome: "refused" }),
-    auditKey: new Uint8Array(32),
-    now: Date.now,
-    checkpoint: () => {},
-    deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
-  });
   // One app with small parts that are replaced for each of some thousand questions.
   const parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] } = { ...w.keyhole };
   const { handle } = clientOf(parts);
@@ -267,7 +185,7 @@ async function setStage(w: World) {
     endpoint: Endpoint,
     wrong: readonly Gate[],
     { recognized = false } = {},
-  ): Promise<readonly [status: number, code: string | undefined]> => {
+  ): Promise<readonly [status: number, code?: string, error?: string]> => {
     const broken = new Set(wrong);
     const home = endpoint.name === "/projects" && broken.has("count") ? crowded : organization;
     const project = home === crowded ? other : await projectWith(broken);
@@ -280,7 +198,7 @@ async function setStage(w: World) {
       limiter.recognize(digestKey(w.installation.systemKeys.pepper, key.key).toString("latin1"), key.id);
     }
     parts.gate = { ...w.keyhole.gate, limiter, unrecognized, nowUs: () => 0 };
-    parts.journal = broken.has("audit") ? refusing : w.keyhole.journal;
+    parts.journal = broken.has("audit") ? refusingJournal : w.keyhole.journal;
     const plan = broken.has("plan") ? "free" : "pro";
     if (plan !== (plans.get(home.slug) ?? "pro")) await setPlan(w.admin, home.slug, plan);
     plans.set(home.slug, plan);
@@ -293,7 +211,9 @@ async function setStage(w: World) {
       }),
     );
     const text = await response.text();
-    return [response.status, response.status === 200 ? undefined : (JSON.parse(text) as { code: string }).code];
+    if (response.status === 200) return [200];
+    const { code, error } = JSON.parse(text) as { code: string; error: string };
+    return [response.status, code, error];
   };
   return { answer };
 }

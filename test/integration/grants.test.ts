@@ -21,8 +21,7 @@ import {
 setDefaultTimeout(60_000);
 
 if (postgresUrl === undefined)
-  describe.skip("the role that serve runs under, SKIPPED for want of KEYHOLE_TEST_DATABASE_URL", () =>
-    test("", () => {}));
+  describe.skip("the role that serve runs under, SKIPPED without KEYHOLE_TEST_DATABASE_URL", () => test("", () => {}));
 else describe("the role that serve runs under", suite);
 
 function suite() {

@@ -4,7 +4,6 @@ import { revokeKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import type { Gatekeeper } from "../../src/http/admit.ts";
-import type { Keyhole } from "../../src/http/keyhole.ts";
 import {
   type Answer,
   describeBoth,
@@ -110,20 +109,6 @@ describeBoth("limits", (world) => {
       },
     );
 
-    test("a request over the limit asks the database nothing", async () => {
-      const w = world();
-      const { key, ask, counts } = await stopped(w);
-      for (let i = 0; i < 30; i++) await ask(variables, { key });
-      counts.lookUps = 0;
-      counts.reads = 0;
-      for (const path of [variables, `${variables}&format=env`, "/projects/web/accounts", "/secrets?x", variables]) {
-        expect((await ask(path, { key })).status).toBe(429);
-      }
-      expect(counts).toEqual({ lookUps: 0, reads: 0 });
-      expect((await ask("/organization", { key })).status).toBe(200);
-      expect(counts).toEqual({ lookUps: 1, reads: 0 });
-    });
-
     test("every authenticated request takes one token, whatever its outcome", async () => {
       const w = world();
       const { key, ask, organization, project } = await stopped(w);
@@ -190,6 +175,9 @@ describeBoth("limits", (world) => {
       ["/secrets?project=web&environment=staging&metadata_only=true", "value"],
       ["/files?project=web&environment=staging", "file-content"],
       ["/files?project=web&environment=staging&metadataOnly=0", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=false", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=%31", "file-content"],
+      ["/files?project=web&environment=staging&metadataOnly=tru%65", "file-content"],
       ["/files?project=web&environment=staging&metadataOnly=yes", "file-content"],
       ["/files?project=web&environment=staging&metadataOnly=1", "metadata"],
       ["/files?project=web&environment=staging&metadataOnly=true", "metadata"],
@@ -297,21 +285,12 @@ describeBoth("limits", (world) => {
       expect((await ask("/organization", { key })).status).toBe(429);
     });
 
-    test("of many concurrent attempts with one text ten are answered 401, and those over the limit ask the database nothing", async () => {
-      const { ask, counts } = await stopped(world());
+    test("of many concurrent attempts with one text ten are answered 401", async () => {
+      const { ask } = await stopped(world());
       const key = mintKey();
       const answers = await Promise.all(Array.from({ length: 40 }, () => ask("/organization", { key })));
       expect(answers.filter(({ status }) => status === 401).length).toBe(10);
-      counts.lookUps = 0;
       expect((await ask("/organization", { key })).status).toBe(429);
-      expect(counts.lookUps).toBe(0);
-    });
-
-    test("a wrong checksum never reaches the database", async () => {
-      const { ask, counts } = await stopped(world());
-      const wrong = `${mintKey().slice(0, -6)}zzzzzz`;
-      for (let i = 0; i < 12; i++) await ask("/organization", { key: wrong });
-      expect(counts).toEqual({ lookUps: 0, reads: 0 });
     });
 
     test("each text has its own count, a request without a key has none, and a good key pays only for itself", async () => {
@@ -353,7 +332,7 @@ describeBoth("limits", (world) => {
   });
 });
 
-/** A key, and an app whose clock stands still and which counts what it asks of the database. */
+/** A key, and an app whose clock stands still. */
 async function stopped(w: World, change: (gate: Gatekeeper) => Partial<Gatekeeper> = () => ({})) {
   const organization = await w.organization();
   const project = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
@@ -361,43 +340,10 @@ async function stopped(w: World, change: (gate: Gatekeeper) => Partial<Gatekeepe
   const many = await w.project(organization, "many");
   const key = await w.key(organization, everything);
   const clock = { nowUs: 1 };
-  const counts = { lookUps: 0, reads: 0 };
-  const { ask } = w.client(({ gate, source }) => {
-    const lookUp: Gatekeeper["lookUp"] = (look) => {
-      counts.lookUps += 1;
-      return gate.lookUp(look);
-    };
-    return {
-      gate: { ...gate, lookUp, nowUs: () => clock.nowUs, ...change({ ...gate, lookUp }) },
-      source: counted(source, () => {
-        counts.reads += 1;
-      }),
-    };
-  });
+  const { ask } = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => clock.nowUs, ...change(gate) } }));
   const tooManyToRead = numbered("N", 1001).map((name) => ({ name, value: "x" }));
   await setVariables(w.admin, many.where, "staging", tooManyToRead);
-  return { organization, project, key, clock, counts, ask };
-}
-
-/** The same source; `note` hears of every read. */
-function counted(source: Keyhole["source"], note: () => void): Keyhole["source"] {
-  const noting = <T extends object>(queries: T): T =>
-    new Proxy(queries, {
-      get: (target, name) => {
-        const member = Reflect.get(target, name) as unknown;
-        if (typeof member !== "function") return member;
-        return (...values: unknown[]) => {
-          note();
-          return Reflect.apply(member, target, values) as unknown;
-        };
-      },
-    });
-  return {
-    ...source,
-    projects: noting(source.projects),
-    sets: noting(source.sets),
-    contents: noting(source.contents),
-  };
+  return { organization, project, key, clock, ask };
 }
 
 function remainingOf(answer: Answer): { readonly bucket: string; readonly left: number } {

@@ -158,7 +158,7 @@ describe("on SQLite", () => {
 });
 
 const describePostgres = postgresUrl === undefined ? describe.skip : describe;
-describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED for want of KEYHOLE_TEST_DATABASE_URL"}`, () => {
+describePostgres(`on PostgreSQL${postgresUrl ? "" : ", SKIPPED without KEYHOLE_TEST_DATABASE_URL"}`, () => {
   let database: TestDatabase;
   let sql: postgres.Sql;
   const key = Buffer.from(newKey()).toString("base64");

@@ -1,21 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { setAccount } from "../../src/admin/accounts.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { createProject, deleteProject, writingProject } from "../../src/admin/projects.ts";
-import { writeSets } from "../../src/admin/sets.ts";
+import { createProject, deleteProject } from "../../src/admin/projects.ts";
 import { setVariables } from "../../src/admin/variables.ts";
-import { type Environment, environments } from "../../src/names.ts";
-import { accounts } from "../../src/seal/kinds.ts";
-import {
-  type Answer,
-  describeBoth,
-  everything,
-  expectRefusal,
-  firstOf,
-  headersOf,
-  usualHeaders,
-  type World,
-} from "../world.ts";
+import { environments } from "../../src/names.ts";
+import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../world.ts";
 
 /** A key of one project and one environment, among much that it must not notice. */
 describeBoth("a key limited to one project and staging", (world) => {
@@ -86,69 +75,13 @@ describeBoth("a key limited to one project and staging", (world) => {
       const content = Buffer.from("canary, later");
       await putFile(w.admin, mine, { path: "everywhere", environments: ["production"], content });
       await deleteFile(w.admin, mine, "everywhere", ["development"]);
-      await changeAccount(w, mine, "everywhere", "production");
+      await insertAccounts(w, { where: mine }, ["everywhere"], ["production"], "canary, later");
       await setVariables(w.admin, `${organization.slug}/theirs`, "staging", [{ name: "LATE", value: "1" }]);
       await deleteProject(w.admin, `${organization.slug}/also-theirs`);
       await createProject(w.admin, `${organization.slug}/new`, {});
       w.clock.nowMs = undefined;
       expect(await seen()).toEqual(before);
     });
-  });
-
-  test("is refused in the same way beyond its scope, whether or not something is there", async () => {
-    const w = world();
-    const { key } = await surrounded(w);
-    const { metadata, value, content } = firstOf;
-    const absent = ["theirs", "also-theirs", "foreign", "never-was", "x".repeat(70)];
-    for (const slug of absent) {
-      for (const [path, bucket] of [
-        [`/projects/${slug}`, metadata],
-        [`/projects/${slug}/variables?environment=staging`, value],
-        [`/projects/${slug}/variables?environment=staging&format=env&keys=A`, value],
-        [`/projects/${slug}/variables?metadata_only=true`, metadata],
-        [`/projects/${slug}/accounts`, value],
-        [`/projects/${slug}/accounts?metadata_only=true`, metadata],
-        [`/files?project=${slug}&environment=staging`, content],
-        [`/files?project=${slug}&environment=staging&path=a`, content],
-        [`/files?project=${slug}&environment=staging&metadataOnly=1`, metadata],
-        [`/secrets?project=${slug}&environment=staging`, value],
-        [`/secrets?project=${slug}&environment=staging&format=env`, value],
-      ] as const) {
-        const answer = await w.client().ask(path, { key });
-        expectRefusal(answer, 404, "project_not_found", "No such project, or this key may not read it.");
-        expect([path, headersOf(answer)]).toEqual([path, usualHeaders(bucket)]);
-      }
-    }
-    // An environment out of scope is refused before the project is judged.
-    for (const slug of ["mine", "%00", ...absent]) {
-      for (const [path, bucket] of [
-        [`/projects/${slug}/variables?environment=production`, value],
-        [`/projects/${slug}/variables?environment=production&metadata_only=true`, metadata],
-        [`/projects/${slug}/accounts?environment=production`, value],
-        [`/projects/${slug}/accounts?environment=development&metadata_only=true`, metadata],
-        [`/files?project=${slug}&environment=development`, content],
-        [`/files?project=${slug}&environment=production&metadataOnly=1`, metadata],
-        [`/secrets?project=${slug}&environment=production`, value],
-      ] as const) {
-        const answer = await w.client().ask(path, { key });
-        expectRefusal(answer, 403, "environment_not_in_scope", "This key may not read this environment.");
-        expect([path, headersOf(answer)]).toEqual([path, usualHeaders(bucket)]);
-      }
-    }
-    expect(await w.audit(key)).toEqual([]);
-  });
-
-  test("is audited for exactly what it received", async () => {
-    const w = world();
-    const { organization, key } = await surrounded(w);
-    const { ask } = w.client();
-    for (const path of paths) await ask(path, { key });
-    const entries = await w.audit(key);
-    expect(entries.length).toBeGreaterThan(4);
-    for (const entry of entries) {
-      expect(entry).toMatchObject({ organization: organization.slug, project: "mine" });
-      expect([null, "staging"]).toContain(entry.environment);
-    }
   });
 });
 
@@ -224,14 +157,6 @@ async function surrounded(w: World) {
     ...others.map(({ id }) => id),
   );
   return { organization, key, canaries };
-}
-
-/** Changes an account in one environment alone, as `setAccount` never does. */
-async function changeAccount(w: World, where: string, name: string, environment: Environment): Promise<void> {
-  await writingProject(w.admin, where, async (project) => {
-    const item = { entry: { name, updatedAt: project.now }, value: Buffer.from('{"a":"canary, later"}') };
-    await writeSets(w.admin, project, accounts, new Map([[environment, new Map([[name, item]])]]));
-  });
 }
 
 /** Whether an answer contains the text, also in the content of files. */

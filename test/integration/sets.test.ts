@@ -97,7 +97,7 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
 }
 
 /** Runs `work` with admins that write at the same time. SQLite has one writer for each process, which takes them in turn. */
-async function withDesks(
+async function withAdmins(
   w: World,
   count: number,
   work: (admins: readonly AdminContext[]) => Promise<unknown>,
@@ -114,7 +114,7 @@ describeBoth("writers of sets", (world) => {
   test("lose nothing when 20 write one set at once, and its version rises by one for each", async () => {
     const { w, project, read } = await furnished(world());
     const names = numbered("NAME_", 20);
-    await withDesks(w, 20, (admins) =>
+    await withAdmins(w, 20, (admins) =>
       Promise.all(
         names.map((name, n) => writersOf(w, project, admins[n]).setVariable(name, `of ${name}`, "development")),
       ),
@@ -126,7 +126,7 @@ describeBoth("writers of sets", (world) => {
 
   test("lose nothing when 20 write different sets of one project at once", async () => {
     const { w, project, read } = await furnished(world());
-    await withDesks(w, 20, (admins) =>
+    await withAdmins(w, 20, (admins) =>
       Promise.all(
         admins.map((admin, n) => {
           const { setVariable, setAccount, putFile } = writersOf(w, project, admin);
@@ -265,7 +265,10 @@ describeBoth("writers of sets", (world) => {
     );
     const overhead = JSON.stringify({ key: "N0000", value: "", updatedAt: Date.now() }).length + 1;
     const left = setBytesMax - 127 * (largest + overhead) - overhead;
-    await expect(write("LAST_", left + 1)).rejects.toMatchObject({ kind: "bound" });
+    await expect(write("LAST_", left + 1)).rejects.toMatchObject({
+      kind: "bound",
+      message: expect.stringContaining("8388608 bytes"),
+    });
     expect(await versionOf(w, project, "variables", "development")).toBe(2);
     await write("LAST_", left);
     expect(await versionOf(w, project, "variables", "development")).toBe(3);
@@ -327,15 +330,9 @@ describeBoth("writers of sets", (world) => {
 describeBoth("a damaged set", (world) => {
   const every = ["variables", "accounts", "files"] as const;
   const sealed = ["variables", "accounts"] as const;
-  type SetRow = { listing: string; listing_mac: Buffer; version: number; sealed: Buffer };
+  type SetRow = { sealed: Buffer };
   const damages: [what: string, kinds: readonly Kind[], change: (row: SetRow) => Row | null][] = [
     ["was deleted", every, () => null],
-    ["has another listing", every, () => ({ listing: "[]" })],
-    ["has a listing that is no JSON", every, ({ listing }) => ({ listing: listing.slice(1) })],
-    ["has a shorter mac", every, ({ listing_mac }) => ({ listing_mac: listing_mac.subarray(1) })],
-    ["has another version", every, ({ version }) => ({ version: version + 1 })],
-    ["has another generation", every, () => ({ generation: 2 })],
-    ["has shorter values", sealed, ({ sealed }) => ({ sealed: sealed.subarray(0, -1) })],
     ["has no values", sealed, () => ({ sealed: null })],
     ["has values, which no set of files has", ["files"], () => ({ sealed: Buffer.alloc(40) })],
     [
@@ -402,7 +399,7 @@ describeBoth("a damaged set", (world) => {
     await deleteProject(w.admin, `${again.organization}/${again.slug}`);
   });
 
-  test.each(["[null]", "[{}]", "{}", "null", "x"])(
+  test.each(["", "[null]", "[1]", "[{}]", '[{"key":1}]', "{}", "null", "x"])(
     "with the listing %s does not stop a write to another environment, and its contents are kept",
     async (listing) => {
       const { w, project, narrow, setVariable, putFile } = await furnished(world());
@@ -419,17 +416,6 @@ describeBoth("a damaged set", (world) => {
       expect(await (await narrow("production")).files("production")).toBe("a=a,b=b");
     },
   );
-
-  test("of a project whose data key was deleted or damaged refuses writes, too", async () => {
-    const { w, project, setVariable, putFile } = await furnished(world());
-    await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;
-    await expect(setVariable("A", "2")).rejects.toMatchObject({ code: "decryption_failed" });
-    await w.sql`delete from file_contents where project_id = ${project.id}`;
-    await w.sql`delete from data_keys where project_id = ${project.id}`;
-    for (const write of [() => setVariable("A", "2"), () => putFile("c", "c", "staging")]) {
-      await expect(write()).rejects.toMatchObject({ code: "decryption_failed" });
-    }
-  });
 
   test("of a project whose counts or times are no JSON is written, which mends them", async () => {
     const { w, project, setVariable, key } = await furnished(world());

@@ -4,16 +4,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
 import { bitsOf, type Grant, resources, sealGrant, surfaces } from "../../src/access/grant.ts";
-import { storeContent } from "../../src/admin/files.ts";
 import { revokeKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
-import { deleteProject, writingProject } from "../../src/admin/projects.ts";
-import { type NewItem, writeSets } from "../../src/admin/sets.ts";
+import { deleteProject } from "../../src/admin/projects.ts";
 import { setVariables } from "../../src/admin/variables.ts";
 import type { Lookup } from "../../src/http/admit.ts";
 import type { Limiter } from "../../src/limit/limiter.ts";
 import { type Environment, environmentMask, environments } from "../../src/names.ts";
-import { files } from "../../src/seal/kinds.ts";
 import { seed } from "../seed.ts";
 import {
   type Answer,
@@ -22,11 +19,10 @@ import {
   describeBoth,
   everything,
   insertAccounts,
+  insertFiles,
   type Key,
   numbered,
-  type Placed,
   type Row,
-  sha256,
   type World,
 } from "../world.ts";
 import { type Dice, diceOf, unlimited, verdictOf } from "./attack.ts";
@@ -46,7 +42,7 @@ describeBoth("every request gets what the contract says", (world, dialect) => {
     const stage = await setUp(world());
     const dice = diceOf(seed);
     const seen = new Map<string, number>();
-    const owed = new Map<string, string[]>();
+    const expected = new Map<string, string[]>();
     for (let round = 0; round < worlds; round++) {
       const { request, text, header, repeats } = await nextWorld(stage, dice);
       for (let turn = 0; turn < repeats; turn++) {
@@ -68,10 +64,10 @@ describeBoth("every request gets what the contract says", (world, dialect) => {
         }
         seen.set(verdict.code, (seen.get(verdict.code) ?? 0) + 1);
         const entries = verdict.audit?.map(({ action, names }) => `${action} ${JSON.stringify(names)}`) ?? [];
-        if (entries.length > 0) owed.set(id, entries.sort());
+        if (entries.length > 0) expected.set(id, entries.sort());
       }
     }
-    // Else this has shown nothing.
+    // Otherwise the worlds have proved nothing.
     for (const code of dialect === "sqlite" ? codesToBeSeen : [])
       expect([code, seen.get(code)]).not.toEqual([code, undefined]);
     const written = new Map<string, string[]>();
@@ -79,7 +75,7 @@ describeBoth("every request gets what the contract says", (world, dialect) => {
       const id = String(row["request_id"]);
       written.set(id, [...(written.get(id) ?? []), `${row["action"]} ${row["names"]}`].sort());
     }
-    expect(written).toEqual(owed);
+    expect(written).toEqual(expected);
   }, 300_000);
 });
 
@@ -369,7 +365,7 @@ async function setUp(world: World): Promise<Stage> {
   await insertAccounts(world, crowd, numbered("a", 1001), ["development"]);
   amend({ accounts: numbered("a", 1001).map((name) => account(name, ["development"])) });
   const heavy = await add("heavy");
-  await insertOversized(world, heavy, ["one", "two"], ["production"]);
+  await insertFiles(world, heavy, ["one", "two"], ["production"], 4, 8_388_608); // much smaller in truth
   amend({
     files: ["one", "two"].map((path) => ({ ...secretFile(path, ["production"]), size: 8_388_608, broken: true })),
   });
@@ -428,33 +424,6 @@ async function setUp(world: World): Promise<Stage> {
     remembered: new Set(),
     emptied: [],
   };
-}
-
-/** Files whose contents are as large in every column as they say, and much smaller in truth. */
-async function insertOversized(
-  world: World,
-  { where }: Placed,
-  paths: readonly string[],
-  environments: readonly Environment[],
-): Promise<void> {
-  await writingProject(world.admin, where, async (project) => {
-    const items = new Map<string, NewItem<"files">>();
-    for (const path of paths) {
-      const entry = {
-        id: Bun.randomUUIDv7(),
-        path,
-        name: path,
-        mode: "0600" as const,
-        size: 8_388_608,
-        sha256: sha256(path),
-        contentType: "text/plain",
-        updatedAt: 1,
-      };
-      await storeContent(world.admin, project, entry, Buffer.from(path));
-      items.set(path, { entry, value: null });
-    }
-    await writeSets(world.admin, project, files, new Map(environments.map((environment) => [environment, items])));
-  });
 }
 
 function account(name: string, environments: readonly Environment[]) {
@@ -654,19 +623,19 @@ function percent(character: string): string {
   return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
 }
 
-const unsaid = new Set(["id", "updatedAt", "createdAt", "sha256", "mode", "contentType"]);
+const unspecified = new Set(["id", "updatedAt", "createdAt", "sha256", "mode", "contentType"]);
 
 /** What is wrong with an answer, or undefined. */
 function mismatch(verdict: Verdict, answer: Answer): string | undefined {
   const code = verdictOf(answer);
-  if (code !== verdict.code) return `answered ${code}, owed ${verdict.code}`;
+  if (code !== verdict.code) return `answered ${code}, expected ${verdict.code}`;
   if (verdict.body === undefined) return undefined;
-  const owed = JSON.stringify(verdict.body);
+  const expected = JSON.stringify(verdict.body);
   // In text, so that the order of members counts. A file's name is the last part of its path.
-  const said = JSON.stringify(JSON.parse(answer.text), function (this: object, name, value) {
-    return unsaid.has(name) || (name === "name" && "path" in this) ? undefined : value;
+  const found = JSON.stringify(JSON.parse(answer.text), function (this: object, name, value) {
+    return unspecified.has(name) || (name === "name" && "path" in this) ? undefined : value;
   });
-  return said === owed ? undefined : `answered ${said.slice(0, 1000)}\nowed ${owed.slice(0, 1000)}`;
+  return found === expected ? undefined : `answered ${found.slice(0, 1000)}\nexpected ${expected.slice(0, 1000)}`;
 }
 
 // Authority that changes.

@@ -158,31 +158,6 @@ describeBoth("readers beside a writer", (world) => {
       (select id from projects where organization_id = ${organization.id})`,
     ).toHaveLength(1);
   });
-
-  test("read a file again, as often as it was replaced between the statements of one request", async () => {
-    const organization = await world().organization();
-    const { where } = await world().project(organization, "web");
-    const key = await world().key(organization, everything);
-    const put = (version: number) =>
-      putFile(world().admin, where, { path: "f", environments: ["staging"], content: Buffer.alloc(100 + version) });
-    for (const path of ["", "&metadataOnly=true"].map((more) => `/files?project=web&environment=staging${more}`)) {
-      let version = 0;
-      await put(version);
-      const replacedFirst =
-        <Args extends unknown[], T>(query: (...args: Args) => Promise<T>) =>
-        async (...args: Args) => {
-          if (version < 4) await put(++version);
-          return query(...args);
-        };
-      const client = unlimited(world(), ({ source }) => {
-        const { pieces, sizes, ...contents } = source.contents;
-        const replacing = { ...contents, pieces: replacedFirst(pieces), sizes: replacedFirst(sizes) };
-        return { source: { ...source, contents: replacing } };
-      });
-      const { status, json } = await client.ask(path, { key });
-      expect([path, status, json]).toMatchObject([path, 200, { files: [{ path: "f", size: 104 }] }]);
-    }
-  });
 });
 
 describeBoth("a set that is remembered by its row's version", (world, dialect) => {
@@ -222,6 +197,8 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
     await expectFresh("first");
     await setVariables(world().admin, where, "staging", [{ name: "NAME", value: "second" }]);
     await expectFresh("second");
+    await putFile(world().admin, where, { path: "f", environments: ["staging"], content: Buffer.from("a newer file") });
+    expect(await read()).toEqual(["second", remembered]);
     await rotateData(world().admin, where);
     await expectFresh("second");
     await world().sql`update data_keys set created_at = created_at + 1 where project_id = ${id}`;
