@@ -86,21 +86,11 @@ export function conditionsOf(
 /** Cells of a table. The first line is its head. */
 export type Table = readonly (readonly string[])[];
 
+const heading = (cells: string) => cells.split("|");
+
 /** A line for each row and number of connections. */
 export function rowsTable(rows: readonly RowReport[]): Table {
-  const heads = [
-    "",
-    "conn.",
-    "req/s",
-    "spread",
-    "of floor",
-    "p50 ms",
-    "p99 ms",
-    "server CPU ms",
-    "db CPU ms",
-    "RSS MiB",
-    "others",
-  ];
+  const heads = heading("|conn.|req/s|spread|of floor|p50 ms|p99 ms|server CPU ms|db CPU ms|RSS MiB|others");
   const lines = rows.flatMap((row) =>
     row.points.map((point) => [`${row.database ?? "floor"}: ${row.title}`, ...pointCells(point)]),
   );
@@ -148,68 +138,21 @@ export function extrasTable(extras: RunReport["extras"]): Table {
 }
 
 export function scaleTable(scales: readonly ScaleReport[]): Table {
-  const heads = [
-    "what grows",
-    "size",
-    "conn.",
-    "req/s",
-    "spread",
-    "of the first",
-    "p50 ms",
-    "p99 ms",
-    "server CPU ms",
-    "db CPU ms",
-    "others",
-  ];
+  const heads = "what grows|size|conn.|req/s|spread|of the first|p50 ms|p99 ms|server CPU ms|db CPU ms|others";
   const lines = scales.flatMap(({ database, what, read, points }) =>
     points.map((point) => {
-      const [
-        connections = "",
-        perSecond = "",
-        spread = "",
-        ,
-        p50 = "",
-        p99 = "",
-        server = "",
-        base = "",
-        ,
-        others = "",
-      ] = pointCells(point);
-      const first = points[0]?.perSecond.median ?? Number.NaN;
-      const share = (point.perSecond.median / first).toFixed(2);
-      const size = point.size.toLocaleString("en-US");
-      return [
-        `${database}: ${what} (${read})`,
-        size,
-        connections,
-        perSecond,
-        spread,
-        share,
-        p50,
-        p99,
-        server,
-        base,
-        others,
-      ];
+      const cells = pointCells(point);
+      cells[3] = (point.perSecond.median / (points[0]?.perSecond.median ?? Number.NaN)).toFixed(2);
+      cells.splice(8, 1); // memory
+      return [`${database}: ${what} (${read})`, point.size.toLocaleString("en-US"), ...cells];
     }),
   );
-  return [heads, ...lines];
+  return [heading(heads), ...lines];
 }
 
 /** Compares the rows of two runs. Shares of the floor are comparable even if the machine was slower in one of them. */
 export function comparisonTable(before: RunReport, after: RunReport): Table {
-  const heads = [
-    "",
-    "conn.",
-    "req/s before",
-    "after",
-    "ratio",
-    "of floor before",
-    "after",
-    "p99 ms before",
-    "after",
-    "",
-  ];
+  const heads = heading("|conn.|req/s before|after|ratio|of floor before|after|p99 ms before|after|");
   const lines = after.rows.flatMap((row) =>
     row.points.flatMap((point) => {
       const old = before.rows

@@ -59,6 +59,8 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
     `/projects/p${index % rowsStock.projects}/variables?${environment}${query}`;
   const accounts = (index: number) => `/projects/p${index % rowsStock.projects}/accounts?${environment}`;
   const large = (index: number) => `/projects/large-${index % rowsStock.large}/variables?${environment}`;
+  const files = (project: string, query = "") =>
+    rig.list(() => `/files?project=files-${project}&${environment}${query}`);
   const three = [3, 11, 17].map(variableName).join(",");
   const unknownKey = `${apiRoot}${small("")(0)} ${next()}`;
   const drained = keys.slice(-drainedKeys);
@@ -90,29 +92,12 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
     await make("filtered", "filtered read, 3 of 20", "value", rig.list(small(`&keys=${three}`)), 3),
     await make("env", "format=env, 20", "value", rig.list(small("&format=env")), "text"),
     await make("accounts", "account read of 20", "value", rig.list(accounts), variablesPerProject),
-    await make(
-      "files-60-metadata",
-      "60 files of 8 MiB, metadata",
-      "metadata",
-      rig.list(() => `/files?project=files-large&${environment}&metadataOnly=1`),
-      60,
-    ),
-    await make(
-      "file-8m",
-      "file of 8 MiB",
-      "content",
-      rig.list(() => `/files?project=files-one&${environment}`),
-      1,
-      { floor: "floor/file-8m", large: true },
-    ),
-    await make(
-      "files-100",
-      "100 files of 64 KiB",
-      "content",
-      rig.list(() => `/files?project=files-many&${environment}`),
-      100,
-      { floor: "floor/files-100", large: true },
-    ),
+    await make("files-60-metadata", "60 files of 8 MiB, metadata", "metadata", files("large", "&metadataOnly=1"), 60),
+    await make("file-8m", "file of 8 MiB", "content", files("one"), 1, { floor: "floor/file-8m", large: true }),
+    await make("files-100", "100 files of 64 KiB", "content", files("many"), 100, {
+      floor: "floor/files-100",
+      large: true,
+    }),
     await make(
       "unknown",
       "unknown keys, all different",

@@ -1,5 +1,5 @@
 import type { Meter, Sample } from "./measure.ts";
-import type { DatabaseName, RequestList, Rig } from "./rig.ts";
+import type { DatabaseName, Rig } from "./rig.ts";
 import type { Row } from "./rows.ts";
 import { type Stock, variablesPerLarge, variablesPerProject } from "./seed.ts";
 
@@ -40,51 +40,36 @@ export const scaleStocks = {
 /** All points of one database. @param rigs - by the names in {@link scaleStocks} */
 export function scalePointsOf(rigs: Readonly<Record<string, Rig>>): ScalePoint[] {
   const at = (name: string) => rigs[name] as Rig;
-  const value20 = (rig: Rig) =>
-    row(
-      rig,
-      "value",
-      rig.list((index) => `/projects/p${index % projects}/variables?environment=production`),
-    );
-  const file = (rig: Rig) =>
-    row(
-      rig,
-      "content",
-      rig.list(() => `/files?project=${smallFile.project}&environment=production`),
-    );
+  const value20 = (rig: Rig) => row(rig, "value", (index) => `/projects/p${index % projects}/variables?${environment}`);
+  const file = (rig: Rig) => row(rig, "content", () => `/files?project=${smallFile.project}&${environment}`);
   const database = at("base").backend.name;
   const scalePoint = (what: string, read: string, size: number, row: Row, connections = 64): ScalePoint => ({
     ...{ database, what, read, size, connections, row },
   });
   const baseRow = value20(at("base"));
   return [
-    ...[1000, 10_000, 100_000, 1_000_000].map((size) =>
-      scalePoint(
-        "variables in the database",
-        "value read of 20",
-        size,
-        size === 1000 ? baseRow : value20(at(`variables-${size}`)),
-      ),
-    ),
+    ...[1000, 10_000, 100_000, 1_000_000].map((size) => {
+      const measured = size === 1000 ? baseRow : value20(at(`variables-${size}`));
+      return scalePoint("variables in the database", "value read of 20", size, measured);
+    }),
     // A hundred keys allow only 3000 value reads, but each may read a file 1000 times, and files are audited too.
-    ...[100, 1000, 10_000, 100_000].map((size) =>
-      scalePoint(
-        "keys in the database",
-        "read of a 1 KiB file",
-        size,
-        file(at(size === 10_000 ? "base" : `keys-${size}`)),
-      ),
-    ),
+    ...[100, 1000, 10_000, 100_000].map((size) => {
+      const measured = file(at(size === 10_000 ? "base" : `keys-${size}`));
+      return scalePoint("keys in the database", "read of a 1 KiB file", size, measured);
+    }),
     ...connectionCounts.map((count) => scalePoint("connections", "value read of 20", count, baseRow, count)),
     ...environmentSizes.map((size) => {
-      const list = at("base").list(() => `/projects/size-${size}/variables?environment=production`);
-      return scalePoint("variables per environment", "value read of all", size, row(at("base"), "value", list));
+      const measured = row(at("base"), "value", () => `/projects/size-${size}/variables?${environment}`);
+      return scalePoint("variables per environment", "value read of all", size, measured);
     }),
   ];
 }
 
-function row(rig: Rig, bucket: "value" | "content", list: RequestList): Row {
+const environment = "environment=production";
+
+function row(rig: Rig, bucket: "value" | "content", path: (index: number) => string): Row {
   const { backend } = rig;
+  const list = rig.list(path);
   return {
     id: `${backend.name} ${list.file}`,
     title: "",

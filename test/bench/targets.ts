@@ -29,20 +29,14 @@ const targets: readonly Target[] = [
     { name: "value read of 20, audited", id: "postgres/value-20", bar: 0.6, aim: 0.8 },
     { name: "metadata read", id: "postgres/metadata", bar: 0.7, aim: 1 },
   ].flatMap(({ name, id, bar, aim }) => [
-    target(`PostgreSQL: ${name}, share of the \`select 1\` floor at 64`, "more", bar, aim, "", (results) =>
-      shareAt(results, id),
-    ),
+    target(`PostgreSQL: ${name}, share of the \`select 1\` floor at 64`, "more", bar, aim, "", shareAt(id)),
     target(`PostgreSQL: … of the one with the driver's defaults`, "more", bar, aim, "", (results) => {
       const [read, floor] = [at(results, id), at(results, defaultsFloor)];
       return read && floor && read.perSecond.median / floor.perSecond.median;
     }),
   ]),
-  target("PostgreSQL: value read of 1000 at 64", "more", 2000, 4000, "/s", (results) =>
-    perSecondAt(results, "postgres/value-1000"),
-  ),
-  target("SQLite: value read of 20, audited, at 64", "more", 10_000, 20_000, "/s", (results) =>
-    perSecondAt(results, "sqlite/value-20"),
-  ),
+  target("PostgreSQL: value read of 1000 at 64", "more", 2000, 4000, "/s", perSecondAt("postgres/value-1000")),
+  target("SQLite: value read of 20, audited, at 64", "more", 10_000, 20_000, "/s", perSecondAt("sqlite/value-20")),
   target(
     "PostgreSQL: value read, one connection, p50 over the `select 1` floor; aim: one commit",
     "less",
@@ -59,29 +53,18 @@ const targets: readonly Target[] = [
       const point = at(results, `${id}/value-20`);
       return point && point.p99Ms.median / point.p50Ms.median;
     }),
-    target(`${name}: file of 8 MiB at 64, share of the ready-made body`, "more", 0.5, 0.7, "", (results) =>
-      shareAt(results, `${id}/file-8m`),
-    ),
     target(
-      `${name}: 64 callers of 8 MiB files, memory`,
-      "less",
-      400,
-      256,
-      " MiB",
-      ({ run }) => run?.extras[name]?.meanwhile?.rssMib,
+      `${name}: file of 8 MiB at 64, share of the ready-made body`,
+      "more",
+      0.5,
+      0.7,
+      "",
+      shareAt(`${id}/file-8m`),
     ),
-    target(
-      `${name}: … p99 of a metadata read beside them`,
-      "less",
-      250,
-      50,
-      " ms",
-      ({ run }) => run?.extras[name]?.meanwhile?.metadataP99Ms,
-    ),
+    target(`${name}: 64 callers of 8 MiB files, memory`, "less", 400, 256, " MiB", extra(name, "rssMib")),
+    target(`${name}: … p99 of a metadata read beside them`, "less", 250, 50, " ms", extra(name, "metadataP99Ms")),
     ...Object.entries(refusals).map(([row, words]) =>
-      target(`${name}: ${words} at 64, share of bare Bun.serve`, "more", 0.4, 0.6, "", (results) =>
-        shareAt(results, `${id}/${row}`),
-      ),
+      target(`${name}: ${words} at 64, share of bare Bun.serve`, "more", 0.4, 0.6, "", shareAt(`${id}/${row}`)),
     ),
     ...["variables in the database", "keys in the database"].map((what) =>
       target(`${name}: loss of throughput, ${what}`, "less", 0.1, 0.03, "", ({ scale }) => {
@@ -123,12 +106,16 @@ function target(
   return { what, better, bar, aim: typeof aim === "number" ? () => aim : aim, unit, reached };
 }
 
-function shareAt(results: Results, id: string): number | undefined {
-  return at(results, id)?.share?.median;
+function shareAt(id: string): Target["reached"] {
+  return (results) => at(results, id)?.share?.median;
 }
 
-function perSecondAt(results: Results, id: string): number | undefined {
-  return at(results, id)?.perSecond.median;
+function perSecondAt(id: string): Target["reached"] {
+  return (results) => at(results, id)?.perSecond.median;
+}
+
+function extra(database: DatabaseName, member: "rssMib" | "metadataP99Ms"): Target["reached"] {
+  return ({ run }) => run?.extras[database]?.meanwhile?.[member];
 }
 
 function at({ run }: Results, id: string, connections = 64): Point | undefined {

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { makeSite, type ServeOptions, type Site } from "./server.ts";
+import { furnish, makeSite, type ServeOptions, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -63,15 +63,7 @@ describe("the built program and its source", () => {
   let site: Site;
   let keys: Readonly<Record<string, string>>;
   beforeAll(async () => {
-    site = await makeSite("sqlite");
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
-    for (const [name, value] of [
-      ["A", "one"],
-      ["B", "é🦔 $two\nlines"],
-    ] as const) {
-      await site.json(["var", "set", "acme/web", "staging", name], value);
-    }
+    site = await furnish(await makeSite("sqlite"), { staging: { A: "one", B: "é🦔 $two\nlines" } });
     await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"user":"u","password":"é"}`);
     for (const [name, bytes] of [
       ["small.bin", 1000],

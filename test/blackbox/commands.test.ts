@@ -4,53 +4,40 @@ import { randomBytes } from "node:crypto";
 import { statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { description, version } from "../../package.json";
-import { createDatabase, type TestDatabase } from "../postgres.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
+import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
 
-const postgresUrl = process.env["KEYHOLE_TEST_DATABASE_URL"];
+/** A run that printed nothing on stdout. */
+const outcome = (exitCode: number, stderr: string) => ({ exitCode, stdout: "", stderr });
 const id = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const time = expect.any(Number);
 const isoTime = "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ";
 
-describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s", (kind) => {
-  const skip = kind === "PostgreSQL" && postgresUrl === undefined;
-  let database: TestDatabase | undefined;
-  let place: Place;
+onBoth("people's commands", (dialect) => {
+  let place: Site;
   const canary = `canary-${randomBytes(8).toString("hex")}`;
   const said: string[] = [];
 
-  /** Runs the program and keeps what it said, in which no value may ever stand. */
-  const keyhole: Place["keyhole"] = async (args, stdin) => {
+  /** Runs the program and keeps what it prints, which must never contain a value. */
+  const keyhole: Site["keyhole"] = async (args, stdin) => {
     const ran = await place.keyhole(args, stdin);
     said.push(ran.stdout, ran.stderr);
     return ran;
   };
 
   beforeAll(async () => {
-    if (skip) return;
-    if (kind === "PostgreSQL") database = await createDatabase(postgresUrl as string);
-    const rootKey = randomBytes(32).toString("base64");
-    place = makePlace(database && { DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: rootKey });
+    place = await makeSite(dialect);
   });
-  afterAll(async () => {
-    place?.remove();
-    await database?.drop();
-  });
+  afterAll(() => place.remove());
 
-  test.skipIf(skip)("an organization is created, put on a plan and listed", async () => {
+  test("an organization is created, put on a plan and listed", async () => {
     const created = await keyhole(["org", "create", "acme", "--name", "Acme Inc."]);
     expect(created).toMatchObject({ exitCode: 0, stdout: "" });
     expect(created.stderr).toEndWith("Created organization acme on plan pro.\n");
-    expect(await keyhole(["org", "create", "acme"])).toEqual({
-      exitCode: 1,
-      stdout: "",
-      stderr: "keyhole: The organization acme already exists.\n",
-    });
-    expect(await keyhole(["org", "plan", "acme", "free"])).toEqual({
-      exitCode: 0,
-      stdout: "",
-      stderr: "Organization acme is on plan free.\n",
-    });
+    expect(await keyhole(["org", "create", "acme"])).toEqual(
+      outcome(1, "keyhole: The organization acme already exists.\n"),
+    );
+    expect(await keyhole(["org", "plan", "acme", "free"])).toEqual(outcome(0, "Organization acme is on plan free.\n"));
     expect(await place.json(["org", "plan", "acme", "pro"])).toMatchObject({ slug: "acme", plan: "pro" });
     expect(await place.json(["org", "list"])).toEqual([
       { id, slug: "acme", name: "Acme Inc.", plan: "pro", createdAt: time },
@@ -64,7 +51,7 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect((await keyhole(["org", "create", "Not A Slug"])).exitCode).toBe(2);
   });
 
-  test.skipIf(skip)("a project is created by its short name while there is one organization, and listed", async () => {
+  test("a project is created by its short name while there is one organization, and listed", async () => {
     expect((await keyhole(["project", "list"])).stderr).toStartWith("There are no projects yet:");
     expect(await place.json(["project", "create", "web", "--name", "Web shop"])).toMatchObject({
       id,
@@ -83,7 +70,7 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect((await keyhole(["project", "list", "nobody"])).exitCode).toBe(4);
   });
 
-  test.skipIf(skip)("a variable takes its value from stdin byte for byte, and no command ever shows it", async () => {
+  test("a variable takes its value from stdin byte for byte, and no command ever shows it", async () => {
     const set = await keyhole(["var", "set", "acme/web", "production", "DATABASE_URL"], canary);
     expect(set).toEqual({ exitCode: 0, stdout: "", stderr: "Created DATABASE_URL in acme/web, production.\n" });
     const again = await keyhole(["var", "set", "web", "production", "DATABASE_URL"], `${canary}\n`);
@@ -103,14 +90,10 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     ]);
     const listed = await keyhole(["var", "list", "web", "production"]);
     expect(listed.stdout).toMatch(new RegExp(`^NAME          UPDATED\nDATABASE_URL  ${isoTime}\nLEVEL `));
-    expect(await keyhole(["var", "list", "web", "staging"])).toEqual({
-      exitCode: 0,
-      stdout: "",
-      stderr: "web has no variables in staging.\n",
-    });
+    expect(await keyhole(["var", "list", "web", "staging"])).toEqual(outcome(0, "web has no variables in staging.\n"));
   });
 
-  test.skipIf(skip).each<[what: string, name: string, value: string | Uint8Array, exitCode: number, word: string]>([
+  test.each<[what: string, name: string, value: string | Uint8Array, exitCode: number, word: string]>([
     ["that is not UTF-8", "BINARY", Buffer.from([0x61, 0xff]), 2, "The value of BINARY is not UTF-8 text."],
     ["with a NUL", "NUL", "a\0b", 2, "The value of NUL holds a NUL character"],
     ["over 64 KiB", "BIG", "x".repeat(65_537), 5, "The value of BIG is larger than 65536 bytes"],
@@ -122,13 +105,11 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect(await place.json(["var", "list", "web", "staging"])).toEqual([]);
   });
 
-  test.skipIf(skip)("a value of exactly 64 KiB is taken, and deleted again", async () => {
+  test("a value of exactly 64 KiB is taken, and deleted again", async () => {
     expect((await keyhole(["var", "set", "web", "staging", "BIG"], "x".repeat(65_536))).exitCode).toBe(0);
-    expect(await keyhole(["var", "delete", "web", "staging", "BIG"])).toEqual({
-      exitCode: 0,
-      stdout: "",
-      stderr: "Deleted BIG from web, staging.\n",
-    });
+    expect(await keyhole(["var", "delete", "web", "staging", "BIG"])).toEqual(
+      outcome(0, "Deleted BIG from web, staging.\n"),
+    );
     const gone = await keyhole(["var", "delete", "web", "staging", "BIG", "--json"]);
     expect(gone).toMatchObject({ exitCode: 4, stdout: "" });
     expect(JSON.parse(gone.stderr)).toEqual({
@@ -138,19 +119,19 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     });
   });
 
-  test.skipIf(skip)("a value that is spelled out must have reached the program as it was typed", async () => {
+  test("a value that is spelled out must have reached the program as it was typed", async () => {
     const refused = await keyhole(["var", "set", "web", "staging", "TOKEN", "--value", "a\ufffdb"]);
     expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
     expect(refused.stderr).toBe("keyhole: --value is not UTF-8 text: give such a value on stdin.\n");
   });
 
-  test.skipIf(skip)("a name that some readers trip over is taken with a warning", async () => {
+  test("a name that some readers trip over is taken with a warning", async () => {
     const { exitCode, stderr } = await keyhole(["var", "set", "web", "staging", "constructor", "--value", "x"]);
     expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^constructor is a name .*\.\nCreated constructor /)]);
     expect((await keyhole(["var", "delete", "web", "staging", "constructor"])).exitCode).toBe(0);
   });
 
-  test.skipIf(skip)("an import is whole or nothing", async () => {
+  test("an import is whole or nothing", async () => {
     writeFileSync(join(place.folder, "good.env"), `A=1\nB="two\\nlines ${canary}"\nexport C='x'\n`);
     writeFileSync(join(place.folder, "bad.env"), `A=2\nD=${canary}\nnot an assignment ${canary}\n2E=1\n`);
     expect(await place.json(["var", "import", "web", "development", "good.env"])).toEqual({
@@ -169,21 +150,17 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect((await keyhole(["var", "import", "web", "development", "-"], "A=3\n")).stderr).toBe(
       "Imported 1 variable: 0 created, 1 updated.\n",
     );
-    expect(await keyhole(["var", "import", "web", "development", "missing.env"])).toEqual({
-      exitCode: 1,
-      stdout: "",
-      stderr: "keyhole: missing.env cannot be read: there is no such file.\n",
-    });
+    expect(await keyhole(["var", "import", "web", "development", "missing.env"])).toEqual(
+      outcome(1, "keyhole: missing.env cannot be read: there is no such file.\n"),
+    );
     expect((await keyhole(["var", "import", "web", "development", "."])).exitCode).toBe(1);
   });
 
-  test.skipIf(skip)("an account takes one JSON object of strings, and nothing else", async () => {
+  test("an account takes one JSON object of strings, and nothing else", async () => {
     const values = JSON.stringify({ user: "ci", password: canary });
-    expect(await keyhole(["account", "set", "web", "stripe", "--env", "staging,production"], values)).toEqual({
-      exitCode: 0,
-      stdout: "",
-      stderr: "Account stripe created in web for staging, production.\n",
-    });
+    expect(await keyhole(["account", "set", "web", "stripe", "--env", "staging,production"], values)).toEqual(
+      outcome(0, "Account stripe created in web for staging, production.\n"),
+    );
     for (const wrong of [canary, `["${canary}"]`, `{"a":1}`, `{"a":"x","\\u0061":"${canary}"}`, "{}", ""]) {
       const ran = await keyhole(["account", "set", "web", "other", "--env", "staging"], wrong);
       expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
@@ -196,69 +173,46 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect((await keyhole(["account", "delete", "web", "stripe"])).exitCode).toBe(4);
   });
 
-  test.skipIf(skip)(
-    "a file is stored from disk or stdin, listed without content, and deleted by environment",
-    async () => {
-      writeFileSync(join(place.folder, "local.pem"), canary);
-      const put = ["file", "put", "web", "local.pem", "--path", "tls/key.pem"];
-      expect(await place.json([...put, "--env", "staging,production", "--mode", "0400"])).toEqual({
-        id,
-        path: "tls/key.pem",
-        size: canary.length,
-        sha256: new Bun.CryptoHasher("sha256").update(canary).digest("hex"),
-        environments: ["staging", "production"],
-        created: true,
-      });
-      const piped = await keyhole(
-        ["file", "put", "web", "-", "--path", "a/b", "--env", "production", "--name", "B"],
-        canary,
-      );
-      expect(piped.stderr).toBe(`Stored a/b (${canary.length} bytes) in web for production.\n`);
-      expect((await keyhole(["file", "list", "web"])).stdout).toMatch(/^PATH .*\na\/b .*\ntls\/key\.pem {2}0400 /);
-      expect(await place.json(["file", "list", "web"])).toMatchObject([
-        { path: "a/b", name: "B", mode: "0600", contentType: "application/octet-stream" },
-        { path: "tls/key.pem", mode: "0400", environments: ["staging", "production"] },
-      ]);
-      expect((await keyhole([...put.slice(0, -1), "../up", "--env", "staging"])).exitCode).toBe(2);
-      expect((await keyhole([...put, "--env", "staging", "--mode", "0644"])).exitCode).toBe(2);
-      expect((await keyhole(put)).stderr).toContain("required option '--env <list>' not specified");
-      const large = await keyhole(
-        ["file", "put", "web", "-", "--path", "l", "--env", "staging"],
-        Buffer.alloc(8_388_609),
-      );
-      expect(large).toMatchObject({ exitCode: 5, stdout: "" });
-      expect((await keyhole(["file", "delete", "web", "tls/key.pem", "--env", "staging"])).exitCode).toBe(0);
-      expect((await keyhole(["file", "delete", "web", "tls/key.pem", "--env", "staging"])).exitCode).toBe(4);
-    },
-  );
-
-  test.skipIf(skip)("a key is printed once, alone on stdout, and afterwards only described", async () => {
-    const made = await keyhole([
-      "key",
-      "create",
-      "--org",
-      "acme",
-      "--name",
-      "ci",
-      "--project",
-      "web",
-      "--expires-in",
-      "90d",
+  test("a file is stored from disk or stdin, listed without content, and deleted by environment", async () => {
+    writeFileSync(join(place.folder, "local.pem"), canary);
+    const put = ["file", "put", "web", "local.pem", "--path", "tls/key.pem"];
+    expect(await place.json([...put, "--env", "staging,production", "--mode", "0400"])).toEqual({
+      id,
+      path: "tls/key.pem",
+      size: canary.length,
+      sha256: new Bun.CryptoHasher("sha256").update(canary).digest("hex"),
+      environments: ["staging", "production"],
+      created: true,
+    });
+    const piped = await keyhole(
+      ["file", "put", "web", "-", "--path", "a/b", "--env", "production", "--name", "B"],
+      canary,
+    );
+    expect(piped.stderr).toBe(`Stored a/b (${canary.length} bytes) in web for production.\n`);
+    expect((await keyhole(["file", "list", "web"])).stdout).toMatch(/^PATH .*\na\/b .*\ntls\/key\.pem {2}0400 /);
+    expect(await place.json(["file", "list", "web"])).toMatchObject([
+      { path: "a/b", name: "B", mode: "0600", contentType: "application/octet-stream" },
+      { path: "tls/key.pem", mode: "0400", environments: ["staging", "production"] },
     ]);
+    expect((await keyhole([...put.slice(0, -1), "../up", "--env", "staging"])).exitCode).toBe(2);
+    expect((await keyhole([...put, "--env", "staging", "--mode", "0644"])).exitCode).toBe(2);
+    expect((await keyhole(put)).stderr).toContain("required option '--env <list>' not specified");
+    const large = await keyhole(
+      ["file", "put", "web", "-", "--path", "l", "--env", "staging"],
+      Buffer.alloc(8_388_609),
+    );
+    expect(large).toMatchObject({ exitCode: 5, stdout: "" });
+    expect((await keyhole(["file", "delete", "web", "tls/key.pem", "--env", "staging"])).exitCode).toBe(0);
+    expect((await keyhole(["file", "delete", "web", "tls/key.pem", "--env", "staging"])).exitCode).toBe(4);
+  });
+
+  test("a key is printed once, alone on stdout, and afterwards only described", async () => {
+    const made = await keyhole("key create --org acme --name ci --project web --expires-in 90d".split(" "));
     expect(made.exitCode).toBe(0);
     expect(made.stdout).toMatch(/^kh_[0-9A-Za-z]{49}\n$/);
     expect(made.stderr).toMatch(/^Created key [0-9a-f-]{36} \(ci\) for acme; it expires .*\n.*shown only once/s);
     expect(made.stderr).not.toContain("kh_");
-    const json = await place.json([
-      "key",
-      "create",
-      "--env",
-      "staging",
-      "--resource",
-      "files",
-      "--surface",
-      "ci_action",
-    ]);
+    const json = await place.json("key create --env staging --resource files --surface ci_action".split(" "));
     expect(json).toMatchObject({
       id,
       key: expect.stringMatching(/^kh_[0-9A-Za-z]{49}$/),
@@ -283,43 +237,25 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
     expect((await keyhole(["key", "create", "--expires-in", "soon"])).exitCode).toBe(2);
   });
 
-  test.skipIf(skip)("they work beside a running server, which obeys them on the next request", async () => {
-    const server = Bun.spawn([binary, "serve", "--port", "0"], {
-      cwd: place.folder,
-      env: place.env,
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    try {
-      const root = await listeningRoot(server.stderr);
-      const { key, id: keyId } = (await place.json(["key", "create"])) as { key: string; id: string };
-      const read = () =>
-        fetch(`${root}/projects/web/variables?environment=staging`, { headers: { authorization: `Bearer ${key}` } });
-      expect(await (await read()).json()).toMatchObject({ variables: [] });
-      expect((await keyhole(["var", "set", "web", "staging", "LATE"], `${canary}\n`)).exitCode).toBe(0);
-      expect(await (await read()).json()).toMatchObject({ variables: [{ key: "LATE", value: `${canary}\n` }] });
-      expect((await keyhole(["org", "plan", "acme", "free"])).exitCode).toBe(0);
-      expect((await read()).status).toBe(403);
-      expect((await keyhole(["org", "plan", "acme", "pro"])).exitCode).toBe(0);
-      expect((await keyhole(["key", "revoke", keyId])).exitCode).toBe(0);
-      expect((await read()).status).toBe(401);
-
-      const entries = await place.json(["audit", "list", "--key", keyId, "--since", "1h"]);
-      expect(entries).toMatchObject([
-        { action: "variables.read", names: [] },
-        { action: "variables.read", names: ["LATE"] },
-      ]);
-      const last = await keyhole(["audit", "list", "--org", "acme", "--limit", "1"]);
-      expect(last.stdout).toMatch(/^TIME .*\n\S+ +acme +web +staging +variables\.read +1 +LATE .*\n$/);
-      expect((await keyhole(["audit", "list", "--org", "nobody"])).exitCode).toBe(4);
-    } finally {
-      server.kill();
-      expect(await server.exited).toBe(0);
-    }
+  test("they work beside a running server, and list what it returned", async () => {
+    const server = await place.serve();
+    const { key, id: keyId } = await place.key();
+    const read = () => server.get("/projects/web/variables?environment=staging", key);
+    expect((await read()).json()).toMatchObject({ variables: [] });
+    expect((await keyhole(["var", "set", "web", "staging", "LATE"], `${canary}\n`)).exitCode).toBe(0);
+    expect((await read()).json()).toMatchObject({ variables: [{ key: "LATE", value: `${canary}\n` }] });
+    const entries = await place.json(["audit", "list", "--key", keyId, "--since", "1h"]);
+    expect(entries).toMatchObject([
+      { action: "variables.read", names: [] },
+      { action: "variables.read", names: ["LATE"] },
+    ]);
+    const last = await keyhole(["audit", "list", "--org", "acme", "--limit", "1"]);
+    expect(last.stdout).toMatch(/^TIME .*\n\S+ +acme +web +staging +variables\.read +1 +LATE .*\n$/);
+    expect((await keyhole(["audit", "list", "--org", "nobody"])).exitCode).toBe(4);
+    expect(await server.stop()).toBe(0);
   });
 
-  test.skipIf(skip)("a project goes with all that it holds", async () => {
+  test("a project goes with all that it holds", async () => {
     expect(await place.json(["project", "delete", "acme/web"])).toEqual({
       project: "acme/web",
       deleted: true,
@@ -327,21 +263,19 @@ describe.each(["the embedded database", "PostgreSQL"])("people's commands on %s"
       accounts: 0,
       files: 2,
     });
-    expect(await keyhole(["var", "list", "web", "staging"])).toEqual({
-      exitCode: 4,
-      stdout: "",
-      stderr: 'keyhole: There is no project "web".\n',
-    });
+    expect(await keyhole(["var", "list", "web", "staging"])).toEqual(
+      outcome(4, 'keyhole: There is no project "web".\n'),
+    );
   });
 
-  test.skipIf(skip)("a short project name is refused once there are several organizations", async () => {
+  test("a short project name is refused once there are several organizations", async () => {
     await place.json(["org", "create", "globex"]);
     const ran = await keyhole(["var", "list", "other", "staging", "--json"]);
     expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
     expect(JSON.parse(ran.stderr)).toMatchObject({ code: "ambiguous", requestId: null });
   });
 
-  test.skipIf(skip)("nothing that was said held a value", () => {
+  test("nothing that was said held a value", () => {
     expect(said.length).toBeGreaterThan(100);
     for (const text of said) expect(text).not.toContain(canary);
   });
@@ -422,28 +356,7 @@ describe("the program", () => {
     }
   });
 
-  test("says which setting is wrong", async () => {
-    const wrong = makePlace({ PORT: "http" });
-    const ran = await wrong.keyhole(["org", "list"]);
-    wrong.remove();
-    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(ran.stderr).toMatch(/^keyhole: .*PORT.*\n$/);
-  });
-
-  test("ends with 6 where the database cannot be reached, without its password", async () => {
-    const rootKey = randomBytes(32).toString("base64");
-    const away = makePlace({
-      DATABASE_URL: "postgres://keyhole:s3cret@127.0.0.1:1/keyhole",
-      KEYHOLE_ROOT_KEY: rootKey,
-    });
-    const ran = await away.keyhole(["org", "list", "--json"]);
-    away.remove();
-    expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
-    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "unavailable", requestId: null });
-    expect(ran.stderr).not.toContain("s3cret");
-  });
-
-  test("puts the loud word about a new root key into the one line of JSON where the command then fails", async () => {
+  test("reports a new root key in its one line of JSON if the command then fails", async () => {
     const fresh = makePlace();
     const ran = await fresh.keyhole(["project", "create", "nobody/web", "--json"]);
     fresh.remove();
@@ -451,7 +364,7 @@ describe("the program", () => {
     expect(JSON.parse(ran.stderr)).toMatchObject({ code: "not_found", notes: [expect.stringContaining("ROOT KEY")] });
   });
 
-  test("ends quietly where its reader has gone", async () => {
+  test("ends without a word if its reader has gone", async () => {
     const script = `"${binary}" completion bash | true; exit "\${PIPESTATUS[0]}"`;
     const child = Bun.spawn(["bash", "-c", script], {
       env: place.env,
@@ -462,7 +375,7 @@ describe("the program", () => {
     expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
   });
 
-  test("says so where its output cannot be written", async () => {
+  test("reports that its output cannot be written", async () => {
     const child = Bun.spawn(["sh", "-c", `"${binary}" version > /dev/full`], { env: place.env, stderr: "pipe" });
     expect([await child.exited, await child.stderr.text()]).toEqual([
       1,
@@ -545,37 +458,20 @@ describe("names that would steer a terminal", () => {
 });
 
 describe("on a terminal", () => {
-  let place: Place;
-  let root: string;
-  let key: string;
-  let server: Bun.Subprocess<"ignore", "ignore", "pipe">;
+  let place: Site;
+  let server: Server;
+  let key: Key;
   const prompt = "Enter ends it): ";
   const set = ["var", "set", "web", "production", "TOKEN"];
 
   beforeAll(async () => {
-    place = makePlace();
-    await place.json(["org", "create", "acme", "--plan", "pro"]);
-    await place.json(["project", "create", "web"]);
-    key = ((await place.json(["key", "create", "--resource", "variables,accounts"])) as { key: string }).key;
-    server = Bun.spawn([binary, "serve", "--port", "0"], {
-      cwd: place.folder,
-      env: place.env,
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    root = await listeningRoot(server.stderr);
+    place = await furnish(await makeSite("sqlite"));
+    key = await place.key("--resource", "variables,accounts");
+    server = await place.serve();
   });
-  afterAll(async () => {
-    server.kill();
-    await server.exited;
-    place.remove();
-  });
+  afterAll(() => place.remove());
 
-  const read = async (path: string): Promise<unknown> => {
-    const answer = await fetch(`${root}/projects/web/${path}`, { headers: { authorization: `Bearer ${key}` } });
-    return answer.json();
-  };
+  const read = async (path: string) => (await server.get(`/projects/web/${path}`, key.key)).json();
   const token = async () => (await read("variables?environment=production&keys=TOKEN")) as object;
 
   test.each([
@@ -657,19 +553,3 @@ describe("on a terminal", () => {
     expect((await place.keyhole(["project", "list"])).stdout).toContain(name);
   });
 });
-
-/** The API root of a server that has just been started, once it says so; what else it says is read and dropped. */
-async function listeningRoot(stderr: ReadableStream<Uint8Array>): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  (async () => {
-    let text = "";
-    const decoder = new TextDecoder();
-    for await (const chunk of stderr) {
-      text += decoder.decode(chunk, { stream: true });
-      const [root] = /http:\/\/\S+/.exec(text) ?? [];
-      if (root !== undefined) resolve(root);
-    }
-    reject(new Error(`The server ended: ${text}`));
-  })().catch(reject);
-  return promise;
-}

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findReaders } from "../property/readers/readers.ts";
-import { makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { furnish, makeSite, onBoth, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -67,9 +67,7 @@ onBoth("a .env file of 200 variables", (dialect) => {
   let server: Server;
   let key: string;
   beforeAll(async () => {
-    site = await makeSite(dialect);
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
+    site = await furnish(await makeSite(dialect));
     server = await site.serve();
     ({ key } = await site.key("--org", "acme", "--surface", "rest_api,ci_action"));
     const path = join(site.folder, "production.env");

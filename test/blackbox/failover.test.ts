@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import postgres from "postgres";
 import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
 import { ranMs } from "./clock.ts";
-import { binary } from "./keyhole.ts";
+import { runBinary } from "./keyhole.ts";
 import {
   type Answer,
   eventually,
+  furnish,
   type Key,
   makeSite,
   type Outcome,
@@ -58,9 +59,7 @@ function failover(a: Replica): void {
     site = await makeSite("postgres", urlOf(b, a)); // commands meet the standby first
     await run(a, "alter system set synchronous_standby_names = '*'");
     await run(a, "select pg_reload_conf()");
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
-    await site.json(["var", "set", "acme/web", "staging", "TOKEN"], "canary");
+    await furnish(site, { staging: { TOKEN: "canary" } });
     while (keys.length < keysMax) keys.push(await site.key("--org", "acme"));
     while (revoked.length < revokedMax) revoked.push(await site.key("--org", "acme"));
     servers = [await serve(urlOf(a, b)), await serve(urlOf(b, a))];
@@ -76,14 +75,8 @@ function failover(a: Replica): void {
       ["serve", "--port", "0"],
       ["org", "list"],
     ]) {
-      const child = Bun.spawn([binary, ...command], {
-        env: { ...site.env, DATABASE_URL: urlOf(b) },
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-        timeout: 20_000,
-      });
-      const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+      const env = { ...site.env, DATABASE_URL: urlOf(b) };
+      const { exitCode, stdout, stderr } = await runBinary(command, { env });
       expect([exitCode, stdout]).toEqual([6, ""]);
       expect(stderr).toContain("the database is a standby");
     }
@@ -116,7 +109,7 @@ function failover(a: Replica): void {
     await Promise.all(
       loads.map((load) => load.more(20, ({ status, beganAt }) => beganAt > killedAt && status === 503)),
     );
-    const ready = await fetch(`${opsOf(servers[1] as Server)}/readyz`);
+    const ready = await fetch(`${servers[1]?.ops()}/readyz`);
     expect(ready.status).toBe(503);
     const promotingAt = ranMs();
     await run(b, "select pg_promote(true, 60)");
@@ -143,7 +136,7 @@ function failover(a: Replica): void {
     expect(released.filter(({ requestId }) => !audited.has(requestId))).toEqual([]);
     for (const server of servers) {
       expect((await server.get(metadata, last.key)).status).toBe(401);
-      await eventually(async () => ((await fetch(`${opsOf(server)}/readyz`)).status === 200 ? true : undefined));
+      await eventually(async () => (await fetch(`${server.ops()}/readyz`)).status === 200);
     }
   });
 
@@ -156,24 +149,18 @@ function failover(a: Replica): void {
     for (const path of [values, "/organization", "/projects", "/projects/absent"]) {
       expect((await lone.get(path, key)).status).toBe(503);
     }
-    const ready = await fetch(`${opsOf(lone)}/readyz`);
+    const ready = await fetch(`${lone.ops()}/readyz`);
     const { checks } = (await ready.json()) as { checks: Record<string, boolean> };
     expect([ready.status, checks]).toMatchObject([503, { database: true, primary: false }]);
 
     await site.json(["key", "revoke", id]);
     process.kill(b.pid as number, "SIGKILL");
     await run(rebuilt, "select pg_promote(true, 60)");
-    await eventually(async () => ((await fetch(`${opsOf(lone)}/readyz`)).status === 200 ? true : undefined));
+    await eventually(async () => (await fetch(`${lone.ops()}/readyz`)).status === 200);
     expect((await lone.get(metadata, key)).status).toBe(401);
     expect((await lone.get(values, (keys[1] as Key).key)).status).toBe(200);
     for (const server of servers) {
-      await eventually(async () =>
-        (await server.get(metadata, (keys[1] as Key).key)).status === 200 ? true : undefined,
-      );
+      await eventually(async () => (await server.get(metadata, (keys[1] as Key).key)).status === 200);
     }
   });
-}
-
-function opsOf(server: Server): string {
-  return /Health and metrics are on (http:\/\/\S+)/.exec(server.said().stderr)?.[1] ?? "";
 }

@@ -2,18 +2,20 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { connect as connectSocket, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import { createDatabase, type Postgres, startPostgres, type TestDatabase } from "../postgres.ts";
 import { ranMs } from "./clock.ts";
-import { binary } from "./keyhole.ts";
+import { binary, runBinary } from "./keyhole.ts";
+import { startProxy } from "./proxy.ts";
 import {
   type Answer,
   eventually,
+  furnish,
   type Key,
   lockAudit,
   long,
+  makeKeys,
   makeSite,
   type Outcome,
   onBoth,
@@ -38,23 +40,15 @@ const files = "/files?project=web&environment=staging";
 type Filled = { readonly site: Site; server: Server; readonly keys: readonly [Key, ...Key[]] };
 
 async function fill(site: Site, keys = 1, start = site.serve): Promise<Filled> {
-  await site.json(["org", "create", "acme"]);
-  await site.json(["project", "create", "acme/web"]);
-  await site.json(["var", "set", "acme/web", "staging", "FIRST"], `${canary} first`);
-  await site.json(["var", "set", "acme/web", "staging", "SECOND"], `${canary} second`);
-  await site.json(["var", "set", "acme/web", "production", "THIRD"], `${canary} third`);
+  await furnish(site, {
+    staging: { FIRST: `${canary} first`, SECOND: `${canary} second` },
+    production: { THIRD: `${canary} third` },
+  });
   await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"password":"${canary}"}`);
   const file = join(site.folder, "file");
   writeFileSync(file, `${canary} file`);
   await site.json(["file", "put", "acme/web", file, "--path", "a.txt", "--env", "staging"]);
-  return { site, keys: await makeKeys(site, keys), server: await start() };
-}
-
-async function makeKeys(site: Site, count: number): Promise<readonly [Key, ...Key[]]> {
-  const keys: Key[] = [];
-  const resources = "projects,variables,accounts,files";
-  while (keys.length < count) keys.push(await site.key("--org", "acme", "--resource", resources));
-  return keys as [Key, ...Key[]];
+  return { site, keys: await makeKeys(site, keys, "projects,variables,accounts,files"), server: await start() };
 }
 
 /** Reads of values, some four fifths of them of files, whose bucket is the large one. */
@@ -273,7 +267,7 @@ onPostgres("a server under a role of its own", () => {
 
   test("needs no right to write anything but the audit and the last use of keys", async () => {
     expect((await filled.server.get(files, filled.keys[0].key)).status).toBe(200);
-    await eventually(async () => ((await sql`select 1 from key_uses`).length > 0 ? true : undefined));
+    await eventually(async () => (await sql`select 1 from key_uses`).length > 0);
     expect(filled.server.said().stdout).not.toContain('"internal_error"');
   });
 });
@@ -336,7 +330,7 @@ onBoth("kill -9 of the server", (dialect) => {
         });
         await readers.more(5 + round);
         // On a slow machine a round may be over before its first write.
-        if (round === rounds - 1) await eventually(() => (writes > rounds ? true : undefined));
+        if (round === rounds - 1) await eventually(() => writes > rounds);
         importing.kill("SIGKILL");
         await server.kill();
         killed = true;
@@ -430,13 +424,7 @@ onPostgres("a PostgreSQL that fails", () => {
     const url = new URL(database.url);
     url.password = "hunter2secret";
     const { DATABASE_URL: _, ...env } = filled.site.env;
-    const child = Bun.spawn([binary, "serve", "--port", "0"], {
-      env: { ...env, DATABASE_URL: url.href },
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    const [exitCode, stderr] = await Promise.all([child.exited, child.stderr.text()]);
+    const { exitCode, stderr } = await runBinary(["serve", "--port", "0"], { env: { ...env, DATABASE_URL: url.href } });
     expect([exitCode, stderr.split("\n").length, stderr.includes("hunter2secret")]).toEqual([6, 2, false]);
     expect(stderr).toContain("DATABASE_URL");
   });
@@ -534,9 +522,7 @@ onPostgres("a PostgreSQL that fails", () => {
     await Promise.all(answers);
     // As many as ever, and as many again whose statements PostgreSQL ends a second after their time.
     expect(most).toBeLessThan(45);
-    await eventually(async () =>
-      (await filled.server.get(files, filled.keys[0].key)).status === 200 ? true : undefined,
-    );
+    await eventually(async () => (await filled.server.get(files, filled.keys[0].key)).status === 200);
     await expectAllConnectionsWork();
   });
 
@@ -556,10 +542,7 @@ onPostgres("a PostgreSQL that fails", () => {
       // Lookups, files and the audit have connections of their own: each finds out at its own deadline of 2 s.
       expect(firstSuccessAfter(outcomes, mutedAt + 50)).toBeLessThan(8000);
       // None of these reads needed the connections for metadata, so those find out now.
-      await eventually(async () => {
-        const { status } = await filled.server.get("/projects/web", filled.keys[0].key);
-        return status === 200 ? true : undefined;
-      });
+      await eventually(async () => (await filled.server.get("/projects/web", filled.keys[0].key)).status === 200);
       await expectAllConnectionsWork();
     } finally {
       await filled.server.kill();
@@ -657,36 +640,4 @@ function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   } catch (error) {
     if ((error as { code?: string }).code !== "ESRCH") throw error;
   }
-}
-
-/** Stands between a server and its database, like the network. */
-async function startProxy(target: URL) {
-  const pairs = new Set<readonly [Socket, Socket]>();
-  const listener = createServer((near) => {
-    const far = connectSocket(Number(target.port), target.hostname);
-    const pair = [near, far] as const;
-    pairs.add(pair);
-    near.pipe(far);
-    far.pipe(near);
-    const close = () => {
-      for (const socket of pair) socket.destroy();
-    };
-    for (const socket of pair) socket.on("error", () => {}).on("close", close);
-  });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  const address = listener.address();
-  return {
-    port: typeof address === "object" ? (address?.port ?? 0) : 0,
-    /** From now on nothing passes over the connections that there are; neither end is told. */
-    mute: () => {
-      for (const [near, far] of pairs) {
-        near.unpipe(far).pause();
-        far.unpipe(near).pause();
-      }
-    },
-    stop: async () => {
-      for (const pair of pairs) for (const socket of pair) socket.destroy();
-      await new Promise((resolve) => listener.close(resolve));
-    },
-  };
 }

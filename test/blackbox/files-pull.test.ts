@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   lstatSync,
@@ -18,21 +18,13 @@ import { openInstallation } from "../../src/admin/installation.ts";
 import { readConfig } from "../../src/config.ts";
 import { honestly, type Question, type Reply, type Truth } from "../liar.ts";
 import { makePlace, type Ran } from "./keyhole.ts";
-import { type Machine, makeMachine, runProgram, truth } from "./machine.ts";
+import { machineMaker, runProgram, truth } from "./machine.ts";
 import { type Key, makeSite, type Server, type Site } from "./server.ts";
 
 /** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */
 const swapMs = process.env["KEYHOLE_TEST_LONG"] === "1" ? 60_000 : 5000;
 
-const machines: Machine[] = [];
-afterEach(async () => {
-  for (const machine of machines.splice(0)) await machine.remove();
-});
-const machine = async (reply?: (question: Question) => Reply) => {
-  const made = await makeMachine(reply);
-  machines.push(made);
-  return made;
-};
+const machine = machineMaker();
 
 describe("from a real server", () => {
   let site: Site;
@@ -155,6 +147,7 @@ describe("a server that lies makes the program write nothing at all and say why"
   type Files = Record<string, unknown>[];
   const listing = (twist: (files: Files) => unknown) => lying(twist, "listing");
   const content = (twist: (files: Files) => unknown) => lying(twist, "content");
+  const zeros = (size: number) => Buffer.alloc(size).toString("base64");
   const path = (text: string) => listing(([first, ...rest]) => [first, ...rest, { ...first, path: text }]);
   const lies: [lie: string, reply: (question: Question) => Reply, says: RegExp][] = [
     ["an absolute path", path("/etc/cron.d/x"), /is absolute/],
@@ -175,10 +168,7 @@ describe("a server that lies makes the program write nothing at all and say why"
     ["a file more", content((files) => [...files, { ...files[0], path: "more" }]), /not asked for/],
     [
       "content with another checksum",
-      content(([first, ...rest]) => [
-        { ...first, content: Buffer.alloc(Number(first?.["size"])).toString("base64") },
-        ...rest,
-      ]),
+      content(([first = {}, ...rest]) => [{ ...first, content: zeros(Number(first["size"])) }, ...rest]),
       /another checksum/,
     ],
     ["content cut short", content(([first, ...rest]) => [{ ...first, content: "" }, ...rest]), /another size/],
@@ -303,13 +293,8 @@ test.skipIf(process.platform !== "linux")(
     const outside = join(folder, "outside");
     mkdirSync(join(root, "config"), { recursive: true });
     mkdirSync(outside);
-    const swapper = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "../swapper.ts"), join(root, "config"), outside],
-      {
-        stdout: "pipe",
-        stderr: "inherit",
-      },
-    );
+    const command = [process.execPath, join(import.meta.dir, "../swapper.ts"), join(root, "config"), outside];
+    const swapper = Bun.spawn(command, { stdout: "pipe", stderr: "inherit" });
     const codes = new Map<number, number>();
     try {
       await swapper.stdout.getReader().read();

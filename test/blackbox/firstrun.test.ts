@@ -1,4 +1,4 @@
-/** What happens to whoever starts it for the first time, or starts it wrongly. */
+/** The first start of the program, and starts with wrong settings. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import {
@@ -13,10 +13,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { createServer, type Server as NetServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { binary, type Ran } from "./keyhole.ts";
+import { binary, type Ran, runBinary } from "./keyhole.ts";
 import { ask, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -29,18 +28,9 @@ function expectSentence(ran: Ran, exitCode: number, names: string | RegExp): voi
   expect(ran.exitCode).toBe(exitCode);
 }
 
-/** Runs the program in the site's folder with these settings in place of the site's. */
-async function run(site: Pick<Site, "folder">, args: readonly string[], env: Record<string, string>): Promise<Ran> {
-  const child = Bun.spawn([binary, ...args], {
-    cwd: site.folder,
-    env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { exitCode, stdout, stderr };
-}
+/** Runs the program in the site's folder with these settings instead of the site's. */
+const run = (site: Pick<Site, "folder">, args: readonly string[], env: Record<string, string>) =>
+  runBinary(args, { cwd: site.folder, env });
 
 /** What a program writes up to and with this text. */
 async function readUntil(stream: ReadableStream<Uint8Array>, text: string): Promise<string> {
@@ -52,16 +42,8 @@ async function readUntil(stream: ReadableStream<Uint8Array>, text: string): Prom
   throw new Error(`it ended, and what it wrote does not hold ${text}: ${all}`);
 }
 
-/** A port that something listens on. */
-async function takePort(): Promise<{ port: number; free: () => Promise<void> }> {
-  const server: NetServer = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  return {
-    port: typeof address === "object" ? (address?.port ?? 0) : 0,
-    free: () => new Promise((resolve) => server.close(() => resolve())),
-  };
-}
+/** Listens on a port of its own. */
+const takePort = () => Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
 
 describe("demo", () => {
   let site: Site;
@@ -119,12 +101,12 @@ describe("demo", () => {
   });
 
   test("takes another port where its own is taken", async () => {
-    const { port, free } = await takePort();
-    const ran = await run(site, ["demo", "--once"], { ...site.env, PORT: String(port) });
-    await free();
+    const taken = takePort();
+    const ran = await run(site, ["demo", "--once"], { ...site.env, PORT: String(taken.port) });
+    await taken.stop(true);
     expect(ran.exitCode).toBe(0);
     expect(ran.stdout).toContain("answered 200:");
-    expect(ran.stdout).not.toContain(`127.0.0.1:${port}/`);
+    expect(ran.stdout).not.toContain(`127.0.0.1:${taken.port}/`);
   });
 
   test("leaves a folder with data of another kind alone", async () => {
@@ -293,23 +275,20 @@ describe("a setting that is wrong stops the program with one sentence that names
     expect(performance.now() - beganAt).toBeLessThan(10_000);
   });
 
-  test("HOST that is no address of this machine, and a port that is taken", async () => {
-    await run(site, ["org", "list"], { KEYHOLE_DATA: "data" }); // a new root key is said aloud once
+  test("HOST that is not an address of this machine, and a port that is in use", async () => {
+    await run(site, ["org", "list"], { KEYHOLE_DATA: "data" }); // announces the new root key
     expectSentence(await serve({ KEYHOLE_DATA: "data", PORT: "0", HOST: "192.0.2.1" }), 6, /192\.0\.2\.1/);
-    const { port, free } = await takePort();
-    expectSentence(
-      await serve({ KEYHOLE_DATA: "data", PORT: String(port) }),
-      6,
-      new RegExp(`127\\.0\\.0\\.1:${port} is in use`),
-    );
-    await free();
+    const taken = takePort();
+    const ran = await serve({ KEYHOLE_DATA: "data", PORT: String(taken.port) });
+    expectSentence(ran, 6, new RegExp(`127\\.0\\.0\\.1:${taken.port} is in use`));
+    await taken.stop(true);
   });
 
   test("--port x", async () => {
     expectSentence(await run(site, ["serve", "--port", "x"], { KEYHOLE_DATA: "data" }), 2, /--port/);
   });
 
-  test("nothing of all that made a folder for its data, but for those who got as far as that", () => {
+  test("none of these runs made a data folder of its own accord", () => {
     expect(existsSync(join(site.folder, ".keyhole"))).toBe(false);
   });
 });

@@ -8,13 +8,13 @@ export const binary = join(import.meta.dir, "../../dist/keyhole");
 /** How a run of the program ended. */
 export type Ran = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
-/** A place to run the program in: a working folder and a data folder of its own, and nothing else in the environment. */
+/** Where to run the program: its own working folder and data folder, and nothing else in the environment. */
 export type Place = {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Runs the program with these arguments to its end; stdin is empty where none is given. */
+  /** Runs the program with these arguments to its end; stdin is empty by default. */
   readonly keyhole: (args: readonly string[], stdin?: string | Uint8Array) => Promise<Ran>;
-  /** The same, its `--json` document parsed. @throws where it failed or printed more than the one document */
+  /** The same, its `--json` document parsed. @throws if it failed or printed more than one document */
   readonly json: (args: readonly string[], stdin?: string | Uint8Array) => Promise<unknown>;
   /** Starts the program on a terminal of its own. */
   readonly onTerminal: (args: readonly string[], columns?: number) => OnTerminal;
@@ -24,29 +24,45 @@ export type Place = {
 /** The program on a pseudo-terminal. */
 export type OnTerminal = {
   readonly type: (keys: string | Uint8Array) => void;
-  /** Resolves once the screen has been sent this text, with all that came before it too. */
+  /** Resolves once this text was sent to the screen. Returns the whole screen. */
   readonly shows: (text: string) => Promise<string>;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Resolves at the end: the exit code, and all that the screen was sent. */
+  /** Resolves at the end: the exit code, and everything that was sent to the screen. */
   readonly ended: Promise<{ exitCode: number; screen: string }>;
 };
+
+export type RunOptions = {
+  readonly cwd?: string;
+  /** The whole environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string | Uint8Array;
+  /** The command in front of the program, such as a shell that lowers a limit first. */
+  readonly as?: readonly string[];
+};
+
+/** Runs the program to its end. */
+export async function runBinary(
+  args: readonly string[],
+  { cwd, env = {}, stdin = "", as = [] }: RunOptions,
+): Promise<Ran> {
+  const child = Bun.spawn([...as, binary, ...args], {
+    ...(cwd !== undefined && { cwd }),
+    env,
+    stdin: Buffer.from(stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { exitCode, stdout, stderr };
+}
 
 /** @param env - settings beside KEYHOLE_DATA, such as DATABASE_URL */
 export function makePlace(env: Readonly<Record<string, string>> = {}): Place {
   if (!existsSync(binary)) throw new Error("There is no dist/keyhole: `bun run build` makes it.");
   const folder = mkdtempSync(join(tmpdir(), "keyhole-commands-"));
   const own = { KEYHOLE_DATA: join(folder, "data"), ...env };
-  const keyhole = async (args: readonly string[], stdin: string | Uint8Array = ""): Promise<Ran> => {
-    const child = Bun.spawn([binary, ...args], {
-      cwd: folder,
-      env: own,
-      stdin: Buffer.from(stdin),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-    return { exitCode, stdout, stderr };
-  };
+  const keyhole: Place["keyhole"] = (args, stdin) =>
+    runBinary(args, { cwd: folder, env: own, ...(stdin !== undefined && { stdin }) });
   return {
     folder,
     env: own,

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { type Key, makeSite, type Server, type Site } from "./server.ts";
+import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
 type Manifest = {
   apiVersion: string;
@@ -86,12 +86,7 @@ describe("against a server", () => {
   const variables = { A: "plain", B: 'it\'s "two"\nlines\n', EMPTY: "", NUMBER: "1.50", NULL: "null" };
 
   beforeAll(async () => {
-    site = await makeSite("sqlite");
-    await site.keyhole(["org", "create", "acme"]);
-    await site.keyhole(["project", "create", "acme/web"]);
-    for (const [name, value] of Object.entries(variables)) {
-      await site.keyhole(["var", "set", "web", "production", name], value);
-    }
+    site = await furnish(await makeSite("sqlite"), { production: variables });
     server = await site.serve();
     key = await site.key("--surface", "ci_action", "--project", "web", "--env", "production");
   });

@@ -3,7 +3,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { furnish, makeSite, onBoth, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000);
 const mebibyte = 1024 * 1024;
@@ -76,10 +76,7 @@ onBoth("200 MiB", (dialect) => {
     file.close();
   };
   beforeAll(async () => {
-    site = await makeSite(dialect);
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
-    await site.json(["var", "set", "acme/web", "staging", "NAME"], "value");
+    site = await furnish(await makeSite(dialect), { staging: { NAME: "value" } });
     await site.json(["account", "set", "acme/web", "mail", "--env", "staging"], '{"user":"me"}');
     await site.json(["file", "put", "acme/web", "-", "--path", "a.txt", "--env", "staging"], "content");
     ({ key } = await site.key("--org", "acme", "--resource", "projects,variables,accounts,files"));

@@ -5,7 +5,18 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ranMs } from "./clock.ts";
-import { type Connection, eventually, long, makeSite, onBoth, type Server, type Site, standStill } from "./server.ts";
+import {
+  type Connection,
+  eventually,
+  furnish,
+  long,
+  makeKeys,
+  makeSite,
+  onBoth,
+  type Server,
+  type Site,
+  standStill,
+} from "./server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
 const mebibyte = 1024 * 1024;
@@ -14,10 +25,7 @@ onBoth("the value bucket", (dialect) => {
   let site: Site;
   let server: Server;
   beforeAll(async () => {
-    site = await makeSite(dialect);
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
-    await site.json(["var", "set", "acme/web", "staging", "NAME"], "value");
+    site = await furnish(await makeSite(dialect), { staging: { NAME: "value" } });
     server = await site.serve();
   });
   afterAll(() => site.remove());
@@ -60,15 +68,12 @@ onBoth("callers of 8 MiB files", (dialect) => {
   /** Of one key after the other, so that none uses up its own bucket. */
   const headers = () => ({ Authorization: `Bearer ${keys[requests++ % keys.length]}` });
   beforeAll(async () => {
-    site = await makeSite(dialect);
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
+    site = await furnish(await makeSite(dialect));
     const file = join(site.folder, "content");
     writeFileSync(file, content);
     await site.json(["file", "put", "acme/web", file, "--path", "large.bin", "--env", "staging"]);
-    while (keys.length < (long ? 12 : 4)) {
-      keys.push((await site.key("--org", "acme", "--resource", "projects,variables,files")).key);
-    }
+    const made = await makeKeys(site, long ? 12 : 4, "projects,variables,files");
+    keys.push(...made.map(({ key }) => key));
     server = await site.serve();
     const connection = await server.connect();
     const answer = await connection.get(path, headers());
@@ -208,10 +213,7 @@ onBoth("32 callers of 8 MiB of variables", (dialect) => {
   const values = new Map<string, string>();
   const keys: string[] = [];
   beforeAll(async () => {
-    site = await makeSite(dialect);
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "acme/web"]);
-    await site.json(["var", "set", "acme/web", "production", "SMALL"], "value");
+    site = await furnish(await makeSite(dialect), { production: { SMALL: "value" } });
     for (let i = 0; i < 125; i++) {
       values.set(`N${String(i).padStart(4, "0")}`, randomBytes(48 * 1024).toString("base64"));
     }

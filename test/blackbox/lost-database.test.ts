@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { sqliteJournal } from "../../src/store/journal.ts";
 import type { JournalRow } from "../../src/store/journal-row.ts";
-import { eventually, type Key, makeSite, type Server, type Site } from "./server.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,10 +17,7 @@ let key: Key;
 let database: string;
 let aside: string;
 beforeAll(async () => {
-  site = await makeSite("sqlite");
-  await site.json(["org", "create", "acme"]);
-  await site.json(["project", "create", "acme/web"]);
-  await site.json(["var", "set", "acme/web", "staging", "TOKEN"], "canary");
+  site = await furnish(await makeSite("sqlite"), { staging: { TOKEN: "canary" } });
   key = await site.key("--org", "acme");
   database = join(site.data, "keyhole.db");
   aside = join(site.folder, "aside.db");
@@ -44,7 +41,7 @@ describe("under a running server, a database file", () => {
     renameSync(database, aside);
     await expectRefused();
     renameSync(aside, database);
-    await eventually(async () => ((await statuses()).join() === "200,200" ? true : undefined));
+    await eventually(async () => (await statuses()).join() === "200,200");
     expect(await server.stop()).toBe(0);
   });
 

@@ -1,9 +1,10 @@
+import { afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mintKey } from "../../src/access/api-key.ts";
 import { honestly, type Liar, type Question, type Reply, startLiar, type Truth } from "../liar.ts";
-import { binary, type Ran } from "./keyhole.ts";
+import { type Ran, type RunOptions, runBinary } from "./keyhole.ts";
 
 /** A machine that has the program, a folder of its own and a key, and asks a server that may lie. */
 export type Machine = {
@@ -13,16 +14,8 @@ export type Machine = {
   /** What the program finds in its environment beside PATH. */
   readonly env: Readonly<Record<string, string>>;
   /** Runs the program in the folder, to its end. */
-  readonly keyhole: (args: readonly string[], more?: More) => Promise<Ran>;
+  readonly keyhole: (args: readonly string[], more?: RunOptions) => Promise<Ran>;
   readonly remove: () => Promise<void>;
-};
-
-export type More = {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string | Uint8Array;
-  readonly cwd?: string;
-  /** The command in front of the program, such as a shell that lowers a limit first. */
-  readonly as?: readonly string[];
 };
 
 export const truth: Truth = {
@@ -35,10 +28,24 @@ export const truth: Truth = {
   ],
 };
 
-/** @param reply - honest where it is left out */
-export async function makeMachine(
-  reply: (question: Question) => Reply | Promise<Reply> = (question) => honestly(truth, question),
-): Promise<Machine> {
+/**
+ * Returns the maker of a file's machines, which are removed after each test.
+ *
+ * The maker's argument is what the server replies; honest by default.
+ */
+export function machineMaker(): (reply?: (question: Question) => Reply) => Promise<Machine> {
+  const machines: Machine[] = [];
+  afterEach(async () => {
+    for (const machine of machines.splice(0)) await machine.remove();
+  });
+  return async (reply = (question) => honestly(truth, question)) => {
+    const made = await makeMachine(reply);
+    machines.push(made);
+    return made;
+  };
+}
+
+async function makeMachine(reply: (question: Question) => Reply): Promise<Machine> {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-machine-"));
   const liar = await startLiar(reply);
   const key = mintKey();
@@ -62,14 +69,6 @@ export async function makeMachine(
 }
 
 /** Runs the program to its end with this environment and a PATH. */
-export async function runProgram(args: readonly string[], { env = {}, stdin = "", cwd, as = [] }: More): Promise<Ran> {
-  const child = Bun.spawn([...as, binary, ...args], {
-    ...(cwd !== undefined && { cwd }),
-    env: { PATH: process.env["PATH"] ?? "", ...env },
-    stdin: Buffer.from(stdin),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { exitCode, stdout, stderr };
+export function runProgram(args: readonly string[], options: RunOptions): Promise<Ran> {
+  return runBinary(args, { ...options, env: { PATH: process.env["PATH"] ?? "", ...options.env } });
 }

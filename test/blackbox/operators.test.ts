@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePlace } from "./keyhole.ts";
-import { eventually, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
+import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -17,10 +17,7 @@ onBoth("the record of what left", (dialect) => {
   let log: string;
 
   beforeAll(async () => {
-    site = await makeSite(dialect);
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "web"]);
-    await site.json(["var", "set", "web", "production", "TOKEN"], canary);
+    site = await furnish(await makeSite(dialect), { production: { TOKEN: canary } });
     key = await site.key("--org", "acme");
     const server = await site.serve();
     for (let at = 0; at < 7; at++) await server.get(variables, key.key, { "User-Agent": userAgent });
@@ -192,10 +189,7 @@ describe("backup and restore of the embedded database", () => {
   const others: { remove(): void }[] = [];
 
   beforeAll(async () => {
-    site = await makeSite("sqlite");
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "web"]);
-    await site.json(["var", "set", "web", "production", "TOKEN"], canary);
+    site = await furnish(await makeSite("sqlite"), { production: { TOKEN: canary } });
     await site.keyhole(["file", "put", "web", "-", "--path", "a.pem", "--env", "production"], canary);
     key = await site.key("--org", "acme");
   });
@@ -292,10 +286,7 @@ onPostgres("serve under a role of its own", () => {
   let site: Site;
 
   beforeAll(async () => {
-    site = await makeSite("postgres");
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "web"]);
-    await site.json(["var", "set", "web", "production", "TOKEN"], canary);
+    site = await furnish(await makeSite("postgres"), { production: { TOKEN: canary } });
   });
   afterAll(async () => {
     await site?.sql(`drop owned by ${role}`);

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createConnection, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runBinary } from "./keyhole.ts";
+import { startProxy } from "./proxy.ts";
 import {
   eventually,
+  furnish,
   type Key,
   makeSite,
   onBoth,
   onPostgres,
   postgresUrl,
-  type Server,
   type Site,
   standStill,
 } from "./server.ts";
@@ -21,14 +22,8 @@ const docs = join(import.meta.dir, "../../docs");
 const path = "/projects/web/variables?environment=staging";
 
 async function stocked(site: Site): Promise<Key> {
-  await site.json(["org", "create", "acme"]);
-  await site.json(["project", "create", "web"]);
-  await site.json(["var", "set", "web", "staging", "TOKEN", "--value", "not-a-secret"]);
+  await furnish(site, { staging: { TOKEN: "not-a-secret" } });
   return site.key("--org", "acme", "--project", "web", "--env", "staging");
-}
-
-function opsOf(server: Server): string {
-  return /metrics are on (\S+)/.exec(server.said().stderr)?.[1] ?? "";
 }
 
 onBoth("the second listener of the program", (dialect) => {
@@ -46,7 +41,7 @@ onBoth("the second listener of the program", (dialect) => {
     expect((await fetch(`${plain.origin}/metrics`)).status).toBe(404);
     expect(await plain.stop()).toBe(0);
     const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
-    const ops = opsOf(server);
+    const ops = server.ops();
     expect((await fetch(`${server.origin}/readyz`)).status).toBe(404);
     expect((await fetch(`${ops}/api/v1/organization`)).status).toBe(404);
     expect((await fetch(`${ops}/livez`)).status).toBe(200);
@@ -55,19 +50,19 @@ onBoth("the second listener of the program", (dialect) => {
     const text = await (await fetch(`${ops}/metrics`)).text();
     expect(text).toContain('route="/projects/{slug}/variables",status="200",code="ok"} 1\n');
     expect(text).toMatch(/^keyhole_build_info\{version="[\d.]+",bun="[\d.]+",database="\w+"\} 1$/m);
-    for (const name of namesIn(readFileSync(join(docs, "prometheus/alerts.yml"), "utf8"))) expect(text).toContain(name);
-    for (const name of namesIn(readFileSync(join(docs, "grafana/keyhole.json"), "utf8"))) expect(text).toContain(name);
+    for (const file of ["prometheus/alerts.yml", "grafana/keyhole.json"]) {
+      for (const name of namesIn(readFileSync(join(docs, file), "utf8"))) expect(text).toContain(name);
+    }
     const promtool = found("promtool", "the scrape is not checked by it");
     if (promtool !== undefined) {
-      const ran = Bun.spawnSync([promtool, "check", "metrics"], { stdin: Buffer.from(text) });
-      expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
+      expectAccepted([promtool, "check", "metrics"], text);
     }
     expect(await server.stop()).toBe(0);
   });
 
   test("says 503 while the server drains, until it is gone", async () => {
     const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
-    const ops = opsOf(server);
+    const ops = server.ops();
     // The server drains until this client has read a large file, so a slow machine sees it too.
     const file = join(site.folder, "large.bin");
     writeFileSync(file, Buffer.alloc(8 * 1024 * 1024, "large "));
@@ -88,12 +83,10 @@ onBoth("the second listener of the program", (dialect) => {
 
   test("an address that is taken is refused with a sentence that names the setting", async () => {
     const holder = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-    const ran = Bun.spawnSync([...program(), "serve", "--port", "0"], {
-      cwd: site.folder,
-      env: { ...site.env, KEYHOLE_OPS_PORT: String(holder.port) },
-    });
+    const env = { ...site.env, KEYHOLE_OPS_PORT: String(holder.port) };
+    const ran = await runBinary(["serve", "--port", "0"], { cwd: site.folder, env });
     expect(ran.exitCode).toBe(6);
-    expect(ran.stderr.toString()).toContain("choose another with KEYHOLE_OPS_PORT");
+    expect(ran.stderr).toContain("choose another with KEYHOLE_OPS_PORT");
     await holder.stop(true);
   });
 
@@ -133,12 +126,12 @@ onBoth("the second listener of the program", (dialect) => {
 
 onPostgres("readiness", () => {
   test("without its database the server is alive but not ready, and ready again when the database is back", async () => {
-    const way = await breakableWay(new URL(postgresUrl ?? ""));
+    const way = await startProxy(new URL(postgresUrl ?? ""));
     const direct = await makeSite("postgres");
     const databaseUrl = new URL(direct.env["DATABASE_URL"] ?? "");
     databaseUrl.host = `127.0.0.1:${way.port}`;
     const server = await direct.serve({ env: { DATABASE_URL: databaseUrl.href, KEYHOLE_OPS_PORT: "0" } });
-    const ops = opsOf(server);
+    const ops = server.ops();
     expect((await fetch(`${ops}/readyz`)).status).toBe(200);
     way.cut();
     const away = await eventually(async () => {
@@ -151,11 +144,10 @@ onPostgres("readiness", () => {
     });
     expect((await fetch(`${ops}/livez`)).status).toBe(200);
     way.mend();
-    await eventually(async () => ((await fetch(`${ops}/readyz`)).status === 200 ? true : undefined));
+    await eventually(async () => (await fetch(`${ops}/readyz`)).status === 200);
     expect(await server.stop()).toBe(0);
-    way.cut();
+    await way.stop();
     await direct.remove();
-    await way.close();
   });
 });
 
@@ -163,8 +155,7 @@ describe("what docs/ gives operators", () => {
   test("the alert rules are what Prometheus takes", () => {
     const promtool = found("promtool", "docs/prometheus/alerts.yml is not checked");
     if (promtool === undefined) return;
-    const ran = Bun.spawnSync([promtool, "check", "rules", join(docs, "prometheus/alerts.yml")]);
-    expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
+    expectAccepted([promtool, "check", "rules", join(docs, "prometheus/alerts.yml")]);
   });
 
   test("every query of the dashboard is what Prometheus takes", () => {
@@ -182,9 +173,8 @@ describe("what docs/ gives operators", () => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-rules-"));
     const file = join(folder, "rules.yml");
     writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
-    const ran = Bun.spawnSync([promtool, "check", "rules", file]);
+    expectAccepted([promtool, "check", "rules", file]);
     rmSync(folder, { recursive: true });
-    expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
   });
 
   test("nginx and HAProxy take the configurations of docs/scale-out", () => {
@@ -194,15 +184,9 @@ describe("what docs/ gives operators", () => {
     if (openssl === undefined) return;
     const folder = mkdtempSync(join(tmpdir(), "keyhole-proxy-"));
     const at = (name: string) => join(folder, name);
-    Bun.spawnSync(
-      [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=keyhole.example.com"].concat([
-        "-keyout",
-        at("keyhole.key"),
-        "-out",
-        at("keyhole.crt"),
-      ]),
-      { stderr: "ignore" },
-    );
+    const request = "req -x509 -newkey rsa:2048 -nodes -subj /CN=keyhole.example.com".split(" ");
+    const command = [openssl, ...request, "-keyout", at("keyhole.key"), "-out", at("keyhole.crt")];
+    Bun.spawnSync(command, { stderr: "ignore" });
     writeFileSync(at("keyhole.pem"), readFileSync(at("keyhole.crt"), "utf8") + readFileSync(at("keyhole.key"), "utf8"));
     // Only the certificate and the log have to exist on this machine.
     const local = (name: string) => {
@@ -226,6 +210,11 @@ describe("what docs/ gives operators", () => {
   });
 });
 
+function expectAccepted(command: string[], stdin = ""): void {
+  const ran = Bun.spawnSync(command, { stdin: Buffer.from(stdin) });
+  expect({ code: ran.exitCode, said: ran.stderr.toString() }).toEqual({ code: 0, said: "" });
+}
+
 /** The metrics of a process without workers and without shared buckets. */
 function namesIn(text: string): Set<string> {
   const names = text.match(/\b(?:keyhole|process)_[a-z_]+/g) ?? [];
@@ -237,42 +226,4 @@ function found(name: string, loss: string): string | undefined {
   const at = Bun.which(name, { PATH: `${process.env["PATH"]}:/usr/sbin` });
   if (at === null) process.stderr.write(`${name} IS NOT INSTALLED: ${loss}.\n`);
   return at ?? undefined;
-}
-
-function program(): string[] {
-  return [join(import.meta.dir, "../../dist/keyhole")];
-}
-
-/** A proxy to the database that can be cut and mended. */
-async function breakableWay(to: URL) {
-  const open = new Set<Socket>();
-  let whole = true;
-  const server = createServer((near) => {
-    if (!whole) return near.destroy();
-    const far = createConnection(Number(to.port || 5432), to.hostname);
-    for (const socket of [near, far]) {
-      open.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        near.destroy();
-        far.destroy();
-        open.delete(socket);
-      });
-    }
-    near.pipe(far).pipe(near);
-    return undefined;
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  return {
-    port,
-    cut: () => {
-      whole = false;
-      for (const socket of open) socket.destroy();
-    },
-    mend: () => {
-      whole = true;
-    },
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
 }

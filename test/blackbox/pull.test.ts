@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   mkdirSync,
@@ -17,18 +17,10 @@ import { mintKey } from "../../src/access/api-key.ts";
 import { honestly, type Question, type Reply, refusal } from "../liar.ts";
 import nasty from "../property/readers/nasty.json" with { type: "json" };
 import { binary, makePlace, type Ran } from "./keyhole.ts";
-import { type Machine, makeMachine, runProgram, truth } from "./machine.ts";
-import { type Key, makeSite, type Server, type Site } from "./server.ts";
+import { machineMaker, runProgram, truth } from "./machine.ts";
+import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
-const machines: Machine[] = [];
-afterEach(async () => {
-  for (const machine of machines.splice(0)) await machine.remove();
-});
-const machine = async (reply?: (question: Question) => Reply) => {
-  const made = await makeMachine(reply);
-  machines.push(made);
-  return made;
-};
+const machine = machineMaker();
 
 describe("from a real server", () => {
   let site: Site;
@@ -41,11 +33,7 @@ describe("from a real server", () => {
     });
 
   beforeAll(async () => {
-    site = await makeSite("sqlite");
-    await site.keyhole(["org", "create", "acme"]);
-    await site.keyhole(["project", "create", "acme/web"]);
-    await site.keyhole(["var", "set", "web", "staging", "A"], "plain");
-    await site.keyhole(["var", "set", "web", "staging", "B"], 'it\'s "two"\nlines');
+    site = await furnish(await makeSite("sqlite"), { staging: { A: "plain", B: 'it\'s "two"\nlines' } });
     server = await site.serve();
     key = await site.key("--env", "staging");
   });
@@ -334,17 +322,10 @@ describe("the key goes to the server alone", () => {
   else
     test("not to a server whose certificate nobody vouches for, whatever else the environment turns off", async () => {
       const folder = mkdtempSync(join(tmpdir(), "keyhole-tls-"));
-      const made = Bun.spawnSync(
-        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"].concat([
-          "-addext",
-          "subjectAltName=DNS:localhost",
-          "-keyout",
-          "key.pem",
-          "-out",
-          "cert.pem",
-        ]),
-        { cwd: folder, stderr: "ignore" },
-      );
+      const request =
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost";
+      const command = [openssl, ...request.split(" "), "-keyout", "key.pem", "-out", "cert.pem"];
+      const made = Bun.spawnSync(command, { cwd: folder, stderr: "ignore" });
       expect(made.exitCode).toBe(0);
       let asked = 0;
       const server = Bun.serve({

@@ -32,7 +32,7 @@ const large = Buffer.alloc(300 * 1024, "large ");
 type Ask = { readonly path: string; readonly text: string };
 
 /** Fills the site without a process for each key. @returns the keys; each reads everything */
-async function furnish(site: Site): Promise<Key[]> {
+async function stock(site: Site): Promise<Key[]> {
   const admin = await openAdminContext(readConfig(site.env), () => {});
   await createOrganization(admin, { slug: "acme" });
   for (let n = 0; n < projectCount; n++) {
@@ -117,7 +117,7 @@ onBoth("rotation under 64 clients", (dialect) => {
   /** The load goes on, and every answer is the same as before. */
   const undisturbed = async () => {
     const before = load.answered.count;
-    await eventually(() => (load.answered.count >= before + 128 ? true : undefined), 30_000);
+    await eventually(() => load.answered.count >= before + 128, 30_000);
     expect(load.failures).toEqual([]);
   };
   const dataKeys = async () => {
@@ -129,7 +129,7 @@ onBoth("rotation under 64 clients", (dialect) => {
 
   beforeAll(async () => {
     site = await makeSite(dialect);
-    keys = await furnish(site);
+    keys = await stock(site);
     const older = site.env["KEYHOLE_ROOT_KEY"];
     const newer = Buffer.from(newKey()).toString("base64");
     // The embedded database's server runs with the one root key that it began with; the other has both, the old in front.
@@ -162,7 +162,7 @@ onBoth("rotation under 64 clients", (dialect) => {
       await eventually(async () => {
         const rotated = "select count(distinct project_id) as n from sets where generation = ?";
         const [row] = await site.sql(rotated, [generation]);
-        return Number(row?.["n"]) >= 3 ? true : undefined;
+        return Number(row?.["n"]) >= 3;
       }, 30_000);
       first.kill("SIGKILL");
       await first.exited;

@@ -15,35 +15,35 @@ export type Row = Readonly<Record<string, unknown>>;
 /** The server that `test/run.ts` found, or undefined. */
 export const postgresUrl: string | undefined = process.env["KEYHOLE_TEST_DATABASE_URL"];
 
-/** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names, where they would make the everyday run too slow. */
+/** KEYHOLE_TEST_LONG=1 runs the full numbers, which would make an everyday run too slow. */
 export const long: boolean = process.env["KEYHOLE_TEST_LONG"] === "1";
 
-/** Runs one suite on both databases; where there is no PostgreSQL its half is skipped, by a name that says so. */
+/** Runs a suite on both databases. Without PostgreSQL, its half is skipped under a name that says so. */
 export function onBoth(name: string, suite: (dialect: Dialect) => void): void {
   describe(`${name}, on SQLite`, () => suite("sqlite"));
   onPostgres(name, () => suite("postgres"));
 }
 
-/** The same for a suite that only PostgreSQL has. */
+/** The same on PostgreSQL alone. */
 export function onPostgres(name: string, suite: () => void): void {
   if (postgresUrl !== undefined) describe(`${name}, on PostgreSQL`, suite);
   else describe.skip(`${name}, on PostgreSQL, SKIPPED for want of KEYHOLE_TEST_DATABASE_URL`, suite);
 }
 
-/** A place with a database of its own, and nothing in it. */
+/** A place with its own empty database. */
 export type Site = Omit<Place, "remove"> & {
   readonly dialect: Dialect;
-  /** The data folder on SQLite; on PostgreSQL nobody uses it. */
+  /** The data folder; unused on PostgreSQL. */
   readonly data: string;
-  /** SQL past the program; `?` stands for a value on both databases. */
+  /** Runs SQL on the database itself; `?` stands for a value on both databases. */
   readonly sql: (text: string, values?: readonly unknown[]) => Promise<Row[]>;
-  /** Starts a server, and waits until it listens. It ends with the site at the latest. */
+  /** Starts a server and waits until it listens. Removing the site ends it. */
   readonly serve: (options?: ServeOptions) => Promise<Server>;
   /** Makes an API key. */
   readonly key: (...args: readonly string[]) => Promise<Key>;
-  /** Every audit entry there is, in order of lane and sequence. */
+  /** All audit entries, ordered by lane and sequence. */
   readonly audit: () => Promise<Row[]>;
-  /** Ends its servers and takes everything away. */
+  /** Ends its servers and removes its folder and database. */
   readonly remove: () => Promise<void>;
 };
 
@@ -56,12 +56,12 @@ export type ServeOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** The command in front of the program, such as one that changes the user. */
   readonly as?: readonly string[];
-  /** A copy of the binary; it itself where left out. */
+  /** A copy of the binary; by default the binary itself. */
   readonly program?: string;
 };
 
 /**
- * @param url - the database; a new one on {@link postgresUrl} where left out, and then dropped with the site
+ * @param url - the database; by default a new one on {@link postgresUrl}, which is dropped with the site
  */
 export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
   const database = dialect === "postgres" && url === undefined ? await createDatabase(postgresUrl ?? "") : undefined;
@@ -114,6 +114,28 @@ export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
   };
 }
 
+/** Creates the organization acme and its project web, with these variables in each environment. Returns the site. */
+export async function furnish(
+  site: Site,
+  variables: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
+): Promise<Site> {
+  await site.json(["org", "create", "acme"]);
+  await site.json(["project", "create", "acme/web"]);
+  for (const [environment, values] of Object.entries(variables)) {
+    for (const [name, value] of Object.entries(values)) {
+      await site.json(["var", "set", "acme/web", environment, name], value);
+    }
+  }
+  return site;
+}
+
+/** Makes this many keys of acme for these resources. */
+export async function makeKeys(site: Site, count: number, resources: string): Promise<readonly [Key, ...Key[]]> {
+  const keys: Key[] = [];
+  while (keys.length < count) keys.push(await site.key("--org", "acme", "--resource", resources));
+  return keys as [Key, ...Key[]];
+}
+
 /** Keeps everyone else from writing audit entries, until called. */
 export async function lockAudit(site: Site): Promise<() => Promise<void>> {
   if (site.dialect === "sqlite") {
@@ -137,27 +159,29 @@ export async function lockAudit(site: Site): Promise<() => Promise<void>> {
   };
 }
 
-/** A server that runs. */
+/** A running server. */
 export type Server = {
   /** Such as `http://127.0.0.1:40123`. */
   readonly origin: string;
   readonly pid: number;
+  /** The origin of health and metrics; empty if KEYHOLE_OPS_PORT is not set. */
+  readonly ops: () => string;
   /** One request below the API's root, read to its end. */
   readonly get: (path: string, key: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
   /** A connection that stays open. */
   readonly connect: () => Promise<Connection>;
   readonly signal: (signal: NodeJS.Signals) => void;
-  /** Resolves when it ends: its exit code, or null where a signal ended it. */
+  /** Resolves when it ends, with its exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
-  /** SIGTERM, and the end. */
+  /** Sends SIGTERM and waits for the end. */
   readonly stop: () => Promise<number | null>;
-  /** SIGKILL, and the end; does nothing to one that has ended. */
+  /** Sends SIGKILL, unless it has ended, and waits for the end. */
   readonly kill: () => Promise<void>;
-  /** What it wrote so far. */
+  /** Its output so far. */
   readonly said: () => { readonly stdout: string; readonly stderr: string };
   /** Resolves once stderr holds this text. */
   readonly says: (text: string) => Promise<void>;
-  /** Bytes of memory that it holds now, and the most that it ever held. */
+  /** Resident memory in bytes, now and at its peak. */
   readonly memory: () => { readonly now: number; readonly peak: number };
 };
 
@@ -205,6 +229,7 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
   return {
     origin,
     pid: child.pid,
+    ops: () => /metrics are on (\S+)/.exec(stderr)?.[1] ?? "",
     get,
     connect: () => connect(origin),
     signal: (signal) => child.kill(signal),
@@ -228,7 +253,7 @@ async function drain(stream: ReadableStream<Uint8Array>, take: (text: string) =>
   for await (const bytes of stream) take(decoder.decode(bytes, { stream: true }));
 }
 
-/** Linux alone says this of another process without a program's help. */
+/** Linux only. */
 function memoryOf(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const kibibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
@@ -241,11 +266,11 @@ export type Answer = {
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
-  /** The body parsed; throws where it is not JSON. */
+  /** The parsed body. @throws if it is not JSON */
   readonly json: <T = unknown>() => T;
 };
 
-/** One request on a connection of its own. @throws Cut */
+/** Sends one request on a new connection. @throws Cut */
 export async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   const { origin, pathname, search } = new URL(url);
   const connection = await connect(origin);
@@ -256,10 +281,10 @@ export async function ask(url: string, headers: Readonly<Record<string, string>>
   }
 }
 
-/** The connection ended before an answer was whole. */
+/** The connection ended before an answer was complete. */
 export class Cut extends Error {
   override readonly name = "Cut";
-  /** What had come of the answer. */
+  /** The part of the answer that arrived. */
   readonly received: Buffer;
 
   constructor(reason: string, received: Buffer) {
@@ -269,22 +294,21 @@ export class Cut extends Error {
 }
 
 /**
- * A connection that does as it is told and nothing besides: `fetch` would ask a second time on its own when a
- * connection breaks, and hide from these tests what they look for.
+ * A plain connection. `fetch` would silently retry if a connection breaks, and these tests must see that.
  */
 export type Connection = {
-  /** Asks, one request at a time. @throws Cut where the answer did not come whole */
+  /** Sends one request at a time. @throws Cut if the answer is incomplete */
   readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
-  /** Asks and never reads. */
+  /** Sends a request and never reads. */
   readonly ignore: (path: string, headers?: Readonly<Record<string, string>>) => void;
-  /** Asks, reads until so many bytes have come, and then no more. */
+  /** Sends a request and stops reading after this many bytes. */
   readonly taste: (path: string, bytes: number, headers?: Readonly<Record<string, string>>) => Promise<void>;
   /** Whether the server has closed it. */
   readonly closed: () => boolean;
   readonly close: () => void;
 };
 
-/** @throws Error with `code` where nobody listens */
+/** @throws Error with `code` if nobody listens */
 export async function connect(origin: string): Promise<Connection> {
   const { hostname, port } = new URL(origin);
   const socket = connectSocket({ host: hostname, port: Number(port) });
@@ -306,12 +330,8 @@ export async function connect(origin: string): Promise<Connection> {
   socket.on("end", () => end("the connection was closed"));
   socket.on("close", () => end("the connection was closed"));
   socket.on("error", (error: NodeJS.ErrnoException) => end(`the connection failed (${error.code})`));
-  const send = (path: string, headers: Readonly<Record<string, string>>) => {
-    const lines = Object.entries({ Host: `${hostname}:${port}`, ...headers }).map(
-      ([name, value]) => `${name}: ${value}`,
-    );
-    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
-  };
+  const send = (path: string, headers: Readonly<Record<string, string>>) =>
+    socket.write(requestOf(origin, path, headers));
   const until = <T>(found: () => T | undefined): Promise<T> => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     look = () => {
@@ -349,9 +369,9 @@ export async function connect(origin: string): Promise<Connection> {
 }
 
 /**
- * Asks, reads a little and then stands still. (A node:net socket of Bun 1.4.5 that was paused never reads on.)
+ * Sends a request, reads a little and stops. (A node:net socket of Bun 1.4.5 that was paused never resumes.)
  *
- * @returns reads on until the connection ends: all that came of the answer
+ * @returns reads on until the connection ends, and returns everything received
  */
 export async function standStill(
   origin: string,
@@ -377,8 +397,7 @@ export async function standStill(
       error: () => end(),
     },
   });
-  const lines = Object.entries({ Host: `${hostname}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`);
-  socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
+  socket.write(requestOf(origin, path, headers));
   await began;
   return async () => {
     socket.resume();
@@ -387,7 +406,12 @@ export async function standStill(
   };
 }
 
-/** Reads an answer out of what has come so far; undefined until it is whole. */
+function requestOf(origin: string, path: string, headers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries({ Host: new URL(origin).host, ...headers }).map(([name, value]) => `${name}: ${value}`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`;
+}
+
+/** Parses an answer from what has arrived; undefined until it is complete. */
 function answerParser(): (chunks: readonly Buffer[], bytes: number) => Answer | undefined {
   let head: { status: number; headers: Map<string, string>; bodyAt: number } | undefined;
   return (chunks, bytes) => {
@@ -443,25 +467,25 @@ export type Outcome = {
   readonly answer: Answer | undefined;
   /** Of an answer that was cut. */
   readonly received: string;
-  /** For how many milliseconds this process stood still meanwhile. */
+  /** For how many milliseconds this process did not run meanwhile. */
   readonly stoodStillMs: number;
 };
 
-/** Clients that ask and ask again. */
+/** Clients that send one request after another. */
 export type Readers = {
   readonly outcomes: readonly Outcome[];
-  /** Resolves once so many more outcomes were of this kind than now. */
+  /** Resolves after this many more outcomes of this kind. */
   readonly more: (count: number, kind?: (outcome: Outcome) => boolean) => Promise<void>;
-  /** Lets every request come to its end. */
+  /** Waits for the requests under way. */
   readonly stop: () => Promise<readonly Outcome[]>;
 };
 
 /**
- * Starts clients, each with a connection of its own, which it keeps for as long as the server does.
+ * Starts clients. Each keeps its own connection for as long as the server does.
  *
- * @param origin - asked anew for each connection: a server that is started again listens elsewhere
+ * @param origin - called for each connection, because a restarted server has another port
  * @param next - what the client of this number asks for, below the API's root
- * @param pauseMs - between an answer and the next request of the same client, so that a load is a rate
+ * @param pauseMs - between an answer and the client's next request, which limits the rate
  */
 export function startReaders(
   count: number,
@@ -527,8 +551,8 @@ export function startReaders(
 }
 
 /**
- * How many of 60 value requests at once with a new key pass, at these servers in turn. Asked again where the machine was
- * too slow for the deadline of shared buckets, so that one of them counted for itself.
+ * How many of 60 concurrent value requests with a new key pass, sent to these servers in turn. Repeated if the machine
+ * was too slow for the deadline of shared buckets, so that a server counted alone.
  */
 export async function passedOf60(
   newKey: () => Promise<Key>,
@@ -547,20 +571,20 @@ export async function passedOf60(
     expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
     await Bun.sleep(100); // for the log, which is written a little later
     if (news().length === before) return statuses.filter((status) => status === 200).length;
-    await eventually(() => (away() === 0 ? true : undefined));
+    await eventually(() => away() === 0);
   }
   throw new Error("the shared buckets never answered all of 60 requests in time");
 }
 
-/** Looks again and again, for what gives no sign of its own. @throws Error after the deadline */
+/** Polls until the result is neither false nor undefined. @throws Error after the deadline */
 export async function eventually<T>(
-  look: () => Promise<T | undefined> | T | undefined,
+  look: () => Promise<T | false | undefined> | T | false | undefined,
   deadlineMs = 10_000,
 ): Promise<T> {
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
     const found = await look();
-    if (found !== undefined) return found;
+    if (found !== undefined && found !== false) return found;
     if (performance.now() > giveUpAt) throw new Error(`it did not happen within ${deadlineMs} ms`);
     await Bun.sleep(10);
   }

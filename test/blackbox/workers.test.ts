@@ -5,6 +5,7 @@ import {
   Cut,
   connect,
   eventually,
+  furnish,
   type Key,
   makeSite,
   onPostgres,
@@ -21,10 +22,7 @@ const names = "/projects/web/variables?environment=staging&metadata_only=true";
 onPostgres("workers", () => {
   let site: Site;
   beforeAll(async () => {
-    site = await makeSite("postgres");
-    await site.json(["org", "create", "acme"]);
-    await site.json(["project", "create", "web"]);
-    await site.json(["var", "set", "web", "staging", "TOKEN", "--value", "not-a-secret"]);
+    site = await furnish(await makeSite("postgres"), { staging: { TOKEN: "not-a-secret" } });
   });
   afterAll(() => site.remove());
 
@@ -40,7 +38,7 @@ onPostgres("workers", () => {
   test("health and metrics are those of all workers together", async () => {
     const { key } = await newKey();
     const server = await serve(3);
-    const ops = opsOf(server);
+    const ops = server.ops();
     for (let asked = 0; asked < 20; asked++) expect((await server.get(names, key)).status).toBe(200);
     const text = await (await fetch(`${ops}/metrics`)).text();
     const counted =
@@ -117,7 +115,7 @@ onPostgres("workers", () => {
     const server = await serve(2);
     const workers = workersOf(server);
     await server.kill();
-    await eventually(() => (workers.some(alive) ? undefined : true));
+    await eventually(() => !workers.some(alive));
     expect(connect(server.origin)).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });
 
@@ -164,14 +162,10 @@ describe("workers without PostgreSQL", () => {
 /** Waits until this many workers were restarted and two listen. */
 async function restarts(server: Server, count: number): Promise<void> {
   await eventually(async () => {
-    const text = await (await fetch(`${opsOf(server)}/metrics`)).text();
+    const text = await (await fetch(`${server.ops()}/metrics`)).text();
     const restarted = new RegExp(`^keyhole_worker_restarts_total ${count}$`, "m").test(text);
-    return restarted && /^keyhole_workers 2$/m.test(text) ? true : undefined;
+    return restarted && /^keyhole_workers 2$/m.test(text);
   });
-}
-
-function opsOf(server: Server): string {
-  return /metrics are on (\S+)/.exec(server.said().stderr)?.[1] ?? "";
 }
 
 /** Linux only. */

@@ -20,6 +20,8 @@ function ask(budget: ByteBudget, bytes: number, signal?: AbortSignal, deadlineMs
   return asked;
 }
 
+/* The order of waiters and the parts of holders: property/limit.test.ts. */
+
 describe("a byte budget", () => {
   test("is 64 MiB by default, to the byte", async () => {
     const budget = new ByteBudget();
@@ -34,24 +36,6 @@ describe("a byte budget", () => {
     last.release();
     more.release?.();
     expect(budget.bytesTaken).toBe(0);
-  });
-
-  test("serves waiters in order: a small one does not overtake a large one", async () => {
-    const budget = new ByteBudget(10);
-    const held = [await budget.acquire(3, "one"), await budget.acquire(3, "one")];
-    const large = ask(budget, 8);
-    const small = ask(budget, 1);
-    const empty = ask(budget, 0);
-    await settled();
-    expect([large.release, small.release, empty.release]).toEqual([undefined, undefined, undefined]);
-    held[0]?.release(); // now 7 are free, enough for the small one only
-    await settled();
-    expect([large.release, small.release, empty.release]).toEqual([undefined, undefined, undefined]);
-    held[1]?.release();
-    await settled();
-    expect(large.release).toBeFunction();
-    expect(small.release).toBeFunction(); // 8 + 1 fit
-    expect(budget.bytesTaken).toBe(9);
   });
 
   test("takes bytes back once, however often they are released", async () => {
@@ -128,6 +112,7 @@ describe("a byte budget", () => {
     }
     expect(budget.bytesTaken).toBe(0);
     expect((await budget.acquire(10, "one")).bytes).toBe(10);
+    expect(() => new ByteBudget(10, 5).take(6, "more than a holder's part")).toThrow(RangeError);
   });
 
   test("grants what is free at once, unless somebody waits for it", async () => {
@@ -162,31 +147,6 @@ describe("a byte budget", () => {
     share.release();
     share.resize(5); // after its release nothing changes
     expect([share.bytes, budget.bytesTaken]).toEqual([0, 1]);
-  });
-
-  test("grants a holder no more than its part, and a waiter for its own bytes holds up nobody else", async () => {
-    const budget = new ByteBudget(10, 5);
-    expect(() => budget.take(6, "greedy")).toThrow(RangeError);
-    const [first, second] = [await budget.acquire(2, "greedy"), await budget.acquire(3, "greedy")];
-    const large = ask(budget, 5, undefined, undefined, "greedy");
-    const small = ask(budget, 1, undefined, undefined, "greedy");
-    await settled();
-    expect([large.release, small.release]).toEqual([undefined, undefined]);
-    first.resize(1); // there is room for the small one, but it comes after the large one
-    await settled();
-    expect(small.release).toBeUndefined();
-    expect((await budget.acquire(4, "other")).bytes).toBe(4);
-    first.release();
-    await settled();
-    expect(small.release).toBeUndefined(); // still behind the large one
-    second.release();
-    await settled();
-    expect(large.release).toBeFunction();
-    expect(small.release).toBeUndefined();
-    large.release?.();
-    await settled();
-    expect(small.release).toBeFunction();
-    expect(budget.bytesTaken).toBe(5);
   });
 
   test("serves other holders before one that waits for its own bytes", async () => {

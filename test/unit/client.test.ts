@@ -50,108 +50,78 @@ describe("an honest answer", () => {
   });
 });
 
-/** The answer to a question for variables, twisted. */
-const lies: { lie: string; reply: (question: Question) => Reply; says: RegExp; code?: string }[] = [
-  { lie: "another environment", reply: variables({ environment: "staging" }), says: /another environment/ },
-  { lie: "no environment", reply: variables({ environment: undefined }), says: /another environment/ },
-  { lie: "no list", reply: variables({ variables: undefined }), says: /no list of variables/ },
-  { lie: "an object for a list", reply: variables({ variables: { A: "b" } }), says: /no list of variables/ },
-  { lie: "null for an entry", reply: variables({ variables: [null] }), says: /a variable is not an object/ },
-  { lie: "a list for an answer", reply: () => ({ body: [] }), says: /it is not an object/ },
-  { lie: "null for an answer", reply: () => ({ body: null }), says: /it is not an object/ },
-  { lie: "a name that is none", reply: one("a.b", "x"), says: /no valid name/ },
-  { lie: "a name that is code", reply: one("A=1;touch /tmp/x;B", "x"), says: /no valid name/ },
-  { lie: "__proto__", reply: () => ({ body: entry("__proto__", '"x"') }), says: /no valid name/ },
-  { lie: "a name that is a number", reply: one(1, "x"), says: /no valid name/ },
-  { lie: "a name twice", reply: variables({ variables: [pair("A", "x"), pair("A", "y")] }), says: /A is there twice/ },
-  { lie: "no value", reply: one("A", undefined), says: /A has no value/ },
-  { lie: "null for a value", reply: one("A", null), says: /A has no value/ },
-  { lie: "a number for a value", reply: one("A", 1), says: /A has no value/ },
-  { lie: "a NUL", reply: one("A", "x\0y"), says: /value of A is not text/ },
-  { lie: "half a surrogate pair", reply: () => ({ body: entry("A", '"\\ud800"') }), says: /value of A is not text/ },
-  { lie: "65 KiB of value", reply: one("A", "x".repeat(65 * 1024)), says: /value of A is too long/ },
-  {
-    lie: "1001 variables",
-    reply: variables({ variables: Array.from({ length: 1001 }, (_, at) => pair(`A${at}`, "")) }),
-    says: /more than 1000 variables/,
-  },
-  {
-    lie: "text for JSON",
-    reply: () => ({ body: "A=b\n", headers: { "Content-Type": "text/plain" } }),
-    says: /not JSON/,
-  },
-  { lie: "a web page", reply: () => ({ body: "<html>", headers: { "Content-Type": "text/html" } }), says: /not JSON/ },
-  {
-    lie: "half a body",
-    reply: () => ({ body: '{"environment":"production","variables":[' }),
-    says: /not complete JSON/,
-  },
-  { lie: "no body", reply: () => ({ body: "" }), says: /not complete JSON/ },
-  {
-    lie: "bytes that are not UTF-8",
-    reply: () => ({ body: Buffer.from('{"a":"\xff"}', "latin1") }),
-    says: /not complete JSON/,
-  },
-  {
-    lie: "a byte order mark",
-    reply: () => ({ body: '\ufeff{"environment":"production"}' }),
-    says: /not complete JSON/,
-  },
-  {
-    lie: "compressed bytes",
-    reply: () => ({ body: Bun.gzipSync(Buffer.alloc(1000)), headers: { "Content-Encoding": "gzip" } }),
-    says: /not complete JSON/,
-  },
-  {
-    lie: "a huge body that is announced",
-    reply: () => ({ endless: Buffer.alloc(1000, 0x20), headers: { "Content-Length": String(2 ** 40) } }),
-    says: /longer than 16384 KiB/,
-  },
-  {
-    lie: "an endless body",
-    reply: () => ({ endless: Buffer.alloc(65536, 0x20) }),
-    says: /longer than 16384 KiB/,
-  },
-  {
-    lie: "a redirect",
-    reply: () => ({ status: 302, headers: { Location: "/api/v1/elsewhere" } }),
-    says: /redirect \(302\)/,
-    code: "redirected",
-  },
-  {
-    lie: "a permanent redirect to another host",
-    reply: () => ({ status: 308, headers: { Location: "http://198.51.100.1/" } }),
-    says: /redirect \(308\)/,
-    code: "redirected",
-  },
-  {
-    lie: "a body cut short",
-    reply: () => ({ raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"env' }),
-    says: /broke before the answer was complete/,
-    code: "unreachable",
-  },
-  {
-    lie: "a piece cut short",
-    reply: () => ({
+/** An answer about variables, altered. */
+const lies: [lie: string, reply: (question: Question) => Reply, says: RegExp, code?: string][] = [
+  ["another environment", variables({ environment: "staging" }), /another environment/],
+  ["no environment", variables({ environment: undefined }), /another environment/],
+  ["no list", variables({ variables: undefined }), /no list of variables/],
+  ["an object for a list", variables({ variables: { A: "b" } }), /no list of variables/],
+  ["null for an entry", variables({ variables: [null] }), /a variable is not an object/],
+  ["a list for an answer", () => ({ body: [] }), /it is not an object/],
+  ["null for an answer", () => ({ body: null }), /it is not an object/],
+  ["a name that is none", one("a.b", "x"), /no valid name/],
+  ["a name that is code", one("A=1;touch /tmp/x;B", "x"), /no valid name/],
+  ["__proto__", () => ({ body: entry("__proto__", '"x"') }), /no valid name/],
+  ["a name that is a number", one(1, "x"), /no valid name/],
+  ["a name twice", variables({ variables: [pair("A", "x"), pair("A", "y")] }), /A is there twice/],
+  ["no value", one("A", undefined), /A has no value/],
+  ["null for a value", one("A", null), /A has no value/],
+  ["a number for a value", one("A", 1), /A has no value/],
+  ["a NUL", one("A", "x\0y"), /value of A is not text/],
+  ["half a surrogate pair", () => ({ body: entry("A", '"\\ud800"') }), /value of A is not text/],
+  ["65 KiB of value", one("A", "x".repeat(65 * 1024)), /value of A is too long/],
+  [
+    "1001 variables",
+    variables({ variables: Array.from({ length: 1001 }, (_, at) => pair(`A${at}`, "")) }),
+    /more than 1000 variables/,
+  ],
+  ["text for JSON", () => ({ body: "A=b\n", headers: { "Content-Type": "text/plain" } }), /not JSON/],
+  ["a web page", () => ({ body: "<html>", headers: { "Content-Type": "text/html" } }), /not JSON/],
+  ["half a body", () => ({ body: '{"environment":"production","variables":[' }), /not complete JSON/],
+  ["no body", () => ({ body: "" }), /not complete JSON/],
+  ["bytes that are not UTF-8", () => ({ body: Buffer.from('{"a":"\xff"}', "latin1") }), /not complete JSON/],
+  ["a byte order mark", () => ({ body: '\ufeff{"environment":"production"}' }), /not complete JSON/],
+  [
+    "compressed bytes",
+    () => ({ body: Bun.gzipSync(Buffer.alloc(1000)), headers: { "Content-Encoding": "gzip" } }),
+    /not complete JSON/,
+  ],
+  [
+    "a huge body that is announced",
+    () => ({ endless: Buffer.alloc(1000, 0x20), headers: { "Content-Length": String(2 ** 40) } }),
+    /longer than 16384 KiB/,
+  ],
+  ["an endless body", () => ({ endless: Buffer.alloc(65536, 0x20) }), /longer than 16384 KiB/],
+  ["a redirect", () => ({ status: 302, headers: { Location: "/api/v1/elsewhere" } }), /redirect \(302\)/, "redirected"],
+  [
+    "a permanent redirect to another host",
+    () => ({ status: 308, headers: { Location: "http://198.51.100.1/" } }),
+    /redirect \(308\)/,
+    "redirected",
+  ],
+  [
+    "a body cut short",
+    () => ({ raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"env' }),
+    /broke before the answer was complete/,
+    "unreachable",
+  ],
+  [
+    "a piece cut short",
+    () => ({
       raw: 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"env',
     }),
-    says: /broke before the answer was complete/,
-    code: "unreachable",
-  },
-  { lie: "no HTTP", reply: () => ({ raw: "220 smtp ready\r\n" }), says: /cannot be reached/, code: "unreachable" },
-  { lie: "nothing", reply: () => ({ raw: "" }), says: /cannot be reached/, code: "unreachable" },
-  { lie: "silence", reply: () => ({ silent: true }), says: /did not answer within 2 s/, code: "timeout" },
-  { lie: "204", reply: () => ({ status: 204 }), says: /answered 204/, code: "http_204" },
-  {
-    lie: "206 with half a set",
-    reply: (question) => ({ ...honestly(truth, question), status: 206 }),
-    says: /answered 206/,
-    code: "http_206",
-  },
+    /broke before the answer was complete/,
+    "unreachable",
+  ],
+  ["no HTTP", () => ({ raw: "220 smtp ready\r\n" }), /cannot be reached/, "unreachable"],
+  ["nothing", () => ({ raw: "" }), /cannot be reached/, "unreachable"],
+  ["silence", () => ({ silent: true }), /did not answer within 2 s/, "timeout"],
+  ["204", () => ({ status: 204 }), /answered 204/, "http_204"],
+  ["206 with half a set", (question) => ({ ...honestly(truth, question), status: 206 }), /answered 206/, "http_206"],
 ];
 
 describe("an answer that lies is refused", () => {
-  test.each(lies)("$lie", async ({ reply, says, code = "invalid_answer" }) => {
+  test.each(lies)("%s", async (_, reply, says, code = "invalid_answer") => {
     const { client, liar } = await meet(reply, {
       timeoutMs: says.source.includes("within 2 s") ? 2000 : 10_000,
       waitMs: 60_000,
@@ -176,138 +146,80 @@ describe("an answer that lies is refused", () => {
   });
 });
 
-/** A listing of one file, or one of several, twisted. */
-const fileLies: { lie: string; twist: (files: Record<string, unknown>[]) => unknown; says: RegExp }[] = [
-  ...[
-    ["an absolute path", "/etc/passwd", /is absolute/],
-    ["a path that climbs", "../outside", /has a '\.\.' part/],
-    ["a path that climbs later", "config/../../outside", /has a '\.\.' part/],
-    ["a path that climbs the Windows way", "config\\..\\..\\outside", /has the character/],
-    ["a drive", "C:/x", /has the character/],
-    ["a device", "config/NUL", /Windows device NUL/],
-    ["a device with an extension", "con.txt", /Windows device CON/],
-    ["a repository's folder", ".git/hooks/post-checkout", /\.git/],
-    ["a repository's folder spelled otherwise", ".GIT/config", /\.git/],
-    ["a path with a NUL", "a\0b", /has the character/],
-    ["a path that steers the terminal", "a\u001b[2Jb", /has the character/],
-    ["an empty path", "", /is empty/],
-    ["a path that ends in a slash", "a/", /has an empty part/],
-    ["a path that ends in a dot", "a.", /ends with a dot/],
-    ["a stream", "a:b", /has the character/],
-    ["a path that is not in normal form", "e\u0301", /normal form/],
-  ].map(([lie, path, says]) => ({
-    lie: lie as string,
-    twist: ([first]: Record<string, unknown>[]) => [{ ...first, path }],
-    says: says as RegExp,
-  })),
-  { lie: "no path", twist: ([first]) => [{ ...first, path: undefined }], says: /no path/ },
-  { lie: "a path twice", twist: ([first]) => [first, first], says: /is there twice/ },
-  {
-    lie: "paths that differ in case",
-    twist: ([first]) => [first, { ...first, path: "A.TXT" }],
-    says: /case is ignored/,
-  },
-  {
-    lie: "a file that is a folder too",
-    twist: ([first]) => [first, { ...first, path: "a.txt/b" }],
-    says: /both a file and a folder/,
-  },
-  { lie: "a mode that others may read", twist: ([first]) => [{ ...first, mode: "0644" }], says: /a mode other/ },
-  { lie: "a mode that runs", twist: ([first]) => [{ ...first, mode: "4755" }], says: /a mode other/ },
-  { lie: "a mode that is a number", twist: ([first]) => [{ ...first, mode: 384 }], says: /a mode other/ },
-  { lie: "a negative size", twist: ([first]) => [{ ...first, size: -1 }], says: /no size/ },
-  { lie: "a size with a fraction", twist: ([first]) => [{ ...first, size: 1.5 }], says: /no size/ },
-  { lie: "a size over 8 MiB", twist: ([first]) => [{ ...first, size: 2 ** 23 + 1 }], says: /no size/ },
-  { lie: "no checksum", twist: ([first]) => [{ ...first, sha256: "" }], says: /no checksum/ },
-  { lie: "a checksum in capitals", twist: ([first]) => [{ ...first, sha256: "A".repeat(64) }], says: /no checksum/ },
-  {
-    lie: "content that was not asked for",
-    twist: ([first]) => [{ ...first, content: "" }],
-    says: /content that was not asked for/,
-  },
-  { lie: "no list", twist: () => "files", says: /no list of files/ },
-  {
-    lie: "1001 files",
-    twist: ([first]) => Array.from({ length: 1001 }, (_, at) => ({ ...first, path: `f${at}` })),
-    says: /more than 1000 files/,
-  },
+type Files = Record<string, unknown>[];
+
+/** A listing, altered. Paths: one row here, the others in path.test.ts and blackbox/files-pull.test.ts. */
+const fileLies: [lie: string, alter: (files: Files) => unknown, says: RegExp][] = [
+  ["a path that steers the terminal", ([first]) => [{ ...first, path: "a\u001b[2Jb" }], /has the character/],
+  ["no path", ([first]) => [{ ...first, path: undefined }], /no path/],
+  ["a path twice", ([first]) => [first, first], /is there twice/],
+  ["a mode that runs", ([first]) => [{ ...first, mode: "4755" }], /a mode other/],
+  ["a mode that is a number", ([first]) => [{ ...first, mode: 384 }], /a mode other/],
+  ["a negative size", ([first]) => [{ ...first, size: -1 }], /no size/],
+  ["a size with a fraction", ([first]) => [{ ...first, size: 1.5 }], /no size/],
+  ["a size over 8 MiB", ([first]) => [{ ...first, size: 2 ** 23 + 1 }], /no size/],
+  ["no checksum", ([first]) => [{ ...first, sha256: "" }], /no checksum/],
+  ["a checksum in capitals", ([first]) => [{ ...first, sha256: "A".repeat(64) }], /no checksum/],
+  ["content that was not asked for", ([first]) => [{ ...first, content: "" }], /content that was not asked for/],
+  ["no list", () => "files", /no list of files/],
+  [
+    "1001 files",
+    ([first]) => Array.from({ length: 1001 }, (_, at) => ({ ...first, path: `f${at}` })),
+    /more than 1000 files/,
+  ],
 ];
 
 describe("a listing that lies is refused", () => {
-  test.each(fileLies)("$lie", async ({ twist, says }) => {
-    const { client } = await meet((question) => twisted(question, twist));
+  test.each(fileLies)("%s", async (_, alter, says) => {
+    const { client } = await meet((question) => altered(question, alter));
     const problem = await failing(client.listFiles(asked));
     expect(problem.code).toBe("invalid_answer");
     expect(problem.message).toMatch(says);
     expect(problem.message).not.toContain("\u001b");
   });
 
-  test("another project or environment", async () => {
-    for (const more of [{ project: { slug: "other" } }, { project: "web" }, { environment: "staging" }]) {
-      const { client } = await meet((question) => ({
-        body: { ...(honestly(truth, question).body as object), ...more },
-      }));
-      expect((await failing(client.listFiles(asked))).code).toBe("invalid_answer");
-    }
+  test("text for a project", async () => {
+    const { client } = await meet((question) => ({
+      body: { ...(honestly(truth, question).body as object), project: "web" },
+    }));
+    expect((await failing(client.listFiles(asked))).code).toBe("invalid_answer");
   });
 });
 
-const contentLies: { lie: string; twist: (files: Record<string, unknown>[]) => unknown; says: RegExp }[] = [
-  { lie: "half a set", twist: (files) => files.slice(1), says: /was listed and is missing/ },
-  { lie: "nothing", twist: () => [], says: /was listed and is missing/ },
-  { lie: "a file more", twist: (files) => [...files, { ...files[0], path: "more" }], says: /not asked for/ },
-  { lie: "a file twice", twist: (files) => [...files, files[0]], says: /is there twice/ },
-  { lie: "no content", twist: ([first, ...rest]) => [{ ...first, content: undefined }, ...rest], says: /no content/ },
-  {
-    lie: "content cut short",
-    twist: ([first, ...rest]) => [{ ...first, content: "Y29u" }, ...rest],
-    says: /another size/,
-  },
-  {
-    lie: "content of the right size and the wrong bytes",
-    twist: ([first, ...rest]) => [{ ...first, content: Buffer.from("CONTENT of a").toString("base64") }, ...rest],
-    says: /another checksum/,
-  },
-  {
-    lie: "other content with its own checksum",
-    twist: ([first, ...rest]) => {
+/** Alters the first file. */
+const altering =
+  (alter: (first: Files[number]) => unknown) =>
+  ([first = {}, ...rest]: Files) => [alter(first), ...rest];
+const base64 = (content: string) => altering((first) => ({ ...first, content }));
+/** Contents, altered; others are in blackbox/files-pull.test.ts. */
+const contentLies: [lie: string, alter: (files: Files) => unknown, says: RegExp][] = [
+  ["nothing", () => [], /was listed and is missing/],
+  ["a file twice", (files) => [...files, files[0]], /is there twice/],
+  ["no content", altering((first) => ({ ...first, content: undefined })), /no content/],
+  [
+    "other content with its own checksum",
+    altering((first) => {
       const content = Buffer.from("CONTENT of a");
       const sha256 = new Bun.CryptoHasher("sha256").update(content).digest("hex");
-      return [{ ...first, sha256, content: content.toString("base64") }, ...rest];
-    },
-    says: /not the file that was listed/,
-  },
-  {
-    lie: "another mode than was listed",
-    twist: ([first, ...rest]) => [{ ...first, mode: "0400" }, ...rest],
-    says: /not the file that was listed/,
-  },
-  {
-    lie: "base64 with junk in it",
-    twist: ([first, ...rest]) => [{ ...first, content: "Y29udGVu*CBvZiBh" }, ...rest],
-    says: /not valid base64/,
-  },
-  {
-    lie: "base64 with blanks in it",
-    twist: ([first, ...rest]) => [{ ...first, content: "Y29udGVu    ZiBh" }, ...rest],
-    says: /not valid base64/,
-  },
-  {
-    lie: "base64 of the URL kind",
-    twist: ([first, ...rest]) => [{ ...first, content: "Y29udGVu-CBvZi_h" }, ...rest],
-    says: /not valid base64/,
-  },
-  {
-    lie: "a path that climbs, in the content alone",
-    twist: ([first, ...rest]) => [{ ...first, path: "../a.txt" }, ...rest],
-    says: /'\.\.' part/,
-  },
+      return { ...first, sha256, content: content.toString("base64") };
+    }),
+    /not the file that was listed/,
+  ],
+  ["another mode than was listed", altering((first) => ({ ...first, mode: "0400" })), /not the file that was listed/],
+  ["base64 with other characters in it", base64("Y29udGVu*CBvZiBh"), /not valid base64/],
+  ["base64 with spaces in it", base64("Y29udGVu    ZiBh"), /not valid base64/],
+  ["base64url", base64("Y29udGVu-CBvZi_h"), /not valid base64/],
+  [
+    "a path outside the root, in the content alone",
+    altering((first) => ({ ...first, path: "../a.txt" })),
+    /'\.\.' part/,
+  ],
 ];
 
 describe("content that lies is refused", () => {
-  test.each(contentLies)("$lie", async ({ twist, says }) => {
+  test.each(contentLies)("%s", async (_, alter, says) => {
     const { client } = await meet((question) =>
-      question.query.has("metadataOnly") ? honestly(truth, question) : twisted(question, twist),
+      question.query.has("metadataOnly") ? honestly(truth, question) : altered(question, alter),
     );
     const problem = await failing(client.fetchFiles(asked, await client.listFiles(asked), true));
     expect(problem.message).toMatch(says);
@@ -402,14 +314,11 @@ describe("waiting", () => {
     expect(liar.questions).toHaveLength(5);
   });
 
-  test.each(["soon", "-1", "1.5", "", "Wed, 21 Oct 2099 07:28:00 GMT"])(
-    "takes Retry-After: %p for no word",
-    async (text) => {
-      const { client, slept } = await meet(busyThen(1, { "Retry-After": text }), { waitMs: 10_000 });
-      await client.variables(asked);
-      expect(slept).toEqual([500]);
-    },
-  );
+  test.each(["soon", "-1", "1.5", "", "Wed, 21 Oct 2099 07:28:00 GMT"])("ignores Retry-After: %p", async (text) => {
+    const { client, slept } = await meet(busyThen(1, { "Retry-After": text }), { waitMs: 10_000 });
+    await client.variables(asked);
+    expect(slept).toEqual([500]);
+  });
 
   test("continues while the connection is refused, until the time is up", async () => {
     const liar = await startLiar(() => ({}));
@@ -482,7 +391,7 @@ function entry(name: string, value: string): string {
   return `{"environment":"production","variables":[{"key":"${name}","value":${value},"updatedAt":1}]}`;
 }
 
-function twisted(question: Question, twist: (files: Record<string, unknown>[]) => unknown): Reply {
-  const body = honestly(truth, question).body as { files: Record<string, unknown>[] };
-  return { body: { ...body, files: twist(body.files) } };
+function altered(question: Question, alter: (files: Files) => unknown): Reply {
+  const body = honestly(truth, question).body as { files: Files };
+  return { body: { ...body, files: alter(body.files) } };
 }

@@ -14,13 +14,11 @@ function numbered() {
 }
 
 const failure = Object.assign(new Error("statement"), { code: "42P01" });
+const fails = () => Promise.reject(failure);
 
-test("what fails is told to who asked, and the next one asks a new client", async () => {
+test("a failure reaches its caller, and the next statement uses a new client", async () => {
   const clients = numbered();
-  const failing = clients.ask(3, async () => {
-    throw failure;
-  }).answer;
-  expect(await failing.catch((error: unknown) => error)).toBe(failure);
+  expect(await clients.ask(3, fails).answer.catch((error: unknown) => error)).toBe(failure);
   expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
 });
 
@@ -29,15 +27,12 @@ test("a timer that wakes too early uses up no attempt", async () => {
   spyOn(Bun, "sleep").mockImplementation((ms) => sleep(Math.max(0, Number(ms) - 3)));
   const clients = numbered();
   for (let renewals = 0; renewals < 3; renewals++) {
-    const failing = clients.ask(1, async () => {
-      throw failure;
-    }).answer;
-    expect(await failing.catch((error: unknown) => error)).toBe(failure);
+    expect(await clients.ask(1, fails).answer.catch((error: unknown) => error)).toBe(failure);
   }
   expect(await clients.ask(1, async ({ number }) => number).answer).toBe(3);
 });
 
-test("what is given up is not asked again, and what it was asked of is not trusted any more", async () => {
+test("a statement that is given up is not repeated, and its client is not used again", async () => {
   const clients = numbered();
   const asked: number[] = [];
   const { promise: never, reject: fail } = Promise.withResolvers<never>();
@@ -52,7 +47,7 @@ test("what is given up is not asked again, and what it was asked of is not trust
   expect(asked).toEqual([0]);
 });
 
-test("what is given up says nothing of a client that took its client's place", async () => {
+test("a statement that is given up does not discredit the client that replaced its own", async () => {
   const clients = numbered();
   const never = new Promise<never>(() => {});
   const given = [clients.ask(3, () => never), clients.ask(3, () => never)];
@@ -68,10 +63,8 @@ test("a client that never answered, or no longer does, makes the next one try an
     hosts.push(elsewhere ? "another" : "the same");
     return { end: async () => {} };
   });
-  const fail = () =>
-    clients.ask(1, async () => {
-      throw Object.assign(new Error("read on a standby"), { code: "2201X" });
-    }).answer;
+  const standby = Object.assign(new Error("read on a standby"), { code: "2201X" });
+  const fail = () => clients.ask(1, () => Promise.reject(standby)).answer;
   await expect(fail()).rejects.toThrow(); // the first host never answered
   await clients.ask(1, async () => 1).answer; // the second did
   await expect(fail()).rejects.toThrow();

@@ -70,15 +70,6 @@ describe("the tree of commands", async () => {
   });
 
   test.each<[words: string[], candidates: string[]]>([
-    [["ke"], ["key"]],
-    [
-      ["key", ""],
-      ["create", "list", "show", "revoke", "rotate"],
-    ],
-    [
-      ["key", "create", "--e"],
-      ["--env", "--expires-in"],
-    ],
     [
       ["key", "list", "-"],
       ["--json", "--org", "--help"],
@@ -91,11 +82,6 @@ describe("the tree of commands", async () => {
     [
       ["file", "put", "web", "x", "--mode", ""],
       ["0600", "0400"],
-    ],
-    [["var", "set", "acme/web", "st"], ["staging"]],
-    [
-      ["--json", "org", "plan", "x", ""],
-      ["free", "pro"],
     ],
     [["var", "import", "web", "staging", ""], []],
     [["key", "create", "--name", ""], []],
@@ -133,18 +119,11 @@ describe("wrong usage", () => {
     expect(await parse("thing", "put", "--help")).toBeInstanceOf(Shown);
   });
 
+  /* More lines, against the built program: blackbox/commands.test.ts. */
   test.each<[line: string[], sentence: string]>([
     [[], "keyhole needs one of its commands: thing."],
     [["thing"], "keyhole thing needs one of its commands: put."],
-    [["thin"], "unknown command 'thin'. Did you mean thing? See 'keyhole --help'."],
-    [["thing", "pat"], "thing: unknown command 'pat'. Did you mean put? See 'keyhole thing --help'."],
-    [["thing", "put"], "thing put: missing required argument 'place'. See 'keyhole thing put --help'."],
-    [["thing", "put", "a", "s3cret"], "thing put: there are too many arguments. See 'keyhole thing put --help'."],
     [["thing", "put", "a", "--nam=s3cret"], "thing put: unknown option '--nam'. See 'keyhole thing put --help'."],
-    [
-      ["thing", "put", "a", "--nme"],
-      "thing put: unknown option '--nme'. Did you mean --name? See 'keyhole thing put --help'.",
-    ],
     [
       ["thing", "put", "a", "--name"],
       "thing put: option '--name <name>' argument missing. See 'keyhole thing put --help'.",
@@ -153,10 +132,6 @@ describe("wrong usage", () => {
     [
       ["thing", "put", "a", "--plan", "s3cret"],
       "thing put: --plan is one of free, pro. See 'keyhole thing put --help'.",
-    ],
-    [
-      ["thing", "put", "a", "--env", "s3cret"],
-      "thing put: --env takes a list of staging, production. See 'keyhole thing put --help'.",
     ],
     ...["a,,b", "a,b,a", ""].map((list): [line: string[], sentence: string] => [
       ["thing", "put", "a", "--some", list],

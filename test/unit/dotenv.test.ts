@@ -133,14 +133,9 @@ describe("a value that no harmless text can carry", () => {
 
   test("is named together with all others like it, and never shown", () => {
     const variables = ["it's $(pwd)\nsecret", "fine", "secret\0"].map((value, at) => ({ name: `NAME_${at}`, value }));
-    try {
-      renderDotenv(variables);
-      expect.unreachable();
-    } catch (error) {
-      expect(error).toMatchObject({ code: "env_unrepresentable", detail: { names: ["NAME_0", "NAME_2"] } });
-      expect(String(error)).not.toContain("secret");
-      expect(String(error)).toContain("NAME_0, NAME_2");
-    }
+    const fault = { code: "env_unrepresentable", detail: { names: ["NAME_0", "NAME_2"] } };
+    expect(() => renderDotenv(variables)).toThrow(expect.objectContaining(fault));
+    expect(() => renderDotenv(variables)).toThrow(/^(?!.*secret).*NAME_0, NAME_2/s);
   });
 
   test.each(["", "A B", "A=$(touch x)\nB", "a.b", "1A", "é", "_", "__proto__"])(

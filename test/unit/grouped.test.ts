@@ -67,18 +67,6 @@ describe("asks", () => {
     }
     expect(sizes()).toEqual([256, 44]);
   });
-
-  test("of a group that fails are refused, and the next group is not", async () => {
-    const { ask, groups } = byHand();
-    const first = [ask(1), ask(2)].map((answer) => answer.catch((error: Error) => error.message));
-    await turn();
-    const second = ask(3);
-    groups[0]?.fail(new Error("gone"));
-    expect(await Promise.all(first)).toEqual(["gone", "gone"]);
-    await turn();
-    groups[1]?.answer();
-    expect(await second).toBe(6);
-  });
 });
 
 test("every ask has its own answer, from a group of at most 256 that began after it came", async () => {

@@ -169,35 +169,31 @@ describe("one path", () => {
 });
 
 describe("a set of paths", () => {
-  const rows: readonly { paths: readonly string[]; problem: string | undefined }[] = [
-    { paths: [], problem: undefined },
-    { paths: ["a"], problem: undefined },
-    { paths: ["a", "b", "c/a", "c/b"], problem: undefined },
-    { paths: ["a", "ab", "a-b", "a.b", "a b"], problem: undefined }, // beginnings, but no folders
-    { paths: ["a/b", "ab/b", "a-/b"], problem: undefined },
-    { paths: ["a", "b", "a"], problem: "'a' is there twice" },
-    { paths: ["a/B", "c", "a/b"], problem: "'a/B' and 'a/b' are the same file if case is ignored" },
-    { paths: ["A/x", "a/y"], problem: undefined }, // one folder there, two here, and no file is lost in either
-    { paths: ["straße", "STRASSE"], problem: "'straße' and 'STRASSE' are the same file if case is ignored" },
-    { paths: ["ẞ", "ss"], problem: "'ẞ' and 'ss' are the same file if case is ignored" },
-    { paths: ["ΟΔΟΣ", "οδος", "x"], problem: "'ΟΔΟΣ' and 'οδος' are the same file if case is ignored" }, // final sigma
-    { paths: ["οδοσ", "οδος"], problem: "'οδοσ' and 'οδος' are the same file if case is ignored" },
-    { paths: ["ϴ", "θ"], problem: "'ϴ' and 'θ' are the same file if case is ignored" }, // has no upper case of its own
-    {
-      paths: ["\u0390", "\u03aa\u0301"],
-      problem: "'\u0390' and '\u03aa\u0301' are the same file if case is ignored",
-    }, // ΐ, in one piece and in two
-    { paths: ["a", "a/b"], problem: "'a' would be both a file and a folder of 'a/b'" },
-    { paths: ["a/b/c/d", "x", "a/b"], problem: "'a/b' would be both a file and a folder of 'a/b/c/d'" },
-    { paths: ["A", "a/b"], problem: "'A' would be both a file and a folder of 'a/b'" },
-    // What sorts between "a" and "a/b" in plain order must not come between them: space, '!', '-', '.' are below '/'.
-    { paths: ["a", "a b", "a!", "a-b", "a.b", "a/b"], problem: "'a' would be both a file and a folder of 'a/b'" },
-  ];
-  for (const { paths, problem } of rows) {
-    test(`${JSON.stringify(paths)}: ${problem ?? "no problem"}`, () => {
-      expect(pathSetProblem(paths)).toBe(problem);
-    });
-  }
+  const same = (a: string, b: string) => `'${a}' and '${b}' are the same file if case is ignored`;
+  const both = (file: string, path: string) => `'${file}' would be both a file and a folder of '${path}'`;
+  test.each<[paths: string[], problem: string | undefined]>([
+    [[], undefined],
+    [["a"], undefined],
+    [["a", "b", "c/a", "c/b"], undefined],
+    [["a", "ab", "a-b", "a.b", "a b"], undefined], // beginnings, but no folders
+    [["a/b", "ab/b", "a-/b"], undefined],
+    [["a", "b", "a"], "'a' is there twice"],
+    [["a/B", "c", "a/b"], same("a/B", "a/b")],
+    [["A/x", "a/y"], undefined], // one folder there, two here, and no file is lost in either
+    [["straße", "STRASSE"], same("straße", "STRASSE")],
+    [["ẞ", "ss"], same("ẞ", "ss")],
+    [["ΟΔΟΣ", "οδος", "x"], same("ΟΔΟΣ", "οδος")], // final sigma
+    [["οδοσ", "οδος"], same("οδοσ", "οδος")],
+    [["ϴ", "θ"], same("ϴ", "θ")], // has no upper case of its own
+    [["\u0390", "\u03aa\u0301"], same("\u0390", "\u03aa\u0301")], // ΐ, in one piece and in two
+    [["a", "a/b"], both("a", "a/b")],
+    [["a/b/c/d", "x", "a/b"], both("a/b", "a/b/c/d")],
+    [["A", "a/b"], both("A", "a/b")],
+    // Space, '!', '-' and '.' sort below '/', so these stand between "a" and "a/b".
+    [["a", "a b", "a!", "a-b", "a.b", "a/b"], both("a", "a/b")],
+  ])("%j: %p", (paths, problem) => {
+    expect(pathSetProblem(paths)).toBe(problem);
+  });
 
   test("of 1000 paths of the greatest length and depth is judged in well under a second", () => {
     const paths = Array.from({ length: 1000 }, (_, i) => `${"a/".repeat(509)}${i}`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Fault } from "../../src/fault.ts";
 import { renderGithub, renderMasks } from "../../src/render/github.ts";
 
+const naming = (names: string[]) => expect.objectContaining({ detail: { names } });
 const numbered = () => {
   let next = 0;
   return () => String(next++).padStart(32, "0");
@@ -31,13 +31,13 @@ test("names that the runner reserves are refused", () => {
       { name, value: "x" },
       { name: "A", value: "y" },
     ];
-    expect(failing(() => renderGithub(variables, numbered())).detail.names).toEqual([name]);
+    expect(() => renderGithub(variables, numbered())).toThrow(naming([name]));
   }
 });
 
 test("a trailing carriage return is refused for runners on Windows only", () => {
   const variables = [{ name: "A", value: "x\r" }];
-  expect(failing(() => renderGithub(variables, numbered(), true)).detail.names).toEqual(["A"]);
+  expect(() => renderGithub(variables, numbered(), true)).toThrow(naming(["A"]));
   expect(renderGithub(variables, numbered())).toContain("x\r\n");
 });
 
@@ -82,12 +82,3 @@ describe("masks", () => {
     expect(text).toContain("::add-mask::a%0Ab%0Ac\n");
   });
 });
-
-function failing(step: () => unknown): Fault {
-  try {
-    step();
-  } catch (error) {
-    return error as Fault;
-  }
-  throw new Error("it did not fail");
-}

@@ -28,7 +28,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 
 let root = "";
 let outside = "";
-let roots: Root[] = [];
+const roots: Root[] = [];
 beforeEach(() => {
   const folder = mkdtempSync(join(scratch, "case-"));
   root = join(folder, "root");
@@ -39,12 +39,12 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const one of roots.splice(0)) one[Symbol.dispose]();
-  roots = [];
 });
 
 const walks: Walk[] = process.platform === "linux" ? ["descriptor", "lstat"] : ["lstat"];
 
 describe.each(walks)("by %s", (walk) => {
+  const link = (target: string, path: string) => symlinkSync(target, join(root, path));
   const open = (path = root) => {
     const opened = new Root(path, walk);
     roots.push(opened);
@@ -98,69 +98,34 @@ describe.each(walks)("by %s", (walk) => {
     expect(tree(root)).toEqual({ a: "400 one" });
   });
 
-  const obstacles: { what: string; make: () => void; path: string; says: RegExp }[] = [
-    {
-      what: "a link to a folder",
-      make: () => symlinkSync(outside, join(root, "link")),
-      path: "link/victim",
-      says: /'link' is a symbolic link/,
-    },
-    {
-      what: "a link to a folder below the root",
-      make: () => {
+  const obstacles: [what: string, make: () => unknown, path: string, says: RegExp][] = [
+    ["a link to a folder", () => link(outside, "link"), "link/victim", /'link' is a symbolic link/],
+    [
+      "a link to a folder below the root",
+      () => {
         mkdirSync(join(root, "real"));
-        symlinkSync("real", join(root, "link"));
+        link("real", "link");
       },
-      path: "link/file",
-      says: /'link' is a symbolic link/,
-    },
-    {
-      what: "a link further down",
-      make: () => {
+      "link/file",
+      /'link' is a symbolic link/,
+    ],
+    [
+      "a link further down",
+      () => {
         mkdirSync(join(root, "a"));
-        symlinkSync(outside, join(root, "a/link"));
+        link(outside, "a/link");
       },
-      path: "a/link/b/c",
-      says: /'a\/link' is a symbolic link/,
-    },
-    {
-      what: "a link to a file",
-      make: () => symlinkSync(join(outside, "victim"), join(root, "link")),
-      path: "link",
-      says: /'link' is a symbolic link/,
-    },
-    {
-      what: "a link to nothing",
-      make: () => symlinkSync(join(outside, "new"), join(root, "link")),
-      path: "link",
-      says: /'link' is a symbolic link/,
-    },
-    {
-      what: "a link to nothing on the path",
-      make: () => symlinkSync(join(outside, "new"), join(root, "link")),
-      path: "link/a",
-      says: /'link' is a symbolic link/,
-    },
-    {
-      what: "a folder in the file's place",
-      make: () => mkdirSync(join(root, "a")),
-      path: "a",
-      says: /'a' exists and is not a file/,
-    },
-    {
-      what: "a file in the folder's place",
-      make: () => writeFileSync(join(root, "a"), ""),
-      path: "a/b",
-      says: /'a' is not a folder/,
-    },
-    {
-      what: "a pipe",
-      make: () => Bun.spawnSync(["mkfifo", join(root, "a")]),
-      path: "a",
-      says: /'a' exists and is not a file/,
-    },
+      "a/link/b/c",
+      /'a\/link' is a symbolic link/,
+    ],
+    ["a link to a file", () => link(join(outside, "victim"), "link"), "link", /'link' is a symbolic link/],
+    ["a link to nothing", () => link(join(outside, "new"), "link"), "link", /'link' is a symbolic link/],
+    ["a link to nothing on the path", () => link(join(outside, "new"), "link"), "link/a", /'link' is a symbolic link/],
+    ["a folder in the file's place", () => mkdirSync(join(root, "a")), "a", /'a' exists and is not a file/],
+    ["a file in the folder's place", () => writeFileSync(join(root, "a"), ""), "a/b", /'a' is not a folder/],
+    ["a pipe", () => Bun.spawnSync(["mkfifo", join(root, "a")]), "a", /'a' exists and is not a file/],
   ];
-  test.each(obstacles)("$what is refused, and nothing is written anywhere", async ({ make, path, says }) => {
+  test.each(obstacles)("%s is refused, and nothing is written anywhere", async (_, make, path, says) => {
     make();
     const before = [tree(root), tree(outside)];
     const problem = await failing(

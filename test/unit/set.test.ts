@@ -4,7 +4,7 @@ import { seal } from "../../src/seal/envelope.ts";
 import { type DataKey, newKey } from "../../src/seal/keyring.ts";
 import { encodeItems, type OpenedItems, sealSet, setOpener, verifyListing } from "../../src/seal/set.ts";
 
-/* The formats, and bytes that no writer makes, are in `vectors.test.ts`. */
+/* The format, other identities and other layouts that never open: vectors.test.ts and property/seal.test.ts. */
 
 const failed = expect.objectContaining({ code: "decryption_failed" });
 const listingKey = newKey();
@@ -66,14 +66,6 @@ describe("a sealed set", () => {
     expect(items.map(String)).toEqual(["one", "two"]);
   });
 
-  const changes = { organizationId: "x", projectId: "x", slug: "x", kind: "accounts", environment: "x", version: 5 };
-  test.each(Object.entries(changes))("is accepted and opens under no other %s", (field, value) => {
-    const sealed = sealSet(listingKey, set, listing, { items: [Buffer.from("{}")], dataKey });
-    const other = { ...set, [field]: value };
-    expect(() => verifyListing(listingKey, other, sealed)).toThrow(failed);
-    expect(() => setOpener(other, sealed, dataKey).open()).toThrow(failed);
-  });
-
   // A row edited in SQL may hold such a version.
   test.each([-1, 0.5, 2 ** 53, Number.NaN])("has no associated data for version %p", (version) => {
     const sealed = sealSet(listingKey, set, listing, { items: [], dataKey });
@@ -89,34 +81,15 @@ describe("values that are not laid out as Keyhole writes them", () => {
     return setOpener(set, { generation: dataKey.generation, listingMac, sealed }, dataKey).open();
   };
   const good = encodeItems([Buffer.from("one"), Buffer.from("three")]);
-  const changed = (change: (bytes: Buffer) => unknown) => {
-    const bytes = Buffer.from(good);
-    change(bytes);
-    return bytes;
-  };
 
-  test("are the exception: those that it writes open", () => {
+  test("open if they are", () => {
     expect(itemsOf(openLaidOut(good))).toEqual(["one", "three"]);
   });
 
-  test.each([
-    ["a count too large", changed((bytes) => bytes.writeUInt32BE(3, 0))],
-    ["a count too small", changed((bytes) => bytes.writeUInt32BE(1, 0))],
-    ["a count larger than the plaintext", changed((bytes) => bytes.writeUInt32BE(0xffffffff, 0))],
-    ["a length beyond the end", changed((bytes) => bytes.writeUInt32BE(6, 8))],
-    ["a length short of the end", changed((bytes) => bytes.writeUInt32BE(4, 8))],
-    [
-      "lengths that are right modulo 2³²",
-      changed((bytes) => bytes.writeUInt32BE(good.length - 12, bytes.writeUInt32BE(0xffffffff, 4))),
-    ],
-    ["the greatest length", changed((bytes) => bytes.writeUInt32BE(0xffffffff, 4))],
-    ["a trailing byte", Buffer.concat([good, Buffer.of(0x20)])],
-    ["half an index", good.subarray(0, 6)],
-    ["no count", Buffer.of(0, 0, 0)],
-    ["an item that is not UTF-8", encodeItems([Buffer.of(0x61, 0xff)])],
-    ["half a surrogate pair", encodeItems([Buffer.of(0xed, 0xa0, 0x80)])],
-  ])("do not open: %s", (_, plaintext) => {
-    expect(() => openLaidOut(plaintext)).toThrow(failed);
+  test("do not open with lengths whose sum is right modulo 2³²", () => {
+    const bytes = Buffer.from(good);
+    bytes.writeUInt32BE(good.length - 12, bytes.writeUInt32BE(0xffffffff, 4));
+    expect(() => openLaidOut(bytes)).toThrow(failed);
   });
 
   test("do not open at any length but their own", () => {

@@ -11,16 +11,7 @@ function drain(limiter: UnrecognizedLimiter, presented: string, nowUs: number): 
   return passed;
 }
 
-test("ten attempts with one text pass, and the eleventh only six seconds later", () => {
-  const limiter = new UnrecognizedLimiter();
-  expect(drain(limiter, "kh_a", 0)).toBe(10);
-  expect(limiter.take("kh_a", 0)).toEqual({ allowed: false, retryAfterUs: 6_000_000 });
-  expect(limiter.take("kh_a", 5_999_999)).toEqual({ allowed: false, retryAfterUs: 1 });
-  expect(limiter.take("kh_a", 6_000_000).allowed).toBe(true);
-  expect(limiter.take("kh_a", 6_000_000).allowed).toBe(false);
-});
-
-test("every other text has ten of its own, however similar", () => {
+test("every text has ten attempts of its own, however similar", () => {
   const limiter = new UnrecognizedLimiter();
   for (const presented of ["kh_a", "kh_b", "kh_a ", "kh_A", "", "kh_\u0000a", "é", "e\u0301", "x".repeat(16_384)]) {
     expect(drain(limiter, presented, 0)).toBe(10);

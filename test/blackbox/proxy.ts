@@ -1,0 +1,43 @@
+import { connect, createServer, type Socket } from "node:net";
+
+/** Stands between a server and its database, as a network does. */
+export async function startProxy(target: URL) {
+  const pairs = new Set<readonly [near: Socket, far: Socket]>();
+  let whole = true;
+  const cut = () => {
+    whole = false;
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+  };
+  const listener = createServer((near) => {
+    if (!whole) return void near.destroy();
+    const far = connect(Number(target.port || 5432), target.hostname);
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    near.pipe(far).pipe(near);
+    const close = () => {
+      pairs.delete(pair);
+      for (const socket of pair) socket.destroy();
+    };
+    for (const socket of pair) socket.on("error", () => {}).on("close", close);
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (listener.address() as { port: number }).port,
+    /** Existing connections carry nothing from now on; neither end is told. */
+    mute: () => {
+      for (const [near, far] of pairs) {
+        near.unpipe(far).pause();
+        far.unpipe(near).pause();
+      }
+    },
+    /** Closes all connections and every new one. */
+    cut,
+    mend: () => {
+      whole = true;
+    },
+    stop: async () => {
+      cut();
+      await new Promise((resolve) => listener.close(resolve));
+    },
+  };
+}
