@@ -4,18 +4,17 @@ import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../names.ts";
 import { type AccountRecord, beforeValues, type OpenedAccounts } from "../render/accounts.ts";
 import { accounts } from "../seal/kinds.ts";
-import { readSets, type Source } from "./lookup.ts";
+import { readListings, readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { Read } from "./variables.ts";
-import type { VerifiedSet } from "./verified-set.ts";
+import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /**
- * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches, or a Fault. An
- * account is read from that environment, or from the one in which it changed last.
- * @throws Fault `project_not_found`, `too_many_items`, `decryption_failed`, `unavailable`, or what a key that changed
- *   meanwhile is owed
+ * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches. An account is
+ * read from that environment, or from the one in which it changed last.
+ * @throws Fault as {@link readSets}, and `too_many_items`
  */
-export async function readAccounts(
+export function readAccounts(
   source: Source,
   caller: Caller,
   slug: string,
@@ -26,22 +25,17 @@ export async function readAccounts(
   passed(stages, "readFromMs");
   const values = environment === null ? everyEnvironment : environmentMask(environment);
   const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values };
-  const { project, sets, share } = await readSets(source, caller, wanted, signal);
-  try {
+  return readSets(source, caller, wanted, signal, (project, sets) => {
     passed(stages, "readToMs");
-    const { accounts: found, names } = foundIn(sets, environment);
-    if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
+    const { accounts: found, names } = foundIn(project, sets, environment);
     const opened = new Map([...new Set(found.map(({ set }) => set))].map((set) => [set, set.open()]));
     const read = {
       accounts: found.map(({ before, set, index }) => ({ before, values: opened.get(set)?.item(index) as Buffer })),
       opened: [...opened.values()].map(({ all }) => all),
     };
     noteOpened(stages, "account", found.length);
-    return { project, names, held: new Held(read), share };
-  } catch (error) {
-    share.release();
-    throw error;
-  }
+    return { project, names, held: new Held(read) };
+  });
 }
 
 /** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. */
@@ -54,47 +48,48 @@ export async function listAccountNames(
   stages?: Stages,
 ): Promise<AccountRecord[]> {
   passed(stages, "readFromMs");
-  const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values: 0 };
-  const { project, sets, share } = await readSets(source, caller, wanted, signal);
-  share.release();
+  const wanted = { slug, descriptor: accounts, environments: everyEnvironment };
+  const { project, sets } = await readListings(source, caller, wanted, signal);
   passed(stages, "readToMs");
-  const { accounts: found } = foundIn(sets, environment);
-  if (found.length > itemsMax) throw new Fault("too_many_items", `${found.length} accounts in ${project.id}`);
-  return found.map(({ record }) => record);
+  return foundIn(project, sets, environment).accounts.map(({ record }) => record);
 }
 
-/** An account, and where its values are. */
-type FoundAccount = {
-  readonly record: AccountRecord;
-  readonly before: string;
-  readonly set: VerifiedSet<"accounts">;
-  readonly index: number;
+/** Where the values of an account are. */
+type Item = { readonly set: VerifiedSet<"accounts">; readonly index: number };
+type FoundAccount = Item & { readonly record: AccountRecord; readonly before: string };
+type Found = {
+  readonly sets: readonly VerifiedSet<"accounts">[];
+  readonly environment: Environment | null;
+  readonly accounts: readonly FoundAccount[];
+  readonly names: readonly string[];
 };
-type Found = { readonly accounts: readonly FoundAccount[]; readonly names: readonly string[] };
 
-/** What remembered sets hold together, by the first of them and the environment that was asked for. */
-const remembered = new WeakMap<VerifiedSet<"accounts">, Remembered>();
-type Remembered = Found & { readonly sets: readonly VerifiedSet<"accounts">[]; readonly environment: string | null };
+/** What remembered sets hold together, by the first of them. */
+const remembered = new WeakMap<VerifiedSet<"accounts">, Found>();
 
-/** The accounts of one environment, or of all sets, in byte order of name. */
-function foundIn(sets: readonly VerifiedSet<"accounts">[], environment: Environment | null): Found {
-  const [first] = sets;
-  if (first === undefined) return { accounts: [], names: [] };
+/** The accounts of one environment, or of all sets, in byte order of name. @throws Fault `too_many_items` */
+function foundIn(
+  { id }: ReadProject,
+  sets: readonly VerifiedSet<"accounts">[],
+  environment: Environment | null,
+): Found {
+  const [first] = sets as [VerifiedSet<"accounts">];
   const known = remembered.get(first);
-  const isSame = known?.environment === environment && sets.every((set, index) => set === known.sets[index]);
-  if (known !== undefined && isSame && known.sets.length === sets.length) return known;
+  const isSame = known?.sets.length === sets.length && sets.every((set, index) => set === known.sets[index]);
+  if (isSame && known.environment === environment) return known;
   const accounts = merge(sets, environment);
-  const found = { sets, environment, accounts, names: Object.freeze(accounts.map(({ record }) => record.name)) };
+  if (accounts.length > itemsMax) throw new Fault("too_many_items", `${accounts.length} accounts in ${id}`);
+  const names = Object.freeze(accounts.map(({ record }) => record.name));
+  const found = { sets, environment, accounts, names };
   remembered.set(first, found);
   return found;
 }
 
 function merge(sets: readonly VerifiedSet<"accounts">[], environment: Environment | null): FoundAccount[] {
-  type Place = { readonly set: VerifiedSet<"accounts">; readonly index: number; readonly updatedAt: number };
-  const found = new Map<string, { environments: Environment[]; latest: Place | undefined }>();
+  const found = new Map<string, { environments: Environment[]; latest?: Item & { readonly updatedAt: number } }>();
   for (const set of sets) {
     for (const [index, { name, updatedAt }] of set.entries.entries()) {
-      const account = found.get(name) ?? { environments: [], latest: undefined };
+      const account = found.get(name) ?? { environments: [] };
       found.set(name, account);
       account.environments.push(set.environment);
       if (environment !== null && set.environment !== environment) continue;
@@ -105,7 +100,7 @@ function merge(sets: readonly VerifiedSet<"accounts">[], environment: Environmen
   for (const [name, { environments, latest }] of found) {
     if (latest === undefined) continue;
     const record = { name, environments, updatedAt: latest.updatedAt };
-    accounts.push({ record, before: beforeValues(record), set: latest.set, index: latest.index });
+    accounts.push({ ...latest, record, before: beforeValues(record) });
   }
   return accounts.sort((a, b) => compareBytes(a.record.name, b.record.name));
 }

@@ -1,4 +1,4 @@
-import type { Caller, FoundSet, StoredSet } from "../access/authenticate.ts";
+import type { Caller, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../fault.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../names.ts";
@@ -9,7 +9,8 @@ import { type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../sea
 import type { ContentQueries } from "../store/contents.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
-import { type SetQueries, setsOf } from "../store/sets.ts";
+import type { SetQueries } from "../store/sets.ts";
+import type { RememberedSets } from "./remembered-sets.ts";
 import { type ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */
@@ -25,18 +26,13 @@ export type Source = {
 };
 
 /** What is read of a project: a kind, in which environments, and of which of them the values. */
-export type Wanted<K extends Kind> = {
+type Wanted<K extends Kind> = {
   readonly slug: string;
   readonly descriptor: KindDescriptor<K>;
   readonly environments: EnvironmentMask;
   readonly values: EnvironmentMask;
-};
-
-/** Verified sets with the memory that they, and what is opened of them, take. The reader gives it back. */
-export type ReadSets<K extends Kind> = {
-  readonly project: ReadProject;
-  readonly sets: readonly VerifiedSet<K>[];
-  readonly share: Share;
+  /** Fetch the sets although the lookup has just said which are current. */
+  readonly fresh?: boolean;
 };
 
 /** How long a read may wait for memory: the request's 5 s include the read itself. */
@@ -50,25 +46,25 @@ const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
  * Gates 7 and 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
  * Fault. They come from the lookup itself or from memory if that is current, else from one more statement, which judges
  * the key again.
- *
- * @param fresh - fetch the sets although the lookup has just said which are current
+ * @param read - opens what is wanted of the sets
+ * @returns what was opened with the memory that it takes, which the caller gives back
  * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or what a key that changed meanwhile is owed
  */
-export async function readSets<K extends Kind>(
+export async function readSets<K extends Kind, T extends object>(
   source: Source,
   caller: Caller,
   wanted: Wanted<K>,
   signal: () => AbortSignal,
-  fresh = false,
-): Promise<ReadSets<K>> {
+  read: (project: ReadProject, sets: readonly VerifiedSet<K>[]) => T,
+): Promise<T & { readonly share: Share }> {
   const { grant, target } = caller;
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
   const project = { id: target.projectId, organizationId: grant.organizationId, slug: wanted.slug };
-  const current = fresh ? undefined : currentSets(source, project, caller, wanted);
-  if (current !== undefined && wanted.values === 0) return { project, sets: current, share: noShare };
+  const current = wanted.fresh ? undefined : currentSets(source, project, caller, wanted);
+  if (current !== undefined && wanted.values === 0) return { ...read(project, current), share: noShare };
   // Sets of unknown size are first asked for as small ones, which all of them together may still be.
   const count = environmentsOf(wanted.environments & grant.environments).length;
-  let bytes = current === undefined ? smallBytesMax : fetchedBytes(current.map(storedOf), wanted.values);
+  let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), wanted.values);
   let bytesMax = current === undefined ? Math.floor(smallBytesMax / count) : bytes;
   for (let tries = 0; tries < triesMax; tries++) {
     const claimed = source.memory.claim(bytes, grant.keyId, signal, waitMsMax);
@@ -78,8 +74,8 @@ export async function readSets<K extends Kind>(
       // After a wait the key is judged again, with the sets as they are then.
       const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, wanted, bytesMax));
       if (typeof sets === "object") {
-        share.resize(bytesOf(sets, wanted.values));
-        return { project, sets, share };
+        share.resize(valueBytes(storedOf(sets), wanted.values));
+        return { ...read(project, sets), share };
       }
       share.release();
       bytes = sets;
@@ -90,6 +86,18 @@ export async function readSets<K extends Kind>(
     }
   }
   throw new Fault("unavailable", "a set grew each time it was read");
+}
+
+/** {@link readSets} for metadata: nothing is opened, and no memory held. */
+export async function readListings<K extends Kind>(
+  source: Source,
+  caller: Caller,
+  wanted: Omit<Wanted<K>, "values">,
+  signal: () => AbortSignal,
+) {
+  const read = await readSets(source, caller, { ...wanted, values: 0 }, signal, (project, sets) => ({ project, sets }));
+  read.share.release();
+  return read;
 }
 
 /** Judges a key as the statement that fetched something for it saw it. @throws Fault */
@@ -116,15 +124,13 @@ function currentSets<K extends Kind>(
     const needsValues = (wanted.values & environmentMask(environment)) !== 0;
     const found = target?.sets.find((set) => set.environment === environment);
     if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
-    const known = source.remembered.find(project, wanted.descriptor.kind, found, needsValues);
-    if (known !== undefined) {
-      sets.push(known as VerifiedSet<K>);
-      continue;
+    let set = source.remembered.find(project, wanted.descriptor.kind, found, needsValues) as VerifiedSet<K> | undefined;
+    if (set === undefined) {
+      const { row } = found;
+      if (row === null || row.listing === null || (needsValues && row.sealed === null)) return undefined;
+      set = new VerifiedSet(source, project, wanted.descriptor, row);
+      source.remembered.remember(set, wanted.descriptor.kind);
     }
-    const { row } = found;
-    if (row === null || row.listing === null || (needsValues && row.sealed === null)) return undefined;
-    const set = new VerifiedSet(source, project, wanted.descriptor, row);
-    source.remembered.remember(set, wanted.descriptor.kind);
     sets.push(set);
   }
   return sets;
@@ -142,16 +148,16 @@ async function fetchSets<K extends Kind>(
   const ask = { kind: descriptor.kind, environments, values, bytesMax };
   const rows = await source.sets.fetch(authorizedAt(caller, project), ask);
   judgeStanding(rows[0]);
-  const stored = setsOf(rows);
+  const stored = rows.filter((row) => row.environment !== null) as StoredSet[];
   if (stored.some(({ listing }) => listing === null)) {
-    if (stored.some((set) => set.listingBytes > setBytesMax || valueBytes(set, values) > sealedBytesMax)) {
+    if (stored.some((set) => set.listingBytes > setBytesMax || valueBytes([set], values) > sealedBytesMax)) {
       throw new Fault("decryption_failed", `a set of project ${project.id} is larger than any that Keyhole writes`);
     }
     return fetchedBytes(stored, values);
   }
   return environmentsOf(environments & caller.grant.environments).map((environment) => {
     const found = stored.find((set) => set.environment === environment);
-    if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
+    if (found === undefined) throw missingSet(project, descriptor.kind, environment);
     const set = new VerifiedSet(source, project, descriptor, found);
     if (found.rowVersion !== "") source.remembered.remember(set, descriptor.kind);
     return set;
@@ -164,104 +170,18 @@ function missingSet({ id }: ReadProject, kind: Kind, environment: Environment): 
 
 /** Listings and wanted values: what a statement returns. */
 function fetchedBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
-  return sets.reduce((sum, set) => sum + set.listingBytes + valueBytes(set, values), 0);
-}
-
-function storedOf({ stored }: VerifiedSet<Kind>): StoredSet {
-  return stored;
+  return sets.reduce((sum, { listingBytes }) => sum + listingBytes, valueBytes(sets, values));
 }
 
 /** Wanted values: what is held until the answer has left. */
-function bytesOf(sets: readonly VerifiedSet<Kind>[], values: EnvironmentMask): number {
-  return sets.reduce((sum, { stored }) => sum + valueBytes(stored, values), 0);
+function valueBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
+  const wanted = sets.filter(({ environment }) => values & environmentMask(environment));
+  return wanted.reduce((sum, { sealedBytes }) => sum + (sealedBytes ?? 0), 0);
 }
 
-function valueBytes({ environment, sealedBytes }: StoredSet, values: EnvironmentMask): number {
-  return values & environmentMask(environment) ? (sealedBytes ?? 0) : 0;
+function storedOf(sets: readonly VerifiedSet<Kind>[]): StoredSet[] {
+  return sets.map(({ stored }) => stored);
 }
 
 /** What a read has that opened nothing. */
 const noShare: Share = { bytes: 0, waitedForMs: () => 0, resize: () => {}, release: () => {} };
-
-type Remembered = { readonly set: VerifiedSet<Kind>; wanted: boolean };
-
-/**
- * Verified sets, by what the lookup that judged the key has just read: the version of their row or, on SQLite, the row
- * itself. What was opened is never kept.
- */
-export class RememberedSets {
-  /** By project, kind and environment. */
-  readonly #sets = new Map<string, Remembered>();
-  readonly #bytesMax: number;
-  #bytes = 0;
-
-  constructor(bytesMax: number = 64 * 1024 * 1024) {
-    this.#bytesMax = bytesMax;
-  }
-
-  /** The set, if it is remembered as this very row, for just this organization and slug. */
-  find(
-    { id, organizationId, slug }: ReadProject,
-    kind: Kind,
-    { environment, rowVersion, row }: FoundSet,
-    needsValues: boolean,
-  ): VerifiedSet<Kind> | undefined {
-    const known = this.#sets.get(`${id} ${kind} ${environment}`);
-    if (known === undefined) return undefined;
-    const { project, stored } = known.set;
-    const isCurrent = row === null ? stored.rowVersion === rowVersion : isSame(stored, row, needsValues);
-    if (!isCurrent) return undefined;
-    // SQL may have given the project to another organization, or its slug to another project.
-    if (project.organizationId !== organizationId || project.slug !== slug) return undefined;
-    if (needsValues && stored.sealed === null) return undefined;
-    known.wanted = true;
-    return known.set;
-  }
-
-  remember<K extends Kind>(set: VerifiedSet<K>, kind: K): void {
-    const key = `${set.project.id} ${kind} ${set.environment}`;
-    this.#forget(key);
-    this.#keep(key, { set: set as VerifiedSet<Kind>, wanted: false });
-    // The oldest goes first. One that was used since it was the oldest before gets a second chance.
-    for (const [oldest, candidate] of this.#sets) {
-      if (this.#bytes <= this.#bytesMax) return;
-      this.#forget(oldest);
-      if (candidate.wanted) this.#keep(oldest, { set: candidate.set, wanted: false });
-    }
-  }
-
-  #keep(key: string, known: Remembered): void {
-    this.#sets.set(key, known);
-    this.#bytes += sizeOf(known.set);
-  }
-
-  #forget(key: string): void {
-    const known = this.#sets.get(key);
-    if (known === undefined) return;
-    this.#sets.delete(key);
-    this.#bytes -= sizeOf(known.set);
-  }
-}
-
-/** Whether two rows are the same, byte for byte; their values too if these are needed. */
-function isSame(a: StoredSet, b: StoredSet, needsValues: boolean): boolean {
-  return (
-    a.version === b.version &&
-    a.generation === b.generation &&
-    a.listing === b.listing &&
-    a.rootId === b.rootId &&
-    a.sealedBytes === b.sealedBytes &&
-    equal(a.listingMac, b.listingMac) &&
-    equal(a.wrapped, b.wrapped) &&
-    (!needsValues || (b.sealed !== null && equal(a.sealed, b.sealed)))
-  );
-}
-
-function equal(a: Buffer | null, b: Buffer | null): boolean {
-  return a === b || (a !== null && b !== null && a.equals(b));
-}
-
-/** Sealed bytes; the listing as text, as entries, as names and as audit entries spell these; and the rest. */
-function sizeOf({ stored, listing }: VerifiedSet<Kind>): number {
-  return (stored.sealed?.length ?? 0) + 6 * listing.length + 2048;
-}

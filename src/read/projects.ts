@@ -1,31 +1,13 @@
 import type { Caller } from "../access/authenticate.ts";
 import { projectsOf } from "../access/grant.ts";
 import { Fault } from "../fault.ts";
-import { compareBytes, type Environment, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
+import { compareBytes, type EnvironmentMask, environmentsOf, itemsMax } from "../names.ts";
 import type { ProjectRow } from "../store/projects.ts";
 import { authorizedAt, judgeStanding, type Source } from "./lookup.ts";
 import { passed, type Stages } from "./stages.ts";
 
-/** A project as the list shows it: counts are those of the environments that the key reaches. */
-export type ProjectSummary = {
-  readonly id: string;
-  readonly name: string;
-  readonly slug: string;
-  readonly variableCount: number;
-  readonly accountCount: number;
-};
-export type ProjectDetail = ProjectSummary & {
-  readonly environments: readonly Environment[];
-  readonly fileCount: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
-
-/**
- * The projects in the key's scope, in byte order of slug; those outside it are not there.
- * @throws Fault `too_many_items`, `decryption_failed`, `unavailable`
- */
-export async function listProjects(source: Source, { grant }: Caller, stages?: Stages): Promise<ProjectSummary[]> {
+/** The projects in the key's scope by slug. @throws Fault `too_many_items`, `decryption_failed`, `unavailable` */
+export async function listProjects(source: Source, { grant }: Caller, stages?: Stages) {
   passed(stages, "readFromMs");
   const listed = projectsOf(grant);
   const rows = listed
@@ -39,12 +21,7 @@ export async function listProjects(source: Source, { grant }: Caller, stages?: S
 }
 
 /** One project through the key's scope. @throws Fault `project_not_found`, `decryption_failed`, `unavailable` */
-export async function readProject(
-  source: Source,
-  caller: Caller,
-  slug: string,
-  stages?: Stages,
-): Promise<ProjectDetail> {
+export async function readProject(source: Source, caller: Caller, slug: string, stages?: Stages) {
   const { grant, target } = caller;
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
   passed(stages, "readFromMs");
@@ -78,7 +55,8 @@ function numbersOf(text: string, length: number): number[] {
   throw new Fault("decryption_failed", "the counts of a project are not as Keyhole writes them");
 }
 
-function summaryOf(row: ProjectRow, reach: EnvironmentMask): ProjectSummary {
+/** A project as the list shows it, with the counts of the environments that the key reaches. */
+function summaryOf(row: ProjectRow, reach: EnvironmentMask) {
   if (row.id === null || row.slug === null || row.name === null) {
     throw new Fault("decryption_failed", "the name or slug of a project is not as Keyhole writes it");
   }

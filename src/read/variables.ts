@@ -13,7 +13,7 @@ import {
 import type { OpenedVariables } from "../render/variables.ts";
 import { variables } from "../seal/kinds.ts";
 import type { OpenedItems } from "../seal/set.ts";
-import { readSets, type Source } from "./lookup.ts";
+import { readListings, readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
@@ -27,12 +27,8 @@ export type Read<T> = {
   readonly share: Share;
 };
 
-/**
- * Gates 7 to 9 for values: all of the selected variables, or a Fault.
- * @throws Fault `project_not_found`, `too_many_items`, `decryption_failed`, `unavailable`, or what a key that changed
- *   meanwhile is owed
- */
-export async function readVariables(
+/** Gates 7 to 9 for values: all of the selected variables. @throws Fault as {@link readSets}, and `too_many_items` */
+export function readVariables(
   source: Source,
   caller: Caller,
   slug: string,
@@ -44,8 +40,7 @@ export async function readVariables(
   const mask = environmentMask(environment);
   passed(stages, "readFromMs");
   const wanted = { slug, descriptor: variables, environments: mask, values: mask };
-  const { project, sets, share } = await readSets(source, caller, wanted, signal);
-  try {
+  return readSets(source, caller, wanted, signal, (project, sets) => {
     passed(stages, "readToMs");
     const [set] = sets as [VerifiedSet<"variables">];
     const chosen = choose(set.names, selection);
@@ -53,11 +48,8 @@ export async function readVariables(
     if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
     const opened = set.open();
     noteOpened(stages, "variable", names.length);
-    return { project, names, held: new Held({ objects: chosen === "all" ? opened.all : pick(opened, chosen) }), share };
-  } catch (error) {
-    share.release();
-    throw error;
-  }
+    return { project, names, held: new Held({ objects: chosen === "all" ? opened.all : pick(opened, chosen) }) };
+  });
 }
 
 /**
@@ -77,9 +69,8 @@ export async function listVariableNames(
 ): Promise<string> {
   passed(stages, "readFromMs");
   const environments = environment === null ? everyEnvironment : environmentMask(environment);
-  const wanted = { slug, descriptor: variables, environments, values: 0 };
-  const { project, sets, share } = await readSets(source, caller, wanted, signal);
-  share.release();
+  const wanted = { slug, descriptor: variables, environments };
+  const { project, sets } = await readListings(source, caller, wanted, signal);
   passed(stages, "readToMs");
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {

@@ -12,7 +12,7 @@ export type ReadProject = { readonly id: string; readonly organizationId: string
 /** What verifies and opens sets. */
 export type SetKeys = { readonly keyring: Keyring; readonly listingKey: Uint8Array };
 
-/** A set whose listing was verified, in the project that the caller was authorized for: both are part of what opens it. */
+/** A set whose listing was verified, in the project that the caller was authorized for: both are needed to open it. */
 export class VerifiedSet<K extends Kind> {
   readonly project: ReadProject;
   readonly environment: Environment;

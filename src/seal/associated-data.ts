@@ -2,10 +2,8 @@ import { Fault } from "../fault.ts";
 
 /*
  * What a sealed value belongs to, as bytes: the associated data of its envelope, after the envelope's own header.
- * Someone who writes to the database can move or edit a row, but a value opens only with the associated data it was
- * sealed with. Callers take project and environment from what was authorized, never from the row.
- *
- * It is a list of fields. The first is a label that no other list has.
+ * Callers take project and environment from what was authorized, never from the row, so a row that was moved does not
+ * open. It is a list of fields. The first is a label that no other list has.
  *
  *   offset  bytes  of each field
  *        0      4  n, the length of what follows, big endian
@@ -36,14 +34,16 @@ export function listingFields(set: SetIdentity, generation: number, listing: str
   return encodeFields("listing", organizationId, projectId, slug, kind, environment, version, generation, listing);
 }
 
-/** Of a file's content. Where and as what a client puts it stands in the listing, which names the content by its id. */
-export function contentAssociatedData(content: {
+type ContentIdentity = {
   readonly projectId: string;
   readonly id: string;
   readonly size: number;
   readonly sha256: string;
-}): Buffer {
-  return encodeFields("file content", content.projectId, content.id, content.size, content.sha256);
+};
+
+/** Of a file's content. The listing, which names the content by its id, says where a client puts it. */
+export function contentAssociatedData({ projectId, id, size, sha256 }: ContentIdentity): Buffer {
+  return encodeFields("file content", projectId, id, size, sha256);
 }
 
 /** Of a wrapped data key. */
@@ -57,11 +57,9 @@ export function systemKeyAssociatedData(purpose: string, rootId: string): Buffer
 }
 
 /**
- * The fields one after the other, as the table above says. Different lists of fields of the same types never give the
- * same bytes.
- *
+ * The fields one after the other, as the table above says.
  * @throws Fault `decryption_failed` for text with half a surrogate pair, and for a number that is not a whole one from
- * 0 to 2⁵³ − 1: neither has an encoding of its own, and both come only from a row that was edited by hand
+ *   0 to 2⁵³ − 1: both come only from a row that was edited by hand
  */
 export function encodeFields(...fields: readonly (string | number | Uint8Array)[]): Buffer {
   let length = 0;

@@ -1,23 +1,20 @@
 import { Fault } from "../fault.ts";
 import { tidyAfter } from "../tidy.ts";
-import { openAsBase64 } from "./file-content.ts";
-import type { OpenNews, OpenOrder } from "./file-opener.ts";
+import { openAsBase64, type SealedContent } from "./file-content.ts";
+import type { Opened } from "./file-opener.ts";
 
-/*
- * The thread that opens large files; `file-opener.ts` is the other end.
- */
-
+// The thread that opens large files; `file-opener.ts` is the other end.
 declare const self: Worker;
 
-self.onmessage = ({ data: { id, files } }: MessageEvent<OpenOrder>) => {
+self.onmessage = ({ data: files }: MessageEvent<readonly SealedContent[]>) => {
   const bytes = files.reduce((sum, { sealed }) => sum + sealed.length, 0);
-  const texts = opened(files);
-  const handedOver = typeof texts === "string" ? [] : texts.map(({ buffer }) => buffer as ArrayBuffer);
-  self.postMessage({ id, texts } satisfies OpenNews, handedOver);
+  const opened = openAll(files);
+  const handedOver = typeof opened === "string" ? [] : opened.map(({ buffer }) => buffer as ArrayBuffer);
+  self.postMessage(opened, handedOver);
   tidyAfter(bytes);
 };
 
-function opened(files: OpenOrder["files"]): OpenNews["texts"] {
+function openAll(files: readonly SealedContent[]): Opened {
   const texts: Uint8Array[] = [];
   try {
     for (const file of files) texts.push(openAsBase64(file));

@@ -1,23 +1,21 @@
 import { Fault } from "../fault.ts";
-import { openAsBase64, type SealedContent } from "./file-content.ts";
+import { threadUrl } from "../thread-url.ts";
+import { isWhole, openAsBase64, type SealedContent } from "./file-content.ts";
 
-/** An order to the thread: files to open. Their memory is the thread's from then on. */
-export type OpenOrder = { readonly id: number; readonly files: readonly SealedContent[] };
+/** What the thread answers to files, order by order: the base64 of all of them, or why one does not open. */
+export type Opened = readonly Uint8Array[] | string;
 
-/** The thread's answer: the base64 of all of them, or why one does not open. */
-export type OpenNews = { readonly id: number; readonly texts: readonly Uint8Array[] | string };
-
-/** Up to this many bytes are opened on the event loop, in 0.2 ms (2 ms for a thousand files): less than a thread costs. */
+/** Up to this many bytes are opened on the event loop, in 0.2 ms (2 ms for 1000 files): less than a thread costs. */
 const atOnceBytesMax = 256 * 1024;
 
 /**
- * Opens files. Large ones are opened in a thread that starts with the first of them: decryption and base64 of 8 MiB take
- * as long as many requests for variables. Memory is handed over both ways, not copied.
+ * Opens files, large ones in a thread that starts with the first of them: 8 MiB take as long as many requests for
+ * variables. Memory is handed over both ways, not copied.
  */
 export class FileOpener {
   #thread: Worker | undefined;
-  readonly #calls = new Map<number, Call>();
-  #lastId = 0;
+  /** In the order in which the thread answers them. */
+  #calls: PromiseWithResolvers<readonly Uint8Array[]>[] = [];
 
   /**
    * Opens these files, all or none, as base64. Their sealed bytes must not be used again.
@@ -26,27 +24,23 @@ export class FileOpener {
   async open(files: readonly SealedContent[]): Promise<readonly Uint8Array[]> {
     if (files.reduce((sum, { sealed }) => sum + sealed.length, 0) <= atOnceBytesMax) return files.map(openAsBase64);
     this.#thread ??= this.#start();
-    const thread = this.#thread;
-    const own = files.map(({ id, key, associatedData, sealed }) => ({
+    const own: SealedContent[] = files.map(({ id, key, associatedData, sealed }) => ({
       id,
       key: new Uint8Array(key),
       associatedData: new Uint8Array(associatedData),
       sealed: isWhole(sealed) ? sealed : new Uint8Array(sealed),
     }));
-    const id = ++this.#lastId;
-    return new Promise((resolve, reject) => {
-      this.#calls.set(id, { resolve, reject });
-      try {
-        thread.postMessage(
-          { id, files: own } satisfies OpenOrder,
-          own.map(({ sealed }) => sealed.buffer as ArrayBuffer),
-        );
-      } catch {
-        this.#calls.delete(id);
-        reject(new Fault("unavailable", "files could not be handed to the thread that opens them"));
-      }
+    const buffers = own.map(({ sealed }) => sealed.buffer as ArrayBuffer);
+    try {
+      this.#thread.postMessage(own, buffers);
+    } catch {
+      throw new Fault("unavailable", "files could not be handed to the thread that opens them");
+    } finally {
       for (const { key } of own) key.fill(0);
-    });
+    }
+    const call = Promise.withResolvers<readonly Uint8Array[]>();
+    this.#calls.push(call);
+    return call.promise;
   }
 
   /** Ends the thread and refuses every call under way. */
@@ -56,12 +50,12 @@ export class FileOpener {
   }
 
   #start(): Worker {
-    const thread = new Worker(threadUrl);
-    thread.onmessage = ({ data: { id, texts } }: MessageEvent<OpenNews>) => {
-      const call = this.#calls.get(id);
-      this.#calls.delete(id);
-      if (typeof texts === "string") call?.reject(new Fault("decryption_failed", texts));
-      else call?.resolve(texts);
+    const thread = new Worker(threadUrl("seal/file-opener-worker.ts"));
+    thread.onmessage = ({ data }: MessageEvent<Opened>) => {
+      if (this.#thread !== thread) return;
+      const call = this.#calls.shift();
+      if (typeof data === "string") call?.reject(new Fault("decryption_failed", data));
+      else call?.resolve(data);
     };
     // A thread that threw reports an error; one that ended otherwise only closes.
     for (const event of ["error", "close"]) {
@@ -75,19 +69,7 @@ export class FileOpener {
 
   #end(): void {
     this.#thread = undefined;
-    for (const { reject } of this.#calls.values())
-      reject(new Fault("unavailable", "the thread that opens files ended"));
-    this.#calls.clear();
+    for (const { reject } of this.#calls) reject(new Fault("unavailable", "the thread that opens files ended"));
+    this.#calls = [];
   }
 }
-
-type Call = { readonly resolve: (texts: readonly Uint8Array[]) => void; readonly reject: (fault: Fault) => void };
-
-/** Whether it is the whole of its memory. */
-function isWhole({ buffer, byteLength }: Uint8Array): boolean {
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
-}
-
-// In the built program every module says it stands at the root of the program's own file system, where `src` begins.
-const built = import.meta.url.startsWith("file:///$bunfs/");
-const threadUrl = new URL(built ? "./seal/file-opener-worker.ts" : "./file-opener-worker.ts", import.meta.url).href;

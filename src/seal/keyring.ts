@@ -27,7 +27,7 @@ export type SubkeyKind = "variables" | "accounts" | "file";
 export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";
 
 /** A key as it is stored: sealed, with the id of the root key that opens it. */
-export type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
+type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
 
 /** An opened data key. It gives out subkeys only, and prints as a number and a function. */
 export type DataKey = {
@@ -42,10 +42,8 @@ export function newKey(): Uint8Array {
 }
 
 /**
- * The root keys of a setting: base64 of 32 bytes each, separated by commas or line ends. Only the canonical
- * spelling is taken. Blank lines are ignored, but an empty item beside a comma is refused: if an unset variable in a
- * template left it there, the old key would wrap instead of the new one.
- *
+ * The root keys of a setting: canonical base64 of 32 bytes each, separated by commas or line ends. Blank lines are
+ * ignored. An empty item beside a comma is refused: an unset variable in a template may have left it there.
  * @throws Error one sentence that holds nothing of the text
  */
 export function parseRootKeys(text: string): Uint8Array[] {
@@ -65,167 +63,120 @@ export function parseRootKeys(text: string): Uint8Array[] {
   });
 }
 
-/** A root key as the keyring holds it. */
-type Root = { readonly id: string; readonly wrapKey: Uint8Array };
-
 /**
- * The root keys of this process, and what they open. It keeps what it derives from the roots, not the roots: the caller
- * may zero those once it is built.
- *
- * Opened data keys are remembered, since opening one costs seven times as much as opening a small value. All inputs,
- * the wrapped bytes included, are part of the memory's key: an edited row misses the memory, is opened and fails.
+ * The root keys of this process, and what they open. The caller may zero the root keys once it is built. Opened data
+ * keys are remembered, since opening one costs seven times as much as opening a small value.
  */
 export class Keyring {
-  readonly #wrapping: Root;
-  readonly #roots: Map<string, Root>;
+  /** The id of the root key that wraps. */
+  readonly rootId: string;
+  /** By root id. */
+  readonly #wrapKeys: Map<string, Uint8Array>;
   readonly #remembered = new Map<string, DataKey>();
   readonly #rememberedMax: number;
   readonly #more: () => readonly Uint8Array[];
 
   /**
-   * @param rootKeys - at least one; the first wraps, all open
+   * @param rootKeys - at least one, of 32 bytes each; the first wraps, all open
    * @param rememberedMax - how many opened data keys to remember, about 3 KiB each; the oldest goes first
-   * @param more - called when something is wrapped by a root key that is not among these, as after a rotation that this
-   *   process did not see; returns root keys to open with, or none if there is no news. Must be quick.
-   * @throws Error if there is none, or one does not have 32 bytes
+   * @param more - quickly returns further root keys that open, such as after a rotation; called for an unknown root id
    */
   constructor(rootKeys: readonly Uint8Array[], rememberedMax = 4096, more: () => readonly Uint8Array[] = () => []) {
-    const roots = rootKeys.map(rootOf);
-    const [first] = roots;
+    this.#wrapKeys = new Map(rootKeys.map(wrapKeyOf));
+    const [first] = this.#wrapKeys.keys();
     if (first === undefined) throw new Error("A keyring needs at least one root key.");
-    this.#wrapping = first;
-    this.#roots = new Map(roots.map((root) => [root.id, root]));
+    this.rootId = first;
     this.#rememberedMax = rememberedMax;
     this.#more = more;
   }
 
-  /** The id of the root key that wraps: what every stored `rootId` is once a rotation is through. */
-  get rootId(): string {
-    return this.#wrapping.id;
-  }
-
   /** The ids of all root keys, in the order in which they were given. */
   get rootIds(): string[] {
-    return [...this.#roots.keys()];
+    return [...this.#wrapKeys.keys()];
   }
 
   /** Wraps a system key under the first root key. */
   wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array): Wrapped {
-    const { id: rootId, wrapKey } = this.#wrapping;
-    return {
-      rootId,
-      wrapped: seal(wrapKey, wrapGeneration, systemKeyAssociatedData(purpose, rootId), requireKey(key)),
-    };
+    return this.#wrap(this.rootId, systemKeyAssociatedData(purpose, this.rootId), key);
   }
 
-  /**
-   * A system key from its row.
-   *
-   * @throws Error one sentence for the person who starts the program, if the root key is not among these or the row
-   * does not open
-   */
+  /** A system key from its row. @throws Error one sentence for the operator, if it does not open */
   unwrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
-    const root = this.#root(rootId);
-    if (root === undefined) throw new Error("The root key does not match this database.");
+    const wrapKey = this.#findWrapKey(rootId);
+    if (wrapKey === undefined) throw new Error("The root key does not match this database.");
     try {
-      return open(root.wrapKey, systemKeyAssociatedData(purpose, rootId), wrapped);
+      return open(wrapKey, systemKeyAssociatedData(purpose, rootId), wrapped);
     } catch {
       throw new Error(`The ${purpose} key of this database does not open: its row was changed or is damaged.`);
     }
   }
 
-  /**
-   * A system key's row under the first root key, for the rotation of roots.
-   *
-   * @throws Error as {@link unwrapSystemKey} does
-   */
+  /** A system key's row under the first root key. @throws Error as {@link unwrapSystemKey} does */
   rewrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Wrapped {
     const key = this.unwrapSystemKey(purpose, rootId, wrapped);
-    try {
-      return this.wrapSystemKey(purpose, key);
-    } finally {
-      key.fill(0);
-    }
+    const rewrapped = this.wrapSystemKey(purpose, key);
+    key.fill(0);
+    return rewrapped;
   }
 
-  /**
-   * Wraps a data key.
-   *
-   * @param rootId - of the root key that is to wrap it; the first one if omitted
-   * @throws Fault `decryption_failed` when that root key is not among these
-   */
+  /** Wraps a data key. @throws Fault `decryption_failed` if that root key is not among these */
   wrapDataKey(projectId: string, generation: number, key: Uint8Array, rootId: string = this.rootId): Wrapped {
-    const { wrapKey } = this.#requireRoot(rootId);
-    const associatedData = dataKeyAssociatedData(projectId, generation, rootId);
-    return { rootId, wrapped: seal(wrapKey, wrapGeneration, associatedData, requireKey(key)) };
+    return this.#wrap(rootId, dataKeyAssociatedData(projectId, generation, rootId), key);
   }
 
-  /**
-   * A data key's row under the first root key, for the rotation of roots. The data key stays what it is, so no value
-   * needs to be resealed.
-   *
-   * @throws Fault `decryption_failed`
-   */
+  /** A data key's row under the first root key. No value is resealed. @throws Fault `decryption_failed` */
   rewrapDataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): Wrapped {
     const key = this.#unwrapDataKey(projectId, generation, rootId, wrapped);
-    try {
-      return this.wrapDataKey(projectId, generation, key);
-    } finally {
-      key.fill(0);
-    }
+    const rewrapped = this.wrapDataKey(projectId, generation, key);
+    key.fill(0);
+    return rewrapped;
   }
 
-  /**
-   * A project's data key, opened.
-   * @throws Fault `decryption_failed` if its root key is not among these, or the row does not open
-   */
+  /** A project's data key, opened. @throws Fault `decryption_failed` */
   dataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): DataKey {
+    // All of the row, so that an edited row is not found but opened, which fails.
     const inputs = encodeFields(projectId, generation, rootId, wrapped).toString("latin1");
     const remembered = this.#remembered.get(inputs);
     if (remembered !== undefined) return remembered;
-
     const key = this.#unwrapDataKey(projectId, generation, rootId, wrapped);
     const derived = (kind: SubkeyKind) => derive(key, `${kind} subkey`);
     const subkeys = { variables: derived("variables"), accounts: derived("accounts"), file: derived("file") };
     key.fill(0);
     const dataKey: DataKey = { generation, subkey: (kind) => subkeys[kind] };
-
     this.#remembered.set(inputs, dataKey);
-    if (this.#remembered.size > this.#rememberedMax) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
-    }
+    const [oldest] = this.#remembered.keys();
+    if (this.#remembered.size > this.#rememberedMax) this.#remembered.delete(oldest as string);
     return dataKey;
   }
 
   #unwrapDataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): Buffer {
-    const { wrapKey } = this.#requireRoot(rootId);
-    return open(wrapKey, dataKeyAssociatedData(projectId, generation, rootId), wrapped);
+    return open(this.#wrapKey(rootId), dataKeyAssociatedData(projectId, generation, rootId), wrapped);
   }
 
-  #requireRoot(rootId: string): Root {
-    const root = this.#root(rootId);
-    if (root === undefined) throw new Fault("decryption_failed", "a data key is wrapped by an unknown root key");
-    return root;
+  #wrap(rootId: string, associatedData: Uint8Array, key: Uint8Array): Wrapped {
+    return { rootId, wrapped: seal(this.#wrapKey(rootId), wrapGeneration, associatedData, requireKey(key)) };
   }
 
-  #root(rootId: string): Root | undefined {
-    if (!this.#roots.has(rootId)) {
-      for (const root of this.#more().map(rootOf)) this.#roots.set(root.id, root);
+  #wrapKey(rootId: string): Uint8Array {
+    const wrapKey = this.#findWrapKey(rootId);
+    if (wrapKey === undefined) throw new Fault("decryption_failed", "a data key is wrapped by an unknown root key");
+    return wrapKey;
+  }
+
+  #findWrapKey(rootId: string): Uint8Array | undefined {
+    if (!this.#wrapKeys.has(rootId)) {
+      for (const [id, wrapKey] of this.#more().map(wrapKeyOf)) this.#wrapKeys.set(id, wrapKey);
     }
-    return this.#roots.get(rootId);
+    return this.#wrapKeys.get(rootId);
   }
 }
 
-function rootOf(rootKey: Uint8Array): Root {
+function wrapKeyOf(rootKey: Uint8Array): [rootId: string, wrapKey: Uint8Array] {
   requireKey(rootKey);
-  return { id: derive(rootKey, "root id").toString("hex", 0, 8), wrapKey: derive(rootKey, "wrap key") };
+  return [derive(rootKey, "root id").toString("hex", 0, 8), derive(rootKey, "wrap key")];
 }
 
-/**
- * 32 bytes by HKDF-SHA-256 (RFC 5869). No salt: every key it starts from is uniformly random already. The info is
- * length-prefixed, so no label can run into another.
- */
+/** 32 bytes by HKDF-SHA-256 (RFC 5869). No salt: every key it starts from is uniformly random already. */
 function derive(key: Uint8Array, label: string): Buffer {
   return Buffer.from(hkdfSync("sha256", key, "", encodeFields(`keyhole 1 ${label}`), rootKeyBytes));
 }

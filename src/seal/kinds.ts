@@ -1,6 +1,4 @@
-/*
- * The three kinds of item. Sets, writers, the verifier and rotation are written once, for a kind's descriptor.
- */
+// The three kinds of item. Sets, writers, the verifier and rotation are written once, for a kind's descriptor.
 
 /** An entry of a listing, by kind: what a metadata read shows of an item in one environment. Field order is JSON's. */
 export type Entries = {

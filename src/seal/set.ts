@@ -29,14 +29,10 @@ export type SealedSet = {
   readonly sealed: Buffer | null;
 };
 
-/** Opened values: all items with their commas, and views of single ones. They share memory: to zero `all` zeroes each. */
+/** Opened values: all items with their commas, and views of single ones. Zeroing `all` zeroes each. */
 export type OpenedItems = { readonly all: Buffer; readonly count: number; readonly item: (index: number) => Buffer };
 
-/**
- * Seals a set.
- * @param items - the JSON of each item in the listing's order; null for files
- * @param dataKey - seals the values
- */
+/** Seals a set. @param values - the JSON of each item in the listing's order, and what seals them; null for files */
 export function sealSet(
   listingKey: Uint8Array,
   set: SetIdentity,
@@ -53,14 +49,11 @@ export function sealSet(
   return { generation, listingMac, listing, sealed };
 }
 
-/**
- * Checks that a listing is the one that was written as this version of this set.
- * @throws Fault `decryption_failed`
- */
+/** Checks that a listing was written as this version of this set. @throws Fault `decryption_failed` */
 export function verifyListing(
   listingKey: Uint8Array,
   set: SetIdentity,
-  { generation, listingMac, listing }: Pick<SealedSet, "generation" | "listingMac" | "listing">,
+  { generation, listingMac, listing }: Omit<SealedSet, "sealed">,
 ): void {
   const mac = macOf(listingKey, set, generation, listing);
   if (listingMac.length === mac.length && timingSafeEqual(listingMac, mac)) return;
@@ -70,7 +63,7 @@ export function verifyListing(
 /** The key and the associated data that open a set's values. @throws Fault `decryption_failed` */
 export function setOpener(
   set: SetIdentity,
-  { generation, listingMac, sealed }: Pick<SealedSet, "generation" | "listingMac" | "sealed">,
+  { generation, listingMac, sealed }: Omit<SealedSet, "listing">,
   dataKey: DataKey,
 ): { readonly open: () => OpenedItems } {
   if (sealed === null || generationOf(sealed) !== generation) {

@@ -9,7 +9,7 @@ import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
-import { RememberedSets } from "../read/lookup.ts";
+import { RememberedSets } from "../read/remembered-sets.ts";
 import { FileOpener } from "../seal/file-opener.ts";
 import { contentQueries } from "../store/contents.ts";
 import { type Database, warm } from "../store/database.ts";

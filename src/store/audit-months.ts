@@ -1,19 +1,14 @@
 import { sql } from "drizzle-orm";
 import { type Database, type Db, databaseErrorCode } from "./database.ts";
 
-/*
- * PostgreSQL keeps audit entries in a partition for each month (UTC). Every process whose role may do so makes them ahead.
- * Entries of a month without one go to the DEFAULT partition, so nothing stops. The embedded database has one table.
- */
+// PostgreSQL keeps audit entries in a partition for each month (UTC). Processes make them ahead, if their role may.
+// Entries of a month without one go to the DEFAULT partition, so nothing stops. The embedded database has one table.
 
 /** How many months are made ahead, beside the current one. */
 export const monthsAhead = 6;
 
-/** A month of audit entries: its partition and the moments it holds, in epoch milliseconds. */
-export type AuditMonth = { readonly name: string; readonly fromAt: number; readonly toAt: number };
-
-/** The month that holds a moment, or a later one. */
-export function monthOf(at: number, later = 0): AuditMonth {
+/** The month that holds a moment, or a later one: its partition and the moments it holds, in epoch milliseconds. */
+export function monthOf(at: number, later = 0) {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + later];
   const fromAt = Date.UTC(year, month);
@@ -23,9 +18,7 @@ export function monthOf(at: number, later = 0): AuditMonth {
 
 /**
  * Makes the missing partitions of this month and the next ones, if this role may. A month that has entries in DEFAULT
- * stays there, because moving them would block the server's journal.
- *
- * Ignores what the database refuses: a missing month is no reason to stop.
+ * stays there, because moving them would block the server's journal. A partition that the database refuses is skipped.
  * @returns the names of the partitions it made
  */
 export async function makeAuditMonths(database: Database, nowMs: number): Promise<string[]> {
@@ -46,8 +39,7 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
 }
 
 /**
- * Drops the partitions that end by `cutoffAt`, and older entries in DEFAULT, in one transaction.
- * @param first - runs first in that transaction
+ * Runs `first`, drops the partitions that end by `cutoffAt`, and deletes older entries in DEFAULT, in one transaction.
  * @throws what the database throws; 55P03 if others use the table for longer than half a second
  */
 export async function dropAuditMonths(
@@ -71,7 +63,7 @@ export async function dropAuditMonths(
 // Making and dropping need an exclusive lock, and the journal queues behind whoever waits for one, for at most 1.8 s.
 const lockTimeout = sql`set local lock_timeout = 500`;
 
-async function make(db: Db, { name, fromAt, toAt }: AuditMonth): Promise<boolean> {
+async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {
   const [held] = await db.execute(
     sql`select 1 as held from audit_entries_default where at >= ${fromAt} and at < ${toAt} limit 1`,
   );

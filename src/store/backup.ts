@@ -3,16 +3,8 @@ import { rmSync } from "node:fs";
 import { databaseErrorCode } from "./database.ts";
 import { migrations } from "./migrate.ts";
 
-/*
- * The embedded database as a file: copied while others write to it, checked before it is trusted, and taken out of use
- * before another file replaces it.
- */
-
 /** What a file turned out to be. Without rows nothing would be lost with it. */
 export type Found = { readonly is: "database"; readonly rows: number } | { readonly is: "damaged" | "other" | "newer" };
-
-/** A wrapped system key as it is stored. */
-export type StoredSystemKey = { readonly purpose: string; readonly rootId: string; readonly wrapped: Uint8Array };
 
 /** Writes a snapshot of the database to an empty file. Others may read and write meanwhile. */
 export function copyOnline(path: string, draft: string): void {
@@ -43,8 +35,10 @@ export function inspect(path: string): Found {
   }
 }
 
-export function systemKeysIn(path: string): StoredSystemKey[] {
-  return opened(path, (file) => ask(file, "select purpose, root_id as rootId, wrapped from system_keys"));
+/** The wrapped system keys as they are stored. */
+export function systemKeysIn(path: string) {
+  type Row = { readonly purpose: string; readonly rootId: string; readonly wrapped: Uint8Array };
+  return opened(path, (file) => ask<Row>(file, "select purpose, root_id as rootId, wrapped from system_keys"));
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Database } from "./database.ts";
 import { type Authorized, authorized, bounded, type Standing, standingColumns } from "./reach.ts";
 
 /** A content without its bytes; nulls if there is none. */
-export type ContentSize = Standing & { readonly id: string | null; readonly size: number };
+type ContentSize = Standing & { readonly id: string | null; readonly size: number };
 
 /** A piece of a sealed content with the data key that opens it. */
 export type ContentPiece = ContentSize & {
@@ -17,22 +17,10 @@ export type ContentPiece = ContentSize & {
   readonly wrapped: Buffer | null;
 };
 
-export type ContentQueries = {
-  /** How many sealed bytes one statement should fetch at most. */
-  readonly pieceBytes: number;
-  /** Which of these contents the project has. At least one row, unless the key is gone. */
-  readonly sizes: (at: Authorized, ids: readonly string[]) => Promise<readonly ContentSize[]>;
-  /** The same with `length` sealed bytes of each from `from` on, counted from 1. */
-  readonly pieces: (
-    at: Authorized,
-    ids: readonly string[],
-    from: number,
-    length: number,
-  ) => Promise<readonly ContentPiece[]>;
-};
+export type ContentQueries = ReturnType<typeof contentQueries>;
 
 /** Prepares the reads of contents; `pieces` runs on a pool of its own, so that bulk never delays a lookup. */
-export function contentQueries(database: Database, bulk: Database): ContentQueries {
+export function contentQueries(database: Database, bulk: Database) {
   const { fileContents: c, dataKeys: d } = database.tables;
   // Spelled so that no index of projects is used: the ids lead to fewer rows.
   const chosen = sql`standing left join reached on true
@@ -41,23 +29,25 @@ export function contentQueries(database: Database, bulk: Database): ContentQueri
     with ${authorized(database)}
     select ${standingColumns}, ${c.id} as id, ${c.size} as size from ${chosen}`);
   // SQLite copies all that `substr` looks at, so there a content has one piece.
+  const integer = (name: string) => sql`cast(${sql.placeholder(name)} as integer)`;
   const piece =
-    bulk.dialect === "postgres"
-      ? sql`substr(${c.sealed}, cast(${sql.placeholder("from")} as integer), cast(${sql.placeholder("length")} as integer))`
-      : sql`${c.sealed}`;
+    bulk.dialect === "postgres" ? sql`substr(${c.sealed}, ${integer("from")}, ${integer("length")})` : sql`${c.sealed}`;
   const pieces = bulk.query<ContentPiece>(sql`
     with ${authorized(bulk)}
     select ${standingColumns}, ${c.id} as id, ${c.size} as size, ${c.generation} as generation,
       octet_length(${c.sealed}) as "sealedBytes",
-      case when octet_length(${c.sealed}) <= ${sql.raw(String(sealedBytesMax))} then ${piece} end as bytes, ${bounded(d.rootId, 64)} as "rootId",
-      ${bounded(d.wrapped, 128)} as wrapped
+      case when octet_length(${c.sealed}) <= ${sql.raw(String(sealedBytesMax))} then ${piece} end as bytes,
+      ${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped
     from ${chosen}
     left join ${d} on ${d.projectId} = ${c.projectId} and ${d.generation} = ${c.generation}`);
   return {
-    // PostgreSQL spells bytes as hex text, which is decoded on the event loop: in pieces. SQLite hands them over.
+    /** How many sealed bytes one statement should fetch. PostgreSQL's are hex text, decoded on the event loop. */
     pieceBytes: bulk.dialect === "postgres" ? 512 * 1024 : 16 * 1024 * 1024,
-    sizes: (at, ids) => sizes({ ...at, ids: JSON.stringify(ids) }),
-    pieces: (at, ids, from, length) => pieces({ ...at, ids: JSON.stringify(ids), from, length }),
+    /** Which of these contents the project has. At least one row, unless the key is gone. */
+    sizes: (at: Authorized, ids: readonly string[]) => sizes({ ...at, ids: JSON.stringify(ids) }),
+    /** The same with `length` sealed bytes of each from `from` on, counted from 1. */
+    pieces: (at: Authorized, ids: readonly string[], from: number, length: number) =>
+      pieces({ ...at, ids: JSON.stringify(ids), from, length }),
   };
 }
 

@@ -3,10 +3,7 @@ import type { drizzle } from "drizzle-orm/postgres-js";
 import { Fault } from "../fault.ts";
 import type { Tables } from "./tables.ts";
 
-/*
- * What PostgreSQL and SQLite have in common. Queries are written once, against PostgreSQL's types; `postgres.ts`
- * and `sqlite.ts` make both databases fit. The test suites run on both.
- */
+// Queries are written once, against PostgreSQL's types; `postgres.ts` and `sqlite.ts` make both databases fit.
 
 export type { Tables };
 export type Db = ReturnType<typeof drizzle<Tables>>;
@@ -54,25 +51,24 @@ export async function warm(database: Database): Promise<void> {
 }
 
 /** What drizzle's two dialects share, under their private types. */
-export type SqlDialect = { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
+type SqlDialect = { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
 
-/**
- * Fills a compiled statement's placeholders by name. Drizzle's own function inspects every parameter on each run; this
- * one inspects them once.
- */
-export function parametersFor(compiled: readonly unknown[]): (values: Record<string, unknown>) => unknown[] {
-  const names = compiled.map((parameter) => {
+/** A statement's text, and its parameters for values by name. Drizzle's own inspects them on each run. */
+export function compile(db: Db, statement: SQL) {
+  const { sql: text, params } = (db as unknown as { dialect: SqlDialect }).dialect.sqlToQuery(statement);
+  const names = params.map((parameter) => {
     if (is(parameter, Placeholder)) return parameter.name;
     if (is(parameter, Param)) throw new TypeError("a prepared query takes its values by placeholder");
     return undefined;
   });
-  return (values) =>
+  const parametersOf = (values: Record<string, unknown>) =>
     names.map((name, at) => {
-      if (name === undefined) return compiled[at];
+      if (name === undefined) return params[at];
       const value = values[name];
       if (value === undefined) throw new TypeError(`a prepared query was given no ${name}`);
       return value;
     });
+  return { text, parametersOf };
 }
 
 /** The Fault for a database's failure, which quotes nothing of it but the code. */
@@ -89,10 +85,7 @@ export function databaseErrorCode(error: unknown): string {
   return typeof code === "string" || typeof code === "number" ? String(code) : "no code";
 }
 
-/**
- * Whether another connection may do better, since the connection failed rather than the statement: no SQLSTATE, one of
- * class 08 or 57P, or a standby's refusal to read (see `postgres.ts`) or to write.
- */
+/** Whether the connection failed rather than the statement, or leads to a standby: another one may do better. */
 export function isConnectionFailure(error: unknown): boolean {
   const code = databaseErrorCode(error);
   if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return true; // a SQLSTATE has a digit, EPIPE has none
@@ -102,10 +95,7 @@ export function isConnectionFailure(error: unknown): boolean {
 /** SQLSTATE of a negative OFFSET, which nothing but {@link StandbyFault}'s check asks for. */
 const standbyRefusal = "2201X";
 
-/**
- * Whether an unhandled error comes from a connection. postgres.js lets some of those out in addition to rejecting the
- * queries on that connection, such as the last error of a socket that it no longer listens to.
- */
+/** Whether an unhandled error comes from a connection: postgres.js lets some out after it has rejected the queries. */
 export function isStrayConnectionFailure(error: unknown): boolean {
   return strayCodes.test(databaseErrorCode(error));
 }

@@ -1,18 +1,15 @@
-/** A function whose calls are answered in batches. */
-export type Grouped<Ask, Answer> = (ask: Ask) => Promise<Answer>;
-
 const asksMax = 256;
 /** A batch waits for the one before it, but no longer than this. */
 const patienceMs = 50;
 
 /**
- * Batches calls: the first is sent at the end of its turn of the event loop, those that arrive while a batch is under way
- * make up the next one. A lone request is sent at once; every batch starts after its members arrived. A batch that fails,
- * or takes long, does so for its own members only.
- *
+ * Batches calls. A lone one is sent at the end of its turn of the event loop; those that arrive while a batch is under
+ * way make up the next. A batch that fails, or takes long, does so for its own members only.
  * @param run - answers a batch, in its order
  */
-export function grouped<Ask, Answer>(run: (asks: readonly Ask[]) => Promise<readonly Answer[]>): Grouped<Ask, Answer> {
+export function grouped<Ask, Answer>(
+  run: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+): (ask: Ask) => Promise<Answer> {
   const waiting: { ask: Ask; resolve: (answer: Answer) => void; reject: (reason: unknown) => void }[] = [];
   let scheduled = false;
   let underWay = 0;

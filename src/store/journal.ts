@@ -1,16 +1,15 @@
+import { getTableColumns } from "drizzle-orm";
+import type { Append, ChainedRow } from "../audit/journal.ts";
 import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
+import { threadUrl } from "../thread-url.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
-import { type AppendResult, type JournalRow, journalColumns } from "./journal-row.ts";
-import type { JournalOrder } from "./journal-worker.ts";
 import { connect, type Servers } from "./postgres.ts";
+import { postgresTables } from "./tables.ts";
 
-/** The one connection that writes audit entries. */
-export type JournalStore = {
-  /** Writes a batch, all of it or nothing, in one commit. `again`: this very batch may be there already. Never throws. */
-  readonly append: (rows: readonly JournalRow[], again: boolean) => Promise<AppendResult>;
-  readonly close: () => Promise<void>;
-};
+/** The one connection that writes audit entries, each batch in one commit. */
+export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
+export type AppendResult = Awaited<ReturnType<Append>>;
 
 /** A journal on PostgreSQL, on a connection of its own. */
 export function postgresJournal(servers: Servers): JournalStore {
@@ -34,15 +33,23 @@ export function postgresJournal(servers: Servers): JournalStore {
   };
 }
 
-function jsonOf({ names, namesJson = JSON.stringify(names), ...row }: JournalRow): string {
-  return `{"names":${namesJson},${JSON.stringify({ ...row, mac: Buffer.from(row.mac).toString("hex") }).slice(1)}`;
+function jsonOf({ names, namesJson = JSON.stringify(names), ...row }: ChainedRow): string {
+  return `{"names":${namesJson},${JSON.stringify({ ...row, mac: row.mac.toString("hex") }).slice(1)}`;
 }
+
+/** A value of an audit entry, as SQLite takes it. */
+export type Value = string | number | Uint8Array | null;
+/** What the embedded journal's thread is told: where the database is, then one batch at a time. */
+export type JournalOrder =
+  | { readonly open: string; readonly insert: string }
+  | { readonly append: readonly (readonly Value[])[] }
+  | { readonly close: true };
 
 /** A journal on the embedded database, in its own thread (see `journal-worker.ts`). */
 export function sqliteJournal(path: string): JournalStore {
-  const thread = new Worker(threadUrl);
+  const thread = new Worker(threadUrl("store/journal-worker.ts"));
   const send = (order: JournalOrder) => thread.postMessage(order);
-  send({ open: path });
+  send({ open: path, insert: insertText });
   let ended = false;
   let answer: (result: AppendResult) => void = () => {};
   thread.onmessage = ({ data }: MessageEvent<AppendResult>) => answer(data);
@@ -58,7 +65,7 @@ export function sqliteJournal(path: string): JournalStore {
       send(order);
     });
   return {
-    append: (rows) => ask({ append: rows }),
+    append: (rows) => ask({ append: rows.map((row) => columns.map(({ field }) => row[field])) }),
     close: async () => {
       await ask({ close: true });
       thread.terminate();
@@ -68,18 +75,21 @@ export function sqliteJournal(path: string): JournalStore {
 
 const uniqueViolation = "23505";
 
-// In the built program every module claims to stand at the root of the program's own file system, where `src` begins.
-const built = import.meta.url.startsWith("file:///$bunfs/");
-const threadUrl = new URL(built ? "./store/journal-worker.ts" : "./journal-worker.ts", import.meta.url).href;
-
-const names = journalColumns.map(([name]) => name).join(", ");
-const values = journalColumns.map(([, field, type]) => (type === "bytea" ? `decode("${field}", 'hex')` : `"${field}"`));
-const fields = journalColumns.map(([, field, type]) => `"${field}" ${type === "bytea" ? "text" : type}`);
+const columns = Object.entries(getTableColumns(postgresTables.auditEntries)).map(([field, column]) => ({
+  field: field as Exclude<keyof ChainedRow, "namesJson">,
+  name: column.name,
+  type: column.getSQLType(),
+}));
+const names = columns.map(({ name }) => name).join(", ");
+const values = columns.map(({ field, type }) => (type === "bytea" ? `decode("${field}", 'hex')` : `"${field}"`));
+const fields = columns.map(({ field, type }) => `"${field}" ${type === "bytea" ? "text" : type}`);
 
 // One parameter for all rows, so that one prepared statement serves batches of any size. A trigger that keeps rows out
-// makes the count differ, and the division by zero rolls the batch back. PostgreSQL itself refuses to combine WITH and a
-// rule on the table.
+// makes the count differ, and the division by zero rolls the batch back. PostgreSQL itself refuses to combine WITH and
+// a rule on the table.
 const appendText = `with written as (
     insert into audit_entries (${names}) select ${values.join(", ")}
     from json_to_recordset($1::text::json) as entry(${fields.join(", ")}) returning 1)
   select 1 / (count(*) = $2::integer)::integer from written`;
+// A trigger that keeps a row out keeps its 1 out, too; what the driver counts includes the trigger's own writes.
+const insertText = `insert into audit_entries (${names}) values (${columns.map(() => "?").join(", ")}) returning 1`;

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyRow, StoredSet } from "../access/authenticate.ts";
 import type { Database } from "./database.ts";
-import { type Grouped, grouped } from "./grouped.ts";
+import { grouped } from "./grouped.ts";
 import { bounded, liveness, projectInReach, projectList, setsInReach } from "./reach.ts";
 import { rowVersion, setColumns, type WantedSets } from "./sets.ts";
 
@@ -21,8 +21,8 @@ type Row = Omit<KeyRow, "target"> & {
 const broughtBytesMax = 256 * 1024;
 
 /**
- * Prepares the one statement that every request begins with: the key, its organization and, through the key's scope, the
- * project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
+ * Prepares the one statement that every request begins with: the key, its organization and, through the key's scope,
+ * the project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
  * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
  */
 export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyRow | undefined> {
@@ -43,7 +43,7 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
     sql`decode(ask.digest, 'hex')`,
     sql`${database.tables.sets.environment} as environment, ${rowVersion(database)} as "rowVersion"`,
   );
-  const together: Grouped<Lookup, KeyRow | undefined> = grouped(async (lookups) => {
+  return grouped(async (lookups: readonly Lookup[]) => {
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => ({
       n,
       digest: Buffer.from(digest).toString("hex"),
@@ -55,7 +55,6 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
     for (const row of await find({ lookups: JSON.stringify(asked) })) found[row.n]?.push(row);
     return found.map(keyRowOf);
   });
-  return together;
 }
 
 function lookupQuery(database: Database, asks: SQL, digest: SQL, columns: SQL) {

@@ -20,41 +20,48 @@ export const migrations = {
 /**
  * Brings PostgreSQL's tables up to date. Any number of processes may call it at once: one works, the others wait.
  * If nothing is due it only reads, so a role without the right to change tables may start the server.
- * @throws whatever the database throws
  */
 export async function migratePostgres(servers: Servers, database: Database): Promise<void> {
-  if (await isCurrent(database, migrations.postgres)) return;
+  if (await isMigrated(database)) return;
   // A connection of its own holds the lock, so that it ends with the process, however that ends.
   const lock = postgres(servers.url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => {} });
   try {
     await lock`select pg_advisory_lock(${advisoryLock})`;
-    if (!(await isCurrent(database, migrations.postgres))) await run(database, migrations.postgres);
+    if (!(await isMigrated(database))) await run(database);
   } finally {
     await lock.end({ timeout: 1 });
   }
 }
 
-/** Whether the tables are those that this program expects. @throws ConfigProblem if a newer program migrated them */
-export function isMigrated(database: Database): Promise<boolean> {
-  return isCurrent(database, migrations[database.dialect]);
+/** Whether the newest migration is in place. @throws ConfigProblem if a newer program migrated the tables */
+export async function isMigrated(database: Database): Promise<boolean> {
+  const [present, table] =
+    database.dialect === "postgres"
+      ? [sql`select to_regclass('drizzle."__drizzle_migrations"')::text as name`, sql`drizzle."__drizzle_migrations"`]
+      : [sql`select name from sqlite_schema where name = '__drizzle_migrations'`, sql`__drizzle_migrations`];
+  const [found] = await database.query<{ name: string | null }>(present)({});
+  if (!found?.name) return false;
+  const [applied] = await database.query<{ at: number | null }>(sql`select max(created_at) as at from ${table}`)({});
+  const newest = applied?.at ?? 0;
+  const last = migrations[database.dialect].at(-1)?.folderMillis ?? 0;
+  if (newest <= last) return newest === last;
+  throw new ConfigProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
 }
 
-/** Brings the embedded database's tables up to date. An absent file is made, with mode 0600. The caller locks others out. */
+/** Brings the embedded database's tables up to date. Makes an absent file, mode 0600. The caller locks others out. */
 export async function migrateSqlite(path: string): Promise<void> {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
   const database = openSqlite(path, "admin");
   try {
-    if (!(await isCurrent(database, migrations.sqlite))) await run(database, migrations.sqlite);
+    if (!(await isMigrated(database))) await run(database);
   } finally {
     await database.close();
   }
 }
 
 /**
- * A lock between processes: an exclusive transaction on an SQLite file of its own. The operating system releases it when
- * its holder dies, `kill -9` included.
- *
+ * A lock between processes: an exclusive transaction on an SQLite file of its own, which ends with its holder.
  * @returns undefined if another process still holds it after `waitMs`
  */
 export function exclusively(path: string, waitMs: number): { release(): void } | undefined {
@@ -91,31 +98,11 @@ function listed(
   });
 }
 
-/**
- * Whether the newest migration is in place.
- * @throws ConfigProblem if the database holds a migration that this program does not know: an older program must not write
- */
-async function isCurrent(database: Database, known: readonly Migration[]): Promise<boolean> {
-  const table = sql.raw(database.dialect === "postgres" ? 'drizzle."__drizzle_migrations"' : "__drizzle_migrations");
-  const present = database.query<{ present: number }>(
-    database.dialect === "postgres"
-      ? sql`select count(*)::int as present from pg_tables where schemaname = 'drizzle' and tablename = '__drizzle_migrations'`
-      : sql`select count(*) as present from sqlite_schema where name = '__drizzle_migrations'`,
-  );
-  if (!(await present({}))[0]?.present) return false;
-  const applied = await database.query<{ at: number }>(sql`select max(created_at) as at from ${table}`)({});
-  const newest = applied[0]?.at ?? 0;
-  const last = known.at(-1)?.folderMillis ?? 0;
-  if (newest > last)
-    throw new ConfigProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
-  return newest === last;
-}
-
 // Drizzle's own migrator, given the migrations in memory: its public function reads them from a folder.
-async function run(database: Database, list: readonly Migration[]): Promise<void> {
+async function run(database: Database): Promise<void> {
   const { dialect, session } = database.db as unknown as {
     dialect: { migrate(list: readonly Migration[], session: unknown, options: object): Promise<void> | void };
     session: unknown;
   };
-  await dialect.migrate(list, session, {});
+  await dialect.migrate(migrations[database.dialect], session, {});
 }

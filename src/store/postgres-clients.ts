@@ -8,14 +8,13 @@ import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
  *   those rows before another query's: one caller's secrets in another caller's answer.
  * - After an error it goes on counting rows where the answer broke off, so the next answer begins with holes.
  * - If it breaks with unsent bytes it never sends again. If its peer vanished silently it waits forever.
- * - If it is given several hosts and none accepts it, it tries them in turn without a pause or an end, even after `end`.
+ * - If it is given several hosts and none accepts it, it tries them in turn without pause or end, even after `end`.
  *
- * So a client has one host, and once one of its connections failed or was too slow, no answer of that client counts: its
- * queries are asked again of a new client.
+ * So a client has one host. Once one of its connections failed or was too slow, no answer of that client counts, and
+ * its queries are asked again of a new client.
  *
- * `test/unit/clients.test.ts` pins these rules. `test/blackbox/faults.test.ts` ("a PostgreSQL that fails") shows what
- * happens without them. This file can go when postgres.js forgets an unfinished answer when its connection closes or
- * fails (`closed` and `errored` in its connection.js): ask the driver directly then, and run those tests.
+ * This file can go when postgres.js forgets an unfinished answer as its connection closes or fails (`closed` and
+ * `errored` in its connection.js) and `test/blackbox/faults.test.ts` ("a PostgreSQL that fails") passes without it.
  */
 
 /** A driver's client, and its successors. */
@@ -43,44 +42,40 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 
   /**
    * Asks, and asks again if a connection failed meanwhile.
-   * @returns the answer, and a way to give it up: then nobody is asked again, and its client is no longer trusted
-   * @throws into the answer: whatever the query throws; Fault `unavailable` if connections failed at each attempt, or
-   *   this was closed or given up
+   * @returns the answer, and a way to give it up: then nobody is asked again, and its client is no longer trusted. The
+   *   answer rejects as the query does, or with Fault `unavailable` if no attempt counts
    */
-  ask<T>(
-    attempts: number,
-    query: (client: Client) => PromiseLike<T>,
-  ): { readonly answer: Promise<T>; readonly giveUp: () => void } {
-    const asked: Asked<Client> = { client: undefined, givenUp: false };
+  ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>) {
+    let asked: Client | undefined;
+    let givenUp = false;
     const giveUp = () => {
-      asked.givenUp = true;
-      if (asked.client !== this.#client) return;
+      givenUp = true;
+      if (asked !== this.#client) return;
       this.#distrusted = true;
       this.#answered = false;
     };
-    return { answer: this.#ask(attempts, query, asked), giveUp };
-  }
-
-  async #ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>, asked: Asked<Client>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const client = this.#distrusted ? await this.#next() : this.#client;
-      if (asked.givenUp) throw new Fault("unavailable", "the query was given up");
-      asked.client = client;
-      try {
-        const answer = await query(client);
-        if (client === this.#client && !this.#distrusted) {
-          this.#answered = true;
-          return answer;
+    const ask = async (): Promise<T> => {
+      for (let attempt = 1; ; attempt++) {
+        const client = this.#distrusted ? await this.#next() : this.#client;
+        if (givenUp) throw new Fault("unavailable", "the query was given up");
+        asked = client;
+        try {
+          const answer = await query(client);
+          if (client === this.#client && !this.#distrusted) {
+            this.#answered = true;
+            return answer;
+          }
+          if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
+        } catch (error) {
+          if (error instanceof Fault) throw error;
+          // A client that is no longer trusted may show another query's failure: it says nothing about this one.
+          const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
+          if (client === this.#client) this.#distrusted = true;
+          if (!doubtful || attempt >= attempts) throw error;
         }
-        if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
-      } catch (error) {
-        if (error instanceof Fault) throw error;
-        // A client that is no longer trusted may show another query's failure: it says nothing about this one.
-        const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
-        if (client === this.#client) this.#distrusted = true;
-        if (!doubtful || attempt >= attempts) throw error;
       }
-    }
+    };
+    return { answer: ask(), giveUp };
   }
 
   close(): Promise<void> {
@@ -118,5 +113,3 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
 }
 
 const renewEveryMs = 100;
-
-type Asked<Client> = { client: Client | undefined; givenUp: boolean };

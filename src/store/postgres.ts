@@ -3,19 +3,11 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
-import {
-  type Database,
-  type Db,
-  parametersFor,
-  queryDeadlineMs,
-  type SqlDialect,
-  type Use,
-  unavailable,
-} from "./database.ts";
+import { compile, type Database, type Db, queryDeadlineMs, type Use, unavailable } from "./database.ts";
 import { Clients } from "./postgres-clients.ts";
 import { postgresTables } from "./tables.ts";
 
-/** The servers that DATABASE_URL names. All pools of a process share one, so a pool that moves on takes the others along. */
+/** The servers that DATABASE_URL names. The pools of a process share one: if one moves on, the others do so too. */
 export class Servers {
   readonly #urls: readonly string[];
   #at = 0;
@@ -49,7 +41,6 @@ export function openPostgres(servers: Servers, use: Use): Database {
     () => new Fault("unavailable", "the database did not answer within 2 s"),
   );
   const db = drizzle(clients.client as unknown as postgres.Sql, { schema: postgresTables });
-  const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   return {
     dialect: "postgres",
     db,
@@ -59,12 +50,11 @@ export function openPostgres(servers: Servers, use: Use): Database {
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
-      const compiled = dialect.sqlToQuery(text);
-      const statement = onPrimary(compiled.sql);
-      const parametersOf = parametersFor(compiled.params);
+      const compiled = compile(db as unknown as Db, text);
+      const statement = onPrimary(compiled.text);
       const attempts = options?.retry === false ? 1 : attemptsMax;
       return async (values) => {
-        const parameters = parametersOf(values) as never[];
+        const parameters = compiled.parametersOf(values) as never[];
         pool.underWay += 1;
         const { answer, giveUp } = clients.ask(attempts, (client) =>
           client.unsafe(statement, parameters, { prepare: true }),
@@ -112,10 +102,9 @@ export function connect(servers: Servers, use: Use) {
 }
 
 /**
- * The statement, made to fail on a standby, whose data may be old: it may still know a key that was revoked. Every
- * statement is checked, not every connection, because a pooler between here and PostgreSQL may change the server behind
- * a connection. PostgreSQL evaluates OFFSET before the first row, even if there is none, and a negative one has an error
- * of its own. An INSERT fails on a standby by itself.
+ * The statement, made to fail on a standby (see `StandbyFault`). Every statement is checked, not every connection,
+ * because a pooler may change the server behind a connection. PostgreSQL evaluates OFFSET before the first row, even if
+ * there is none, and a negative one has an error of its own. An INSERT fails on a standby by itself.
  */
 export function onPrimary(statement: string): string {
   // On a line of its own, so that no comment at the end of a statement hides it.
@@ -147,7 +136,7 @@ const lookupsOnly = {
   max_parallel_workers_per_gather: 0,
   plan_cache_mode: "force_generic_plan",
 };
-// Our deadline comes first. PostgreSQL's ends statements that nobody waits for, and runs on while this process is stopped.
+// Our deadline comes first. PostgreSQL's ends statements that nobody waits for, even while this process is stopped.
 const readsOnly = { statement_timeout: queryDeadlineMs + 1000, default_transaction_read_only: true, ...lookupsOnly };
 const sessionOf = {
   "look-up": readsOnly,

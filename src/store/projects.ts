@@ -15,17 +15,10 @@ export type ProjectRow = Standing & {
   readonly createdAt: number;
 };
 
-export type ProjectQueries = {
-  /** One row, unless the key is gone. */
-  readonly one: (at: Authorized) => Promise<readonly ProjectRow[]>;
-  /** Every project of the key's organization in order of slug, at most one more than an answer may hold. */
-  readonly every: (keyId: string) => Promise<readonly ProjectRow[]>;
-  /** Those of these ids that are the organization's, in no order. */
-  readonly listed: (keyId: string, projectIds: readonly string[]) => Promise<readonly ProjectRow[]>;
-};
+export type ProjectQueries = ReturnType<typeof projectQueries>;
 
 /** Prepares the reads of projects. A key whose projects are all gone still gets one row, with `id` null. */
-export function projectQueries(database: Database): ProjectQueries {
+export function projectQueries(database: Database) {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
   const columns = sql`${p.id} as id, ${bounded(p.slug, 64)} as slug, ${bounded(p.name, 1024)} as name,
     ${bounded(p.variableCounts, 128)} as "variableCounts", ${bounded(p.accountCounts, 128)} as "accountCounts",
@@ -47,8 +40,11 @@ export function projectQueries(database: Database): ProjectQueries {
     sql``,
   );
   return {
-    one: (at) => one({ ...at }),
-    every: (keyId) => every({ keyId }),
-    listed: (keyId, projectIds) => listed({ keyId, projectIds: JSON.stringify(projectIds) }),
+    /** One row, unless the key is gone. */
+    one: (at: Authorized) => one({ ...at }),
+    /** Every project of the key's organization in order of slug, at most one more than an answer may hold. */
+    every: (keyId: string) => every({ keyId }),
+    /** Those of these ids that are the organization's, in no order. */
+    listed: (keyId: string, ids: readonly string[]) => listed({ keyId, projectIds: JSON.stringify(ids) }),
   };
 }

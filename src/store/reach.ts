@@ -2,13 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { environments } from "../names.ts";
 import type { Database } from "./database.ts";
 
-/*
- * What a key reaches, as fragments of SQL. The lookup that judges the key and every statement that fetches something
- * for it are built from these, so authority and data are always one snapshot, and what is out of reach is not found.
- */
-
-/** The most bytes of a key's project list: some 2,000 projects. */
-export const projectListBytesMax = 256 * 1024;
+// What a key reaches, as fragments of SQL. The lookup that judges the key and every statement that fetches something
+// for it are built from these, so authority and data are always one snapshot, and what is out of reach is not found.
 
 /** A column, or null if it is larger than Keyhole ever writes: nobody can fill the server's memory through a row. */
 export function bounded(column: SQL | { readonly getSQL: () => SQL }, bytesMax: number): SQL {
@@ -21,10 +16,9 @@ export function liveness({ tables: { apiKeys: k }, nowMs }: Database): SQL {
     then 1 else 0 end`;
 }
 
-/** A key's project list; an empty text, which no grant seal fits, if it is too large. */
+/** A key's project list; an empty text, which no grant seal fits, if it is too large: over some 2,000 projects. */
 export function projectList({ tables: { apiKeys: k } }: Database): SQL {
-  return sql`case when ${k.projects} is null then null
-    when octet_length(${k.projects}) <= ${sql.raw(String(projectListBytesMax))} then ${k.projects} else '' end`;
+  return sql`case when ${k.projects} is not null then coalesce(${bounded(k.projects, 256 * 1024)}, '') end`;
 }
 
 /**

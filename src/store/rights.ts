@@ -2,7 +2,7 @@ import { getTableName, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
 import { postgresTables as tables } from "./tables.ts";
 
-/** What the server's role may do in PostgreSQL, and nothing else: `keyhole db grants` grants it, `serve` looks for more. */
+/** All that the server's role may do in PostgreSQL: `keyhole db grants` grants it, and `serve` looks for more. */
 export const servingRights = {
   read: [
     tables.organizations,
@@ -22,9 +22,8 @@ export const servingRights = {
 } as const;
 
 /**
- * What this connection's role may do beyond {@link servingRights} that could change a secret, a key or the audit.
- * @returns its name and what it may, such as `may change api_keys`; nothing where the role is as it should be
- * @throws Fault `unavailable`
+ * What this connection's role may do beyond {@link servingRights} that could change a secret, a key or the audit, such
+ * as `may change api_keys`. @throws Fault `unavailable`
  */
 export async function rightsBeyondServing(database: Database): Promise<{ role: string; beyond: string[] }> {
   const { read, append, note, none } = servingRights;
@@ -51,12 +50,9 @@ export async function rightsBeyondServing(database: Database): Promise<{ role: s
           or has_any_column_privilege(oid, 'INSERT, UPDATE') end), '[]')::text as changes`)({});
   if (!row) return { role: "", beyond: [] };
   const changes = JSON.parse(row.changes) as string[];
-  const beyond = [
-    ...(row.superuser ? ["is a superuser"] : []),
-    ...(row.makesRoles && !row.superuser ? ["may make roles"] : []),
-    ...(row.owner && !row.superuser ? ["owns the tables"] : []),
-    // Whoever may do all of it need not be told the list.
-    ...(changes.length > 0 && !row.superuser && !row.owner ? [`may change ${changes.join(", ")}`] : []),
-  ];
+  if (row.superuser) return { role: row.role, beyond: ["is a superuser"] };
+  const beyond = row.makesRoles ? ["may make roles"] : [];
+  if (row.owner) beyond.push("owns the tables");
+  else if (changes.length > 0) beyond.push(`may change ${changes.join(", ")}`);
   return { role: row.role, beyond };
 }

@@ -1,9 +1,8 @@
 import { statSync } from "node:fs";
 
 /**
- * Tells, whenever asked, whether `path` still leads to the database that it led to first, with the -wal and -shm that
- * an open one has. SQLite itself would go on in files that were deleted or replaced: it would not see what other
- * processes write there, such as the revocation of a key, and its own writes would be lost.
+ * Tells, whenever asked, whether `path` still leads to the same database, with its -wal and -shm, as at first. SQLite
+ * itself would go on in files that were deleted or replaced: it would miss revocations, and its writes would be lost.
  */
 export function isSameDatabase(path: string): () => boolean {
   const first = identify(path);

@@ -21,21 +21,12 @@ export type WantedSets = {
 };
 
 /** The columns of a set, or nulls if there is none. */
-export type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
+type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
 
-export type SetQueries = {
-  /**
-   * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone. What
-   * has more than `bytesMax` bytes, listing and wanted values together, comes without both.
-   */
-  readonly fetch: (
-    at: Authorized,
-    wanted: WantedSets & { readonly bytesMax: number },
-  ) => Promise<readonly (Standing & SetColumns)[]>;
-};
+export type SetQueries = ReturnType<typeof setQueries>;
 
 /** Prepares the read of sets: lookups by primary key in one snapshot. */
-export function setQueries(database: Database): SetQueries {
+export function setQueries(database: Database) {
   const { sets: s, dataKeys: d } = database.tables;
   const integer = (name: string) => sql`cast(${sql.placeholder(name)} as integer)`;
   const fetch = database.query<Standing & SetColumns>(sql`
@@ -49,36 +40,31 @@ export function setQueries(database: Database): SetQueries {
       scope: sql`reached.environments`,
     })}
     left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`);
-  return { fetch: (at, wanted) => fetch({ ...at, ...wanted }) };
+  return {
+    /**
+     * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone.
+     * What has more than `bytesMax` bytes, listing and wanted values together, comes without both.
+     */
+    fetch: (at: Authorized, wanted: WantedSets & { readonly bytesMax: number }) => fetch({ ...at, ...wanted }),
+  };
 }
 
-/**
- * Which version of a set and its data key is current: on PostgreSQL the row versions of both, which change with every
- * write and cannot be put back. SQLite has none.
- */
+/** The row versions of a set and its data key: PostgreSQL changes them with every write, SQLite has none. */
 export function rowVersion({ dialect, tables: { sets: s, dataKeys: d } }: Database): SQL {
   return dialect === "postgres"
     ? sql`concat_ws(' ', ${s.version}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
     : sql`''`;
 }
 
-/**
- * What is selected of a set and its data key.
- * @param values - of which environments the values are wanted, as a mask
- */
+/** What is selected of a set and its data key, with the values of the environments in the mask `values`. */
 export function setColumns(database: Database, values: SQL, bytesMax: SQL): SQL {
   const { sets: s, dataKeys: d } = database.tables;
   const wanted = sql`(${environmentBit(sql`${s.environment}`)} & ${values}) <> 0`;
-  const bytes = sql`octet_length(${s.listing}) + case when ${wanted} then coalesce(octet_length(${s.sealed}), 0) else 0 end`;
-  const fits = sql`${bytes} <= ${bytesMax}`;
+  const valueBytes = sql`case when ${wanted} then coalesce(octet_length(${s.sealed}), 0) else 0 end`;
+  const fits = sql`octet_length(${s.listing}) + ${valueBytes} <= ${bytesMax}`;
   return sql`${s.environment} as environment, ${rowVersion(database)} as "rowVersion", ${s.version} as version,
     ${s.generation} as generation, ${bounded(s.listingMac, 32)} as "listingMac",
     case when ${fits} then ${s.listing} end as listing, octet_length(${s.listing}) as "listingBytes",
     case when ${fits} and ${wanted} then ${s.sealed} end as sealed, octet_length(${s.sealed}) as "sealedBytes",
     ${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped`;
-}
-
-/** The sets of rows of which one may have none. */
-export function setsOf(rows: readonly SetColumns[]): StoredSet[] {
-  return rows.filter(({ environment }) => environment !== null) as StoredSet[];
 }

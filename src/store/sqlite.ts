@@ -2,7 +2,7 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { Fault } from "../fault.ts";
-import { type Database, type Db, parametersFor, type SqlDialect, type Use, unavailable } from "./database.ts";
+import { compile, type Database, type Db, type Use, unavailable } from "./database.ts";
 import { isSameDatabase } from "./same-database.ts";
 import { sqliteTables } from "./tables.ts";
 
@@ -19,7 +19,6 @@ export function openSqlite(path: string, use: Use): Database {
   file.run("PRAGMA trusted_schema = OFF");
   if (use === "look-up" || use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
   const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
-  const dialect = (db as unknown as { dialect: SqlDialect }).dialect;
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const result = last.then(work);
@@ -32,10 +31,9 @@ export function openSqlite(path: string, use: Use): Database {
     tables: sqliteTables,
     nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
     isMember: (column, json) => sql`${column} in (select value from json_each(${json}))`,
-    query: (text) => {
-      const compiled = dialect.sqlToQuery(text);
-      const statement = file.query(compiled.sql);
-      const parametersOf = parametersFor(compiled.params);
+    query: (query) => {
+      const { text, parametersOf } = compile(db, query);
+      const statement = file.query(text);
       return async (values) => {
         try {
           requireFiles();

@@ -7,10 +7,7 @@ import * as sqlite from "drizzle-orm/sqlite-core";
  * `drizzle/` holds the SQL that drizzle-kit made of this (`bun run generate`), with storage and STRICT added by hand.
  */
 
-/**
- * Text in byte order, on both databases: every list of the API is sorted so. In a language's order, which a PostgreSQL
- * database may have by default, one comparison takes ten times as long, and every lookup compares.
- */
+/** Text in byte order, as in SQLite. Comparisons in a language's order, PostgreSQL's default, take ten times longer. */
 const pgText = pg.customType<{ data: string }>({ dataType: () => 'text COLLATE "C"' });
 const pgBytes = pg.customType<{ data: Buffer; driverData: Uint8Array }>({
   dataType: () => "bytea",
@@ -19,16 +16,12 @@ const pgBytes = pg.customType<{ data: Buffer; driverData: Uint8Array }>({
 });
 
 const postgresKit = {
+  ...pg,
   table: pg.pgTable,
   text: pgText,
   bytes: pgBytes,
-  integer: (name: string) => pg.integer(name),
   /** Whole numbers to 2⁵³: versions, sequence numbers, epoch milliseconds. */
   bigint: (name: string) => pg.bigint(name, { mode: "number" }),
-  primaryKey: pg.primaryKey,
-  foreignKey: pg.foreignKey,
-  index: pg.index,
-  uniqueIndex: pg.uniqueIndex,
   check: (name: string, rule: string) => pg.check(name, sql.raw(rule)),
   slugRule: "slug ~ '^[a-z0-9][a-z0-9-]{0,63}$'",
 };
@@ -37,7 +30,6 @@ const sqliteKit = {
   ...sqlite,
   table: sqlite.sqliteTable,
   bytes: (name: string) => sqlite.blob(name, { mode: "buffer" }),
-  integer: (name: string) => sqlite.integer(name),
   bigint: (name: string) => sqlite.integer(name),
   check: (name: string, rule: string) => sqlite.check(name, sql.raw(rule)),
   slugRule: "length(slug) between 1 and 64 and slug not glob '*[^a-z0-9-]*' and slug not glob '-*'",
@@ -65,19 +57,19 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     ],
   );
 
+  const organizationId = () =>
+    text("organization_id")
+      .notNull()
+      .references(() => organizations.id);
+
   const projects = table(
     "projects",
     {
       id: text("id").primaryKey(),
-      organizationId: text("organization_id")
-        .notNull()
-        .references(() => organizations.id),
+      organizationId: organizationId(),
       slug: text("slug").notNull(),
       name: text("name").notNull(),
-      /**
-       * How many variable names, accounts and files are in exactly the environments of mask 1 to 7: a JSON array of
-       * seven. Any key's counts are sums of it, so a list of projects opens no set.
-       */
+      /** How many are in exactly the environments of mask 1 to 7: a JSON array. Any key's counts are sums of it. */
       variableCounts: text("variable_counts").notNull(),
       accountCounts: text("account_counts").notNull(),
       fileCounts: text("file_counts").notNull(),
@@ -90,6 +82,11 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       kit.check("projects_slug_rule", kit.slugRule),
     ],
   );
+
+  const projectId = () =>
+    text("project_id")
+      .notNull()
+      .references(() => projects.id, { onDelete: "cascade" });
 
   /** Keys that belong to the whole installation, each wrapped by a root key. */
   const systemKeys = table(
@@ -107,9 +104,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   const dataKeys = table(
     "data_keys",
     {
-      projectId: text("project_id")
-        .notNull()
-        .references(() => projects.id, { onDelete: "cascade" }),
+      projectId: projectId(),
       generation: integer("generation").notNull(),
       rootId: text("root_id").notNull(),
       wrapped: bytes("wrapped").notNull(),
@@ -125,9 +120,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   const sets = table(
     "sets",
     {
-      projectId: text("project_id")
-        .notNull()
-        .references(() => projects.id, { onDelete: "cascade" }),
+      projectId: projectId(),
       kind: text("kind").$type<"variables" | "accounts" | "files">().notNull(),
       environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
       /** From 1; every write raises it. */
@@ -152,9 +145,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     "file_contents",
     {
       id: text("id").primaryKey(),
-      projectId: text("project_id")
-        .notNull()
-        .references(() => projects.id, { onDelete: "cascade" }),
+      projectId: projectId(),
       /** Bytes of plaintext. */
       size: integer("size").notNull(),
       generation: integer("generation").notNull(),
@@ -174,9 +165,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     "api_keys",
     {
       id: text("id").primaryKey(),
-      organizationId: text("organization_id")
-        .notNull()
-        .references(() => organizations.id),
+      organizationId: organizationId(),
       name: text("name").notNull(),
       /** HMAC of the key's text under the pepper. */
       digest: bytes("digest").notNull(),
@@ -209,10 +198,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     lastUsedAt: bigint("last_used_at").notNull(),
   });
 
-  /**
-   * What left, for whom, when. Slugs stand beside ids so that an entry stays readable when its project is gone. Nothing
-   * refers to other tables, so deleting a project cannot touch it. PostgreSQL partitions it by `at`.
-   */
+  /** What left, for whom, when. It refers to no other table, so that it outlives projects. PostgreSQL partitions it. */
   const auditEntries = table(
     "audit_entries",
     {
@@ -249,15 +235,12 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     ],
   );
 
-  /**
-   * The last entry of each lane whose beginning retention has dropped: the chain of the rest continues from it. Sealed
-   * under the audit key, so that nobody can pass off a removal in SQL as retention.
-   */
+  /** The last entry that retention has dropped of each lane: the chain of the rest continues from it. */
   const auditCheckpoints = table("audit_checkpoints", {
     lane: text("lane").primaryKey(),
     seq: bigint("seq").notNull(),
     mac: bytes("mac").notNull(),
-    /** HMAC over all of the above. */
+    /** HMAC under the audit key over all of the above: nobody can pass off a removal in SQL as retention. */
     seal: bytes("seal").notNull(),
   });
 

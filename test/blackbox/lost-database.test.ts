@@ -3,8 +3,8 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ChainedRow } from "../../src/audit/journal.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
-import type { JournalRow } from "../../src/store/journal-row.ts";
 import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -142,7 +142,7 @@ describe("a data folder that has a root key", () => {
   });
 });
 
-function row(seq: number): JournalRow {
+function row(seq: number): ChainedRow {
   return {
     lane: "lane",
     seq,
@@ -159,6 +159,6 @@ function row(seq: number): JournalRow {
     requestId: "request",
     clientAddress: "127.0.0.1",
     userAgent: "test",
-    mac: new Uint8Array(32),
+    mac: Buffer.alloc(32),
   };
 }

@@ -5,7 +5,7 @@ import { listKeys, revokeKey, showKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { deleteProject } from "../../src/admin/projects.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
-import { RememberedSets } from "../../src/read/lookup.ts";
+import { RememberedSets } from "../../src/read/remembered-sets.ts";
 import {
   type Answer,
   describeBoth,

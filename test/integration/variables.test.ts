@@ -3,7 +3,7 @@ import { parseEnv } from "node:util";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 import { environments } from "../../src/names.ts";
-import { RememberedSets } from "../../src/read/lookup.ts";
+import { RememberedSets } from "../../src/read/remembered-sets.ts";
 import {
   describeBoth,
   everything,

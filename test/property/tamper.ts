@@ -4,7 +4,7 @@ import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { type Environment, environments } from "../../src/names.ts";
-import { RememberedSets } from "../../src/read/lookup.ts";
+import { RememberedSets } from "../../src/read/remembered-sets.ts";
 import type { Client, Key, Placed, Row, World } from "../world.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
 

@@ -1,15 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Fault } from "../../src/fault.ts";
 import { encodeFields } from "../../src/seal/associated-data.ts";
-import {
-  generationOf,
-  open,
-  openInPieces,
-  overheadBytes,
-  pieceBytes,
-  seal,
-  sealWithChosenNonceForVectors,
-} from "../../src/seal/envelope.ts";
+import { generationOf, open, overheadBytes, seal, sealWithChosenNonceForVectors } from "../../src/seal/envelope.ts";
+import { openAsBase64 } from "../../src/seal/file-content.ts";
 
 const key = Buffer.alloc(32, 1);
 const associatedData = Buffer.from("here");
@@ -65,7 +58,6 @@ describe("open", () => {
       [Buffer.alloc(5), Buffer.from("c4n4ry-data"), sealed],
     ];
     const faults = attempts.map((attempt) => faultOf(() => open(...attempt)));
-    for (const attempt of attempts) faults.push(faultOf(() => openInPieces(...attempt, () => {})));
     expect(new Set(faults.map((fault) => `${fault.code} ${fault.message}`)).size).toBe(1);
     for (const fault of faults) {
       expect(fault).toBeInstanceOf(Fault);
@@ -85,29 +77,25 @@ describe("generationOf", () => {
   });
 });
 
-describe("openInPieces", () => {
-  // One piece, and lengths around each border of pieces.
-  const lengths = [0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5];
+describe("openAsBase64", () => {
+  const pieceBytes = 192 * 1024;
+  const opened = (sealed: Buffer) => openAsBase64({ id: "file-1", key, associatedData, sealed });
 
-  test.each(lengths)("opens %p bytes in pieces, each zeroed after it was taken", (length) => {
+  // One piece, and lengths around each border of pieces.
+  test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])("opens %p bytes", (length) => {
     const plaintext = Buffer.alloc(length, "0123456789abc");
-    const copies: Buffer[] = [];
-    const pieces: Buffer[] = [];
-    openInPieces(key, associatedData, seal(key, 1, associatedData, plaintext), (piece) => {
-      copies.push(Buffer.from(piece));
-      pieces.push(piece);
-    });
-    expect(Buffer.concat(copies).equals(plaintext)).toBe(true);
-    expect(copies.every(({ length }) => length <= pieceBytes)).toBe(true);
-    expect(pieces.flatMap((piece) => [...new Set(piece)]).filter((byte) => byte !== 0)).toEqual([]);
+    expect(Buffer.from(opened(seal(key, 1, associatedData, plaintext))).toString()).toBe(plaintext.toString("base64"));
   });
 
-  test("notices a flipped bit in any piece and in the tag", () => {
+  test("notices a flipped bit in any piece and in the tag, and names the content", () => {
     const sealed = seal(key, 1, associatedData, Buffer.alloc(3 * pieceBytes));
     for (const at of [0, 17, 18, pieceBytes + 18, 2 * pieceBytes + 18, sealed.length - 17, sealed.length - 1]) {
       const flipped = Buffer.from(sealed);
       flipped.writeUInt8(flipped.readUInt8(at) ^ 0x80, at);
-      expect(faultOf(() => openInPieces(key, associatedData, flipped, () => {})).code).toBe("decryption_failed");
+      expect(faultOf(() => opened(flipped))).toMatchObject({
+        code: "decryption_failed",
+        message: "the content file-1 does not open",
+      });
     }
   });
 });

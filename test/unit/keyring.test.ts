@@ -134,7 +134,10 @@ describe("a keyring", () => {
         expect(printed).not.toContain(shown);
       }
     }
-    expect(JSON.parse(JSON.stringify({ keyring, dataKey }))).toEqual({ keyring: {}, dataKey: { generation: 1 } });
+    expect(JSON.parse(JSON.stringify({ keyring, dataKey }))).toEqual({
+      keyring: { rootId },
+      dataKey: { generation: 1 },
+    });
   });
 
   test("new keys have 32 bytes and differ", () => {

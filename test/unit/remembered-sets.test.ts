@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StoredSet } from "../../src/access/authenticate.ts";
-import { RememberedSets } from "../../src/read/lookup.ts";
+import { RememberedSets } from "../../src/read/remembered-sets.ts";
 import { type ReadProject, VerifiedSet } from "../../src/read/verified-set.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 import { variables } from "../../src/seal/kinds.ts";
@@ -84,14 +84,6 @@ describe("a remembered set", () => {
 
   test("has names that nobody can change", () => {
     expect(() => (set.names as string[]).push("B")).toThrow(TypeError);
-  });
-
-  test("that was used gets a second chance, and one that was not is dropped in its place", () => {
-    const own = new RememberedSets(20_000);
-    for (const slug of ["a", "b"]) own.remember(setOf(projectOf(slug), "one", 6000), "variables");
-    expect(find(own, projectOf("a"), "one")).toBeDefined();
-    own.remember(setOf(projectOf("c"), "one", 6000), "variables");
-    expect(["a", "b", "c"].map((slug) => find(own, projectOf(slug), "one") !== undefined)).toEqual([true, false, true]);
   });
 });
 
