@@ -116,11 +116,8 @@ function sayVersion(here: Surroundings): Promise<void> {
 
 const rootHelp = `
 Examples:
-  keyhole org create acme --plan pro
-  keyhole project create acme/web
-  keyhole var set acme/web production DATABASE_URL
-  keyhole key create --org acme --name ci --project web --env production
   keyhole serve
+  keyhole var set acme/web production DATABASE_URL
 
 Settings (environment):
   KEYHOLE_DATA       folder of the embedded database and its root key (default: ./.keyhole)

@@ -24,9 +24,8 @@ import { exits, Problem } from "./problem.ts";
 
 /**
  * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.
- * @param force - whether an existing file is replaced
  * @param fill - writes the draft, an empty file whose path it gets
- * @throws Problem `exists`, `obstructed` or `unwritable`; and what `fill` throws
+ * @throws Problem `exists` without `force`, `obstructed` or `unwritable`; and what `fill` throws
  */
 export async function writeWhole(path: string, force: boolean, fill: (draft: string) => Promise<void>): Promise<void> {
   const draft = temporaryIn(dirname(path), "part");
@@ -35,20 +34,20 @@ export async function writeWhole(path: string, force: boolean, fill: (draft: str
     await fill(draft);
     moveIntoPlace(draft, path, force);
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).syscall === undefined ? error : problemOf(path, error);
+    throw problemOf(path, error);
   } finally {
     rmSync(draft, { force: true });
   }
 }
 
-/** The same for content in memory. @throws Problem `exists`, `obstructed` or `unwritable` */
+/** The same for content in memory. */
 export function writeWholeSync(path: string, force: boolean, content: Uint8Array): void {
   const draft = temporaryIn(dirname(path), "part");
   try {
-    onFile(path, () => {
-      startDraft(draft, path, force, content);
-      moveIntoPlace(draft, path, force);
-    });
+    startDraft(draft, path, force, content);
+    moveIntoPlace(draft, path, force);
+  } catch (error) {
+    throw problemOf(path, error);
   } finally {
     rmSync(draft, { force: true });
   }
@@ -74,10 +73,7 @@ export function temporaryIn(folder: string, ending: "part" | "tmp" | "old"): str
   return `${folder}/.keyhole-${randomBytes(12).toString("hex")}.${ending}`;
 }
 
-/**
- * Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask. Until it is complete
- * only its owner can open it. A failure removes it.
- */
+/** Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none. */
 export function writeNew(path: string, content: Uint8Array, mode: number): void {
   const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
@@ -107,7 +103,7 @@ export function readStart(fd: number, bytesMax: number): Buffer {
   return bytes.subarray(0, length);
 }
 
-/** What is at a path, links not followed; undefined if nothing is. */
+/** Does not follow links. @returns undefined if nothing is there */
 export function tryStat(path: string): Stats | undefined {
   try {
     return lstatSync(path);
@@ -137,9 +133,10 @@ export function onFile<T>(path: string, step: () => T): T {
   }
 }
 
-function problemOf(path: string, error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  const { code = "no reason given" } = error as NodeJS.ErrnoException;
+/** Makes a Problem of the system's error; every other error stays as it is. */
+function problemOf(path: string, error: unknown): unknown {
+  const { syscall, code = "no reason given" } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
   if (code === "EEXIST") return exists(path);
   const words = `'${path}' cannot be written: ${reasons[code] ?? code}.`;
   return new Problem(exits.failed, "unwritable", words, { cause: error });

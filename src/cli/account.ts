@@ -1,25 +1,21 @@
 import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
-import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
-import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { answer, answerList, noun, type Surroundings, withAdmin } from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
-import { choiceOption } from "./options.ts";
-import { projectArgument } from "./project.ts";
+import { environmentsOption } from "./options.ts";
+import { projectVerb } from "./project.ts";
 import { formatTime, readHidden } from "./terminal.ts";
 
 /** `keyhole account …` */
 export function accountCommand(here: Surroundings) {
-  const set = verb(
+  const set = projectVerb(
     "set",
     "Create or replace a shared account. Stdin or a hidden prompt takes its values, one JSON object of strings.",
     "keyhole account set acme/web stripe --env staging,production < stripe.json",
     "pass show stripe-json | keyhole account set web stripe --env production",
   )
-    .argument(...projectArgument)
     .argument("<name>", "the account")
-    .addOption(
-      choiceOption("--env <list>", "required: the environments it belongs to", environments).makeOptionMandatory(),
-    )
+    .addOption(environmentsOption("the environments it belongs to"))
     .action(async (project, name, options) => {
       const values = await readValues(here, name);
       const { created } = await withAdmin(here, (admin) => setAccount(admin, project, name, options.env, values));
@@ -28,19 +24,20 @@ export function accountCommand(here: Surroundings) {
       await answer(here, document, `Account ${name} ${status} in ${project} for ${options.env.join(", ")}.`);
     });
 
-  const list = verb("list", "List the shared accounts. Their values are never shown.", "keyhole account list acme/web")
-    .argument(...projectArgument)
-    .action(async (project) => {
-      const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
-      await answerList(here, accounts, `${project} has no accounts.`, {
-        NAME: (one) => one.name,
-        ENVIRONMENTS: (one) => one.environments.join(","),
-        UPDATED: (one) => formatTime(one.updatedAt),
-      });
+  const list = projectVerb(
+    "list",
+    "List the shared accounts. Their values are never shown.",
+    "keyhole account list acme/web",
+  ).action(async (project) => {
+    const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
+    await answerList(here, accounts, `${project} has no accounts.`, {
+      NAME: (one) => one.name,
+      ENVIRONMENTS: (one) => one.environments.join(","),
+      UPDATED: (one) => formatTime(one.updatedAt),
     });
+  });
 
-  const remove = verb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
-    .argument(...projectArgument)
+  const remove = projectVerb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
     .argument("<name>", "the account")
     .action(async (project, name) => {
       await withAdmin(here, (admin) => deleteAccount(admin, project, name));

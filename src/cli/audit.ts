@@ -31,7 +31,6 @@ export function auditCommand(here: Surroundings) {
     "list",
     "List who read which values, oldest first.",
     "keyhole audit list --org acme --since 24h",
-    "keyhole audit list --key 0199a3c4 --limit 20 --json",
     "keyhole audit list --follow",
   )
     .option("--limit <count>", "only the newest entries (default: 100)", parseCount)
@@ -49,9 +48,7 @@ export function auditCommand(here: Surroundings) {
     "keyhole audit export --format csv --since 2026-01-01 --out audit.csv",
     "keyhole audit export --org acme | gzip > audit.jsonl.gz",
   )
-    .addOption(
-      new Option("--format <format>", "one JSON object per line (the default), or CSV").choices(["jsonl", "csv"]),
-    )
+    .addOption(new Option("--format <format>", "JSON lines (the default) or CSV").choices(["jsonl", "csv"]))
     .option("--out <file>", "write to this file, mode 0600, instead of stdout")
     .option("--force", "replace an existing file")
     .action(async ({ org, key, since, format = "jsonl", out, force }) => {
@@ -76,14 +73,10 @@ export function auditCommand(here: Surroundings) {
   const verify = verb(
     "verify",
     "Verify the chain of entries and name the first that was changed, removed, reordered or added.",
-    "keyhole audit verify",
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
   )
-    .option(
-      "--checkpoint <file>",
-      "the server's log or its checkpoint lines, - for stdin; also finds missing newest entries",
-    )
+    .option("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries")
     .action(async ({ checkpoint }) => {
       const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
       const found = await withProgress(here.terminal.stderr, "Verifying", "entries", (report) =>
@@ -102,7 +95,6 @@ export function auditCommand(here: Surroundings) {
   const prune = verb(
     "prune",
     "Delete the entries of whole months that are old enough. The rest can still be verified.",
-    "keyhole audit prune",
     "keyhole audit prune --keep 800d",
   )
     .option("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration)
@@ -175,7 +167,11 @@ function exportAudit(
     let done = 0;
     if (format === "csv") await put(csvLine(csvFields));
     for await (const page of auditPages(admin, filter)) {
-      await put(page.map((one) => (format === "csv" ? csvLine(csvFields.map(csvCell(one))) : jsonLine(one))).join(""));
+      await put(
+        page
+          .map((one) => (format === "csv" ? csvLine(csvFields.map((field) => csvCell(one, field))) : jsonLine(one)))
+          .join(""),
+      );
       done += page.length;
       report(done);
     }
@@ -188,11 +184,9 @@ const csvFields = [
   ...(["clientAddress", "requestId", "userAgent", "lane", "seq"] as const),
 ];
 
-function csvCell(one: AuditRecord): (field: (typeof csvFields)[number]) => string {
-  return (field) => {
-    if (field === "time") return new Date(one.time).toISOString();
-    return field === "names" ? JSON.stringify(one.names) : String(one[field] ?? "");
-  };
+function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
+  if (field === "time") return new Date(one.time).toISOString();
+  return field === "names" ? JSON.stringify(one.names) : String(one[field] ?? "");
 }
 
 /** The highest checkpoint of each lane in a log. @throws Problem if there is none */

@@ -38,7 +38,6 @@ export function backupCommand(here: Surroundings) {
     "backup",
     "Back up the embedded database; a server may be running. The root key is not included.",
     "keyhole backup /backups/keyhole-2026-11-20.db",
-    "keyhole backup verify /backups/keyhole-2026-11-20.db",
   )
     .argument("<file>", "the backup to write, mode 0600")
     .option("--force", "replace an existing file")

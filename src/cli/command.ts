@@ -6,10 +6,7 @@ import { Fault } from "../fault.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import { jsonLine, type Terminal, table, visibleLines, write } from "./terminal.ts";
 
-/*
- * What all commands share. A command's action returns once it has answered and throws what stopped it; `main.ts` makes
- * a message and an exit code of that with `toProblem`.
- */
+/* What all commands share. An action returns once it has answered, or throws; `main.ts` reports it by `toProblem`. */
 
 /** Where a command runs. */
 export type Surroundings = {
@@ -69,10 +66,7 @@ export function verb(name: string, description: string, ...examples: [string, ..
   return noun(name, description).addHelpText("after", `\n${heading}\n  ${examples.join("\n  ")}`);
 }
 
-/**
- * Prepares a tree of commands. Help goes to `show`. Where commander would exit it throws: a Problem for wrong usage, a
- * {@link Shown} after help that was asked for.
- */
+/** Makes a tree of commands throw a Problem for wrong usage, and a {@link Shown} once `show` has its help text. */
 export function frame(command: CommandUnknownOpts, show: (text: string) => void): void {
   command
     .helpOption("-h, --help", "show this help")
@@ -194,10 +188,7 @@ function systemCode(error: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * Rewrites commander's message, which quotes the command line: a misplaced word there may be a secret. Only names of
- * options and of commands are repeated.
- */
+/** Rewrites commander's message without its quotes of the command line, where a misplaced word may be a secret. */
 function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
   const path = pathOf(command);
   if (error.code === "commander.help") {

@@ -1,10 +1,7 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
 import { answer, type Surroundings, verb } from "./command.ts";
 
-/*
- * The scripts know no commands. At each Tab they run this program with the words typed so far, as plain arguments, so
- * nothing on the line is expanded or run.
- */
+/* At each Tab the scripts run this program with the words typed so far, as plain arguments: nothing is expanded. */
 
 /** `keyhole completion …`; `loadProgram` loads the whole tree of commands. */
 export function completionCommand(here: Surroundings, loadProgram: () => Promise<CommandUnknownOpts>) {
@@ -24,10 +21,7 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
     });
 }
 
-/**
- * What the last word may become. If any text is allowed there, nothing: the shells then offer file names.
- * @param words - the words after the program's name, the last of them still being typed
- */
+/** What the last word may become. If any text is allowed there, nothing: the shells then offer file names. */
 export function complete(program: CommandUnknownOpts, words: readonly string[]): string[] {
   const typed = words.at(-1) ?? "";
   let command = program;

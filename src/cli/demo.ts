@@ -11,18 +11,13 @@ import { readConfig } from "../config.ts";
 import { apiRoot } from "../http/app.ts";
 import { Problem } from "../problem.ts";
 import { openLog } from "../server/log.ts";
-import { type RunningServer, startServer } from "../server/serve.ts";
+import { startServer } from "../server/serve.ts";
 import { answer, type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole demo`: fills the embedded database, serves it, and reads from it once. */
 export function demoCommand(here: Surroundings) {
-  return verb(
-    "demo",
-    "Serve made-up secrets on the embedded database, to try the API.",
-    "keyhole demo",
-    "keyhole demo --once",
-  )
+  return verb("demo", "Serve made-up secrets on the embedded database, to try the API.", "keyhole demo")
     .option("--once", "stop after the first read")
     .action(async ({ once }) => {
       // A demonstration never touches the database that production uses.
@@ -31,7 +26,9 @@ export function demoCommand(here: Surroundings) {
       const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
       const admin = adminContextOf(installation);
-      await requireNothingElse(admin);
+      if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {
+        throw new Refused("exists", "This folder holds other data: set KEYHOLE_DATA to another folder for the demo.");
+      }
       harden();
       // The server first, since a folder has only one: a second demonstration must not revoke the first one's key.
       const start = (port: number) => startServer({ ...config, port }, installation, log, here.say);
@@ -41,7 +38,7 @@ export function demoCommand(here: Surroundings) {
       });
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
-      await answer(here, { origin: server.origin, key, ...read }, "", words(server, key, read));
+      await answer(here, { origin: server.origin, key, ...read }, "", words(server.origin, key, read));
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
       else here.say("Press Ctrl-C to stop.");
@@ -54,13 +51,6 @@ export function demoCommand(here: Surroundings) {
 const organization = "demo";
 const project = "demo/web";
 
-/** @throws Refused `exists` if the folder holds anything but a demonstration */
-async function requireNothingElse(admin: AdminContext): Promise<void> {
-  if ((await listOrganizations(admin)).every(({ slug }) => slug === organization)) return;
-  const advice = "Set KEYHOLE_DATA to another folder for the demonstration.";
-  throw new Refused("exists", `This folder holds other data. ${advice}`);
-}
-
 /** Writes the demonstration's data, revokes the keys of earlier demonstrations, and creates a new one. */
 async function fill(admin: AdminContext): Promise<string> {
   const organizations = await listOrganizations(admin);
@@ -71,8 +61,7 @@ async function fill(admin: AdminContext): Promise<string> {
     { name: "GREETING", value: 'It\'s "demo" time, für alle: $HOME stays as it is' },
     { name: "TLS_CERT", value: "-----BEGIN CERTIFICATE-----\nbm90IHJlYWw=\n-----END CERTIFICATE-----\n" },
   ]);
-  const unreached = { name: "DATABASE_URL", value: "postgres://out-of-the-demo-key's-reach" };
-  await setVariables(admin, project, "production", [unreached]);
+  await setVariables(admin, project, "production", [{ name: "DATABASE_URL", value: "postgres://not-for-this-key" }]);
   await setAccount(admin, project, "registry", ["staging"], { username: "ci", password: "not-a-real-password" });
   await putFile(admin, project, {
     content: Buffer.from('{"client_id":"demo","note":"not a real credential"}\n'),
@@ -93,16 +82,13 @@ async function fill(admin: AdminContext): Promise<string> {
   return key;
 }
 
-type Read = { readonly path: string; readonly status: number; readonly body: unknown };
-
-async function firstRead(origin: string, key: string): Promise<Read> {
+async function firstRead(origin: string, key: string) {
   const path = `${apiRoot}/projects/web/variables?environment=staging`;
-  const headers = { Authorization: `Bearer ${key}`, "User-Agent": "keyhole demo" };
-  const response = await fetch(`${origin}${path}`, { headers });
-  return { path, status: response.status, body: await response.json() };
+  const response = await fetch(`${origin}${path}`, { headers: { Authorization: `Bearer ${key}` } });
+  return { path, status: response.status, body: (await response.json()) as unknown };
 }
 
-function words({ origin }: RunningServer, key: string, read: Read): string {
+function words(origin: string, key: string, read: Awaited<ReturnType<typeof firstRead>>): string {
   const curl = (path: string) => `  curl -s -H "Authorization: Bearer $KEY" '${origin}${apiRoot}${path}'`;
   return `A key that reads the staging environment of ${project}:
 

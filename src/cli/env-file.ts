@@ -12,12 +12,9 @@ export type EnvFile = {
 };
 
 /**
- * Reads a dotenv file for an import. A value means what the npm package dotenv makes of it: quotes are removed, `\n`
- * and `\r` in double quotes become line breaks, `$` is never expanded. That package silently skips what it does not
- * understand. So this function splits the file into statements, decodes each value alone, and refuses whatever two
- * readers of such files read differently.
- *
- * @param text - strictly decoded UTF-8; a byte order mark and CR LF are allowed
+ * Reads a dotenv file for an import. A value means what the npm package dotenv makes of it, which silently skips what
+ * it does not understand. So this function splits the file into statements, decodes each value alone, and refuses
+ * whatever two readers of such files read differently. A byte order mark and CR LF are allowed.
  */
 export function parseEnvFile(text: string): EnvFile {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
@@ -67,13 +64,7 @@ type Statement = {
 };
 
 /** A value before decoding: without its quotes, or without the blanks around it and the comment after it. */
-type Written = {
-  readonly end: number;
-  readonly quote: string;
-  readonly raw: string;
-  /** What is wrong with it; the sentence begins with the name. */
-  readonly problem?: string;
-};
+type Written = { readonly end: number; readonly quote: string; readonly raw: string; readonly problem?: string };
 
 // All are sticky, and none backtracks over a line more than a fixed number of times.
 const blankOrComment = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;

@@ -1,27 +1,23 @@
 import { Option } from "@commander-js/extra-typings";
 import { deleteFile, listFiles, putFile } from "../admin/files.ts";
-import { contentBytesMax, environments } from "../names.ts";
-import { answer, answerList, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { contentBytesMax } from "../names.ts";
+import { answer, answerList, counted, noun, type Surroundings, withAdmin } from "./command.ts";
 import { readLocal } from "./input.ts";
-import { choiceOption } from "./options.ts";
-import { projectArgument } from "./project.ts";
+import { environmentsOption } from "./options.ts";
+import { projectVerb } from "./project.ts";
 import { formatTime } from "./terminal.ts";
 
 /** `keyhole file …` */
 export function fileCommand(here: Surroundings) {
-  const put = verb(
+  const put = projectVerb(
     "put",
     "Store a secret file, or replace the one at the same path.",
     "keyhole file put acme/web ./prod.p12 --path config/tls.p12 --env production",
-    "keyhole file put web service.json --path gcp/service.json --env staging,production --mode 0400 --type application/json",
     "age --decrypt id.age | keyhole file put web - --path .ssh/id_ed25519 --env production",
   )
-    .argument(...projectArgument)
     .argument("<local>", "the local file, or - for stdin")
     .requiredOption("--path <path>", "required: where clients write it, relative to their root folder")
-    .addOption(
-      choiceOption("--env <list>", "required: the environments that hold it", environments).makeOptionMandatory(),
-    )
+    .addOption(environmentsOption("the environments that hold it"))
     .option("--name <name>", "display name (default: the last part of the path)")
     .addOption(new Option("--mode <mode>", "its mode where clients write it (default: 0600)").choices(["0600", "0400"]))
     .option("--type <type>", "media type (default: application/octet-stream)")
@@ -33,30 +29,29 @@ export function fileCommand(here: Surroundings) {
       await answer(here, stored, `${did} in ${project} for ${env.join(", ")}.`);
     });
 
-  const list = verb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
-    .argument(...projectArgument)
-    .action(async (project) => {
-      const files = await withAdmin(here, (admin) => listFiles(admin, project));
-      await answerList(here, files, `${project} has no files.`, {
-        PATH: (one) => one.path,
-        MODE: (one) => one.mode,
-        SIZE: (one) => one.size,
-        ENVIRONMENTS: (one) => one.environments.join(","),
-        UPDATED: (one) => formatTime(one.updatedAt),
-        NAME: (one) => one.name,
-      });
+  const list = projectVerb(
+    "list",
+    "List the secret files. Their content is never shown.",
+    "keyhole file list acme/web",
+  ).action(async (project) => {
+    const files = await withAdmin(here, (admin) => listFiles(admin, project));
+    await answerList(here, files, `${project} has no files.`, {
+      PATH: (one) => one.path,
+      MODE: (one) => one.mode,
+      SIZE: (one) => one.size,
+      ENVIRONMENTS: (one) => one.environments.join(","),
+      UPDATED: (one) => formatTime(one.updatedAt),
+      NAME: (one) => one.name,
     });
+  });
 
-  const remove = verb(
+  const remove = projectVerb(
     "delete",
     "Delete a secret file from environments.",
     "keyhole file delete acme/web config/tls.p12 --env staging,production",
   )
-    .argument(...projectArgument)
     .argument("<path>", "the path it was stored under")
-    .addOption(
-      choiceOption("--env <list>", "required: the environments to delete it from", environments).makeOptionMandatory(),
-    )
+    .addOption(environmentsOption("the environments to delete it from"))
     .action(async (project, path, { env }) => {
       await withAdmin(here, (admin) => deleteFile(admin, project, path, env));
       const document = { project, path, environments: env, status: "deleted" };

@@ -10,10 +10,8 @@ export function filesCommand(here: Surroundings) {
   const pull = machineVerb(
     "pull",
     "Write the secret files of an environment to a folder: all of them or none.",
-    "keyhole files pull -p web -e production",
     "keyhole files pull -p web -e production --root /run/secrets/web",
     "keyhole files pull -p web -e staging --path config/tls.p12 --path .ssh/id_ed25519",
-    "keyhole files pull -p web -e production --check",
   )
     .option("--root <folder>", "the folder to write them to (default: the current one)")
     .option("--path <path...>", "only the file with this path; may be repeated")

@@ -12,10 +12,8 @@ export function harden(): void {
 }
 
 /**
- * Overwrites values in the environment that this process was started with. On Linux root can read it in /proc as long
- * as the process lives, and in most containers every process runs as root. Values already read from `process.env` stay.
- *
- * @param names - variables, set or not
+ * Overwrites values in the environment that this process was started with. On Linux root can read it in /proc, and in
+ * most containers every process runs as root. Values already read from `process.env` stay.
  */
 export function scrubEnvironment(names: readonly string[]): void {
   withLibc(({ getenv }) => {

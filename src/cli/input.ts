@@ -4,11 +4,7 @@ import { createInterface } from "node:readline";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import type { Surroundings } from "./command.ts";
 
-/**
- * Reads a local file, or stdin for `-`.
- * @param what - what it is, for the message if it is larger than `bytesMax`
- * @throws Problem
- */
+/** Reads a local file, or stdin for `-`. @throws Problem, which calls it `what` if it is larger than `bytesMax` */
 export async function readLocal(
   here: Surroundings,
   path: string,

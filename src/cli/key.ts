@@ -12,7 +12,6 @@ export function keyCommand(here: Surroundings) {
     "Create an API key. It is printed on stdout once and cannot be shown again.",
     "keyhole key create --org acme --name ci --project web --env production --expires-in 90d",
     "keyhole key create --org acme --resource projects,variables,files > key.txt",
-    "keyhole key create --org acme --surface ci_action --json",
   )
     .option("--org <org>", "the organization; optional if only one exists")
     .option("--name <name>", "what it is for")
@@ -37,12 +36,7 @@ export function keyCommand(here: Surroundings) {
       await answer(here, { id, key, ...rest }, message, `${key}\n`);
     });
 
-  const list = verb(
-    "list",
-    "List the API keys. The keys themselves are stored nowhere.",
-    "keyhole key list",
-    "keyhole key list --org acme --json",
-  )
+  const list = verb("list", "List the API keys. The keys themselves are stored nowhere.", "keyhole key list")
     .option("--org <org>", "only keys of this organization")
     .action(async ({ org }) => {
       const keys = await withAdmin(here, (admin) => listKeys(admin, org));
@@ -72,14 +66,9 @@ export function keyCommand(here: Surroundings) {
     "rotate",
     "Create a key with the same rights, and let the old one expire. The new key is printed on stdout once.",
     "keyhole key rotate 0199a3c4 --overlap 24h",
-    "keyhole key rotate 0199a3c4 --overlap 15m > key.txt",
   )
     .argument("<id>", "the key's id, as listed")
-    .option(
-      "--overlap <duration>",
-      "how long the old key stays valid: 30s, 15m, 24h, 90d (default: 24h)",
-      parseDuration,
-    )
+    .option("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration)
     .action(async (id, { overlap = overlapMs }) => {
       const { successor, predecessor } = await withAdmin(here, (admin) => rotateKey(admin, id, overlap));
       const { id: successorId, key, ...rest } = successor;

@@ -6,10 +6,7 @@ export type LogEvent = Readonly<Record<string, unknown>>;
 
 /**
  * The events in a log of `serve`, in its JSON form or its terminal form. Other lines are skipped, and so is text before
- * an event on its line, such as a container's name or a date.
- *
- * @param path - a file, or `-` for stdin
- * @throws Problem if it cannot be read
+ * an event on its line, such as a container's name. @throws Problem if the log cannot be read
  */
 export async function* logEvents(here: Surroundings, path: string): AsyncGenerator<LogEvent> {
   for await (const line of readLines(here, path)) {

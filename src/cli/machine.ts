@@ -8,10 +8,7 @@ import { holdNotes, type Surroundings, verb } from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { parseDuration, parseList } from "./options.ts";
 
-/*
- * What the commands of machines share: where the API is, which key to use and what to ask for. A flag beats its
- * variable. Nothing is read from the current folder, which may belong to anybody.
- */
+/* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 
 /** A command that fetches, with the options they all have. The key is not one: other users can see arguments. */
 export function machineVerb(...description: Parameters<typeof verb>) {
@@ -23,11 +20,7 @@ export function machineVerb(...description: Parameters<typeof verb>) {
     .option("--url <url>", "the server, or its API root (default: KEYHOLE_URL)")
     .option("--api-key-file <file>", "a file that holds the API key (default: KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE)")
     .option("--timeout <duration>", "how long one request may take (default: 30s)", parseDuration)
-    .option(
-      "--wait <duration>",
-      "how long to keep trying while the server is busy, unavailable or not running yet (default: not at all)",
-      parseDuration,
-    )
+    .option("--wait <duration>", "how long to retry a busy or unavailable server (default: not at all)", parseDuration)
     .option("--allow-empty", "accept that there is nothing at all");
 }
 
@@ -87,11 +80,7 @@ function required(
   return [setting, value];
 }
 
-/**
- * The API root of a server that may be sent a key, from its origin or the root itself.
- * @param setting - where the text comes from, for messages
- * @throws Problem, also if the key would be sent in the clear
- */
+/** The API root, from it or the server's origin. @throws Problem, also if the key would be sent in the clear */
 export function parseApiRoot(setting: string, text: string): string {
   const url = URL.parse(text);
   const example = "such as https://keyhole.example.com";

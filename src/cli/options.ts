@@ -1,9 +1,7 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import { environments } from "../names.ts";
 
-/*
- * Parsers of option values. What they throw reads on after the option's name: "--limit takes a whole number". It never
- * quotes the value, which may be a misplaced secret.
- */
+/* Parsers of option values. Errors continue after the option's name and never quote the value: it may be a secret. */
 
 /** A comma-separated list without empty and repeated members. */
 export function parseList(text: string): string[] {
@@ -28,6 +26,11 @@ export function choiceOption<const Flags extends string, const T extends string>
   });
 }
 
+/** The option `--env` of a command that must be told a list of environments. */
+export function environmentsOption(description: string) {
+  return choiceOption("--env <list>", `required: ${description}`, environments).makeOptionMandatory();
+}
+
 /** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
 export function parseDuration(text: string): number {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
@@ -36,10 +39,7 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError("takes a duration such as 30s, 15m, 24h or 90d, of at most 36500d.");
 }
 
-/**
- * @param nowMs - epoch milliseconds
- * @returns epoch milliseconds of a duration ago, of a day's start in UTC, or of a time with its offset
- */
+/** @returns epoch milliseconds of a duration ago, of a day's start in UTC, or of a time with its offset */
 export function parseMoment(text: string, nowMs: number): number {
   if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
   const [, day, time = "T00:00Z"] =

@@ -7,12 +7,7 @@ const plans = ["free", "pro"] as const;
 
 /** `keyhole org …` */
 export function orgCommand(here: Surroundings) {
-  const create = verb(
-    "create",
-    "Create an organization.",
-    "keyhole org create acme",
-    'keyhole org create acme --name "Acme Inc." --plan free',
-  )
+  const create = verb("create", "Create an organization.", 'keyhole org create acme --name "Acme Inc."')
     .argument("<slug>", "short name: lower-case letters, digits and dashes")
     .option("--name <name>", "display name (default: the slug)")
     .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: pro)").choices(plans))
@@ -35,18 +30,16 @@ export function orgCommand(here: Surroundings) {
       await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
 
-  const list = verb("list", "List the organizations.", "keyhole org list", "keyhole org list --json").action(
-    async () => {
-      const organizations = await withAdmin(here, listOrganizations);
-      const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
-      await answerList(here, organizations, noneMessage, {
-        SLUG: (one) => one.slug,
-        NAME: (one) => one.name,
-        PLAN: (one) => one.plan,
-        CREATED: (one) => formatTime(one.createdAt),
-      });
-    },
-  );
+  const list = verb("list", "List the organizations.", "keyhole org list").action(async () => {
+    const organizations = await withAdmin(here, listOrganizations);
+    const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
+    await answerList(here, organizations, noneMessage, {
+      SLUG: (one) => one.slug,
+      NAME: (one) => one.name,
+      PLAN: (one) => one.plan,
+      CREATED: (one) => formatTime(one.createdAt),
+    });
+  });
 
   return noun("org", "Organizations and their plans.", create, plan, list);
 }

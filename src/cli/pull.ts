@@ -16,9 +16,6 @@ export function pullCommand(here: Surroundings) {
     "Print the variables of an environment, or write them to a file: all of them or nothing.",
     "keyhole pull -p web -e production --out .env",
     'vars=$(keyhole pull -p web -e production --format shell) && eval "$vars"',
-    "keyhole pull -p web -e staging --format json --keys DATABASE_URL,SMTP_PASSWORD",
-    "keyhole pull -p web -e staging --format docker --out web.env",
-    "keyhole pull -p web -e production --format github",
   )
     .addOption(new Option("--format <format>", "the output format (default: env)").choices(formats))
     .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")

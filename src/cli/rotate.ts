@@ -9,7 +9,6 @@ export function rotateCommand(here: Surroundings) {
   const root = verb(
     "root",
     "Rewrap every stored key with the first root key. Values stay as they are, and servers keep running.",
-    "keyhole rotate root",
     "keyhole rotate root --finish",
     "KEYHOLE_ROOT_KEY=$NEW,$OLD keyhole rotate root",
   )
@@ -39,7 +38,6 @@ export function rotateCommand(here: Surroundings) {
     "data",
     "Give a project a new data key and reseal everything in it. Servers keep running.",
     "keyhole rotate data acme/web",
-    "keyhole rotate data",
   )
     .argument("[project]", "ORG/PROJECT (default: every project)")
     .action(async (project) => {

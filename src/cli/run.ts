@@ -13,7 +13,6 @@ export function runCommand(here: Surroundings) {
     "Run a command with the variables of an environment in its environment.",
     "keyhole run -p web -e production -- node server.js",
     "keyhole run -p web -e production --files --require DATABASE_URL -- ./start.sh --verbose",
-    "keyhole run -p web -e staging --no-inherit-env -- env",
   )
     .argument("<command>", "the program, after --")
     .argument("[arguments...]", "its arguments, passed on unchanged")
@@ -36,8 +35,8 @@ export function runCommand(here: Surroundings) {
         const how = { inherit: inheritEnv, preserve: preserveEnv, apiKey: machine.client.key };
         const { env, withheld } = childEnvironment(here.env, variables, how);
         const path = findProgram(program, env);
-        if (files)
-          await pullWithProgress(here, machine, { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty });
+        const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty };
+        if (files) await pullWithProgress(here, machine, ask);
         const missed = withheld.filter((name) => !isSetting(name) && env[name] === undefined);
         if (missed.length > 0) machine.say(`Not passed to the command: ${missed.join(", ")}.`);
         return { path, env, withheld };

@@ -2,10 +2,7 @@ import { createInterface, type Key } from "node:readline";
 import { Writable } from "node:stream";
 import { exits, interrupted, onInterrupt, Problem, usageProblem } from "../problem.ts";
 
-/*
- * What people see and type. A name in the database may hold characters that control a terminal (move the cursor, change
- * the window's title, reverse a line). So stored text reaches a screen only through `visible`.
- */
+/* What people see and type. Stored text may hold characters that control a terminal: it is shown through `visible`. */
 
 /** The process's three streams. */
 export type Terminal = {
@@ -14,10 +11,7 @@ export type Terminal = {
   readonly stderr: NodeJS.WriteStream;
 };
 
-/**
- * Escapes every character that a screen would act on or not show (control, bidirectional, zero-width, line separators,
- * unassigned) as `\u001b`, one escape for each UTF-16 unit.
- */
+/** Escapes every character that a screen would act on or not show, as in `\u001b`: one escape for each UTF-16 unit. */
 export function visible(text: string): string {
   const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replace(unseen, (character) => character.replace(/[\s\S]/g, escapeUnit));
@@ -28,10 +22,7 @@ export function visibleLines(text: string): string {
   return text.split("\n").map(visible).join("\n");
 }
 
-/**
- * One line of compact JSON that is safe on a terminal: `JSON.stringify` leaves U+007F to U+009F, U+2028 and
- * bidirectional characters as they are. The escapes are JSON's own, so every parser returns the exact text.
- */
+/** A line of compact JSON that is safe on a terminal. The escapes are JSON's own: every parser returns the exact text. */
 export function jsonLine(document: unknown): string {
   return `${visible(JSON.stringify(document))}\n`;
 }
@@ -74,8 +65,7 @@ export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 /**
  * Asks a person for a value and shows nothing of what is typed. A paste of several lines is taken whole if the terminal
  * marks pastes, as nearly all do.
- * @returns the bytes typed, without the Enter that ended them; none if the input ended (Ctrl-D, hang-up)
- * @throws Problem, also after Ctrl-C or a signal; the terminal is restored in every case
+ * @returns the bytes typed before Enter; none if the input ended. @throws Problem, also after Ctrl-C or a signal
  */
 export async function readHidden(terminal: Terminal, question: string): Promise<Uint8Array> {
   const { stdin, stderr } = terminal;
@@ -130,10 +120,7 @@ const notText = "What was typed is not UTF-8 text.";
 /** Told how far some work is; the total may be unknown. */
 export type Report = (done: number, total?: number) => void;
 
-/**
- * Shows on a terminal how far `work` is: if there are more than 300 things to do or after half a second, at most twenty
- * times a second. The line is erased at the end. On other streams nothing is shown.
- */
+/** Shows on a terminal how far work of more than 300 things or half a second is, and erases the line at the end. */
 export async function withProgress<T>(
   stream: NodeJS.WriteStream,
   verb: string,

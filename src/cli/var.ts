@@ -1,24 +1,20 @@
 import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
 import { variableValueBytesMax } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, answerList, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { answer, answerList, counted, noun, type Surroundings, withAdmin } from "./command.ts";
 import { nameWarnings, parseEnvFile } from "./env-file.ts";
 import { decodeText, localName, readLocal } from "./input.ts";
-import { environmentArgument, projectArgument } from "./project.ts";
+import { environmentVerb } from "./project.ts";
 import { formatTime, readHidden } from "./terminal.ts";
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
-  const set = verb(
+  const set = environmentVerb(
     "set",
     "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole var set acme/web production DATABASE_URL",
-    'printf %s "$TOKEN" | keyhole var set web staging API_TOKEN',
     "keyhole var set web production TLS_KEY < key.pem",
-    "keyhole var set web development LOG_LEVEL --value debug",
   )
-    .argument(...projectArgument)
-    .addArgument(environmentArgument)
     .argument("<name>", "letters, digits and _, not starting with a digit")
     .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
     .action(async (project, environment, name, options) => {
@@ -37,25 +33,20 @@ export function varCommand(here: Surroundings) {
       await answer(here, document, `${done} ${name} in ${project}, ${environment}.`);
     });
 
-  const list = verb(
+  const list = environmentVerb(
     "list",
     "List the variables of an environment. Values are never shown.",
     "keyhole var list acme/web production",
-  )
-    .argument(...projectArgument)
-    .addArgument(environmentArgument)
-    .action(async (project, environment) => {
-      const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
-      const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
-      await answerList(here, documents, `${project} has no variables in ${environment}.`, {
-        NAME: (one) => one.key,
-        UPDATED: (one) => formatTime(one.updatedAt),
-      });
+  ).action(async (project, environment) => {
+    const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
+    const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
+    await answerList(here, documents, `${project} has no variables in ${environment}.`, {
+      NAME: (one) => one.key,
+      UPDATED: (one) => formatTime(one.updatedAt),
     });
+  });
 
-  const remove = verb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
-    .argument(...projectArgument)
-    .addArgument(environmentArgument)
+  const remove = environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
     .argument("<name>", "the variable")
     .action(async (project, environment, name) => {
       await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name));
@@ -63,14 +54,12 @@ export function varCommand(here: Surroundings) {
       await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
     });
 
-  const load = verb(
+  const load = environmentVerb(
     "import",
     "Create or replace all variables of a dotenv file, or none of them if anything in it is wrong.",
     "keyhole var import acme/web production .env.production",
     "sops decrypt secrets.env | keyhole var import web staging -",
   )
-    .argument(...projectArgument)
-    .addArgument(environmentArgument)
     .argument("<file>", "dotenv text, or - for stdin")
     .action(async (project, environment, file) => {
       const { variables, warnings: ofFile } = await readEnvFile(here, file);

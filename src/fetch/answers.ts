@@ -102,7 +102,9 @@ function recordOf({ path, mode, size, sha256 }: Members): FileRecord {
   if (problem !== undefined) throw new Untrustworthy(`the path ${JSON.stringify(path.slice(0, 100))} ${problem}`);
   const wrong = (what: string) => new Untrustworthy(`'${path}' has ${what}`);
   if (mode !== "0600" && mode !== "0400") throw wrong("a mode other than 0600 and 0400");
-  if (!isSize(size)) throw wrong("no size, or one over 8 MiB");
+  if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0 || size > contentBytesMax) {
+    throw wrong("no size, or one over 8 MiB");
+  }
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) throw wrong("no checksum");
   return { path, mode, size, sha256 };
 }
@@ -132,8 +134,4 @@ function listOf(value: unknown, what: string): unknown[] {
   if (!Array.isArray(value)) throw new Untrustworthy(`it has no list of ${what}`);
   if (value.length > itemsMax) throw new Untrustworthy(`it has more than ${itemsMax} ${what}`);
   return value;
-}
-
-function isSize(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= contentBytesMax;
 }

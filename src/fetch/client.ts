@@ -31,9 +31,8 @@ export const answerBytesMax = 16 * 1024 * 1024;
 export const queryBytesMax = 7000;
 
 /**
- * The API's client. It does not trust the server: an answer is whole, well-formed and about what was asked, or it is a
- * Problem. A request that may succeed later (429, `unavailable`, connection refused) is repeated for `waitMs` and never
- * before `Retry-After`. Every other failure is final.
+ * The API's client. An answer is whole, well-formed and about what was asked, or it is a Problem. Only a request that
+ * may succeed later (429, `unavailable`, connection refused) is repeated, for `waitMs` and never before `Retry-After`.
  */
 export class Client {
   readonly #api: Api;
@@ -63,10 +62,7 @@ export class Client {
     return this.#ask("/files", queryOf({ ...asked, metadataOnly: "true" }), (answer) => validateFiles(answer, asked));
   }
 
-  /**
-   * Files with their content, at most 8 MiB, each exactly as it was listed. @throws Problem
-   * @param all - these are all files of the environment, so their paths need not be sent
-   */
+  /** Files with content, each exactly as listed. With `all` of the environment no paths are sent. @throws Problem */
   fetchFiles(asked: Asked, records: readonly FileRecord[], all: boolean): Promise<FetchedFile[]> {
     const query = queryOf(asked) + (all ? "" : records.map(pathParameter).join(""));
     return this.#ask("/files", query, (answer) => validateContents(answer, asked, records));
@@ -119,7 +115,7 @@ export class Client {
       const header = response.headers.get("x-request-id");
       requestId = header !== null && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : null;
       if (response.status !== 200) return await refusalOf(response, requestId);
-      return { value: validate(parseJson(response, await readBody(response, answerBytesMax))) };
+      return { value: validate(await readJson(response, answerBytesMax)) };
     } catch (error) {
       if (error instanceof Problem) throw error;
       if (!(error instanceof Untrustworthy)) return failureOf(error, root, timeoutMs, requestId);
@@ -140,9 +136,8 @@ const realClock: Clock = { nowMs: () => performance.now(), sleep: Bun.sleep, ran
 type Transient = { readonly problem: Problem; readonly afterS: number | undefined };
 
 /**
- * How long to wait before the next try: never shorter than `Retry-After`. Without one, the backoff starts at half a
- * second and doubles up to 15 s, and the last try comes just before the time is up. Up to a tenth is added, so that a
- * hundred jobs that were refused together do not return together.
+ * How long to wait: at least `Retry-After`. Without one, the backoff doubles from half a second to 15 s, and the last try
+ * comes just before the time is up. Up to a tenth is added, so that jobs refused together do not return together.
  */
 function pauseOf(afterS: number | undefined, tries: number, chance: number, leftMs: number): number {
   const leastMs = afterS === undefined ? Math.min(500 * 2 ** tries, 15_000) : afterS * 1000;
@@ -158,26 +153,21 @@ function queryOf(parameters: Readonly<Record<string, string | undefined>>): stri
     .join("&");
 }
 
-/** The body's bytes. Reading stops at the first chunk that exceeds the bound. @throws Untrustworthy */
-async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
+/** Reading stops at the first chunk that exceeds the bound. @throws Untrustworthy */
+async function readJson(response: Response, bytesMax: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
     // Leaving the loop cancels the rest.
-    if (length > bytesMax) throw new Untrustworthy(`it is longer than ${Math.floor(bytesMax / 1024)} KiB`);
+    if (length > bytesMax) throw new Untrustworthy(`it is longer than ${bytesMax / 1024} KiB`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
-}
-
-/** @throws Untrustworthy */
-function parseJson(response: Response, body: Uint8Array): unknown {
   if (!/^application\/json(?:;|$)/i.test(response.headers.get("content-type") ?? "")) {
     throw new Untrustworthy("it is not JSON, so something other than Keyhole may have answered");
   }
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body));
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks)));
   } catch {
     throw new Untrustworthy("it is not complete JSON in UTF-8");
   }
@@ -191,7 +181,7 @@ async function refusalOf(response: Response, requestId: string | null): Promise<
     const words = `The server answered with a redirect (${status}). The key is not sent elsewhere: check the address.`;
     throw new Problem(exits.failed, "redirected", words, { requestId });
   }
-  const refusal = parseRefusal(await readBody(response, refusalBytesMax).catch(() => new Uint8Array()));
+  const refusal = await readRefusal(response);
   const exitCode = exitCodeOf(status);
   if (refusal === undefined) {
     const words = `The server answered ${status}, but not in Keyhole's format: a proxy may have answered.`;
@@ -204,16 +194,11 @@ async function refusalOf(response: Response, requestId: string | null): Promise<
   throw problem;
 }
 
-const refusalBytesMax = 64 * 1024;
-
-function parseRefusal(body: Uint8Array): { code: string; error: string } | undefined {
-  try {
-    const { code, error } = JSON.parse(new TextDecoder().decode(body)) as { code?: unknown; error?: unknown };
-    const known = typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) && typeof error === "string";
-    return known ? { code, error: error.slice(0, 6000) } : undefined;
-  } catch {
-    return undefined;
-  }
+async function readRefusal(response: Response): Promise<{ code: string; error: string } | undefined> {
+  const body = await readJson(response, 64 * 1024).catch(() => undefined);
+  const { code, error } = (body ?? {}) as { code?: unknown; error?: unknown };
+  const known = typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) && typeof error === "string";
+  return known ? { code, error: error.slice(0, 6000) } : undefined;
 }
 
 /** 6 is what the server could not do, decryption included; 1 is a wrong request. */
@@ -241,8 +226,7 @@ function failureOf(error: unknown, root: string, timeoutMs: number, requestId: s
   const { origin } = new URL(root);
   const more = { requestId, cause: error };
   if (name === "TimeoutError") {
-    const words = `${origin} did not answer within ${timeoutMs / 1000} s.`;
-    throw new Problem(exits.unavailable, "timeout", words, more);
+    throw new Problem(exits.unavailable, "timeout", `${origin} did not answer within ${timeoutMs / 1000} s.`, more);
   }
   const reason = typeof code === "string" && /^\w{1,60}$/.test(code) ? code : "no reason given";
   const words = `${origin} cannot be reached: ${networkFailures[reason] ?? reason}.`;

@@ -16,14 +16,9 @@ export type FilesAsk = {
 /** What a pull did. */
 export type Pulled = { readonly root: string; readonly written: readonly string[]; readonly unchanged: number };
 
-/** Told how far a pull is. */
 type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>>;
 
-/**
- * Brings the files below the root up to date: all of them or none. Lists all records first, then fetches the content of
- * the files that differ, and writes only when it has everything.
- * @throws Problem, also for a signal that came early enough to leave everything unchanged
- */
+/** Fetches the files that differ below the root, then writes all of them or none, even on a signal. @throws Problem */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
   using root = new Root(ask.root);
   const { listed, wanted } = await list(source, ask);
@@ -52,7 +47,6 @@ export async function pullFiles(source: Source, ask: FilesAsk, progress: PullPro
 /** Everything is held in memory until it is written. */
 const pullBytesMax = 1024 * 1024 * 1024;
 
-/** How a file compares with its record. */
 type Compared = { readonly path: string; readonly state: Comparison["state"] | "obstructed" };
 
 /** Compares the files below the root with the server's records and writes nothing. @throws Problem */
@@ -67,9 +61,8 @@ export async function findDrift(source: Source, ask: FilesAsk): Promise<{ files:
 type ContentRequest = { readonly records: readonly FileRecord[]; readonly all: boolean };
 
 /**
- * Plans as few requests as 8 MiB of content and the length of a query allow. The largest file comes first, and each
- * goes into the first request with room for it.
- * @param listed - how many files the environment has: if all of them are wanted, their paths need not be sent
+ * Plans few requests within 8 MiB of content and the length of a query: each file, the largest first, goes into the
+ * first request with room for it. If all `listed` files are wanted, their paths need not be sent.
  */
 export function planRequests(wanted: readonly FileRecord[], listed: number): ContentRequest[] {
   if (wanted.length > 0 && wanted.length === listed && bytesOf(wanted) <= contentBytesMax) {

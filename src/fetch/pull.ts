@@ -14,11 +14,7 @@ import { renderYaml } from "../render/yaml.ts";
 export const formats = ["env", "json", "yaml", "shell", "docker", "powershell", "github"] as const;
 export type Format = (typeof formats)[number];
 
-/**
- * Variables as text. Each renderer reads back what it wrote.
- * @param say - told about values that some readers change
- * @throws Problem that names the variables the format cannot carry
- */
+/** Variables as text. Each renderer reads back what it wrote. @throws Problem that names those it cannot carry */
 export function renderPulled(
   format: Exclude<Format, "github">,
   variables: readonly NamedValue[],
@@ -38,8 +34,7 @@ const renderers = {
 /** dotenv text, read back with the package `dotenv`. @throws Fault `env_unrepresentable` */
 export function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): string {
   const { text, nonportable } = renderDotenv(variables);
-  // Values that some readers change are named to the user and need not be exact in this reader. But none may be
-  // missing, and none may add others.
+  // Values that some readers change are named to the user. In this reader they need not be exact, but must be there.
   const found = new Map(Object.entries(parse(text, { fast: true })));
   const changeable = new Set(nonportable);
   const lost = variables.filter(({ name, value }) =>
@@ -55,7 +50,6 @@ export function renderEnv(variables: readonly NamedValue[], say: (line: string) 
 /**
  * Variables for the runner of GitHub Actions, or one JSON object of them under the name `asOutput`.
  * @returns `masks` to print before `text` is appended to the runner's file, and the names that cannot be masked
- * @throws Problem that names the variables the format cannot carry
  */
 export function renderForGithub(
   variables: readonly NamedValue[],
@@ -71,10 +65,10 @@ export function renderForGithub(
   });
 }
 
-/** One object, one member per line. */
+/** One object, one member per line, in the order of the names. */
 function renderJson(variables: readonly NamedValue[]): string {
-  const members = variables.map(({ name, value }) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
-  const text = members.length === 0 ? "{}\n" : `{\n${members.sort().join(",\n")}\n}\n`;
+  const members = variables.map(({ name, value }) => [name, value] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  const text = `${JSON.stringify(Object.fromEntries(members), null, 2)}\n`;
   if (!isExact(text, variables, (json) => new Map(Object.entries(JSON.parse(json))))) throw unrepresentable(variables);
   return text;
 }

@@ -13,10 +13,8 @@ export function refuseMangled(args: readonly string[]): void {
 }
 
 /**
- * The command's environment: the fetched variables on top of the inherited ones. Inherited variables that lead to more
- * secrets are withheld: settings of Keyhole, the address of its database, and the API key under any name.
- * @param how - `preserve`: an existing variable wins over a fetched one
- * @returns `withheld` has their names
+ * The command's environment: the fetched variables on top of the inherited ones, or below them with `preserve`.
+ * Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key under any name.
  */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
@@ -74,16 +72,13 @@ export function findProgram(program: string, env: Readonly<Record<string, string
 }
 
 function notRunnable(program: string, reason: string, cause?: unknown): Problem {
-  const words = `The command ${program} cannot be run: ${reason}.`;
-  return new Problem(126, "command_not_runnable", words, { cause });
+  return new Problem(126, "command_not_runnable", `The command ${program} cannot be run: ${reason}.`, { cause });
 }
 
 /**
- * Runs the command to its end with our own streams and forwards every signal. A terminal sends some signals to all of
- * its foreground processes: those are not forwarded, because many programs treat a second one differently.
- * @param path - from {@link findProgram}
- * @returns its exit code, or 128 plus the number of the signal that ended it
- * @throws Problem with exit code 126
+ * Runs the command to its end with our own streams and forwards every signal, except those that a terminal sends to all
+ * of its foreground processes: many programs treat a second one differently.
+ * @returns its exit code, or 128 plus the number of the signal that ended it. @throws Problem with exit code 126
  */
 export async function supervise(
   path: string,

@@ -20,11 +20,9 @@ import { type FetchedFile, type FileRecord, sha256Of } from "./answers.ts";
 /*
  * Writes secret files below a folder that others may be changing meanwhile. On Linux every folder is opened from the
  * one above it, symbolic links are refused, and files are named through the open folder (`/proc/self/fd/N/name`):
- * swapping a folder for a link leads nowhere. macOS and Windows have no such names. There every folder on the path is
- * checked right before use, and a swap between check and use goes unnoticed.
- *
- * All temporary files are written, synced and read back before the first one is renamed. If anything fails after that,
- * every file is put back: either all files are new or the folder is unchanged.
+ * swapping a folder for a link leads nowhere. macOS and Windows have no such names: there every folder on the path is
+ * checked right before use, and a swap between check and use goes unnoticed. All temporary files are written, synced and
+ * read back before the first rename. After a failure every file is put back, so the folder is unchanged.
  */
 
 /** How the file at a path compares with its record. `mode` means that only the mode differs. */
@@ -32,10 +30,9 @@ export type Comparison =
   | { readonly state: "same" | "other" | "missing" }
   | { readonly state: "mode"; readonly content: Uint8Array };
 
-/** How folders are walked, see above. */
 export type Walk = "descriptor" | "lstat";
 
-/** The folder below which secret files are written. It stays open until it is disposed of. */
+/** The folder below which secret files are written. */
 export class Root {
   readonly #walk: Walk;
   readonly #top: Folder;
@@ -60,10 +57,8 @@ export class Root {
   }
 
   /**
-   * Writes all of these files or none.
-   * @param files - their paths together without a `pathSetProblem`
+   * Writes all of these files, whose paths are safe together, or none.
    * @param report - called after each temporary file, while everything can still be undone; may throw to stop
-   * @throws Problem, or what `report` threw; the folder is then unchanged
    */
   async place(files: readonly FetchedFile[], report: (done: number, total: number) => void = () => {}): Promise<void> {
     const made: string[] = [];
@@ -85,7 +80,9 @@ export class Root {
       for (const { fd } of new Set(drafts.map(({ folder }) => folder)))
         attempt(() => fd !== undefined && fsyncSync(fd));
     } catch (error) {
-      for (const one of replaced.reverse()) attempt(() => putBack(one));
+      for (const { named, kept } of replaced.reverse()) {
+        attempt(() => (kept === undefined ? unlinkSync(named) : renameSync(kept, named)));
+      }
       for (const { temporary } of drafts) attempt(() => unlinkSync(temporary));
       for (const folder of made.reverse()) attempt(() => rmdirSync(folder));
       throw error;
@@ -237,17 +234,11 @@ function keep(folder: Folder, named: string): string {
   return kept;
 }
 
-function putBack({ named, kept }: Replaced): void {
-  if (kept === undefined) unlinkSync(named);
-  else renameSync(kept, named);
-}
-
-/** A clean-up step. The failure that led to the clean-up is the one to report. */
 function attempt(step: () => unknown): void {
   try {
     step();
   } catch {
-    // see above
+    // A clean-up step: the failure that led to the clean-up is the one to report.
   }
 }
 

@@ -1,7 +1,6 @@
 /**
- * Whether a variable of this name is a command to a loader, a language runtime, a shell, git or a CI runner. Anyone who
- * may set one value of a project could use such a name to run code wherever the project's variables become an
- * environment. So these names are refused unless a person allows them. On Windows names are compared without case.
+ * Whether a variable of this name is a command to a loader, a language runtime, a shell, git or a CI runner. With it,
+ * a person who may set one value of a project could run code wherever its variables become an environment.
  */
 export function isSteering(name: string, system: NodeJS.Platform = process.platform): boolean {
   const spelled = system === "win32" ? name.toUpperCase() : name;

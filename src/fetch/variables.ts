@@ -34,8 +34,7 @@ export async function fetchVariables({ asked, client }: Source, options: Variabl
   }
   if (variables.length === 0 && !options.allowEmpty) {
     const what = prefix === undefined ? "no variables" : `no variables that begin with ${prefix}`;
-    const words = `There are ${what} in ${where}; --allow-empty accepts that.`;
-    throw new Problem(exits.notFound, "empty_set", words);
+    throw new Problem(exits.notFound, "empty_set", `There are ${what} in ${where}; --allow-empty accepts that.`);
   }
   return variables;
 }
