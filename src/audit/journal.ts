@@ -25,9 +25,6 @@ export type Append = (
   again: boolean,
 ) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
 
-/** Settles as the work does, or calls `late` and rejects with a Fault if that takes too long. */
-type Deadline = { of<T>(work: Promise<T>, late: () => void): Promise<T> };
-
 /** The newest stored entry of a lane. */
 export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
 
@@ -38,8 +35,8 @@ type JournalOptions = {
   readonly now: () => number;
   /** Receives the newest stored entry every 1,000 rows, on {@link Journal.announce} and on {@link Journal.close}. */
   readonly checkpoint: (checkpoint: Checkpoint) => void;
-  /** How long a call of {@link Journal.record} may take. */
-  readonly deadline: Deadline;
+  /** Settles as a call of {@link Journal.record} does, or calls `late` and rejects with a Fault if it takes too long. */
+  readonly deadline: { of<T>(work: Promise<T>, late: () => void): Promise<T> };
   /** Receives every batch, whatever its outcome. */
   readonly measure?: ((batch: MeasuredBatch) => void) | undefined;
 };
@@ -49,7 +46,7 @@ const entriesQueuedMax = 4096;
 
 /** The mac of a row: HMAC-SHA-256 under the audit key over the lane's previous mac (empty for the first) and the row. */
 export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<ChainedRow, "mac">): Buffer {
-  // A JSON array of all fields, joined from parts so that a long list of names is not encoded again for every read.
+  // One JSON array, joined from parts so that a long list of names is not encoded again for every read.
   const before = JSON.stringify([
     "keyhole audit v1",
     Buffer.from(previous).toString("hex"),
@@ -115,9 +112,7 @@ export class Journal {
     const room = entriesQueuedMax - entries.length;
     // Nobody waits for the entries of a call that has failed.
     if (this.#queue.length > room) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
-    if (this.#queue.length > room) {
-      throw new Fault("unavailable", `${this.#queue.length} audit entries are already waiting`);
-    }
+    if (this.#queue.length > room) throw new Fault("unavailable", `${this.#queue.length} audit entries already wait`);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const call: Call = { left: entries.length, resolve, reject };
     for (const entry of entries) this.#queue.push({ entry, call });
@@ -164,9 +159,9 @@ export class Journal {
       // A refused retry does not prove that the first attempt stored nothing.
       result = retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
     }
-    const commitMs = performance.now() - startedAtMs;
-    this.#options.measure?.({ entries: rows.length, commitMs, outcome: result.outcome });
-    if (result.outcome === "durable") {
+    const { outcome, reason } = result;
+    this.#options.measure?.({ entries: rows.length, commitMs: performance.now() - startedAtMs, outcome });
+    if (outcome === "durable") {
       const last = rows.at(-1) as ChainedRow;
       this.#seq = last.seq;
       this.#mac = last.mac;
@@ -176,10 +171,10 @@ export class Journal {
       return;
     }
     // The batch may or may not be stored, and the next row would have to chain to one or the other: start a new lane.
-    if (result.outcome === "unknown") this.#startLane();
+    if (outcome === "unknown") this.#startLane();
     for (const { call } of batch) {
       call.left = 0;
-      call.reject(new Fault("unavailable", `audit entries could not be written: ${result.outcome}, ${result.reason}`));
+      call.reject(new Fault("unavailable", `audit entries could not be written: ${outcome}, ${reason}`));
     }
   }
 
@@ -218,7 +213,7 @@ type Call = { left: number; resolve: () => void; reject: (fault: Fault) => void 
 type Waiting = { readonly entry: AuditEntry; readonly call: Call };
 
 /** The names as a row stores them, and that text as JSON. Reads of a cached set share one list, so it is encoded once. */
-function encodeNames(list: readonly string[]): EncodedNames {
+function encodeNames(list: readonly string[]): Pick<ChainedRow, "names" | "namesJson"> {
   const known = encodedNames.get(list);
   if (known) return known;
   const names = JSON.stringify(list);
@@ -227,5 +222,4 @@ function encodeNames(list: readonly string[]): EncodedNames {
   return encoded;
 }
 
-type EncodedNames = { readonly names: string; readonly namesJson: string };
-const encodedNames = new WeakMap<readonly string[], EncodedNames>();
+const encodedNames = new WeakMap<readonly string[], Pick<ChainedRow, "names" | "namesJson">>();

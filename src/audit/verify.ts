@@ -43,39 +43,34 @@ export async function verifyChain(
   checkpoints: ReadonlyMap<string, Checkpoint> = new Map(),
   progress: (entries: number) => void = () => {},
 ): Promise<Verified | Flaw> {
-  const seen = new Set<string>();
+  /** The last entry of each lane. */
+  const ends = new Map<string, number>();
   let last: Link | undefined;
   let entries = 0;
-  let lanes = 0;
   for await (const row of chain.rows()) {
-    if (last?.lane !== row.lane) {
-      const removed = last && missingEnd(last, checkpoints);
-      if (removed) return removed;
-      last = { lane: row.lane, seq: 0, mac: Buffer.alloc(0) };
-      lanes += 1;
+    if (last?.lane !== row.lane) last = { lane: row.lane, seq: 0, mac: Buffer.alloc(0) };
+    if (row.seq > last.seq + 1) {
+      // Retention can drop entries during verification too.
+      const dropped = await droppedFrom(auditKey, chain, row.lane);
+      if (dropped?.seq === row.seq - 1) last = dropped;
     }
-    if (row.seq !== last.seq + 1) last = (await droppedBefore(auditKey, chain, last, row.seq)) ?? last;
     if (row.seq !== last.seq + 1 || !follows(auditKey, last.mac, row)) return classify(auditKey, chain, last, row);
-    last = { lane: row.lane, seq: row.seq, mac: row.mac };
+    last = row;
+    ends.set(row.lane, row.seq);
     entries += 1;
     if (entries % progressEvery === 0) progress(entries);
     const checkpoint = checkpoints.get(row.lane);
-    if (checkpoint?.seq === row.seq) {
-      seen.add(row.lane);
-      if (checkpoint.mac !== row.mac.toString("hex")) return { lane: row.lane, seq: row.seq, what: "changed" };
+    if (checkpoint?.seq === row.seq && checkpoint.mac !== row.mac.toString("hex")) {
+      return { lane: row.lane, seq: row.seq, what: "changed" };
     }
   }
-  const removed = last && missingEnd(last, checkpoints);
-  if (removed) return removed;
   progress(entries);
   // Retention may have dropped all entries of a lane, or those up to its checkpoint.
   for (const { lane, seq } of checkpoints.values()) {
-    if (seen.has(lane)) continue;
-    const dropped = await chain.dropped(lane);
-    const droppedSeq = dropped && isSealed(auditKey, dropped) ? dropped.seq : 0;
-    if (droppedSeq < seq) return { lane, seq: droppedSeq + 1, lastSeq: seq, what: "removed" };
+    const end = ends.get(lane) ?? (await droppedFrom(auditKey, chain, lane))?.seq ?? 0;
+    if (end < seq) return { lane, seq: end + 1, lastSeq: seq, what: "removed" };
   }
-  return { entries, lanes, checkpoints: checkpoints.size };
+  return { entries, lanes: ends.size, checkpoints: checkpoints.size };
 }
 
 /** Whether the row was written directly after the row with this mac, as number `seq` of its lane. */
@@ -89,9 +84,10 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
   return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(fields)).digest() as Buffer;
 }
 
-/** Whether the seal matches, in constant time. */
-function isSealed(auditKey: Uint8Array, dropped: Dropped): boolean {
-  return isEqual(sealDropped(auditKey, dropped), dropped.seal);
+/** What retention dropped from the lane, if the seal proves it. */
+async function droppedFrom(auditKey: Uint8Array, chain: Chain, lane: string): Promise<Dropped | undefined> {
+  const dropped = await chain.dropped(lane);
+  return dropped && isEqual(sealDropped(auditKey, dropped), dropped.seal) ? dropped : undefined;
 }
 
 function isEqual(a: Buffer, b: Buffer): boolean {
@@ -101,20 +97,6 @@ function isEqual(a: Buffer, b: Buffer): boolean {
 type Link = { readonly lane: string; readonly seq: number; readonly mac: Buffer };
 
 const progressEvery = 1000;
-
-/** A flaw if the checkpoint of the lane lies beyond its last entry. */
-function missingEnd(last: Link, checkpoints: ReadonlyMap<string, Checkpoint>): Flaw | undefined {
-  const checkpoint = checkpoints.get(last.lane);
-  if (!checkpoint || checkpoint.seq <= last.seq) return undefined;
-  return { lane: last.lane, seq: last.seq + 1, lastSeq: checkpoint.seq, what: "removed" };
-}
-
-/** The link before `seq` if retention dropped it, which can happen during verification too. */
-async function droppedBefore(auditKey: Uint8Array, chain: Chain, last: Link, seq: number): Promise<Link | undefined> {
-  if (seq <= last.seq) return undefined;
-  const dropped = await chain.dropped(last.lane);
-  return dropped?.seq === seq - 1 && isSealed(auditKey, dropped) ? dropped : undefined;
-}
 
 /**
  * Names the flaw at `row`, which does not follow `last`. A mac depends on the previous mac and on the sequence number, so a
@@ -129,7 +111,7 @@ async function classify(auditKey: Uint8Array, chain: Chain, last: Link, row: Cha
   let rowWasMoved = false;
   let laterRowsMovedUp = false;
   for await (const other of chain.rows({ lane, seq: row.seq })) {
-    if (isSame(other, row)) continue;
+    if (other.seq === row.seq && other.at === row.at) continue;
     if (follows(auditKey, last.mac, other, seq)) original = other;
     // The row may have followed `other`; edits nearby may have shifted the numbers of both by one.
     rowWasMoved ||= [other.seq, other.seq + 1, other.seq + 2].some((at) => follows(auditKey, other.mac, row, at));
@@ -140,8 +122,4 @@ async function classify(auditKey: Uint8Array, chain: Chain, last: Link, row: Cha
   if (original) return { lane, seq, what: "reordered" };
   if (row.seq > seq) return { lane, seq, lastSeq: row.seq - 1, what: "removed" };
   return laterRowsMovedUp ? { lane, seq, lastSeq: seq, what: "removed" } : { lane, seq, what: "changed" };
-}
-
-function isSame(a: ChainedRow, b: ChainedRow): boolean {
-  return a.seq === b.seq && a.at === b.at;
 }

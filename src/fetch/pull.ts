@@ -3,10 +3,10 @@ import { parse } from "dotenv";
 import { Fault } from "../fault.ts";
 import { exits, Problem } from "../problem.ts";
 import { renderDocker } from "../render/docker.ts";
-import { type NamedValue, renderDotenv } from "../render/dotenv.ts";
+import { type NamedValue, renderDotenv, unrepresentable } from "../render/dotenv.ts";
 import { renderGithub, renderMasks } from "../render/github.ts";
 import { renderPowershell } from "../render/powershell.ts";
-import { isExact, unrepresentable } from "../render/read-back.ts";
+import { isExact } from "../render/read-back.ts";
 import { renderShell } from "../render/shell.ts";
 import { renderYaml } from "../render/yaml.ts";
 

@@ -12,7 +12,7 @@ const names: Admission = { ...values, bucket: "metadata" };
 export async function getAccounts(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
   const { rawQuery, signal, stages } = exchange;
   const isMetadata = isMetadataRead(rawQuery, "metadata_only");
-  const sought = soughtBy("accounts", slug, rawQuery, { values: !isMetadata, across: true });
+  const sought = soughtBy("accounts", slug, rawQuery, !isMetadata);
   const caller = await admit(keyhole.gate, exchange, token, isMetadata ? names : values, sought); // 401 429 403
   const { environment, metadataOnly } = parseAccountsQuery(rawQuery); // 400
   if (environment) inScope(caller, environment); // 403

@@ -83,18 +83,16 @@ async function recognize(
   const digest = digestKey(gate.pepper, text);
   const digestText = digest.toString("latin1");
   const known = gate.limiter.keyIdOf(digestText);
-  let row: KeyRow | undefined;
   if (known === undefined) {
     const peeked = gate.unrecognized.peek(text, gate.nowUs());
     if (!peeked.allowed) throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
-    passed(exchange.stages, "lookUpFromMs");
-    row = await gate.lookupQueue.run(digestText, () => gate.lookUp({ digest, ...sought }));
   } else {
     exchange.keyId = known;
     await charge(gate, exchange, known, bucket);
-    passed(exchange.stages, "lookUpFromMs");
-    row = await gate.lookUp({ digest, ...sought });
   }
+  passed(exchange.stages, "lookUpFromMs");
+  const lookUp = () => gate.lookUp({ digest, ...sought });
+  const row = await (known === undefined ? gate.lookupQueue.run(digestText, lookUp) : lookUp());
   passed(exchange.stages, "lookUpToMs");
   const caller = judge(gate, exchange, text, digest, row);
   const { keyId, organizationId } = caller.grant;

@@ -33,7 +33,7 @@ export function createApp(keyhole: Keyhole) {
       // The plugin reads it if the header has no key, and in the built program Elysia may not see that and leave it out.
       // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
-      const address = () => addressOf(app.server?.requestIP(request)?.address);
+      const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
       context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
       judgeTransport(request, context.exchange);
     })
@@ -42,7 +42,7 @@ export function createApp(keyhole: Keyhole) {
     )
     .use(bearer({ extract: { query: Symbol("off") as never } }));
   for (const [route, endpoint] of Object.entries(endpoints)) {
-    prepared.get(pathOf(route), ({ exchange, bearer, params }) => {
+    prepared.get(apiRoot + route.replace("{slug}", ":slug"), ({ exchange, bearer, params }) => {
       exchange.route = route;
       // A slug that does not decode is null, and no project has an empty one.
       const { slug } = (params ?? {}) as { readonly slug?: string | null };
@@ -62,10 +62,6 @@ const endpoints = {
   "/files": getFiles,
   "/secrets": getSecrets,
 };
-
-function pathOf(route: string): string {
-  return apiRoot + route.replace("{slug}", ":slug");
-}
 
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
@@ -98,12 +94,7 @@ function judgeTransport({ url, method, headers }: Request, exchange: Exchange): 
 }
 
 /** Answers within the deadline: what the work returns, or the problem that was thrown. */
-async function answered(
-  keyhole: Keyhole,
-  exchange: Exchange,
-  work: Promise<Response>,
-  deadline: Deadline,
-): Promise<Response> {
+async function answered(keyhole: Keyhole, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {
   try {
     const response = await deadline.of(work);
     logRequest(keyhole, exchange, response.status);
@@ -152,8 +143,4 @@ function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?
     bytes: exchange.bytes,
     traceId,
   });
-}
-
-function addressOf(address: string | undefined): string {
-  return address?.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
 }

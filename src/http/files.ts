@@ -12,7 +12,7 @@ const records: Admission = { ...contents, bucket: "metadata" };
 export async function getFiles(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
   const { rawQuery, signal, stages } = exchange;
   const admission = isMetadataRead(rawQuery, "metadataOnly") ? records : contents;
-  const sought = soughtBy("files", undefined, rawQuery, { values: false, across: true });
+  const sought = soughtBy("files", undefined, rawQuery, false);
   const caller = await admit(keyhole.gate, exchange, token, admission, sought); // 401 429 403
   const ask = parseFilesQuery(rawQuery); // 400
   const { project: slug, environment } = ask;

@@ -36,14 +36,8 @@ export function problemOf({ code, detail }: Fault) {
 
 /** Name and place of a defect, for the log. Its message may quote input and is left out. */
 export function defectOf(error: unknown): { readonly defect: string; readonly at: string | undefined } {
-  const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined };
-  return {
-    defect: name,
-    at: stack
-      ?.split("\n")
-      .find((line) => line.includes("at "))
-      ?.trim(),
-  };
+  if (!(error instanceof Error)) return { defect: typeof error, at: undefined };
+  return { defect: error.name, at: /^ +(at .*)$/m.exec(error.stack ?? "")?.[1] };
 }
 
 /** Quotes a parameter's name, unless it is so unusual that it may be something else, such as a key or markup. */

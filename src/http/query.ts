@@ -90,14 +90,9 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
  * it accepts this is what was asked for. Never throws.
  *
  * @param slug - from the path; undefined: the parameter `project`
- * @param across - whether an answer for one environment depends on the sets of the others
+ * @param values - whether values are needed, not only names
  */
-export function soughtBy(
-  kind: Sought["kind"],
-  slug: string | undefined,
-  raw: string,
-  { values, across }: { readonly values: boolean; readonly across: boolean },
-): Sought {
+export function soughtBy(kind: Sought["kind"], slug: string | undefined, raw: string, values: boolean): Sought {
   let asked = everyEnvironment;
   let project = slug ?? "";
   for (const pair of raw.split("&", pairsMax)) {
@@ -110,7 +105,8 @@ export function soughtBy(
   return {
     slug: slugPattern.test(project) ? project : "",
     kind,
-    environments: across ? everyEnvironment : asked,
+    // The accounts and files of one environment depend on the sets of the others.
+    environments: kind === "variables" ? asked : everyEnvironment,
     values: values ? asked : 0,
   };
 }
@@ -122,23 +118,13 @@ function strict<P extends TProperties>(properties: P) {
   return { properties, check: Compile(Type.Object(properties, { additionalProperties: false })) };
 }
 
-type Strict<T> = {
-  readonly properties: TProperties;
-  readonly check: { Check(value: unknown): value is T; Errors(value: unknown): readonly SchemaError[] };
-};
-type SchemaError = { readonly keyword: string; readonly instancePath: string; readonly params: object };
-
-function parse<T>(schema: Strict<T>, raw: string): T {
+function parse<P extends TProperties>(schema: ReturnType<typeof strict<P>>, raw: string) {
   const found: unknown = decode(schema.properties, raw);
   if (schema.check.Check(found)) return found;
   const [error] = schema.check.Errors(found);
-  if (error?.keyword === "required") {
-    throw invalid((error.params as { requiredProperties: string[] }).requiredProperties[0] ?? "", "is required");
-  }
+  if (error?.keyword === "required") throw invalid(error.params.requiredProperties[0] ?? "", "is required");
   const name = error?.instancePath.split("/")[1] ?? "";
-  if (error?.keyword === "enum") {
-    throw invalid(name, `must be one of ${(error.params as { allowedValues: string[] }).allowedValues.join(", ")}`);
-  }
+  if (error?.keyword === "enum") throw invalid(name, `must be one of ${error.params.allowedValues.join(", ")}`);
   if (error?.keyword === "maxItems") throw invalid(name, `may be given at most ${itemsMax} times`);
   throw invalid(name, "is empty");
 }

@@ -13,7 +13,7 @@ const secrets: Admission = { bucket: "value", surface: "ci_action", resource: nu
 export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
   const { rawQuery, signal, stages } = exchange;
   const isMetadata = isMetadataRead(rawQuery, "metadata_only");
-  const sought = soughtBy("variables", slug, rawQuery, { values: !isMetadata, across: false });
+  const sought = soughtBy("variables", slug, rawQuery, !isMetadata);
   const caller = await admit(keyhole.gate, exchange, token, isMetadata ? names : values, sought); // 401 429 403
   const { environment, selection, metadataOnly, format } = parseVariablesQuery(rawQuery); // 400
   if (environment) inScope(caller, environment); // 403
@@ -30,7 +30,7 @@ export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: 
 /** GET /secrets, the legacy pull: the variables of an environment as one object. */
 export async function getSecrets(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
   const { rawQuery, signal, stages } = exchange;
-  const sought = soughtBy("variables", undefined, rawQuery, { values: true, across: false });
+  const sought = soughtBy("variables", undefined, rawQuery, true);
   const caller = await admit(keyhole.gate, exchange, token, secrets, sought); // 401 429 403
   const { project: slug, environment, format } = parseSecretsQuery(rawQuery); // 400
   inScope(caller, environment); // 403

@@ -7,38 +7,34 @@ import { Fault } from "../fault.ts";
  */
 export class ByteBudget {
   readonly #bytesMax: number;
-  readonly #holderBytesMax: number;
+  readonly holderBytesMax: number;
   readonly #waiting = new Set<Waiter>();
   readonly #held = new Map<string, number>();
   #bytesTaken = 0;
 
   constructor(bytesMax: number = 64 * 1024 * 1024, holderBytesMax: number = bytesMax) {
     this.#bytesMax = bytesMax;
-    this.#holderBytesMax = holderBytesMax;
+    this.holderBytesMax = holderBytesMax;
   }
 
-  /** The bytes in use now. */
+  /** Bytes in use now. */
   get bytesTaken(): number {
     return this.#bytesTaken;
   }
 
-  /**
-   * Takes bytes if they are free and nobody waits.
-   * @param bytes - a whole number, at most the bound of one holder
-   */
+  /** Takes bytes if they are free and nobody waits. @param bytes - a whole number, at most {@link holderBytesMax} */
   take(bytes: number, holder: string): Share | undefined {
-    if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.#holderBytesMax) {
-      throw new RangeError(`${bytes} bytes were asked of a budget that gives ${this.#holderBytesMax} to one`);
+    if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.holderBytesMax) {
+      throw new RangeError(`${bytes} bytes were asked of a budget that gives ${this.holderBytesMax} to one`);
     }
-    if (this.#waiting.size > 0 || this.#isExhaustedFor(holder, bytes) || !this.#fits(bytes)) return undefined;
+    const isFree = this.#waiting.size === 0 && this.#bytesTaken + bytes <= this.#bytesMax;
+    if (!isFree || this.#isExhaustedFor(holder, bytes)) return undefined;
     return this.#grant(bytes, holder);
   }
 
   /**
    * Waits until the bytes are free and takes them.
-   * @param bytes - as for {@link take}
    * @param signal - ends the wait; bytes that were granted are not taken back
-   * @param deadlineMs - the longest wait; none if left out
    * @throws Fault `unavailable` if aborted or not served in time
    */
   async acquire(bytes: number, holder: string, signal?: AbortSignal, deadlineMs?: number): Promise<Share> {
@@ -82,7 +78,7 @@ export class ByteBudget {
         this.#waiting.add(waiter);
         continue;
       }
-      blocked ||= !this.#fits(bytes);
+      blocked ||= this.#bytesTaken + bytes > this.#bytesMax;
       if (!blocked) waiter.grant();
     }
   }
@@ -120,11 +116,7 @@ export class ByteBudget {
   }
 
   #isExhaustedFor(holder: string, bytes: number): boolean {
-    return (this.#held.get(holder) ?? 0) + bytes > this.#holderBytesMax;
-  }
-
-  #fits(bytes: number): boolean {
-    return this.#bytesTaken + bytes <= this.#bytesMax;
+    return (this.#held.get(holder) ?? 0) + bytes > this.holderBytesMax;
   }
 }
 
@@ -158,7 +150,6 @@ export const smallBytesMax: number = 256 * 1024;
 export class MemoryBudget {
   readonly #small: ByteBudget;
   readonly #large: ByteBudget;
-  readonly #largeBytesPerHolder: number;
 
   /** By default three of the largest reads fit at once, and most of them may be one key's. */
   constructor(
@@ -168,7 +159,6 @@ export class MemoryBudget {
   ) {
     this.#small = new ByteBudget(smallBytes);
     this.#large = new ByteBudget(largeBytes, largeBytesPerHolder);
-    this.#largeBytesPerHolder = largeBytesPerHolder;
   }
 
   /** Bytes in use now. */
@@ -181,8 +171,8 @@ export class MemoryBudget {
    * @throws Fault `unavailable` if the client left or the wait took too long
    */
   claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Share | Promise<Share> {
-    const [budget, claimed] =
-      bytes <= smallBytesMax ? [this.#small, bytes] : [this.#large, Math.min(bytes, this.#largeBytesPerHolder)];
+    const budget = bytes <= smallBytesMax ? this.#small : this.#large;
+    const claimed = Math.min(bytes, budget.holderBytesMax);
     return budget.take(claimed, holder) ?? budget.acquire(claimed, holder, signal(), deadlineMs);
   }
 }

@@ -26,7 +26,6 @@ export class Limiter {
   /**
    * Takes one token from one of the key's buckets. Check and take are one synchronous step, so two concurrent requests
    * never spend the same token. Every 64th call also sweeps one shard.
-   *
    * @param nowUs - monotonic µs, a whole number
    */
   take(keyId: string, bucket: BucketName, nowUs: number): Decision {
@@ -37,10 +36,7 @@ export class Limiter {
     return decision;
   }
 
-  /**
-   * Drops the full buckets of the next shard; a full bucket behaves like an absent one. A shard holds at most 682 entries
-   * and takes some 10 µs.
-   */
+  /** Drops the full buckets of the next shard, some 10 µs; a full bucket behaves like an absent one. */
   sweep(nowUs: number): void {
     const { metadata, value, content } = this.#buckets;
     const sweep = this.#sweeps++;
@@ -54,8 +50,8 @@ export class Limiter {
   }
 
   /**
-   * Remembers that the database found this key by this digest. Evicts the least recently recognized digest if full.
-   * @param digest - keyed digest of the API key's text, always in the same encoding
+   * Remembers that the database found this key by this keyed digest, always in the same encoding. Evicts the least
+   * recently recognized digest if full.
    */
   recognize(digest: string, keyId: string): void {
     this.#keyIds.put(digest, keyId);

@@ -11,26 +11,25 @@ import { isVariableName } from "../names.ts";
 /** A variable with its plaintext value. */
 export type NamedValue = { readonly name: string; readonly value: string };
 
-/** The text, and the names of the variables that at least one common reader does not read back exactly. */
-export type DotenvText = { readonly text: string; readonly nonportable: readonly string[] };
-
 /**
  * Writes variables as dotenv text, ordered by name. No value makes a shell, or a reader that supports quotes, run a
  * command or lose or gain a variable. The exception is dotenv-expand 1000 and newer, which runs every `$(...)`.
  * @param variables - each name once
+ * @returns the text, and the names of the variables that at least one common reader does not read back exactly
  * @throws Fault `env_unrepresentable` with the names of all variables that no harmless text can carry
  */
-export function renderDotenv(variables: readonly NamedValue[]): DotenvText {
+export function renderDotenv(variables: readonly NamedValue[]): { text: string; nonportable: string[] } {
   const lines: string[] = [];
   /** Lines that end in a backslash, without quotes and with them. */
   const bareBackslash: string[] = [];
   const quotedBackslash: string[] = [];
   const nonportable: string[] = [];
-  const unrepresentable: string[] = [];
-  for (const { name, value } of variables.toSorted(byName)) {
+  const refused: NamedValue[] = [];
+  for (const variable of variables.toSorted(byName)) {
+    const { name, value } = variable;
     const written = isVariableName(name) ? writeValue(value) : undefined;
     if (written === undefined) {
-      unrepresentable.push(name);
+      refused.push(variable);
       continue;
     }
     if (!isPortable(value)) nonportable.push(name);
@@ -39,25 +38,23 @@ export function renderDotenv(variables: readonly NamedValue[]): DotenvText {
     else if (written !== value) quotedBackslash.push(line);
     else bareBackslash.push(`${line}\n`); // a shell joins the line after a trailing backslash, so an empty one follows
   }
-  if (unrepresentable.length > 0) {
-    throw new Fault("env_unrepresentable", `no harmless dotenv text for ${listNames(unrepresentable)}`, {
-      names: unrepresentable,
-    });
-  }
+  if (refused.length > 0) throw unrepresentable(refused);
   // The regular expressions of several readers take the final `\"` for an escaped quote and read on to the next quote.
   // So these lines come last, and a comment with a quote between them stops such a reader.
   const text = lines.join("") + bareBackslash.join("") + quotedBackslash.join('# "\n');
   return { text, nonportable };
 }
 
-/** The `Keyhole-Env-Nonportable` header: at most 4096 bytes, `, ...` for omitted names; `undefined` for no names. */
-export function nonportableHeader(names: readonly string[]): string | undefined {
-  return names.length === 0 ? undefined : listNames(names);
+/** The fault for variables whose values the format cannot carry. */
+export function unrepresentable(variables: readonly NamedValue[]): Fault {
+  const names = variables.map(({ name }) => name);
+  return new Fault("env_unrepresentable", `the format cannot carry ${listNames(names)}`, { names });
 }
 
 const listBytesMax = 4096;
 
-function listNames(names: readonly string[]): string {
+/** Names of variables, with commas: at most 4096 bytes, `, ...` for omitted ones. */
+export function listNames(names: readonly string[]): string {
   const whole = names.join(", ");
   if (whole.length <= listBytesMax) return whole;
   const cut = whole.lastIndexOf(", ", listBytesMax - ", ...".length);

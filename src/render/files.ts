@@ -15,11 +15,7 @@ export function filesJson(slug: string, environment: string): Render<readonly Op
   );
 }
 
-function* pieces(
-  slug: string,
-  environment: string,
-  files: readonly OpenedFile[],
-): Generator<string | Uint8Array, undefined> {
+function* pieces(slug: string, environment: string, files: readonly OpenedFile[]): Generator<string | Uint8Array> {
   yield `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":[`;
   let separator = "";
   for (const { record, base64 } of files) {

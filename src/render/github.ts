@@ -1,5 +1,5 @@
-import type { NamedValue } from "./dotenv.ts";
-import { renderEach, unrepresentable } from "./read-back.ts";
+import { type NamedValue, unrepresentable } from "./dotenv.ts";
+import { renderEach } from "./read-back.ts";
 
 /**
  * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`. Every value gets a random delimiter that it does not contain.

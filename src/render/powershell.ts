@@ -1,5 +1,5 @@
-import type { NamedValue } from "./dotenv.ts";
-import { renderEach, unrepresentable } from "./read-back.ts";
+import { type NamedValue, unrepresentable } from "./dotenv.ts";
+import { renderEach } from "./read-back.ts";
 
 /**
  * Commands for PowerShell, as in `keyhole pull --format powershell | Out-String | Invoke-Expression`. Values other than

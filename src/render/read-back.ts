@@ -1,5 +1,4 @@
-import { Fault } from "../fault.ts";
-import { byName, type NamedValue } from "./dotenv.ts";
+import { byName, type NamedValue, unrepresentable } from "./dotenv.ts";
 
 /** Reads the variables that a text sets, as the consumer of the format does. Throws if it cannot read the text. */
 export type Reader = (text: string) => ReadonlyMap<string, string>;
@@ -34,10 +33,4 @@ export function isExact(text: string, variables: readonly NamedValue[], read: Re
   } catch {
     return false;
   }
-}
-
-/** The fault for variables whose values the format cannot carry. */
-export function unrepresentable(variables: readonly NamedValue[]): Fault {
-  const names = variables.map(({ name }) => name);
-  return new Fault("env_unrepresentable", `the format cannot carry ${names.join(", ")}`, { names });
 }

@@ -1,6 +1,6 @@
 import { type Body, Render } from "../held.ts";
 import { jsonAround, jsonType, textType } from "./body.ts";
-import { type NamedValue, nonportableHeader, renderDotenv } from "./dotenv.ts";
+import { listNames, type NamedValue, renderDotenv } from "./dotenv.ts";
 
 /** Opened variables: the objects of the answer, `{"key","value","updatedAt"}`, with commas between them. */
 export type OpenedVariables = { readonly objects: Buffer };
@@ -13,12 +13,9 @@ export function variablesJson(environment: string): Render<OpenedVariables> {
 /** dotenv text. The render refuses with Fault `env_unrepresentable`. */
 export const variablesDotenv: Render<OpenedVariables> = new Render(({ objects }): Body => {
   const { text, nonportable } = renderDotenv(namedValues(objects));
-  const named = nonportableHeader(nonportable);
-  return {
-    content: text,
-    contentType: textType,
-    ...(named !== undefined && { headers: { "Keyhole-Env-Nonportable": named } }),
-  };
+  const headers: Record<string, string> = {};
+  if (nonportable.length > 0) headers["Keyhole-Env-Nonportable"] = listNames(nonportable);
+  return { content: text, contentType: textType, headers };
 });
 
 /** The answer of the legacy endpoint. */

@@ -46,7 +46,7 @@ type KeyholeOptions = {
 export async function openKeyhole(
   installation: Installation,
   log: Log,
-  options: KeyholeOptions = {},
+  { buckets, metered, tracesUrl }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
   const { keyring, systemKeys } = installation;
   const database = installation.open("serve");
@@ -66,7 +66,7 @@ export async function openKeyhole(
     deadline: new Deadline(recordDeadlineMs, () => new Fault("unavailable", "writing audit entries took over 2 s")),
   });
   const limiter = new Limiter();
-  const shared = options.buckets && new SharedLimiter(options.buckets, limiter, log);
+  const shared = buckets && new SharedLimiter(buckets, limiter, log);
   await shared?.open();
   const lookupQueue = new AdmissionQueue();
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
@@ -80,7 +80,7 @@ export async function openKeyhole(
   ];
 
   // prom-client and OpenTelemetry are large: they are loaded only if somebody asks for them.
-  const metrics: Metrics | undefined = options.metered
+  const metrics: Metrics | undefined = metered
     ? new (await import("./metrics.ts")).Metrics(version, {
         dialect: database.dialect,
         auditQueued: () => journal.queued,
@@ -91,7 +91,6 @@ export async function openKeyhole(
         shared,
       })
     : undefined;
-  const { tracesUrl } = options;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
 
   return {
@@ -104,7 +103,7 @@ export async function openKeyhole(
       refusals,
       unrecognized: new UnrecognizedLimiter(),
       lookupQueue,
-      nowUs,
+      nowUs: () => Math.floor(performance.now() * 1000),
       used: (keyId) => uses.note(keyId, Date.now()),
       recess: drain.recess,
     },
@@ -144,7 +143,3 @@ export async function openKeyhole(
 const recordDeadlineMs = 2000;
 const usesEveryMs = 1000;
 const checkpointEveryMs = 60_000;
-
-function nowUs(): number {
-  return Math.floor(performance.now() * 1000);
-}

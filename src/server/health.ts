@@ -13,9 +13,6 @@ export type Readiness = {
   readonly checks: Readonly<Record<string, boolean>>;
 };
 
-/** Resolves to whether one thing that requests need is there now; may reject. */
-type Check = () => Promise<boolean>;
-
 /**
  * Health and metrics on an address of their own. `/readyz` answers 503 with the names of the failed checks if requests
  * should go elsewhere. Concurrent requests share one answer, so nobody who reaches this address can keep the database busy.
@@ -66,12 +63,9 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/**
- * A function that runs all checks at once. A check fails if it rejects, resolves to false, or takes longer than 2.5 s.
- * The log says when the set of failed checks changes.
- */
+/** Runs all checks at once. A check fails if it rejects, resolves to false, or takes longer than 2.5 s. */
 export function watchReadiness(
-  checks: Readonly<Record<string, Check>>,
+  checks: Readonly<Record<string, () => Promise<boolean>>>,
   draining: () => boolean,
   log: Log,
 ): () => Promise<Readiness> {

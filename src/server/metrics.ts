@@ -6,7 +6,7 @@ import { spansOf } from "./spans.ts";
 /* Labels are route patterns, statuses, codes and fixed words, so their number is bounded and no caller can add one. */
 
 /** What is read when somebody scrapes. */
-export type Watched = {
+type Watched = {
   readonly dialect: string;
   readonly auditQueued: () => number;
   /** By bucket; `lane` counts unknown keys that were refused before they reached the database. */
@@ -47,12 +47,24 @@ export class Metrics {
   );
 
   /** @param version - of this program */
-  constructor(version: string, watched: Watched) {
+  constructor(version: string, { dialect, auditQueued, pools, memory, refusals, buckets, shared }: Watched) {
     // A rate needs the zero before the first event.
     for (const kind of ["variable", "account", "file"]) this.#decryptions.inc({ kind }, 0);
     for (const outcome of ["durable", "refused", "unknown"]) this.#batches.inc({ outcome }, 0);
-    this.#watchAll(watched);
-    this.#watchProcess(version, watched.dialect);
+    this.#watchProcess(version, dialect);
+    const ofPools = (field: "underWay" | "connectionsMax") => () =>
+      Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, pool[field]]));
+    this.#watch("keyhole_audit_queue_entries", "Audit entries that wait for a batch.", auditQueued);
+    this.#watch("keyhole_database_statements", "Statements under way.", ofPools("underWay"), { label: "pool" });
+    this.#watch("keyhole_database_connections_max", "Size of a pool.", ofPools("connectionsMax"), { label: "pool" });
+    const memoryHelp = "Sealed bytes that requests have opened and not yet sent.";
+    this.#watch("keyhole_memory_bytes", memoryHelp, memory, { label: "read" });
+    this.#watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refusals, { label: "bucket" });
+    this.#watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", buckets);
+    if (shared === undefined) return;
+    const away = () => (shared.away ? 1 : 0);
+    this.#watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });
+    this.#watch("keyhole_limiter_fallbacks_total", "How often the shared buckets were lost.", () => shared.losses);
   }
 
   /** Counts one answered request. @param endedAtMs - monotonic milliseconds, as in its stages */
@@ -81,22 +93,6 @@ export class Metrics {
 
   scrape(): Promise<Scrape> {
     return this.#registry.getMetricsAsJSON();
-  }
-
-  #watchAll({ auditQueued, pools, memory, refusals, buckets, shared }: Watched): void {
-    const ofPools = (field: "underWay" | "connectionsMax") => () =>
-      Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, pool[field]]));
-    this.#watch("keyhole_audit_queue_entries", "Audit entries that wait for a batch.", auditQueued);
-    this.#watch("keyhole_database_statements", "Statements under way.", ofPools("underWay"), { label: "pool" });
-    this.#watch("keyhole_database_connections_max", "Size of a pool.", ofPools("connectionsMax"), { label: "pool" });
-    const memoryHelp = "Sealed bytes that requests have opened and not yet sent.";
-    this.#watch("keyhole_memory_bytes", memoryHelp, memory, { label: "read" });
-    this.#watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refusals, { label: "bucket" });
-    this.#watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", buckets);
-    if (shared === undefined) return;
-    const away = () => (shared.away ? 1 : 0);
-    this.#watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });
-    this.#watch("keyhole_limiter_fallbacks_total", "How often the shared buckets were lost.", () => shared.losses);
   }
 
   #watchProcess(version: string, database: string): void {

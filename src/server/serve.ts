@@ -38,7 +38,10 @@ export async function startServer(
 ): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
   if (config.databaseUrl === undefined) {
-    const lock = lockFolder(config.dataFolder);
+    const folder = config.dataFolder;
+    const lock = exclusively(join(folder, "serve.lock"), 0);
+    if (!lock)
+      throw new Refused("unavailable", `Another Keyhole serves ${folder} already. A folder has only one server.`);
     opening.defer(() => lock.release());
   }
   const keyhole = await openKeyhole(installation, log, {
@@ -118,37 +121,19 @@ export function openOps(
   return ops;
 }
 
-/**
- * Runs `listen`.
- * @param setting - chooses another port
- * @throws Refused with a sentence for a person if the address cannot be used
- */
+/** Runs `listen`. @param setting - chooses another port @throws Refused if the address cannot be used */
 export function listening<T>(host: string, port: number, setting: string, listen: () => T): T {
   try {
     return listen();
   } catch (error) {
     const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
-    const advice = `is in use: stop what listens there, or choose another with ${setting}.`;
-    throw new Refused(
-      "unavailable",
-      isTaken ? `The address ${host}:${port} ${advice}` : `Cannot listen on ${host}:${port}.`,
-    );
+    if (!isTaken) throw new Refused("unavailable", `Cannot listen on ${host}:${port}.`);
+    const advice = `stop what listens there, or choose another with ${setting}.`;
+    throw new Refused("unavailable", `The address ${host}:${port} is in use: ${advice}`);
   }
 }
 
-/** @throws Refused if another server holds the folder */
-function lockFolder(folder: string): { release(): void } {
-  const lock = exclusively(join(folder, "serve.lock"), 0);
-  if (!lock)
-    throw new Refused("unavailable", `Another Keyhole serves ${folder} already. A folder has only one server.`);
-  return lock;
-}
-
-async function warnOf(
-  { databaseUrl }: Config,
-  { database, shared }: OpenKeyhole,
-  say: (line: string) => void,
-): Promise<void> {
+async function warnOf({ databaseUrl }: Config, { database, shared }: OpenKeyhole, say: (line: string) => void) {
   const warn = (text: string) => say(`WARNING: ${text}`);
   if (shared?.away) {
     warn("the store at KEYHOLE_LIMITER_URL cannot be reached. Until it can, each process counts alone.");

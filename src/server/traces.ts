@@ -12,9 +12,8 @@ const closeDeadlineMs = 2000;
  * cannot be sent is dropped.
  *
  * @param url - the collector's base URL
- * @returns `trace` makes a span for an answered request, and one for each of its stages, and returns the trace id. Spans
- *   hold the route pattern, the status and the code: nothing that the caller sent. `close` sends the remaining spans, for
- *   at most 2 s
+ * @returns `trace` makes a span for an answered request and for each of its stages, which holds nothing that the caller
+ *   sent, and returns the trace id. `close` sends the remaining spans, for at most 2 s
  */
 export function startTraces(url: string, version: string) {
   const service = process.env["OTEL_SERVICE_NAME"] || "keyhole";

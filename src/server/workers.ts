@@ -1,12 +1,10 @@
 import { constants } from "node:os";
 import type { Config } from "../config.ts";
-import type { BucketName } from "../limit/bucket.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { originOf, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
 import type { Scrape } from "./metrics.ts";
 import { drainNotice, listening, openOps, sayOrigin } from "./serve.ts";
-import type { SharedDecision } from "./shared-limiter.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
 
 type Supervision = {
@@ -27,7 +25,6 @@ type Worker = {
   readonly startedAtMs: number;
   listening: boolean;
   closed: boolean;
-  readonly answers: Pending<unknown>;
 };
 
 /**
@@ -46,6 +43,7 @@ class Supervisor {
   readonly #port: number;
   readonly #limiter = new Limiter();
   readonly #workers = new Set<Worker>();
+  readonly #answers = new Pending<unknown>();
   readonly #ended = Promise.withResolvers<void>();
   #worst = 0;
   #restarted = 0;
@@ -112,10 +110,12 @@ class Supervisor {
 
   #onMessage(worker: Worker, message: ToParent): void {
     if (message.type === "take") {
-      const decision = takeFrom(this.#limiter, message.keyId, message.bucket);
+      const nowUs = Math.floor(performance.now() * 1000);
+      const taken = this.#limiter.take(message.keyId, message.bucket, nowUs);
+      const decision = taken.allowed ? { ...taken, fullAfterUs: taken.fullAtUs - nowUs } : taken;
       tell([worker], { type: "taken", decision, id: message.id });
     } else if (message.type === "answer") {
-      worker.answers.settle(message.id, message.answer);
+      this.#answers.settle(message.id, message.answer);
     } else if (message.type === "listening") {
       worker.listening = true;
       this.#onListening();
@@ -164,7 +164,6 @@ class Supervisor {
   }
 
   #stop(): void {
-    if (this.#draining) return;
     this.#draining = true;
     tell(this.#workers, { type: "drain" });
     setTimeout(() => {
@@ -177,9 +176,9 @@ class Supervisor {
   async #ask<T>(question: keyof WorkerAnswers): Promise<T[]> {
     const answers = await Promise.all(
       this.#listening.map((worker) =>
-        worker.answers.open((id) => {
+        this.#answers.open((id) => {
           tell([worker], { type: "ask", question, id });
-          setTimeout(() => worker.answers.settle(id, undefined), answerDeadlineMs).unref();
+          setTimeout(() => this.#answers.settle(id, undefined), answerDeadlineMs).unref();
         }),
       ),
     );
@@ -216,20 +215,16 @@ function spawnWorker(
   onMessage: (message: ToParent) => void,
 ): Worker {
   const args = ["--host", config.host, "--port", String(port), workerFlag, pretty ? "pretty" : "plain"];
-  const child = Bun.spawn([...thisProgram(), "serve", ...args], {
+  const built = import.meta.url.startsWith("file:///$bunfs/");
+  const program = built ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
+  const child = Bun.spawn([...program, "serve", ...args], {
     env: { ...env },
     stdio: ["ignore", "pipe", "inherit"],
     serialization: "json",
     ipc: onMessage,
   });
   void forwardLines(child.stdout, write);
-  return { process: child, startedAtMs: performance.now(), listening: false, closed: false, answers: new Pending() };
-}
-
-/** How this program is started: the binary, or Bun with the file that it runs. */
-function thisProgram(): string[] {
-  const built = import.meta.url.startsWith("file:///$bunfs/");
-  return built ? [process.execPath] : [process.execPath, ...process.execArgv, Bun.main];
+  return { process: child, startedAtMs: performance.now(), listening: false, closed: false };
 }
 
 function tell(workers: Iterable<Worker>, message: ToWorker): void {
@@ -247,12 +242,6 @@ function exitCodeOf({ process: { exitCode, signalCode }, listening }: Worker): n
   // A signal to all processes can meet a worker that has only begun to start: it had nothing to finish.
   if (!listening && signalCode === "SIGTERM") return 0;
   return exitCode ?? 128 + (constants.signals[signalCode as NodeJS.Signals] ?? 0);
-}
-
-function takeFrom(limiter: Limiter, keyId: string, bucket: BucketName): SharedDecision {
-  const nowUs = Math.floor(performance.now() * 1000);
-  const decision = limiter.take(keyId, bucket, nowUs);
-  return decision.allowed ? { ...decision, fullAfterUs: decision.fullAtUs - nowUs } : decision;
 }
 
 /** Forwards whole lines, so that lines of two processes do not mix. */

@@ -5,7 +5,7 @@ import { environments, environmentsOf } from "../../src/names.ts";
 
 /** What the lookup is asked for; all environments if the query names none. */
 function hint(slug: string | undefined, raw: string) {
-  const sought = soughtBy("variables", slug, raw, { values: true, across: false });
+  const sought = soughtBy("variables", slug, raw, true);
   return { slug: sought.slug, environment: environmentsOf(sought.environments).join() };
 }
 const all = environments.join();
