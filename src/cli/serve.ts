@@ -38,8 +38,10 @@ export function serveCommand(here: Surroundings) {
       const env = { ...here.env };
       const installation = await openInstallation(config, say);
       harden();
+      // Asked before the port opens: a database that is cut later must not stop the server.
+      const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;
       if (workers > 1) {
-        await sayFirstSteps(installation, say);
+        if (hint) say(hint);
         const write = (lines: Uint8Array) => void stdout.write(lines);
         const worst = await superviseWorkers({ count: workers, config, env, pretty, log, say, write });
         flush();
@@ -47,7 +49,7 @@ export function serveCommand(here: Surroundings) {
         return;
       }
       const server = await startServer(config, installation, log, say, worker && openWorkerLink());
-      if (worker === undefined) await sayFirstSteps(installation, say);
+      if (hint) say(hint);
       const exitCode = await server.stopped;
       flush();
       if (exitCode !== 0) throw new Error("stopped after a defect");
@@ -60,10 +62,10 @@ function parseWorkers(text: string): number {
   throw new InvalidArgumentError("takes at most 256.");
 }
 
-async function sayFirstSteps(installation: Installation, say: (line: string) => void): Promise<void> {
+async function isEmpty(installation: Installation): Promise<boolean> {
   const admin = adminContextOf(installation);
   const organizations = await listOrganizations(admin).finally(() => admin.close());
-  if (organizations.length === 0) say(firstSteps);
+  return organizations.length === 0;
 }
 
 const firstSteps = `Nothing is stored yet. In another terminal, begin with:
