@@ -45,11 +45,12 @@ function open(path: string, insertText: string): void {
 
 function append(rows: readonly (readonly Value[])[]): AppendResult {
   const reason = "the database's files were deleted or replaced";
+  if (!isInPlace()) return { outcome: "refused", reason };
   try {
     writeAll?.(rows);
   } catch (error) {
     // Whatever failed, the transaction was rolled back.
     return { outcome: "refused", reason: String((error as { code?: unknown }).code) };
   }
-  return isInPlace() ? { outcome: "durable" } : { outcome: "refused", reason };
+  return isInPlace() ? { outcome: "durable" } : { outcome: "unknown", reason };
 }
