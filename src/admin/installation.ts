@@ -61,7 +61,7 @@ async function openEmbedded(config: Config, say: (line: string) => void): Promis
   }
 }
 
-/** An empty database in place of a lost one would hide the loss, and whoever emptied it. */
+/** Starting with an empty database would hide that the old one was lost or deleted. */
 function databaseIsGone(folder: string): Refused {
   return new Refused(
     "exists",

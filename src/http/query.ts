@@ -167,7 +167,7 @@ function selectionOf(keys: string | undefined, prefix: string | undefined): Sele
     const names = keys.split(",");
     if (names.length > itemsMax) throw invalid("keys", `may hold at most ${itemsMax} names`);
     if (names.includes("")) throw invalid("keys", "has an empty name");
-    // No variable has any other name, and PostgreSQL would refuse some of them (a NUL).
+    // No variable can have another name, and PostgreSQL would refuse some texts, such as one with a NUL.
     const possible = names.filter((name) => isVariableName(name) && name.startsWith(prefix ?? ""));
     return { by: "names", names: [...new Set(possible)] };
   }

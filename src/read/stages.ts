@@ -26,7 +26,7 @@ export function passed(stages: Stages | undefined, moment: Exclude<keyof Stages,
   if (stages !== undefined) stages[moment] = performance.now();
 }
 
-/** Notes that so many sealed values of a kind were opened. */
+/** Records how many sealed values of a kind were opened. */
 export function noteOpened(stages: Stages | undefined, kind: OpenedKind, count: number): void {
   if (stages === undefined) return;
   stages.openToMs = performance.now();

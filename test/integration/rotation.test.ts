@@ -102,7 +102,7 @@ async function rootIds(w: World): Promise<unknown[]> {
   return rows.map((row) => row["root_id"]);
 }
 
-/** Runs a rotation for so many transactions, and then as if it were killed. */
+/** Runs a rotation and stops it after that many transactions, as if it had been killed. */
 async function interrupted(admin: AdminContext, where: string | undefined, transactions: number): Promise<void> {
   let left = transactions;
   const killed = new Error("killed");

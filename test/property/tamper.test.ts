@@ -304,7 +304,7 @@ describeBoth("what SQL did to a row", (world, dialect) => {
         }
         const { broken, deletedKeys } = await rotateData(world.admin, web.where);
         expect(broken).toEqual([`the ${kind} in production of ${web.where}`]);
-        // The data key stays as long as anything may be under it.
+        // The data key is kept while anything may be sealed under it.
         if (set) expect(deletedKeys).toBe(0);
         const columns = `select * from sets where ${target.where}`;
         expect(await world.run(columns, target.at)).toEqual(before.sets.filter((row) => isAt(row, target)));

@@ -363,7 +363,7 @@ export async function crossRows({ world }: Stage, dice: Dice): Promise<string> {
   const after = [{ ...one, ...pick(two, names) }, exchange ? { ...two, ...pick(one, names) } : two];
   for (const row of new Set([one, two])) await take(world, table, row);
   for (const row of dice.chance(0.2) ? after.slice(0, 1) : after) {
-    // What a unique index refuses is lost: as good a mixture as any.
+    // A row that a unique index refuses is left out: the rest is still a mixture worth trying.
     await insert(world, table, row).catch(() => {});
   }
   return `${exchange ? "exchanged" : "copied"} ${names.join(", ")} in ${table}`;
