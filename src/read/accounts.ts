@@ -4,6 +4,7 @@ import { Held } from "../held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../names.ts";
 import { type AccountRecord, beforeValues, type OpenedAccounts } from "../render/accounts.ts";
 import { accounts } from "../seal/kinds.ts";
+import type { OpenedItems } from "../seal/set.ts";
 import { readListings, readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { Read } from "./variables.ts";
@@ -28,11 +29,9 @@ export function readAccounts(
   return readSets(source, caller, wanted, signal, (project, sets) => {
     passed(stages, "readToMs");
     const { accounts: found, names } = foundIn(project, sets, environment);
-    const opened = new Map([...new Set(found.map(({ set }) => set))].map((set) => [set, set.open()]));
-    const read = {
-      accounts: found.map(({ before, set, index }) => ({ before, values: opened.get(set)?.item(index) as Buffer })),
-      opened: [...opened.values()].map(({ all }) => all),
-    };
+    const opened = new Map<VerifiedSet<"accounts">, OpenedItems>();
+    for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
+    const read = found.map(({ before, set, index }) => ({ before, index, opened: opened.get(set) as OpenedItems }));
     noteOpened(stages, "account", found.length);
     return { project, names, held: new Held(read) };
   });

@@ -29,8 +29,16 @@ export type SealedSet = {
   readonly sealed: Buffer | null;
 };
 
-/** Opened values: all items with their commas, and views of single ones. Zeroing `all` zeroes each. */
-export type OpenedItems = { readonly all: Buffer; readonly count: number; readonly item: (index: number) => Buffer };
+/**
+ * Opened values: all items with their commas, where in `all` each begins (it ends one byte before the next), and views
+ * of single ones. Zeroing `all` zeroes each.
+ */
+export type OpenedItems = {
+  readonly all: Buffer;
+  readonly count: number;
+  readonly starts: Uint32Array;
+  readonly item: (index: number) => Buffer;
+};
 
 /** Seals a set. @param values - the JSON of each item in the listing's order, and what seals them; null for files */
 export function sealSet(
@@ -117,7 +125,7 @@ function decodeItems(plaintext: Buffer): OpenedItems {
   }
   // A byte that is no UTF-8 must never reach a client as U+FFFD.
   if (Math.max(0, at - 1) !== all.length || !isUtf8(all)) throw malformed(plaintext);
-  return { all, count, item: (index) => all.subarray(starts[index], (starts[index + 1] ?? 1) - 1) };
+  return { all, count, starts, item: (index) => all.subarray(starts[index], (starts[index + 1] ?? 1) - 1) };
 }
 
 /** Only someone with the root key can have sealed such values. */

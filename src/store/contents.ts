@@ -23,8 +23,8 @@ export type ContentQueries = ReturnType<typeof contentQueries>;
 export function contentQueries(database: Database, bulk: Database) {
   const { fileContents: c, dataKeys: d } = database.tables;
   // Spelled so that no index of projects is used: the ids lead to fewer rows.
-  const chosen = sql`standing left join reached on true
-    left join ${c} on ${c.projectId} || '' = reached.project_id and ${database.isMember(c.id, sql.placeholder("ids"))}`;
+  const chosen = sql`standing
+    left join ${c} on ${c.projectId} || '' = standing.reached and ${database.isMember(c.id, sql.placeholder("ids"))}`;
   const sizes = database.query<ContentSize>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${c.id} as id, ${c.size} as size from ${chosen}`);

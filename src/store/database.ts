@@ -9,7 +9,7 @@ export type { Tables };
 export type Db = ReturnType<typeof drizzle<Tables>>;
 
 /** A prepared query, run with values by name. Rows are plain objects: bytes are Buffers, times numbers. */
-export type Query<Row> = (values: Record<string, unknown>) => Promise<Row[]>;
+export type Query<Row> = (values: Readonly<object>) => Promise<Row[]>;
 
 export type Database = {
   readonly dialect: "postgres" | "sqlite";
@@ -61,10 +61,10 @@ export function compile(db: Db, statement: SQL) {
     if (is(parameter, Param)) throw new TypeError("a prepared query takes its values by placeholder");
     return undefined;
   });
-  const parametersOf = (values: Record<string, unknown>) =>
+  const parametersOf = (values: Readonly<object>) =>
     names.map((name, at) => {
       if (name === undefined) return params[at];
-      const value = values[name];
+      const value = (values as Readonly<Record<string, unknown>>)[name];
       if (value === undefined) throw new TypeError(`a prepared query was given no ${name}`);
       return value;
     });

@@ -8,14 +8,11 @@ import { rowVersion, setColumns, type WantedSets } from "./sets.ts";
 /** A key's digest and what its request asks for: a project and sets in it, or empty texts and masks of zero. */
 export type Lookup = WantedSets & { readonly digest: Uint8Array; readonly slug: string };
 
-type Row = Omit<KeyRow, "target"> & {
-  readonly n: number;
-  readonly projectId: string | null;
-  readonly fileCounts: string | null;
-  /** Null if the row has no set. */
-  readonly environment: FoundSet["environment"] | null;
-  readonly rowVersion: string;
-};
+type Row = Omit<KeyRow, "target"> & { readonly projectId: string | null; readonly fileCounts: string | null };
+/** A row for each set, or one without. */
+type RowWithSet = Row & { [Name in keyof StoredSet]: StoredSet[Name] | null };
+/** `sets` has each set's environment and row version, with semicolons between sets. */
+type RowWithVersions = Row & { readonly n: number; readonly sets: string | null };
 
 /** Sets up to this size come along with the lookup on SQLite, where reading them costs microseconds. */
 const broughtBytesMax = 256 * 1024;
@@ -26,23 +23,40 @@ const broughtBytesMax = 256 * 1024;
  * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
  */
 export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyRow | undefined> {
+  const { sets: s, dataKeys: d } = database.tables;
+  const inReach = setsInReach(database, {
+    projectId: sql`${database.tables.projects.id}`,
+    kind: sql`ask.kind`,
+    wanted: sql`ask.environments`,
+    scope: sql`${database.tables.apiKeys.environments}`,
+  });
+  const dataKey = sql`${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`;
   if (database.dialect === "sqlite") {
     const names = ["digest", "slug", "kind", "environments", "values"];
     const ask = sql.join(
       names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`),
       sql`, `,
     );
-    const columns = setColumns(database, sql`ask."values"`, sql.raw(String(broughtBytesMax)));
-    const find = lookupQuery(database, sql`(select 0 as n, ${ask}) as ask`, sql`ask.digest`, columns);
-    return async (lookup) => keyRowOf(await find({ ...lookup }));
+    const find = database.query<RowWithSet>(sql`
+      select ${keyColumns(database)}, ${setColumns(database, sql`ask."values"`, sql.raw(String(broughtBytesMax)))}
+      from (select ${ask}) as ask ${keyJoins(database, sql`ask.digest`)}
+      left join ${s} on ${inReach} left join ${dataKey}`);
+    return async (lookup) => {
+      const rows = await find(lookup);
+      const sets = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
+      return keyRowOf(
+        rows[0],
+        sets.map((row) => ({ environment: row.environment, rowVersion: "", row })),
+      );
+    };
   }
-  const find = lookupQuery(
-    database,
-    sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
-      as ask(n integer, digest text, slug text, kind text, environments integer)`,
-    sql`decode(ask.digest, 'hex')`,
-    sql`${database.tables.sets.environment} as environment, ${rowVersion(database)} as "rowVersion"`,
-  );
+  const find = database.query<RowWithVersions>(sql`
+    select ask.n as n, ${keyColumns(database)}, (
+      select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';') from ${s} left join ${dataKey}
+      where ${inReach}) as sets
+    from jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
+      as ask(n integer, digest text, slug text, kind text, environments integer)
+    ${keyJoins(database, sql`decode(ask.digest, 'hex')`)}`);
   return grouped(async (lookups: readonly Lookup[]) => {
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => ({
       n,
@@ -51,51 +65,48 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
       kind,
       environments,
     }));
-    const found: Row[][] = lookups.map(() => []);
-    for (const row of await find({ lookups: JSON.stringify(asked) })) found[row.n]?.push(row);
-    return found.map(keyRowOf);
+    const found: (KeyRow | undefined)[] = lookups.map(() => undefined);
+    for (const row of await find({ lookups: JSON.stringify(asked) }))
+      found[row.n] = keyRowOf(row, versionsOf(row.sets));
+    return found;
   });
 }
 
-function lookupQuery(database: Database, asks: SQL, digest: SQL, columns: SQL) {
-  const { apiKeys: k, organizations: o, projects: p, sets: s, dataKeys: d } = database.tables;
+function keyColumns(database: Database): SQL {
+  const { apiKeys: k, organizations: o, projects: p } = database.tables;
+  return sql`${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
+    ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
+    ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${bounded(k.grantSeal, 32)} as "grantSeal",
+    ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
+    ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
+    ${bounded(p.fileCounts, 128)} as "fileCounts"`;
+}
+
+function keyJoins(database: Database, digest: SQL): SQL {
+  const { apiKeys: k, organizations: o, projects: p } = database.tables;
   const found = projectInReach(database, sql`ask.slug`);
   // Told that there is at most one, PostgreSQL uses the index whatever its statistics say.
   const project =
     database.dialect === "postgres"
       ? sql`lateral (select ${p.id}, ${p.fileCounts} from ${p} where ${found} limit 1) as ${p} on true`
       : sql`${p} on ${found}`;
-  return database.query<Row>(sql`
-    select ask.n as n, ${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
-      ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
-      ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${bounded(k.grantSeal, 32)} as "grantSeal",
-      ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
-      ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
-      ${bounded(p.fileCounts, 128)} as "fileCounts", ${columns}
-    from ${asks}
-    join ${k} on ${k.digest} = ${digest}
+  return sql`join ${k} on ${k.digest} = ${digest}
     join ${o} on ${o.id} = ${k.organizationId}
-    left join ${project}
-    left join ${s} on ${setsInReach(database, {
-      projectId: sql`${p.id}`,
-      kind: sql`ask.kind`,
-      wanted: sql`ask.environments`,
-      scope: sql`${k.environments}`,
-    })}
-    left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`);
+    left join ${project}`;
 }
 
-/** The key of its rows, of which there is one for each set, or one without. */
-function keyRowOf(rows: readonly Row[]): KeyRow | undefined {
-  const [first] = rows;
-  if (first === undefined) return undefined;
-  const { projectId, fileCounts } = first;
-  const sets = rows.flatMap((row): FoundSet[] => {
-    const { environment, rowVersion } = row;
-    if (environment === null) return [];
-    return [{ environment, rowVersion, row: rowVersion === "" ? (row as unknown as StoredSet) : null }];
+function versionsOf(sets: string | null): FoundSet[] {
+  if (sets === null) return [];
+  return sets.split(";").map((set) => {
+    const at = set.indexOf(" ");
+    return { environment: set.slice(0, at) as FoundSet["environment"], rowVersion: set.slice(at + 1), row: null };
   });
-  return { ...first, target: projectId === null ? null : { projectId, fileCounts, sets } };
+}
+
+function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): KeyRow | undefined {
+  if (row === undefined) return undefined;
+  const { projectId, fileCounts } = row;
+  return Object.assign(row, { target: projectId === null ? null : { projectId, fileCounts, sets } });
 }
 
 /** Prepares the record of when keys were last used. Older timestamps are ignored. */

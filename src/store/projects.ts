@@ -26,8 +26,8 @@ export function projectQueries(database: Database) {
     ${p.createdAt} as "createdAt"`;
   const one = database.query<ProjectRow>(sql`
     with ${authorized(database)}
-    select ${standingColumns}, ${columns} from standing left join reached on true
-    left join ${p} on ${p.id} = reached.project_id`);
+    select ${standingColumns}, ${columns} from standing
+    left join ${p} on ${p.id} = standing.reached`);
   const several = (projects: SQL, rest: SQL) =>
     database.query<ProjectRow>(sql`
     select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'several' as "projectId", ${columns}

@@ -32,12 +32,12 @@ export function setQueries(database: Database) {
   const fetch = database.query<Standing & SetColumns>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${setColumns(database, integer("values"), integer("bytesMax"))}
-    from standing left join reached on true
+    from standing
     left join ${s} on ${setsInReach(database, {
-      projectId: sql`reached.project_id`,
+      projectId: sql`standing.reached`,
       kind: sql`cast(${sql.placeholder("kind")} as text)`,
       wanted: integer("environments"),
-      scope: sql`reached.environments`,
+      scope: sql`standing.environments`,
     })}
     left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`);
   return {

@@ -226,7 +226,7 @@ async function setStage(w: World) {
         const compiled = dialect.sqlToQuery(text);
         const run = database.query(text, options);
         return (values) => {
-          ran.push({ use, text: compiled.sql, params: fillPlaceholders(compiled.params, values) });
+          ran.push({ use, text: compiled.sql, params: fillPlaceholders(compiled.params, { ...values }) });
           return run(values) as never;
         };
       },
