@@ -10,6 +10,6 @@ export const {
   fileContents,
   apiKeys,
   keyUses,
-  auditEntries,
+  auditSegments,
   auditCheckpoints,
 } = postgresTables;

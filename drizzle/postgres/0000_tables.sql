@@ -23,28 +23,17 @@ CREATE TABLE "audit_checkpoints" (
 	"seal" "bytea" NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "audit_entries" (
+CREATE TABLE "audit_segments" (
 	"lane" text COLLATE "C" NOT NULL,
-	"seq" bigint NOT NULL,
+	"first_seq" bigint NOT NULL,
+	"last_seq" bigint NOT NULL,
 	"at" bigint NOT NULL,
-	"key_id" text COLLATE "C" NOT NULL,
-	"organization_id" text COLLATE "C" NOT NULL,
-	"organization" text COLLATE "C" NOT NULL,
-	"project_id" text COLLATE "C" NOT NULL,
-	"project" text COLLATE "C" NOT NULL,
-	"environment" text COLLATE "C",
-	"action" text COLLATE "C" NOT NULL,
-	"names" text COLLATE "C" NOT NULL,
-	"count" integer NOT NULL,
-	"request_id" text COLLATE "C" NOT NULL,
-	"client_address" text COLLATE "C" NOT NULL,
-	"user_agent" text COLLATE "C" NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_entries_lane_seq_at_pk" PRIMARY KEY("lane","seq","at"),
-	CONSTRAINT "audit_entries_action_rule" CHECK (action in ('variables.read', 'accounts.read', 'file.read', 'secrets.read'))
+	"entries" text COLLATE "C" NOT NULL,
+	CONSTRAINT "audit_segments_lane_first_seq_at_pk" PRIMARY KEY("lane","first_seq","at")
 ) PARTITION BY RANGE ("at");
 --> statement-breakpoint
-CREATE TABLE "audit_entries_default" PARTITION OF "audit_entries" DEFAULT;
+CREATE TABLE "audit_segments_default" PARTITION OF "audit_segments" DEFAULT;
 --> statement-breakpoint
 CREATE TABLE "data_keys" (
 	"project_id" text COLLATE "C" NOT NULL,
@@ -123,12 +112,27 @@ ALTER TABLE "projects" ADD CONSTRAINT "projects_organization_id_organizations_id
 ALTER TABLE "sets" ADD CONSTRAINT "sets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "api_keys_digest" ON "api_keys" USING btree ("digest");--> statement-breakpoint
 CREATE INDEX "api_keys_organization" ON "api_keys" USING btree ("organization_id");--> statement-breakpoint
-CREATE INDEX "audit_entries_key" ON "audit_entries" USING btree ("key_id","at");--> statement-breakpoint
-CREATE INDEX "audit_entries_organization" ON "audit_entries" USING btree ("organization_id","at");--> statement-breakpoint
-CREATE INDEX "audit_entries_at" ON "audit_entries" USING btree ("at");--> statement-breakpoint
+CREATE INDEX "audit_segments_at" ON "audit_segments" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "file_contents_project" ON "file_contents" USING btree ("project_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "organizations_slug" ON "organizations" USING btree ("slug");--> statement-breakpoint
 CREATE UNIQUE INDEX "projects_slug" ON "projects" USING btree ("organization_id","slug");--> statement-breakpoint
 ALTER TABLE "sets" ALTER COLUMN "listing" SET STORAGE EXTERNAL;--> statement-breakpoint
 ALTER TABLE "sets" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
-ALTER TABLE "file_contents" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;
+ALTER TABLE "file_contents" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
+CREATE VIEW "audit_entries" AS
+SELECT lane, first_seq + n - 1 AS seq, at,
+	texts ->> (entry ->> 0)::integer AS key_id,
+	texts ->> (entry ->> 1)::integer AS organization_id,
+	texts ->> (entry ->> 2)::integer AS organization,
+	texts ->> (entry ->> 3)::integer AS project_id,
+	texts ->> (entry ->> 4)::integer AS project,
+	texts ->> (entry ->> 5)::integer AS environment,
+	texts ->> (entry ->> 6)::integer AS action,
+	(names -> (entry ->> 9)::integer)::text AS names,
+	jsonb_array_length(names -> (entry ->> 9)::integer) AS count,
+	entry ->> 10 AS request_id,
+	texts ->> (entry ->> 7)::integer AS client_address,
+	texts ->> (entry ->> 8)::integer AS user_agent
+FROM audit_segments,
+	jsonb_to_record(audit_segments.entries::jsonb) AS segment (texts jsonb, names jsonb, entries jsonb),
+	jsonb_array_elements(segment.entries) WITH ORDINALITY AS numbered (entry, n);

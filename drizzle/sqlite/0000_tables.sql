@@ -26,30 +26,17 @@ CREATE TABLE `audit_checkpoints` (
 	`seal` blob NOT NULL
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `audit_entries` (
+CREATE TABLE `audit_segments` (
 	`lane` text NOT NULL,
-	`seq` integer NOT NULL,
+	`first_seq` integer NOT NULL,
+	`last_seq` integer NOT NULL,
 	`at` integer NOT NULL,
-	`key_id` text NOT NULL,
-	`organization_id` text NOT NULL,
-	`organization` text NOT NULL,
-	`project_id` text NOT NULL,
-	`project` text NOT NULL,
-	`environment` text,
-	`action` text NOT NULL,
-	`names` text NOT NULL,
-	`count` integer NOT NULL,
-	`request_id` text NOT NULL,
-	`client_address` text NOT NULL,
-	`user_agent` text NOT NULL,
 	`mac` blob NOT NULL,
-	PRIMARY KEY(`lane`, `seq`, `at`),
-	CONSTRAINT "audit_entries_action_rule" CHECK(action in ('variables.read', 'accounts.read', 'file.read', 'secrets.read'))
-) STRICT, WITHOUT ROWID;
+	`entries` text NOT NULL,
+	PRIMARY KEY(`lane`, `first_seq`, `at`)
+) STRICT;
 --> statement-breakpoint
-CREATE INDEX `audit_entries_key` ON `audit_entries` (`key_id`,`at`);--> statement-breakpoint
-CREATE INDEX `audit_entries_organization` ON `audit_entries` (`organization_id`,`at`);--> statement-breakpoint
-CREATE INDEX `audit_entries_at` ON `audit_entries` (`at`);--> statement-breakpoint
+CREATE INDEX `audit_segments_at` ON `audit_segments` (`at`);--> statement-breakpoint
 CREATE TABLE `data_keys` (
 	`project_id` text NOT NULL,
 	`generation` integer NOT NULL,
@@ -125,4 +112,19 @@ CREATE TABLE `system_keys` (
 	`wrapped` blob NOT NULL,
 	`created_at` integer NOT NULL,
 	CONSTRAINT "system_keys_rule" CHECK(purpose in ('pepper', 'grant', 'audit', 'listing'))
-) STRICT, WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;--> statement-breakpoint
+CREATE VIEW `audit_entries` AS
+SELECT lane, first_seq + entry.key AS seq, at,
+	json_extract(entries, '$.texts[' || (entry.value ->> 0) || ']') AS key_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 1) || ']') AS organization_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 2) || ']') AS organization,
+	json_extract(entries, '$.texts[' || (entry.value ->> 3) || ']') AS project_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 4) || ']') AS project,
+	json_extract(entries, '$.texts[' || (entry.value ->> 5) || ']') AS environment,
+	json_extract(entries, '$.texts[' || (entry.value ->> 6) || ']') AS action,
+	json_extract(entries, '$.names[' || (entry.value ->> 9) || ']') AS names,
+	json_array_length(entries, '$.names[' || (entry.value ->> 9) || ']') AS count,
+	entry.value ->> 10 AS request_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 7) || ']') AS client_address,
+	json_extract(entries, '$.texts[' || (entry.value ->> 8) || ']') AS user_agent
+FROM audit_segments, json_each(entries, '$.entries') AS entry;

@@ -1,8 +1,10 @@
-import { and, asc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
-import type { ChainedRow, Checkpoint } from "../audit/journal.ts";
+import { and, eq, lt, lte } from "drizzle-orm";
+import type { Checkpoint } from "../audit/journal.ts";
+import type { Segment } from "../audit/segment.ts";
 import { type Dropped, type Flaw, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
+import { segmentsByLane } from "../store/segments.ts";
 import { type AdminContext, writing } from "./context.ts";
 import { Refused } from "./refused.ts";
 
@@ -17,7 +19,7 @@ export function verifyAudit(
 ): Promise<Verified | Flaw> {
   const { database, systemKeys } = admin;
   const chain = {
-    rows: (from?: Start) => rowsOf(database, undefined, from),
+    segments: (from?: Start) => segmentsByLane(database, {}, from),
     dropped: (lane: string) => droppedOf(database, lane),
   };
   return verifyChain(systemKeys.audit, chain, checkpoints, progress);
@@ -48,14 +50,16 @@ export async function pruneAudit(
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
   const { fromAt: keptFromAt } = monthOf(admin.now() - keepMs);
-  const due = lt(database.tables.auditEntries.at, keptFromAt);
+  const due = { beforeAt: keptFromAt };
   const marks: Mark[] = [];
   let entries = 0;
   if (options.unverified) {
-    for await (const _ of marking(rowsOf(database, due), marks)) entries += 1;
+    for await (const { firstSeq, lastSeq } of marking(segmentsByLane(database, due), marks)) {
+      entries += lastSeq - firstSeq + 1;
+    }
   } else {
     const found = await verifyChain(systemKeys.audit, {
-      rows: (from) => (from ? rowsOf(database, due, from) : marking(rowsOf(database, due), marks)),
+      segments: (from) => (from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks)),
       dropped: (lane) => droppedOf(database, lane),
     });
     if ("what" in found) return found;
@@ -65,7 +69,7 @@ export async function pruneAudit(
   if (database.dialect === "postgres") {
     await dropMonths(admin, [...lanes.values()], keptFromAt);
   } else {
-    for (const mark of marks) await deleteUpTo(admin, mark, due);
+    for (const mark of marks) await deleteUpTo(admin, mark, keptFromAt);
   }
   return { keptFromAt, entries, lanes: lanes.size };
 }
@@ -73,30 +77,9 @@ export async function pruneAudit(
 type Start = { readonly lane: string; readonly seq: number };
 type Mark = Omit<Dropped, "seal">;
 
-// An entry may name 1000 variables: a page of such entries still fits into memory.
-const rowsPerPage = 256;
-/** Rows of the embedded database that one transaction deletes, and the pause after it, for the server's journal. */
-const rowsPerChunk = 5000;
+/** Entries of the embedded database that one transaction deletes, and the pause after it, for the server's journal. */
+const entriesPerChunk = 5000;
 const pauseMs = 10;
-
-/** Entries in order of lane, sequence and time. @param from - only this lane, from this sequence number on */
-async function* rowsOf(database: Database, where?: SQL, from?: Start): AsyncGenerator<ChainedRow> {
-  const { auditEntries: e } = database.tables;
-  const start = from && and(eq(e.lane, from.lane), gte(e.seq, from.seq));
-  let after: ChainedRow | undefined;
-  for (;;) {
-    const beyond = after && sql`(${e.lane}, ${e.seq}, ${e.at}) > (${after.lane}, ${after.seq}, ${after.at})`;
-    const rows = (await database.db
-      .select()
-      .from(e)
-      .where(and(where, start, beyond))
-      .orderBy(asc(e.lane), asc(e.seq), asc(e.at))
-      .limit(rowsPerPage)) as ChainedRow[];
-    yield* rows;
-    after = rows.at(-1);
-    if (rows.length < rowsPerPage) return;
-  }
-}
 
 async function droppedOf(database: Database, lane: string): Promise<Dropped | undefined> {
   const { auditCheckpoints: c } = database.tables;
@@ -104,18 +87,19 @@ async function droppedOf(database: Database, lane: string): Promise<Dropped | un
   return row;
 }
 
-/** Passes the rows on, and adds to `marks` every {@link rowsPerChunk}th row and the last one of each lane. */
-async function* marking(rows: AsyncIterable<ChainedRow>, marks: Mark[]): AsyncGenerator<ChainedRow> {
+/** Passes the segments on, and adds to `marks` the ends of chunks and the last one of each lane. */
+async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncGenerator<Segment> {
   let last: Mark | undefined;
   let since = 0;
-  for await (const row of rows) {
-    if (last && (last.lane !== row.lane || since === rowsPerChunk)) {
+  for await (const segment of segments) {
+    const { lane, firstSeq, lastSeq, mac } = segment;
+    if (last && (last.lane !== lane || since >= entriesPerChunk)) {
       marks.push(last);
       since = 0;
     }
-    last = { lane: row.lane, seq: row.seq, mac: row.mac };
-    since += 1;
-    yield row;
+    last = { lane, seq: lastSeq, mac };
+    since += lastSeq - firstSeq + 1;
+    yield segment;
   }
   if (last) marks.push(last);
 }
@@ -133,11 +117,11 @@ async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromA
 }
 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
-async function deleteUpTo(admin: AdminContext, mark: Mark, due: SQL): Promise<void> {
-  const { auditEntries: e } = admin.database.tables;
+async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number): Promise<void> {
+  const { auditSegments: s } = admin.database.tables;
   await writing(admin, async (db) => {
     await keep(admin, db, mark);
-    await db.delete(e).where(and(eq(e.lane, mark.lane), lte(e.seq, mark.seq), due));
+    await db.delete(s).where(and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, keptFromAt)));
   });
   await Bun.sleep(pauseMs);
 }

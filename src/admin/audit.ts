@@ -1,4 +1,5 @@
-import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
+import { decodeEntries, type Segment } from "../audit/segment.ts";
+import { type SegmentFilter, segmentsByTime } from "../store/segments.ts";
 import type { AdminContext } from "./context.ts";
 import { findOrganization } from "./organizations.ts";
 
@@ -12,6 +13,7 @@ export type AuditRecord = {
   readonly project: string;
   /** Null if an account read named none. */
   readonly environment: string | null;
+  /** `unreadable`: the segment of this entry was damaged, which `audit verify` finds too. */
   readonly action: string;
   readonly names: readonly string[];
   readonly count: number;
@@ -40,14 +42,14 @@ export async function listAudit(
   admin: AdminContext,
   filter: AuditFilter & { readonly limit?: number | undefined },
 ): Promise<AuditRecord[]> {
-  const { auditEntries: e } = admin.database.tables;
-  const rows = await admin.database.db
-    .select()
-    .from(e)
-    .where(await matching(admin, filter))
-    .orderBy(desc(e.at), desc(e.lane), desc(e.seq))
-    .limit(filter.limit ?? 100);
-  return rows.reverse().map(recordOf);
+  const { limit = 100 } = filter;
+  const { segments, entries } = await matching(admin, filter);
+  const newestFirst: AuditRecord[] = [];
+  for await (const page of segmentsByTime(admin.database, segments, "newest first")) {
+    for (const segment of page) newestFirst.push(...entries(segment).reverse());
+    if (newestFirst.length >= limit) break;
+  }
+  return newestFirst.slice(0, limit).reverse();
 }
 
 /**
@@ -55,20 +57,9 @@ export async function listAudit(
  * @throws Refused `not_found`
  */
 export async function* auditPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
-  const { auditEntries: e } = admin.database.tables;
-  const where = await matching(admin, filter);
-  let after: Row | undefined;
-  for (;;) {
-    const beyond = after && sql`(${e.at}, ${e.lane}, ${e.seq}) > (${after.at}, ${after.lane}, ${after.seq})`;
-    const rows = await admin.database.db
-      .select()
-      .from(e)
-      .where(and(where, beyond))
-      .orderBy(asc(e.at), asc(e.lane), asc(e.seq))
-      .limit(rowsPerPage);
-    if (rows.length > 0) yield rows.map(recordOf);
-    if (rows.length < rowsPerPage) return;
-    after = rows.at(-1);
+  const { segments, entries } = await matching(admin, filter);
+  for await (const page of segmentsByTime(admin.database, segments, "oldest first")) {
+    for (const segment of page) yield entries(segment);
   }
 }
 
@@ -104,31 +95,44 @@ export class AuditTail {
   }
 }
 
-// An entry may name 1000 variables: a page of such entries still fits into memory.
-const rowsPerPage = 256;
 const lateMs = 5000;
 
-async function matching(admin: AdminContext, { organization, keyId, sinceAt }: AuditFilter): Promise<SQL | undefined> {
-  const { auditEntries: e } = admin.database.tables;
-  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
-  return and(
-    only && eq(e.organizationId, only.id),
-    keyId === undefined ? undefined : eq(e.keyId, keyId),
-    sinceAt === undefined ? undefined : gte(e.at, sinceAt),
-  );
+/** Which segments may hold a matching entry, and the matching entries of a segment. */
+async function matching(admin: AdminContext, { organization, keyId, sinceAt }: AuditFilter) {
+  const organizationId = organization && (await findOrganization(admin, organization)).id;
+  const texts = [organizationId, keyId].filter((text) => text !== undefined);
+  const segments: SegmentFilter = { texts, sinceAt };
+  const entries = (segment: Segment): AuditRecord[] =>
+    recordsOf(segment)
+      .filter((one) => organizationId === undefined || one.organizationId === organizationId)
+      .filter((one) => keyId === undefined || one.keyId === keyId)
+      .map(({ organizationId: _, ...record }) => record);
+  return { segments, entries };
 }
 
-type Row = AdminContext["database"]["tables"]["auditEntries"]["$inferSelect"];
-
-function recordOf({ at, organizationId: _, projectId: __, mac: ___, names, ...row }: Row): AuditRecord {
-  return { time: at, ...row, names: namesOf(names) };
+/** A damaged segment is shown, too, as one entry. */
+function recordsOf(segment: Segment): (AuditRecord & { readonly organizationId: string })[] {
+  const { lane, firstSeq, at } = segment;
+  const entries = decodeEntries(segment) ?? [unreadable];
+  return entries.map(({ projectId: _, ...entry }, index) => ({
+    time: at,
+    ...entry,
+    count: entry.names.length,
+    lane,
+    seq: firstSeq + index,
+  }));
 }
 
-/** A forged entry is shown, too; `audit verify` finds it. */
-function namesOf(text: string): string[] {
-  try {
-    const names: unknown = JSON.parse(text);
-    if (Array.isArray(names)) return names.map(String);
-  } catch {}
-  return [text];
-}
+const unreadable = {
+  keyId: "",
+  organizationId: "",
+  organization: "",
+  projectId: "",
+  project: "",
+  environment: null,
+  action: "unreadable",
+  names: [],
+  requestId: "",
+  clientAddress: "",
+  userAgent: "",
+};

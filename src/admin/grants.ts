@@ -17,7 +17,7 @@ export async function grantStatements(admin: AdminContext, role: string): Promis
   }
   const [here] = await admin.database.query<{ database: string; schema: string }>(sql`
     select current_database()::text as database, relnamespace::regnamespace::text as schema
-    from pg_class where oid = 'audit_entries'::regclass`)({});
+    from pg_class where oid = 'audit_segments'::regclass`)({});
   const schema = here?.schema ?? "public";
   const to = quoted(role);
   const { read, append, note, none } = servingRights;
@@ -42,7 +42,7 @@ export async function applyGrants(admin: AdminContext, role: string): Promise<st
   const statements = await grantStatements(admin, role);
   const [found] = await admin.database.query<{ superuser: boolean; owner: boolean }>(sql`
     select rolsuper as superuser,
-      pg_has_role(oid, (select relowner from pg_class where oid = 'audit_entries'::regclass), 'MEMBER') as owner
+      pg_has_role(oid, (select relowner from pg_class where oid = 'audit_segments'::regclass), 'MEMBER') as owner
     from pg_roles where rolname = ${role}`)({});
   if (!found) {
     throw new Refused(

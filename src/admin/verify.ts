@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
-import { asc, count, eq } from "drizzle-orm";
+import { asc, count, eq, sql } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
-import type { Flaw } from "../audit/verify.ts";
+import { describeFlaw } from "../audit/verify.ts";
 import { type Environment, environments } from "../names.ts";
 import { type Entries, everyKind, type FileEntry, type Kind, type KindDescriptor } from "../seal/kinds.ts";
 import type { OpenedItems } from "../seal/set.ts";
@@ -40,10 +40,10 @@ export async function openEverything(
 ): Promise<Opened> {
   const { db, tables: t } = admin.database;
   const opened: Opened = { projects: 0, sets: 0, variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
-  let total = 0;
-  for (const table of [t.projects, t.auditEntries]) {
-    total += (await db.select({ rows: count() }).from(table))[0]?.rows ?? 0;
-  }
+  const [projects] = await db.select({ total: count() }).from(t.projects);
+  const inSegment = sql<number>`coalesce(sum(${t.auditSegments.lastSeq} - ${t.auditSegments.firstSeq} + 1), 0)`;
+  const [entries] = await db.select({ total: inSegment }).from(t.auditSegments);
+  const total = (projects?.total ?? 0) + Number(entries?.total);
   const rows = await db
     .select({ project: t.projects, organization: t.organizations })
     .from(t.projects)
@@ -60,7 +60,7 @@ export async function openEverything(
   }
   await checkGrants(admin, opened);
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
-  if ("what" in audit) throw new DoesNotOpen(`The audit entry ${audit.seq} of lane ${audit.lane} was ${did(audit)}.`);
+  if ("what" in audit) throw new DoesNotOpen(`The audit does not verify. ${describeFlaw(audit)}`);
   opened.auditEntries = audit.entries;
   return opened;
 }
@@ -150,8 +150,4 @@ function check<T>(what: string, work: () => T): T {
   } catch (error) {
     throw new DoesNotOpen(`${what[0]?.toUpperCase()}${what.slice(1)} does not open.`, { cause: error });
   }
-}
-
-function did({ what }: Flaw): string {
-  return what === "reordered" ? "put elsewhere" : what;
 }

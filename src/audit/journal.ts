@@ -1,27 +1,14 @@
 import { Fault } from "../fault.ts";
 import type { AuditEntry } from "./entry.ts";
-
-/** An entry as it is stored, at its position in a lane: the chain of entries that one journal writes. */
-export type ChainedRow = Omit<AuditEntry, "names"> & {
-  readonly lane: string;
-  /** Counts from 1 in each lane, without gaps. */
-  readonly seq: number;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** JSON array: the exact text that the mac covers. */
-  readonly names: string;
-  /** That text encoded as a JSON string, if it was encoded before. */
-  readonly namesJson?: string;
-  readonly count: number;
-  readonly mac: Buffer;
-};
+import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
 
 /**
- * Writes a batch. `durable`: every row is stored. `refused`: none is. `unknown`: it cannot tell. Never throws.
- * @param again - the same batch was tried before and its outcome is unknown
+ * Stores a segment; without one it only checks that it could. `durable`: it is stored. `refused`: it is not. `unknown`:
+ * it cannot tell. Never throws.
+ * @param again - the same segment was tried before and its outcome is unknown
  */
 export type Append = (
-  rows: readonly ChainedRow[],
+  segment: Segment | undefined,
   again: boolean,
 ) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
 
@@ -33,7 +20,7 @@ type JournalOptions = {
   readonly auditKey: Uint8Array;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Receives the newest stored entry every 1,000 rows, on {@link Journal.announce} and on {@link Journal.close}. */
+  /** Receives the newest stored entry every 1,000 entries, on {@link Journal.announce} and on {@link Journal.close}. */
   readonly checkpoint: (checkpoint: Checkpoint) => void;
   /** Settles as a call of {@link Journal.record} does, or calls `late` and rejects with a Fault if it takes too long. */
   readonly deadline: { of<T>(work: Promise<T>, late: () => void): Promise<T> };
@@ -41,31 +28,10 @@ type JournalOptions = {
   readonly measure?: ((batch: MeasuredBatch) => void) | undefined;
 };
 
-const entriesPerBatchMax = 512;
+const entriesPerSegmentMax = 512;
+/** Names of lists that differ, unless one list alone has more. Bounds the memory of whoever reads segments. */
+const namesPerSegmentMax = 32_000;
 const entriesQueuedMax = 4096;
-
-/** The mac of a row: HMAC-SHA-256 under the audit key over the lane's previous mac (empty for the first) and the row. */
-export function chainMac(auditKey: Uint8Array, previous: Uint8Array, row: Omit<ChainedRow, "mac">): Buffer {
-  // One JSON array, joined from parts so that a long list of names is not encoded again for every read.
-  const before = JSON.stringify([
-    "keyhole audit v1",
-    Buffer.from(previous).toString("hex"),
-    row.lane,
-    row.seq,
-    row.at,
-    row.keyId,
-    row.organizationId,
-    row.organization,
-    row.projectId,
-    row.project,
-    row.environment,
-    row.action,
-  ]);
-  const after = JSON.stringify([row.count, row.requestId, row.clientAddress, row.userAgent]);
-  const names = row.namesJson ?? JSON.stringify(row.names);
-  const fields = `${before.slice(0, -1)},${names},${after.slice(1)}`;
-  return new Bun.CryptoHasher("sha256", auditKey).update(fields).digest() as Buffer;
-}
 
 /**
  * The only writer of audit entries. At most one batch is in flight, and entries that arrive meanwhile form the next one:
@@ -92,7 +58,7 @@ export class Journal {
     return this.#queue.length;
   }
 
-  /** Whether entries can be written now: appends an empty batch, which stores nothing. Never throws. */
+  /** Whether entries can be written now. Stores nothing and never throws. */
   check(): Promise<boolean> {
     if (this.#closed) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -122,7 +88,7 @@ export class Journal {
     });
   }
 
-  /** Emits a checkpoint if rows were stored since the last one. The server calls it every 60 s. */
+  /** Emits a checkpoint if entries were stored since the last one. The server calls it every 60 s. */
   announce(): void {
     if (this.#unannounced === 0) return;
     this.#unannounced = 0;
@@ -141,36 +107,54 @@ export class Journal {
       // Lets callers that are ready in this turn of the event loop join the batch.
       await new Promise(setImmediate);
       const checks = this.#checks.splice(0);
-      const batch = this.#queue.splice(0, entriesPerBatchMax).filter(({ call }) => call.left > 0);
+      const batch = this.#nextBatch();
       if (batch.length > 0) await this.#write(batch);
       if (checks.length === 0) continue;
-      const { outcome } = await this.#options.append([], false);
+      const { outcome } = await this.#options.append(undefined, false);
       for (const check of checks) check(outcome === "durable");
     }
     this.#working = undefined;
   }
 
+  #nextBatch(): Waiting[] {
+    const batch: Waiting[] = [];
+    const lists = new Set<readonly string[]>();
+    let nameCount = 0;
+    let taken = 0;
+    for (const waiting of this.#queue) {
+      const { entry, call } = waiting;
+      if (call.left > 0 && !lists.has(entry.names)) {
+        lists.add(entry.names);
+        nameCount += entry.names.length;
+      }
+      if (taken === entriesPerSegmentMax || (batch.length > 0 && nameCount > namesPerSegmentMax)) break;
+      taken += 1;
+      if (call.left > 0) batch.push(waiting);
+    }
+    this.#queue.splice(0, taken);
+    return batch;
+  }
+
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const rows = this.#chain(batch);
+    const segment = this.#segmentOf(batch);
     const startedAtMs = performance.now();
-    let result = await this.#options.append(rows, false);
+    let result = await this.#options.append(segment, false);
     if (result.outcome === "unknown") {
-      const retry = await this.#options.append(rows, true);
+      const retry = await this.#options.append(segment, true);
       // A refused retry does not prove that the first attempt stored nothing.
       result = retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
     }
     const { outcome, reason } = result;
-    this.#options.measure?.({ entries: rows.length, commitMs: performance.now() - startedAtMs, outcome });
+    this.#options.measure?.({ entries: batch.length, commitMs: performance.now() - startedAtMs, outcome });
     if (outcome === "durable") {
-      const last = rows.at(-1) as ChainedRow;
-      this.#seq = last.seq;
-      this.#mac = last.mac;
-      this.#unannounced += rows.length;
+      this.#seq = segment.lastSeq;
+      this.#mac = segment.mac;
+      this.#unannounced += batch.length;
       if (this.#unannounced >= 1000) this.announce();
       for (const { call } of batch) if (--call.left === 0) call.resolve();
       return;
     }
-    // The batch may or may not be stored, and the next row would have to chain to one or the other: start a new lane.
+    // The batch may or may not be stored, and the next segment would have to follow one or the other: start a new lane.
     if (outcome === "unknown") this.#startLane();
     for (const { call } of batch) {
       call.left = 0;
@@ -178,19 +162,14 @@ export class Journal {
     }
   }
 
-  #chain(batch: readonly Waiting[]): ChainedRow[] {
+  #segmentOf(batch: readonly Waiting[]): Segment {
     const at = this.#options.now();
-    // Retention drops whole months, and may drop only the beginning of a lane: no row may be older than the one before.
+    // Retention drops whole months, and may drop only the beginning of a lane: none may be older than the one before.
     if (at < this.#at) this.#startLane();
     this.#at = at;
-    let { seq, mac } = { seq: this.#seq, mac: this.#mac };
-    return batch.map(({ entry }) => {
-      seq += 1;
-      const { names, ...fields } = entry;
-      const row = { ...fields, ...encodeNames(names), lane: this.#lane, seq, at, count: names.length };
-      mac = chainMac(this.#options.auditKey, mac, row);
-      return { ...row, mac };
-    });
+    const entries = encodeEntries(batch.map(({ entry }) => entry));
+    const segment = { lane: this.#lane, firstSeq: this.#seq + 1, lastSeq: this.#seq + batch.length, at, entries };
+    return { ...segment, mac: segmentMac(this.#options.auditKey, this.#mac, segment) };
   }
 
   #startLane(): void {
@@ -211,15 +190,3 @@ export type MeasuredBatch = {
 /** One `record` call; `left` counts its entries that are not stored yet, 0 once it has ended. */
 type Call = { left: number; resolve: () => void; reject: (fault: Fault) => void };
 type Waiting = { readonly entry: AuditEntry; readonly call: Call };
-
-/** The names as a row stores them, and that text as JSON. Reads of a cached set share one list, so it is encoded once. */
-function encodeNames(list: readonly string[]): Pick<ChainedRow, "names" | "namesJson"> {
-  const known = encodedNames.get(list);
-  if (known) return known;
-  const names = JSON.stringify(list);
-  const encoded = { names, namesJson: JSON.stringify(names) };
-  encodedNames.set(list, encoded);
-  return encoded;
-}
-
-const encodedNames = new WeakMap<readonly string[], Pick<ChainedRow, "names" | "namesJson">>();

@@ -1,26 +1,39 @@
 import { timingSafeEqual } from "node:crypto";
-import { type ChainedRow, type Checkpoint, chainMac } from "./journal.ts";
+import type { Checkpoint } from "./journal.ts";
+import { type Segment, segmentMac } from "./segment.ts";
 
 /** The last entry that retention dropped from a lane. The seal proves it; see {@link sealDropped}. */
 export type Dropped = { readonly lane: string; readonly seq: number; readonly mac: Buffer; readonly seal: Buffer };
 
 /** Where a chain is read from. */
 export type Chain = {
-  /** All entries, or those of one lane from a sequence number on; ordered by lane, sequence and time. */
-  readonly rows: (from?: { readonly lane: string; readonly seq: number }) => AsyncIterable<ChainedRow>;
+  /** All segments, or those of one lane from a sequence number on; ordered by lane, sequence and time. */
+  readonly segments: (from?: { readonly lane: string; readonly seq: number }) => AsyncIterable<Segment>;
   /** Undefined if retention dropped nothing from the lane. */
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
 };
 
-/** The first flaw found, and where. */
+/** The first flaw found, and where. The entries of a segment have one mac, so a flaw is in one of them or in all. */
 export type Flaw = {
   readonly lane: string;
-  /** The first entry that is missing or differs from what was written. */
+  /** The first entry that may be missing or differ from what was written. */
   readonly seq: number;
+  readonly lastSeq: number;
   readonly what: "changed" | "removed" | "reordered" | "added";
-  /** The last entry of a gap. */
-  readonly lastSeq?: number;
 };
+
+/** A flaw in a sentence for people. */
+export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
+  const entries = lastSeq > seq ? `entries ${seq} to ${lastSeq}` : `entry ${seq}`;
+  const were = lastSeq > seq ? "were" : "was";
+  const sentences = {
+    changed: lastSeq > seq ? `at least one of ${entries} was changed` : `${entries} was changed`,
+    removed: `${entries} ${were} removed`,
+    reordered: `${entries} ${were} reordered: others stand in that place`,
+    added: `${entries} ${were} added: Keyhole did not write what stands there`,
+  };
+  return `Lane ${lane}: ${sentences[what]}.`;
+}
 
 /** A chain without flaws. */
 export type Verified = {
@@ -47,21 +60,30 @@ export async function verifyChain(
   const ends = new Map<string, number>();
   let last: Link | undefined;
   let entries = 0;
-  for await (const row of chain.rows()) {
-    if (last?.lane !== row.lane) last = { lane: row.lane, seq: 0, mac: Buffer.alloc(0) };
-    if (row.seq > last.seq + 1) {
-      // Retention can drop entries during verification too.
-      const dropped = await droppedFrom(auditKey, chain, row.lane);
-      if (dropped?.seq === row.seq - 1) last = dropped;
+  let reported = 0;
+  for await (const segment of chain.segments()) {
+    const { lane, firstSeq, lastSeq, mac } = segment;
+    if (last?.lane !== lane) last = { lane, lastSeq: 0, mac: Buffer.alloc(0) };
+    if (firstSeq > last.lastSeq + 1) {
+      // Retention can drop segments during verification too.
+      const dropped = await droppedFrom(auditKey, chain, lane);
+      if (dropped?.seq === firstSeq - 1) last = { lane, lastSeq: dropped.seq, mac: dropped.mac };
     }
-    if (row.seq !== last.seq + 1 || !follows(auditKey, last.mac, row)) return classify(auditKey, chain, last, row);
-    last = row;
-    ends.set(row.lane, row.seq);
-    entries += 1;
-    if (entries % progressEvery === 0) progress(entries);
-    const checkpoint = checkpoints.get(row.lane);
-    if (checkpoint?.seq === row.seq && checkpoint.mac !== row.mac.toString("hex")) {
-      return { lane: row.lane, seq: row.seq, what: "changed" };
+    if (firstSeq !== last.lastSeq + 1 || !follows(auditKey, last.mac, segment)) {
+      return classify(auditKey, chain, last, segment);
+    }
+    last = segment;
+    ends.set(lane, lastSeq);
+    entries += lastSeq - firstSeq + 1;
+    if (entries - reported >= progressEvery) {
+      reported = entries;
+      progress(entries);
+    }
+    const checkpoint = checkpoints.get(lane);
+    if (checkpoint === undefined || checkpoint.seq < firstSeq || checkpoint.seq > lastSeq) continue;
+    // A checkpoint is of the end of a segment.
+    if (checkpoint.seq !== lastSeq || checkpoint.mac !== mac.toString("hex")) {
+      return { lane, seq: firstSeq, lastSeq, what: "changed" };
     }
   }
   progress(entries);
@@ -73,9 +95,10 @@ export async function verifyChain(
   return { entries, lanes: ends.size, checkpoints: checkpoints.size };
 }
 
-/** Whether the row was written directly after the row with this mac, as number `seq` of its lane. */
-function follows(auditKey: Uint8Array, previous: Uint8Array, row: ChainedRow, seq: number = row.seq): boolean {
-  return isEqual(chainMac(auditKey, previous, { ...row, seq }), row.mac);
+/** Whether the segment was written directly after the one with this mac, from entry `seq` of its lane on. */
+function follows(auditKey: Uint8Array, previous: Uint8Array, segment: Segment, seq = segment.firstSeq): boolean {
+  const lastSeq = seq + segment.lastSeq - segment.firstSeq;
+  return isEqual(segmentMac(auditKey, previous, { ...segment, firstSeq: seq, lastSeq }), segment.mac);
 }
 
 /** Seals what retention dropped from a lane: HMAC-SHA-256 under the audit key. */
@@ -94,32 +117,45 @@ function isEqual(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-type Link = { readonly lane: string; readonly seq: number; readonly mac: Buffer };
+type Link = Pick<Segment, "lane" | "lastSeq" | "mac">;
 
 const progressEvery = 1000;
 
 /**
- * Names the flaw at `row`, which does not follow `last`. A mac depends on the previous mac and on the sequence number, so a
- * row that was moved can be matched with its original position.
+ * Names the flaw at `segment`, which does not follow `last`. A mac depends on the previous mac and on the sequence
+ * numbers, so a segment that was moved can be matched with its original position.
  */
-async function classify(auditKey: Uint8Array, chain: Chain, last: Link, row: ChainedRow): Promise<Flaw> {
-  const { lane } = row;
-  const seq = last.seq + 1;
-  if (row.seq < seq) return { lane, seq: row.seq, what: "added" };
-  /** The row that was written at `seq`. */
-  let original: ChainedRow | undefined;
-  let rowWasMoved = false;
-  let laterRowsMovedUp = false;
-  for await (const other of chain.rows({ lane, seq: row.seq })) {
-    if (other.seq === row.seq && other.at === row.at) continue;
+async function classify(auditKey: Uint8Array, chain: Chain, last: Link, segment: Segment): Promise<Flaw> {
+  const { lane, firstSeq, lastSeq } = segment;
+  const seq = last.lastSeq + 1;
+  const size = lastSeq - firstSeq + 1;
+  if (firstSeq < seq) return { lane, seq: firstSeq, lastSeq, what: "added" };
+  /** The segment that was written at `seq`. */
+  let original: Segment | undefined;
+  let wasMoved = false;
+  let laterOnesMovedUp = false;
+  for await (const other of chain.segments({ lane, seq: firstSeq })) {
+    if (other.firstSeq === firstSeq && other.at === segment.at) continue;
     if (follows(auditKey, last.mac, other, seq)) original = other;
-    // The row may have followed `other`; edits nearby may have shifted the numbers of both by one.
-    rowWasMoved ||= [other.seq, other.seq + 1, other.seq + 2].some((at) => follows(auditKey, other.mac, row, at));
-    if (other.seq === row.seq + 1) laterRowsMovedUp = follows(auditKey, row.mac, other, other.seq + 1);
-    if (original && rowWasMoved) break;
+    // The segment may have followed `other`; edits nearby may have shifted the numbers of both by a segment.
+    const next = other.lastSeq + 1;
+    wasMoved ||= [next - size, next, next + size].some((at) => follows(auditKey, other.mac, segment, at));
+    if (other.firstSeq === lastSeq + 1) {
+      laterOnesMovedUp = sizesOf(segment, other).some((by) =>
+        follows(auditKey, segment.mac, other, other.firstSeq + by),
+      );
+    }
+    if (original && wasMoved) break;
   }
-  if (original && !rowWasMoved && original.seq <= seq + 1 && row.seq === seq) return { lane, seq, what: "added" };
-  if (original) return { lane, seq, what: "reordered" };
-  if (row.seq > seq) return { lane, seq, lastSeq: row.seq - 1, what: "removed" };
-  return laterRowsMovedUp ? { lane, seq, lastSeq: seq, what: "removed" } : { lane, seq, what: "changed" };
+  if (original && !wasMoved && original.firstSeq <= seq + size && firstSeq === seq) {
+    return { lane, seq, lastSeq, what: "added" };
+  }
+  if (original) return { lane, seq, lastSeq: seq + original.lastSeq - original.firstSeq, what: "reordered" };
+  if (firstSeq > seq) return { lane, seq, lastSeq: firstSeq - 1, what: "removed" };
+  return { lane, seq, lastSeq, what: laterOnesMovedUp ? "removed" : "changed" };
+}
+
+/** By how much a missing segment may have moved later ones up: nobody knows its size, but most are of one size. */
+function sizesOf(...segments: readonly Segment[]): number[] {
+  return segments.map(({ firstSeq, lastSeq }) => lastSeq - firstSeq + 1);
 }

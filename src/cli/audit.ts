@@ -5,7 +5,7 @@ import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } 
 import { pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
 import type { AdminContext } from "../admin/context.ts";
 import type { Checkpoint } from "../audit/journal.ts";
-import type { Flaw } from "../audit/verify.ts";
+import { describeFlaw, type Flaw } from "../audit/verify.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
 import { csvLine } from "../render/csv.ts";
 import { writeWhole } from "../whole-file.ts";
@@ -205,13 +205,5 @@ async function readCheckpoints(here: Surroundings, path: string): Promise<Map<st
 /** Makes a Problem of a flaw; with `--json` the flaw itself is printed, too. */
 async function flawed(here: Surroundings, flaw: Flaw, more = ""): Promise<Problem> {
   if (here.json) await write(here.terminal.stdout, jsonLine({ verified: false, ...flaw }));
-  return new Problem(exits.failed, `audit_${flaw.what}`, `Lane ${flaw.lane}: ${sentences[flaw.what](flaw)}${more}`);
+  return new Problem(exits.failed, `audit_${flaw.what}`, `${describeFlaw(flaw)}${more}`);
 }
-
-const sentences = {
-  changed: ({ seq }) => `entry ${seq} was changed.`,
-  removed: ({ seq, lastSeq = seq }) =>
-    lastSeq === seq ? `entry ${seq} was removed.` : `entries ${seq} to ${lastSeq} were removed.`,
-  reordered: ({ seq }) => `entries were reordered: another entry is in the place of entry ${seq}.`,
-  added: ({ seq }) => `entry ${seq} was added: Keyhole did not write it.`,
-} as const satisfies Record<Flaw["what"], (flaw: Flaw) => string>;

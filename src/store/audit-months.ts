@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { type Database, type Db, databaseErrorCode } from "./database.ts";
 
-// PostgreSQL keeps audit entries in a partition for each month (UTC). Processes make them ahead, if their role may.
-// Entries of a month without one go to the DEFAULT partition, so nothing stops. The embedded database has one table.
+// PostgreSQL keeps audit segments in a partition for each month (UTC). Processes make them ahead, if their role may.
+// Segments of a month without one go to the DEFAULT partition, so nothing stops. The embedded database has one table.
 
 /** How many months are made ahead, beside the current one. */
 export const monthsAhead = 6;
@@ -12,12 +12,12 @@ export function monthOf(at: number, later = 0) {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + later];
   const fromAt = Date.UTC(year, month);
-  const name = `audit_entries_${new Date(fromAt).toISOString().slice(0, 7).replace("-", "_")}`;
+  const name = `audit_segments_${new Date(fromAt).toISOString().slice(0, 7).replace("-", "_")}`;
   return { name, fromAt, toAt: Date.UTC(year, month + 1) };
 }
 
 /**
- * Makes the missing partitions of this month and the next ones, if this role may. A month that has entries in DEFAULT
+ * Makes the missing partitions of this month and the next ones, if this role may. A month that has segments in DEFAULT
  * stays there, because moving them would block the server's journal. A partition that the database refuses is skipped.
  * @returns the names of the partitions it made
  */
@@ -31,7 +31,7 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
     try {
       if (await database.transaction((db) => make(db, month))) made.push(month.name);
     } catch (error) {
-      // A lock that somebody holds, another process that was first, a new entry in DEFAULT, a full disk.
+      // A lock that somebody holds, another process that was first, a new segment in DEFAULT, a full disk.
       if (databaseErrorCode(error) === "no code") throw error;
     }
   }
@@ -39,7 +39,7 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
 }
 
 /**
- * Runs `first`, drops the partitions that end by `cutoffAt`, and deletes older entries in DEFAULT, in one transaction.
+ * Runs `first`, drops the partitions that end by `cutoffAt`, and deletes older segments in DEFAULT, in one transaction.
  * @throws what the database throws; 55P03 if others use the table for longer than half a second
  */
 export async function dropAuditMonths(
@@ -49,14 +49,14 @@ export async function dropAuditMonths(
 ): Promise<void> {
   const { names } = await present(database);
   const due = names.filter((name) => {
-    const [, year, month] = /^audit_entries_(\d{4})_(\d{2})$/.exec(name) ?? [];
+    const [, year, month] = /^audit_segments_(\d{4})_(\d{2})$/.exec(name) ?? [];
     return year !== undefined && Date.UTC(Number(year), Number(month)) <= cutoffAt;
   });
   await database.transaction(async (db) => {
     await first(db);
     await db.execute(lockTimeout);
     for (const name of due) await db.execute(sql`drop table ${sql.identifier(name)}`);
-    await db.execute(sql`delete from audit_entries_default where at < ${cutoffAt}`);
+    await db.execute(sql`delete from audit_segments_default where at < ${cutoffAt}`);
   });
 }
 
@@ -65,12 +65,12 @@ const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {
   const [held] = await db.execute(
-    sql`select 1 as held from audit_entries_default where at >= ${fromAt} and at < ${toAt} limit 1`,
+    sql`select 1 as held from audit_segments_default where at >= ${fromAt} and at < ${toAt} limit 1`,
   );
   if (held) return false;
   await db.execute(lockTimeout);
   const bounds = sql.raw(`from (${fromAt}) to (${toAt})`);
-  await db.execute(sql`create table ${sql.identifier(name)} partition of audit_entries for values ${bounds}`);
+  await db.execute(sql`create table ${sql.identifier(name)} partition of audit_segments for values ${bounds}`);
   return true;
 }
 
@@ -79,6 +79,6 @@ async function present(database: Database): Promise<{ may: boolean; names: strin
     select pg_has_role(parent.relowner, 'USAGE') and has_schema_privilege(parent.relnamespace, 'CREATE') as may,
       coalesce((select json_agg(part.relname) from pg_inherits join pg_class as part on part.oid = inhrelid
         where inhparent = parent.oid), '[]')::text as names
-    from pg_class as parent where parent.oid = 'audit_entries'::regclass`)({});
+    from pg_class as parent where parent.oid = 'audit_segments'::regclass`)({});
   return { may: row?.may ?? false, names: JSON.parse(row?.names ?? "[]") as string[] };
 }

@@ -23,7 +23,7 @@ export function inspect(path: string): Found {
       if (check?.integrity_check !== "ok" || ask(file, "PRAGMA foreign_key_check").length > 0) return { is: "damaged" };
       const [{ rows = 0 } = {}] = ask<{ rows: number }>(
         file,
-        "select (select count(*) from organizations) + (select count(*) from audit_entries) as rows",
+        "select (select count(*) from organizations) + (select count(*) from audit_segments) as rows",
       );
       return { is: "database", rows };
     });

@@ -1,13 +1,11 @@
-import { getTableColumns } from "drizzle-orm";
-import type { Append, ChainedRow } from "../audit/journal.ts";
+import type { Append } from "../audit/journal.ts";
 import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
 import { threadUrl } from "../thread-url.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 import { connect, type Servers } from "./postgres.ts";
-import { postgresTables } from "./tables.ts";
 
-/** The one connection that writes audit entries, each batch in one commit. */
+/** The one connection that writes audit segments, each in one commit. */
 export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
 export type AppendResult = Awaited<ReturnType<Append>>;
 
@@ -16,8 +14,9 @@ export function postgresJournal(servers: Servers): JournalStore {
   const clients = connect(servers, "journal");
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   return {
-    append: async (rows, again) => {
-      const parameters = [`[${rows.map(jsonOf).join(",")}]`, rows.length];
+    append: async (segment, again) => {
+      const { lane, firstSeq, lastSeq, at, entries, mac } = segment ?? nothing;
+      const parameters = [lane, firstSeq, lastSeq, at, entries, mac.toString("hex"), segment ? 1 : 0];
       const { answer, giveUp } = clients.ask(1, (client) => client.unsafe(appendText, parameters, { prepare: true }));
       try {
         await deadline.of(answer, giveUp);
@@ -33,17 +32,22 @@ export function postgresJournal(servers: Servers): JournalStore {
   };
 }
 
-function jsonOf({ names, namesJson = JSON.stringify(names), ...row }: ChainedRow): string {
-  return `{"names":${namesJson},${JSON.stringify({ ...row, mac: row.mac.toString("hex") }).slice(1)}`;
-}
+const nothing = { lane: "", firstSeq: 0, lastSeq: 0, at: 0, entries: "", mac: Buffer.alloc(0) };
 
-/** A value of an audit entry, as SQLite takes it. */
-export type Value = string | number | Uint8Array | null;
-/** What the embedded journal's thread is told: where the database is, then one batch at a time. */
+/** What the embedded journal's thread is told: where the database is, then one segment, or none, at a time. */
 export type JournalOrder =
   | { readonly open: string; readonly insert: string }
-  | { readonly append: readonly (readonly Value[])[] }
+  | { readonly append: SegmentValues | undefined }
   | { readonly close: true };
+/** A segment's columns, in the order of `insert`. */
+export type SegmentValues = [
+  lane: string,
+  firstSeq: number,
+  lastSeq: number,
+  at: number,
+  entries: string,
+  mac: Uint8Array,
+];
 
 /** A journal on the embedded database, in its own thread (see `journal-worker.ts`). */
 export function sqliteJournal(path: string): JournalStore {
@@ -65,7 +69,11 @@ export function sqliteJournal(path: string): JournalStore {
       send(order);
     });
   return {
-    append: (rows) => ask({ append: rows.map((row) => columns.map(({ field }) => row[field])) }),
+    append: (segment) => {
+      if (segment === undefined) return ask({ append: undefined });
+      const { lane, firstSeq, lastSeq, at, entries, mac } = segment;
+      return ask({ append: [lane, firstSeq, lastSeq, at, entries, mac] });
+    },
     close: async () => {
       await ask({ close: true });
       thread.terminate();
@@ -75,20 +83,13 @@ export function sqliteJournal(path: string): JournalStore {
 
 const uniqueViolation = "23505";
 
-const columns = Object.entries(getTableColumns(postgresTables.auditEntries)).map(([field, column]) => ({
-  field: field as Exclude<keyof ChainedRow, "namesJson">,
-  name: column.name,
-  type: column.getSQLType(),
-}));
-const names = columns.map(({ name }) => name).join(", ");
-const values = columns.map(({ field, type }) => (type === "bytea" ? `decode("${field}", 'hex')` : `"${field}"`));
-const fields = columns.map(({ field, type }) => `"${field}" ${type === "bytea" ? "text" : type}`);
+const columns = "lane, first_seq, last_seq, at, entries, mac";
 
-// One parameter for all rows, so that one prepared statement serves batches of any size. A trigger that keeps rows out
-// makes the count differ, and the division by zero rolls the batch back. PostgreSQL itself refuses to combine WITH and
-// a rule on the table.
+// A trigger that keeps the row out makes the count differ, and the division by zero rolls the insert back. PostgreSQL
+// itself refuses to combine WITH and a rule on the table.
 const appendText = `with written as (
-    insert into audit_entries (${names}) select ${values.join(", ")}
-    from json_to_recordset($1::text::json) as entry(${fields.join(", ")}) returning 1)
-  select 1 / (count(*) = $2::integer)::integer from written`;
-const insertText = `insert into audit_entries (${names}) values (${columns.map(() => "?").join(", ")})`;
+    insert into audit_segments (${columns})
+    select $1::text, $2::bigint, $3::bigint, $4::bigint, $5::text, decode($6::text, 'hex')
+    from generate_series(1, $7::integer) returning 1)
+  select 1 / (count(*) = $7::integer)::integer from written`;
+const insertText = `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?)`;

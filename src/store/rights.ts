@@ -14,7 +14,7 @@ export const servingRights = {
     tables.apiKeys,
     tables.keyUses,
   ].map(getTableName),
-  append: getTableName(tables.auditEntries),
+  append: getTableName(tables.auditSegments),
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
   /** What only commands touch. */
@@ -36,7 +36,7 @@ export async function rightsBeyondServing(database: Database): Promise<{ role: s
       left join pg_inherits on inhrelid = table_.oid
       left join pg_class as parent on parent.oid = inhparent
       where table_.relkind in ('r', 'p')
-        and table_.relnamespace = (select relnamespace from pg_class where oid = 'audit_entries'::regclass)
+        and table_.relnamespace = (select relnamespace from pg_class where oid = 'audit_segments'::regclass)
         and ${database.isMember(sql`coalesce(parent.relname, table_.relname)::text`, sql`${JSON.stringify(guarded)}`)}
     )
     select current_user::text as role,

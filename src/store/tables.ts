@@ -198,41 +198,24 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     lastUsedAt: bigint("last_used_at").notNull(),
   });
 
-  /** What left, for whom, when. It refers to no other table, so that it outlives projects. PostgreSQL partitions it. */
-  const auditEntries = table(
-    "audit_entries",
+  /**
+   * What left, for whom, when: a row for each commit (`audit/segment.ts`). It refers to no other table, so that it
+   * outlives projects. PostgreSQL partitions it. The view `audit_entries`, in `drizzle/`, has a row for each entry.
+   */
+  const auditSegments = table(
+    "audit_segments",
     {
-      /** A chain of entries: one for each writer's run of uninterrupted success. */
+      /** A chain of segments: one for each writer's run of uninterrupted success. */
       lane: text("lane").notNull(),
-      seq: bigint("seq").notNull(),
+      firstSeq: bigint("first_seq").notNull(),
+      lastSeq: bigint("last_seq").notNull(),
       at: bigint("at").notNull(),
-      keyId: text("key_id").notNull(),
-      organizationId: text("organization_id").notNull(),
-      organization: text("organization").notNull(),
-      projectId: text("project_id").notNull(),
-      project: text("project").notNull(),
-      /** Null if an account read named none. */
-      environment: text("environment"),
-      action: text("action").notNull(),
-      /** JSON array, kept as the text the mac was made over. */
-      names: text("names").notNull(),
-      count: integer("count").notNull(),
-      requestId: text("request_id").notNull(),
-      clientAddress: text("client_address").notNull(),
-      userAgent: text("user_agent").notNull(),
       /** HMAC under the audit key over the lane's previous mac and this row. */
       mac: bytes("mac").notNull(),
+      /** JSON, kept as the text the mac was made over. */
+      entries: text("entries").notNull(),
     },
-    (t) => [
-      kit.primaryKey({ columns: [t.lane, t.seq, t.at] }),
-      kit.index("audit_entries_key").on(t.keyId, t.at),
-      kit.index("audit_entries_organization").on(t.organizationId, t.at),
-      kit.index("audit_entries_at").on(t.at),
-      kit.check(
-        "audit_entries_action_rule",
-        "action in ('variables.read', 'accounts.read', 'file.read', 'secrets.read')",
-      ),
-    ],
+    (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
   /** The last entry that retention has dropped of each lane: the chain of the rest continues from it. */
@@ -253,7 +236,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     fileContents,
     apiKeys,
     keyUses,
-    auditEntries,
+    auditSegments,
     auditCheckpoints,
   };
 }

@@ -242,7 +242,7 @@ onPostgres("a server under a role of its own", () => {
     await sql.unsafe(`create role ${role} login password '${password}'`);
     await sql.unsafe(`grant usage on schema public, drizzle to ${role}`);
     await sql.unsafe(`grant select on all tables in schema public, drizzle to ${role}`);
-    await sql.unsafe(`grant insert on audit_entries to ${role}`);
+    await sql.unsafe(`grant insert on audit_segments to ${role}`);
     await sql.unsafe(`grant insert, update on key_uses to ${role}`);
     const own = new URL(site.env["DATABASE_URL"] ?? "");
     own.username = role;
@@ -259,9 +259,9 @@ onPostgres("a server under a role of its own", () => {
 
   test("whose INSERT on the audit is revoked refuses values until it is granted again", () =>
     expectFailClosed(filled, async () => {
-      await sql.unsafe(`revoke insert on audit_entries from ${role}`);
+      await sql.unsafe(`revoke insert on audit_segments from ${role}`);
       return async () => {
-        await sql.unsafe(`grant insert on audit_entries to ${role}`);
+        await sql.unsafe(`grant insert on audit_segments to ${role}`);
       };
     }));
 

@@ -3,7 +3,7 @@ import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ChainedRow } from "../../src/audit/journal.ts";
+import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
 import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
@@ -65,16 +65,16 @@ describe("under a running server, a database file", () => {
     rmSync(`${database}-shm`, { force: true });
   });
 
-  test("that was moved away takes no entries, from the very next batch on", async () => {
+  test("that was moved away takes no entries, from the very next segment on", async () => {
     const journal = sqliteJournal(database);
     const watcher = new SqliteFile(database);
     try {
-      expect(await journal.append([row(1)], false)).toEqual({ outcome: "durable" });
+      expect(await journal.append(segment(1), false)).toEqual({ outcome: "durable" });
       renameSync(database, aside);
-      expect(await journal.append([row(2)], false)).toMatchObject({ outcome: "refused" });
+      expect(await journal.append(segment(2), false)).toMatchObject({ outcome: "refused" });
       renameSync(aside, database);
-      expect(await journal.append([row(3)], false)).toEqual({ outcome: "durable" });
-      const found = watcher.query("select seq from audit_entries where lane = 'lane' order by seq").all();
+      expect(await journal.append(segment(3), false)).toEqual({ outcome: "durable" });
+      const found = watcher.query("select first_seq as seq from audit_segments where lane = 'lane' order by 1").all();
       expect(found).toEqual([{ seq: 1 }, { seq: 3 }]);
     } finally {
       await journal.close();
@@ -142,23 +142,6 @@ describe("a data folder that has a root key", () => {
   });
 });
 
-function row(seq: number): ChainedRow {
-  return {
-    lane: "lane",
-    seq,
-    at: 1,
-    keyId: key.id,
-    organizationId: "organization",
-    organization: "acme",
-    projectId: "project",
-    project: "web",
-    environment: "staging",
-    action: "variables.read",
-    names: '["TOKEN"]',
-    count: 1,
-    requestId: "request",
-    clientAddress: "127.0.0.1",
-    userAgent: "test",
-    mac: Buffer.alloc(32),
-  };
+function segment(seq: number): Segment {
+  return { lane: "lane", firstSeq: seq, lastSeq: seq, at: 1, entries: "{}", mac: Buffer.alloc(32) };
 }

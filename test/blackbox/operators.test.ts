@@ -171,12 +171,12 @@ onBoth("the record of what left", (dialect) => {
   });
 
   test("audit verify names the first entry that somebody changed, and an end that somebody cut off", async () => {
-    await site.sql("delete from audit_entries where seq > 5");
+    await site.sql("delete from audit_segments where first_seq > 5");
     const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
     expect(cut.exitCode).toBe(1);
     expect(JSON.parse(cut.stdout)).toMatchObject({ verified: false, seq: 6, lastSeq: 7, what: "removed" });
     expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_removed" });
-    await site.sql("update audit_entries set key_id = 'another' where seq = 3");
+    await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
     const changed = await site.keyhole(["audit", "verify"]);
     expect(changed).toMatchObject({ exitCode: 1, stdout: "" });
     expect(changed.stderr).toMatch(/^keyhole: Lane [0-9a-f-]{36}: entry 3 was changed\.\n$/);

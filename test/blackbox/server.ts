@@ -151,7 +151,7 @@ export async function lockAudit(site: Site): Promise<() => Promise<void>> {
   await client`select 1`; // the driver never gives out a connection that was opened for this and asked for no types
   const session = await client.reserve();
   await session`begin`;
-  await session`lock table audit_entries in access exclusive mode`;
+  await session`lock table audit_segments in access exclusive mode`;
   return async () => {
     await session`rollback`;
     session.release();

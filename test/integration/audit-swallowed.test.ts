@@ -1,53 +1,38 @@
 import { beforeAll, expect, test } from "bun:test";
 import { describeBoth, everything, type Key } from "../world.ts";
 
-/** How a batch of two entries, of the files a.txt and b.txt, loses some of them on its way into the table. */
+/** How a segment of two entries, of the files a.txt and b.txt, is lost on its way into the table. */
 const swallowing: Record<"postgres" | "sqlite", readonly { how: string; make: readonly string[]; drop: string }[]> = {
   postgres: [
     {
-      how: "a trigger that drops every entry",
+      how: "a trigger that drops the row",
       make: [
         "create function swallow() returns trigger language plpgsql as 'begin return null; end'",
-        "create trigger swallow before insert on audit_entries for each row execute function swallow()",
-      ],
-      drop: "drop function swallow cascade",
-    },
-    {
-      how: "a trigger that drops one of two entries",
-      make: [
-        "create function swallow() returns trigger language plpgsql as $$ begin if new.names like '%b.txt%' then return null; end if; return new; end $$",
-        "create trigger swallow before insert on audit_entries for each row execute function swallow()",
+        "create trigger swallow before insert on audit_segments for each row execute function swallow()",
       ],
       drop: "drop function swallow cascade",
     },
     {
       how: "a rule that does nothing instead",
-      make: ["create rule swallow as on insert to audit_entries do instead nothing"],
-      drop: "drop rule swallow on audit_entries",
+      make: ["create rule swallow as on insert to audit_segments do instead nothing"],
+      drop: "drop rule swallow on audit_segments",
     },
     {
-      how: "a rule that does nothing instead for one of two entries",
-      make: ["create rule swallow as on insert to audit_entries where new.names like '%b.txt%' do instead nothing"],
-      drop: "drop rule swallow on audit_entries",
+      how: "a rule that does nothing instead of some rows",
+      make: ["create rule swallow as on insert to audit_segments where new.entries like '%b.txt%' do instead nothing"],
+      drop: "drop rule swallow on audit_segments",
     },
   ],
   sqlite: [
     {
-      how: "a trigger that drops every entry",
-      make: ["create trigger swallow before insert on audit_entries begin select raise(ignore); end"],
+      how: "a trigger that drops the row",
+      make: ["create trigger swallow before insert on audit_segments begin select raise(ignore); end"],
       drop: "drop trigger swallow",
     },
     {
-      how: "a trigger that drops one of two entries",
+      how: "a trigger that writes something else in its place",
       make: [
-        "create trigger swallow before insert on audit_entries when new.names like '%b.txt%' begin select raise(ignore); end",
-      ],
-      drop: "drop trigger swallow",
-    },
-    {
-      how: "a trigger that writes something else in the place of an entry",
-      make: [
-        "create trigger swallow before insert on audit_entries begin insert or replace into key_uses (key_id, last_used_at) values (new.key_id, 1); select raise(ignore); end",
+        "create trigger swallow before insert on audit_segments begin insert or replace into key_uses (key_id, last_used_at) select id, 1 from api_keys limit 1; select raise(ignore); end",
       ],
       drop: "drop trigger swallow",
     },

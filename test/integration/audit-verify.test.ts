@@ -4,12 +4,15 @@ import { type AuditRecord, AuditTail, auditPages } from "../../src/admin/audit.t
 import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import { type Segment, segmentMac } from "../../src/audit/segment.ts";
+import { verifyChain } from "../../src/audit/verify.ts";
 import { Deadline } from "../../src/deadline.ts";
 import { Fault } from "../../src/fault.ts";
 import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { describeBoth, type Row, type World } from "../world.ts";
 
 const dayMs = 86_400_000;
+const auditKey = new Uint8Array(32).fill(7);
 const entry: AuditEntry = {
   keyId: "key-1",
   organizationId: "organization-1",
@@ -24,8 +27,12 @@ const entry: AuditEntry = {
   userAgent: "curl/8",
 };
 
-/** Writes one lane through the journal itself, in batches of one moment each. */
-async function lane(w: World, moments: readonly number[], change: Partial<AuditEntry> = {}): Promise<Checkpoint> {
+/** Writes one lane through the journal itself, in segments of so many entries. */
+async function lane(
+  w: World,
+  moments: readonly number[],
+  { size = 1, ...change }: Partial<AuditEntry> & { readonly size?: number } = {},
+): Promise<Checkpoint> {
   const store = w.installation.openJournal();
   let checkpoint: Checkpoint | undefined;
   let nowMs = 0;
@@ -38,9 +45,9 @@ async function lane(w: World, moments: readonly number[], change: Partial<AuditE
     },
     deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
   });
-  for (const at of new Set(moments)) {
-    nowMs = at;
-    await journal.record(moments.filter((moment) => moment === at).map(() => ({ ...entry, ...change })));
+  for (let done = 0; done < moments.length; done += size) {
+    nowMs = moments[done] as number;
+    await journal.record(moments.slice(done, done + size).map(() => ({ ...entry, ...change })));
   }
   await journal.close();
   await store.close();
@@ -48,7 +55,7 @@ async function lane(w: World, moments: readonly number[], change: Partial<AuditE
 }
 
 const from = Date.UTC(2026, 4, 7);
-/** The entries of a batch have one date. */
+/** Neighbours have one date. */
 const perMoment = 5;
 const minutes = (count: number, first = from) =>
   Array.from({ length: count }, (_, at) => first + Math.floor(at / perMoment) * 60_000);
@@ -56,7 +63,7 @@ const listed = (...checkpoints: readonly Checkpoint[]) => new Map(checkpoints.ma
 
 describeBoth("audit verify", (world, dialect) => {
   beforeEach(async () => {
-    await world().run("delete from audit_entries");
+    await world().run("delete from audit_segments");
     await world().run("delete from audit_checkpoints");
   });
 
@@ -85,48 +92,77 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   describe("names the first entry that was tampered with", () => {
-    const columns =
-      "lane, seq, at, key_id, organization_id, organization, project_id, project, environment, action, names, count, request_id, client_address, user_agent, mac";
-    const move = (w: World, from: number, to: number) =>
-      w.sql`update audit_entries set seq = ${to} where seq = ${from}`;
-    const shift = async (w: World, from: number, by: 1 | -1) => {
-      const rows = await w.sql`select seq from audit_entries where seq >= ${from} order by seq`;
-      const seqs = rows.map((row) => Number(row["seq"]));
-      for (const seq of by === 1 ? seqs.reverse() : seqs) await move(w, seq, seq + by);
+    const columns = "lane, first_seq, last_seq, at, entries, mac";
+    const moveBy = (w: World, from: number, by: number) =>
+      w.run("update audit_segments set first_seq = first_seq + ?, last_seq = last_seq + ? where first_seq = ?", [
+        by,
+        by,
+        from,
+      ]);
+    const move = (w: World, from: number, to: number) => moveBy(w, from, to - from);
+    const shift = async (w: World, from: number, by: number) => {
+      const rows = await w.sql`select first_seq from audit_segments where first_seq >= ${from} order by first_seq`;
+      const seqs = rows.map((row) => Number(row["first_seq"]));
+      for (const seq of by > 0 ? seqs.reverse() : seqs) await moveBy(w, seq, by);
     };
     const copy = (w: World, seq: number, to: number, at: number) =>
       w.run(
-        `insert into audit_entries (${columns}) select ${columns.replace("seq, at", "?, ?")} from audit_entries where seq = ?`,
-        [to, at, seq],
+        `insert into audit_segments (${columns}) select ${columns.replace("first_seq, last_seq, at", "?, ? + last_seq - first_seq, ?")}
+          from audit_segments where first_seq = ?`,
+        [to, to, at, seq],
       );
+    const edit = (w: World, seq: number, change: (entries: string) => string) => {
+      const read = w.sql`select entries from audit_segments where first_seq = ${seq}`;
+      return read.then(([row]) =>
+        w.run("update audit_segments set entries = ? where first_seq = ?", [change(String(row?.["entries"])), seq]),
+      );
+    };
 
     const tamperings: [
       what: string,
       seq: number,
       name: string,
       tamper: (w: World) => Promise<unknown>,
+      /** The same unless given. */
       lastSeq?: number,
     ][] = [
-      ["changed", 7, "its key", (w) => w.sql`update audit_entries set key_id = 'another' where seq = 7`],
-      ["changed", 7, "its moment", (w) => w.sql`update audit_entries set at = at + 1 where seq = 7`],
-      ["changed", 7, "its names", (w) => w.sql`update audit_entries set names = '["TOKEN"]' where seq = 7`],
-      ["changed", 7, "its count", (w) => w.sql`update audit_entries set count = 1 where seq = 7`],
-      ["changed", 7, "its environment", (w) => w.sql`update audit_entries set environment = null where seq = 7`],
-      ["changed", 7, "its mac", (w) => w.run("update audit_entries set mac = ? where seq = 7", [Buffer.alloc(32)])],
-      ["changed", 7, "its mac, cut", (w) => w.run("update audit_entries set mac = ? where seq = 7", [Buffer.alloc(3)])],
-      ["changed", 1, "the first one", (w) => w.sql`update audit_entries set project = 'x' where seq = 1`],
-      ["changed", 20, "the last one", (w) => w.sql`update audit_entries set user_agent = 'x' where seq = 20`],
-      ["changed", 3, "the first of two", (w) => w.sql`update audit_entries set count = 9 where seq in (3, 9)`],
-      ["removed", 7, "one in the middle", (w) => w.sql`delete from audit_entries where seq = 7`, 7],
-      ["removed", 7, "four in the middle", (w) => w.sql`delete from audit_entries where seq between 7 and 10`, 10],
-      ["removed", 1, "the first one", (w) => w.sql`delete from audit_entries where seq = 1`, 1],
-      ["removed", 1, "the first ten", (w) => w.sql`delete from audit_entries where seq <= 10`, 10],
+      ["changed", 7, "its key", (w) => edit(w, 7, (entries) => entries.replace("key-1", "key-2"))],
+      ["changed", 7, "the spelling of its entries", (w) => edit(w, 7, (entries) => `${entries} `)],
+      ["changed", 7, "its names", (w) => edit(w, 7, (entries) => entries.replace('"DATABASE_URL",', ""))],
+      ["changed", 7, "its environment", (w) => edit(w, 7, (entries) => entries.replace("production", "staging"))],
+      ["changed", 7, "its moment", (w) => w.sql`update audit_segments set at = at + 1 where first_seq = 7`],
+      [
+        "changed",
+        7,
+        "its mac",
+        (w) => w.run("update audit_segments set mac = ? where first_seq = 7", [Buffer.alloc(32)]),
+      ],
+      [
+        "changed",
+        7,
+        "its mac, cut",
+        (w) => w.run("update audit_segments set mac = ? where first_seq = 7", [Buffer.alloc(3)]),
+      ],
+      ["changed", 1, "the first one", (w) => edit(w, 1, () => "{}")],
+      ["changed", 20, "the last one", (w) => edit(w, 20, () => "")],
+      ["changed", 3, "the first of two", (w) => edit(w, 3, () => "{}").then(() => edit(w, 9, () => "{}"))],
+      ["changed", 7, "how many it has", (w) => w.sql`update audit_segments set last_seq = 8 where first_seq = 7`, 8],
+      ["removed", 7, "one in the middle", (w) => w.sql`delete from audit_segments where first_seq = 7`, 7],
+      [
+        "removed",
+        7,
+        "four in the middle",
+        (w) => w.sql`delete from audit_segments where first_seq between 7 and 10`,
+        10,
+      ],
+      ["removed", 1, "the first one", (w) => w.sql`delete from audit_segments where first_seq = 1`, 1],
+      ["removed", 1, "the first ten", (w) => w.sql`delete from audit_segments where first_seq <= 10`, 10],
       [
         "removed",
         7,
         "one, and the others moved up",
         async (w) => {
-          await w.sql`delete from audit_entries where seq = 7`;
+          await w.sql`delete from audit_segments where first_seq = 7`;
           await shift(w, 8, -1);
         },
         7,
@@ -172,8 +208,64 @@ describeBoth("audit verify", (world, dialect) => {
         const w = world();
         const { lane: chain } = await lane(w, minutes(20));
         await tamper(w);
-        const flaw = { lane: chain, seq, what, ...(lastSeq !== undefined && { lastSeq }) };
-        expect(await verifyAudit(w.admin)).toEqual(flaw as never);
+        expect(await verifyAudit(w.admin)).toEqual({ lane: chain, seq, what, lastSeq: lastSeq ?? seq } as never);
+      });
+    }
+
+    const ofFive: typeof tamperings = [
+      ["changed", 6, "one entry", (w) => edit(w, 6, (entries) => entries.replace("request-1", "request-2")), 10],
+      ["removed", 6, "a segment in the middle", (w) => w.sql`delete from audit_segments where first_seq = 6`, 10],
+      ["removed", 1, "the first two", (w) => w.sql`delete from audit_segments where first_seq <= 6`, 10],
+      [
+        "removed",
+        6,
+        "a segment, and the others moved up",
+        async (w) => {
+          await w.sql`delete from audit_segments where first_seq = 6`;
+          await shift(w, 11, -5);
+        },
+        10,
+      ],
+      [
+        "reordered",
+        6,
+        "two neighbours",
+        async (w) => {
+          await move(w, 6, 100);
+          await move(w, 11, 6);
+          await move(w, 100, 11);
+        },
+        10,
+      ],
+      ["reordered", 6, "one put at the end", (w) => move(w, 6, 21), 10],
+      ["added", 6, "a copy under the same numbers", (w) => copy(w, 6, 6, from + dayMs), 10],
+      [
+        "added",
+        6,
+        "one between, and the others moved down",
+        async (w) => {
+          await shift(w, 6, 5);
+          await copy(w, 1, 6, from + 60_000);
+        },
+        10,
+      ],
+      [
+        "changed",
+        6,
+        "an entry taken out of its segment, which then says so",
+        async (w) => {
+          await edit(w, 6, (entries) => entries.replace(/,\[[^[\]]*\]\]\}$/, "]}"));
+          await w.sql`update audit_segments set last_seq = 9 where first_seq = 6`;
+        },
+        9,
+      ],
+    ];
+    for (const [what, seq, name, tamper, lastSeq] of ofFive) {
+      test(`in segments of five, ${what} ${seq} to ${lastSeq}: ${name}`, async () => {
+        const w = world();
+        const { lane: chain } = await lane(w, minutes(20), { size: 5 });
+        await tamper(w);
+        expect(await verifyAudit(w.admin)).toEqual({ lane: chain, seq, what, lastSeq } as never);
       });
     }
 
@@ -182,7 +274,8 @@ describeBoth("audit verify", (world, dialect) => {
       const [one, other] = [await lane(w, minutes(9)), await lane(w, minutes(9))].sort((a, b) =>
         a.lane < b.lane ? -1 : 1,
       ) as [Checkpoint, Checkpoint];
-      await w.sql`update audit_entries set lane = ${other.lane}, seq = 10 where lane = ${one.lane} and seq = 4`;
+      await w.sql`update audit_segments set lane = ${other.lane}, first_seq = 10, last_seq = 10
+        where lane = ${one.lane} and first_seq = 4`;
       expect(await verifyAudit(w.admin)).toEqual({ lane: one.lane, seq: 4, what: "removed", lastSeq: 4 });
     });
   });
@@ -192,7 +285,7 @@ describeBoth("audit verify", (world, dialect) => {
       const w = world();
       const checkpoint = await lane(w, minutes(20));
       await lane(w, minutes(3));
-      await w.sql`delete from audit_entries where lane = ${checkpoint.lane} and seq > 17`;
+      await w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > 17`;
       expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20 });
       expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual({
         lane: checkpoint.lane,
@@ -205,7 +298,7 @@ describeBoth("audit verify", (world, dialect) => {
     test("notices a lane that is missing altogether", async () => {
       const w = world();
       const checkpoint = await lane(w, minutes(20));
-      await w.sql`delete from audit_entries where lane = ${checkpoint.lane}`;
+      await w.sql`delete from audit_segments where lane = ${checkpoint.lane}`;
       const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
       expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
       // Someone who writes to the database could blame retention, but not seal the checkpoint.
@@ -214,12 +307,30 @@ describeBoth("audit verify", (world, dialect) => {
       expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
     });
 
+    test("notices that somebody with the audit key cut the segments in other places", async () => {
+      const forged: Segment[] = [];
+      for (const firstSeq of [1, 8, 15]) {
+        const segment = { lane: "lane", firstSeq, lastSeq: firstSeq + 6, at: from, entries: "{}" };
+        forged.push({ ...segment, mac: segmentMac(auditKey, forged.at(-1)?.mac ?? Buffer.alloc(0), segment) });
+      }
+      const chain = {
+        segments: async function* () {
+          yield* forged;
+        },
+        dropped: async () => undefined,
+      };
+      expect(await verifyChain(auditKey, chain)).toMatchObject({ entries: 21 });
+      const checkpoint = { lane: "lane", seq: 20, mac: "00".repeat(32) };
+      const flaw = { lane: "lane", seq: 15, lastSeq: 21, what: "changed" as const };
+      expect(await verifyChain(auditKey, chain, listed(checkpoint))).toEqual(flaw);
+    });
+
     test("notices a chain that somebody with the audit key wrote again", async () => {
       const w = world();
       const checkpoint = await lane(w, minutes(20));
-      await w.sql`delete from audit_entries`;
+      await w.sql`delete from audit_segments`;
       const forged = await lane(w, minutes(20), { keyId: "another" });
-      await w.sql`update audit_entries set lane = ${checkpoint.lane} where lane = ${forged.lane}`;
+      await w.sql`update audit_segments set lane = ${checkpoint.lane} where lane = ${forged.lane}`;
       expect(await verifyAudit(w.admin, listed(checkpoint))).toMatchObject({ lane: checkpoint.lane, what: "changed" });
     });
   });
@@ -228,7 +339,7 @@ describeBoth("audit verify", (world, dialect) => {
     const now = Date.UTC(2026, 10, 20);
     const atMonth = (month: number, count: number) => minutes(count, Date.UTC(2026, month, 3));
     const counted = async (w: World): Promise<number> =>
-      Number(((await w.run("select count(*) as n from audit_entries"))[0] as Row)["n"]);
+      Number(((await w.run("select sum(last_seq - first_seq + 1) as n from audit_segments"))[0] as Row)["n"]);
 
     test("drops whole months, and the rest verifies from the last checkpoint that is kept", async () => {
       const w = world();
@@ -248,7 +359,7 @@ describeBoth("audit verify", (world, dialect) => {
       expect(await pruneAudit(w.admin, 80 * dayMs)).toMatchObject({ entries: 10, lanes: 1 });
       expect(await verifyAudit(w.admin, all)).toEqual({ entries: 5, lanes: 1, checkpoints: 3 });
       // What retention did not drop is still found missing.
-      await w.sql`delete from audit_entries where lane = ${young.lane} and seq = 1`;
+      await w.sql`delete from audit_segments where lane = ${young.lane} and first_seq = 1`;
       expect(await verifyAudit(w.admin, all)).toEqual({ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" });
     });
 
@@ -264,8 +375,8 @@ describeBoth("audit verify", (world, dialect) => {
       const w = world();
       w.clock.nowMs = now;
       const { lane: name } = await lane(w, atMonth(5, 20));
-      await w.sql`update audit_entries set key_id = 'another' where seq = 7`;
-      expect(await pruneAudit(w.admin, 30 * dayMs)).toEqual({ lane: name, seq: 7, what: "changed" });
+      await w.sql`update audit_segments set entries = '{}' where first_seq = 7`;
+      expect(await pruneAudit(w.admin, 30 * dayMs)).toEqual({ lane: name, seq: 7, lastSeq: 7, what: "changed" });
       expect(await counted(w)).toBe(20);
       expect(await pruneAudit(w.admin, 30 * dayMs, { unverified: true })).toMatchObject({ entries: 20, lanes: 1 });
       expect(await verifyAudit(w.admin)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
@@ -277,7 +388,7 @@ describeBoth("audit verify", (world, dialect) => {
         const names = async () =>
           (
             await w.run(
-              "select relname from pg_inherits join pg_class c on c.oid = inhrelid where inhparent = 'audit_entries'::regclass order by 1",
+              "select relname from pg_inherits join pg_class c on c.oid = inhrelid where inhparent = 'audit_segments'::regclass order by 1",
             )
           ).map((row) => row["relname"]);
         const today = Date.now();
@@ -285,27 +396,27 @@ describeBoth("audit verify", (world, dialect) => {
         // No month was made two years ahead: its entries are in DEFAULT, and stay there when months are made.
         const then = Date.UTC(2031, 0, 15);
         await lane(w, minutes(5, then));
-        expect(await w.run("select count(*)::int as n from audit_entries_default")).toEqual([{ n: 5 }]);
+        expect(await w.run("select count(*)::int as n from audit_segments_default")).toEqual([{ n: 5 }]);
         const made = await makeAuditMonths(w.admin.database, then);
         expect(made).toEqual(Array.from({ length: monthsAhead }, (_, at) => monthOf(then, at + 1).name));
         expect(await makeAuditMonths(w.admin.database, then)).toEqual([]);
         await lane(w, minutes(3, Date.UTC(2031, 1, 15)));
-        expect(await w.run("select count(*)::int as n from audit_entries_2031_02")).toEqual([{ n: 3 }]);
+        expect(await w.run("select count(*)::int as n from audit_segments_2031_02")).toEqual([{ n: 3 }]);
         expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8 });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
         // Retention gives up behind a long query: else the journal would wait behind retention.
         const reader = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
         await reader.begin(async (held) => {
-          await held`lock table audit_entries_2031_02 in access share mode`;
+          await held`lock table audit_segments_2031_02 in access share mode`;
           await expect(pruneAudit(w.admin, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");
         });
         await reader.end();
         expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8 });
         expect(await pruneAudit(w.admin, 60 * dayMs)).toMatchObject({ entries: 8 });
         const left = await names();
-        expect(left).not.toContain("audit_entries_2031_02");
-        expect(left).toContain("audit_entries_2031_04");
-        expect(left).toContain("audit_entries_default");
+        expect(left).not.toContain("audit_segments_2031_02");
+        expect(left).toContain("audit_segments_2031_04");
+        expect(left).toContain("audit_segments_default");
         w.clock.nowMs = undefined;
       });
   });

@@ -189,7 +189,11 @@ describe("backup", () => {
       `update data_keys set wrapped = zeroblob(66) where project_id = ${project}`,
       "Data key 1 of org-1/mixed",
     ],
-    ["an audit entry", "update audit_entries set key_id = 'x' where seq = 3", "The audit entry 3 of lane "],
+    [
+      "an audit segment",
+      "update audit_segments set entries = '{}' where first_seq = 3",
+      "The audit does not verify. Lane ",
+    ],
     [
       "a project's slug",
       "update projects set slug = 'moved' where slug = 'project-0'",

@@ -125,11 +125,11 @@ function suite() {
     ["change a project", "update projects set slug = 'other'"],
     ["change a data key", "update data_keys set wrapped = ''"],
     ["delete a system key", "delete from system_keys"],
-    ["change an audit entry", "update audit_entries set key_id = 'x'"],
-    ["delete an audit entry", "delete from audit_entries"],
-    ["empty the audit entries", "truncate audit_entries"],
-    ["delete an audit entry in its partition", "delete from audit_entries_default"],
-    ["read an audit entry", "select * from audit_entries"],
+    ["change an audit entry", "update audit_segments set entries = 'x'"],
+    ["delete an audit entry", "delete from audit_segments"],
+    ["empty the audit entries", "truncate audit_segments"],
+    ["delete an audit entry in its partition", "delete from audit_segments_default"],
+    ["read an audit entry", "select * from audit_segments"],
     ["add an audit checkpoint", "insert into audit_checkpoints values ('x', 1, '', '')"],
     ["delete a last use", "delete from key_uses"],
     ["move a last use to another key", "update key_uses set key_id = key_id"],
@@ -166,7 +166,7 @@ function suite() {
           "drizzle.__drizzle_migrations",
         ].map((name) => [name, "SELECT"]),
       ),
-      audit_entries: "INSERT",
+      audit_segments: "INSERT",
       key_uses: "INSERT SELECT UPDATE",
     });
     const [schema] = await raw`select has_schema_privilege('public', 'CREATE') as makes,
@@ -184,13 +184,13 @@ function suite() {
     await w.run(`grant update (sealed) on sets to ${quoted}`);
     await w.run(`grant insert on api_keys to ${quoted}`);
     expect(await beyond()).toEqual(["may change api_keys, sets"]);
-    await w.run(`grant delete on audit_entries to ${quoted}`);
-    expect(await beyond()).toEqual(["may change api_keys, audit_entries, sets"]);
+    await w.run(`grant delete on audit_segments to ${quoted}`);
+    expect(await beyond()).toEqual(["may change api_keys, audit_segments, sets"]);
     await applyGrants(w.admin, role);
     expect(await beyond()).toEqual([]);
-    await w.run(`grant delete on audit_entries_default to ${quoted}`);
-    expect(await beyond()).toEqual(["may change audit_entries"]);
-    await w.run(`revoke delete on audit_entries_default from ${quoted}`);
+    await w.run(`grant delete on audit_segments_default to ${quoted}`);
+    expect(await beyond()).toEqual(["may change audit_segments"]);
+    await w.run(`revoke delete on audit_segments_default from ${quoted}`);
     await w.run(`alter role ${quoted} createrole`);
     expect(await beyond()).toEqual(["may make roles"]);
     await w.run(`alter role ${quoted} nocreaterole superuser`);
@@ -202,7 +202,7 @@ function suite() {
 
   test("prints the statements that it applies, and does not make a role", async () => {
     const statements = await grantStatements(w.admin, 'of "Ann"');
-    expect(statements.at(-2)).toBe(`GRANT INSERT ON public."audit_entries" TO "of ""Ann""";`);
+    expect(statements.at(-2)).toBe(`GRANT INSERT ON public."audit_segments" TO "of ""Ann""";`);
     await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(
       'There is no role "nobody here": create it first',
     );

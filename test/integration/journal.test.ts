@@ -3,7 +3,8 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
-import { type Append, type ChainedRow, type Checkpoint, chainMac, Journal } from "../../src/audit/journal.ts";
+import { type Append, type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { Deadline } from "../../src/deadline.ts";
 import { Fault } from "../../src/fault.ts";
 import { describeBoth, everything, expectRefusal, leaksIn, type World } from "../world.ts";
@@ -37,9 +38,9 @@ describe("the journal", () => {
     await answer({ outcome: "durable" });
     await answer({ outcome: "durable" });
     await Promise.all(calls);
-    expect(batches.map(({ rows }) => rows.length)).toEqual([10, 90]);
+    expect(batches.map(({ entries }) => entries.length)).toEqual([10, 90]);
     expect(namesIn(batches)).toEqual(Array.from({ length: 100 }, (_, i) => `n${i}`));
-    expectChain(batches.flatMap(({ rows }) => rows));
+    expectChain(batches);
   });
 
   test("has at most one batch under way, of at most 512 entries, in the order of arrival", async () => {
@@ -54,9 +55,9 @@ describe("the journal", () => {
     const calls = Array.from({ length: 20 }, (_, call) => numberedEntries(100, call * 100));
     await Promise.all(calls.map((entries) => journal.record(entries)));
     expect(most).toBe(1);
-    expect(batches.map(({ rows }) => rows.length)).toEqual([512, 512, 512, 464]);
+    expect(batches.map(({ entries }) => entries.length)).toEqual([512, 512, 512, 464]);
     expect(namesIn(batches)).toEqual(Array.from({ length: 2000 }, (_, i) => `n${i}`));
-    expectChain(batches.flatMap(({ rows }) => rows));
+    expectChain(batches);
   });
 
   test("resolves a call of 1000 entries when all of its batches are on record", async () => {
@@ -67,11 +68,11 @@ describe("the journal", () => {
       done = true;
     });
     await answer({ outcome: "durable" });
-    expect(batches.map(({ rows }) => rows.length)).toEqual([512, 488]);
+    expect(batches.map(({ entries }) => entries.length)).toEqual([512, 488]);
     expect(done).toBe(false);
     await answer({ outcome: "durable" });
     await call;
-    expectChain(batches.flatMap(({ rows }) => rows));
+    expectChain(batches);
   });
 
   test("refuses a call if one of its batches was refused, though the other stays on record", async () => {
@@ -85,7 +86,7 @@ describe("the journal", () => {
     const next = journal.record([entry]);
     await answer({ outcome: "durable" });
     await next;
-    expect(batches.at(-1)?.rows).toMatchObject([{ lane: batches[0]?.rows[0]?.lane, seq: 513 }]);
+    expect(batches.at(-1)?.segment).toMatchObject({ lane: batches[0]?.segment.lane, firstSeq: 513, lastSeq: 513 });
   });
 
   test("goes on in its lane after a refused batch, and refuses only the calls in that batch", async () => {
@@ -95,8 +96,8 @@ describe("the journal", () => {
     const refused = await journal.record([numberedEntry(2)]).catch((fault: Fault) => fault);
     expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining("55P03") });
     await journal.record([numberedEntry(3)]);
-    expect(batches.map(({ rows }) => rows[0]?.seq)).toEqual([1, 2, 2]);
-    expectChain([batches[0], batches[2]].flatMap((batch) => batch?.rows ?? []));
+    expect(batches.map(({ segment }) => segment.firstSeq)).toEqual([1, 2, 2]);
+    expectChain([batches[0] as Batch, batches[2] as Batch]);
   });
 
   test("sends a batch of unknown outcome once more, unchanged, and accepts that it is on record already", async () => {
@@ -105,8 +106,8 @@ describe("the journal", () => {
     await Promise.all([journal.record([numberedEntry(1)]), journal.record([numberedEntry(2)])]);
     await journal.record([numberedEntry(3)]);
     expect(batches.map(({ again }) => again)).toEqual([false, true, false]);
-    expect(batches[1]?.rows).toEqual(batches[0]?.rows as ChainedRow[]);
-    expectChain([batches[1], batches[2]].flatMap((batch) => batch?.rows ?? []));
+    expect(batches[1]?.segment).toEqual(batches[0]?.segment as Segment);
+    expectChain([batches[1] as Batch, batches[2] as Batch]);
   });
 
   test.each(["unknown", "refused"] as const)(
@@ -120,13 +121,13 @@ describe("the journal", () => {
       const { journal, batches, checkpoints } = open(async () => answers.shift() ?? { outcome: "durable" });
       await journal.record([numberedEntry(1)]);
       expect(await journal.record([numberedEntry(2)]).catch((fault: Fault) => fault.code)).toBe("unavailable");
-      const last = batches[0]?.rows[0] as ChainedRow;
+      const last = (batches[0] as Batch).segment;
       expect(checkpoints).toEqual([{ lane: last.lane, seq: 1, mac: last.mac.toString("hex") }]);
       await journal.record([numberedEntry(3)]);
-      const [row] = (batches.at(-1) as Batch).rows as [ChainedRow];
-      expect(row.seq).toBe(1);
-      expect(row.lane).not.toBe(last.lane);
-      expectChain([row]);
+      const next = batches.at(-1) as Batch;
+      expect(next.segment.firstSeq).toBe(1);
+      expect(next.segment.lane).not.toBe(last.lane);
+      expectChain([next]);
     },
   );
 
@@ -146,7 +147,7 @@ describe("the journal", () => {
     await answer({ outcome: "durable" });
     await next;
     expect(namesIn(batches)).toEqual(["n1", "n2"]);
-    expectChain(batches.flatMap(({ rows }) => rows));
+    expectChain(batches);
   });
 
   test("holds 4096 waiting entries, and refuses at once a whole call that would be more", async () => {
@@ -161,27 +162,27 @@ describe("the journal", () => {
     expect(await journal.record([entry]).catch((fault: Fault) => fault.code)).toBe("unavailable");
     for (let i = 0; i < 9; i++) await answer({ outcome: "durable" });
     await Promise.all(calls);
-    expect(batches.map(({ rows }) => rows.length)).toEqual([1, ...Array(8).fill(512)]);
+    expect(batches.map(({ entries }) => entries.length)).toEqual([1, ...Array(8).fill(512)]);
     expect(namesIn(batches).slice(entry.names.length)).toEqual(Array.from({ length: 4096 }, (_, i) => `n${i}`));
   });
 
-  test("reports a checkpoint every 1000 rows and at its end, each once, and none without new rows", async () => {
+  test("reports a checkpoint every 1000 entries and at its end, each once, and none without new entries", async () => {
     const { journal, batches, checkpoints } = open();
     journal.announce();
     await journal.record(numberedEntries(999));
     expect(checkpoints).toEqual([]);
     await journal.record([entry]);
-    const rows = () => batches.flatMap(({ rows }) => rows);
-    expect(checkpoints).toEqual([checkpointAt(rows()[999])]);
+    const after = (seq: number) => checkpointOf(batches.find(({ segment }) => segment.lastSeq === seq));
+    expect(checkpoints).toEqual([after(1000)]);
     journal.announce();
     await journal.record([entry]);
     journal.announce();
     journal.announce();
-    expect(checkpoints).toEqual([checkpointAt(rows()[999]), checkpointAt(rows()[1000])]);
+    expect(checkpoints).toEqual([after(1000), after(1001)]);
     const last = journal.record([entry]);
     await journal.close();
     await last;
-    expect(checkpoints.at(-1)).toEqual(checkpointAt(rows()[1001]));
+    expect(checkpoints.at(-1)).toEqual(after(1002));
     await journal.close();
     expect(checkpoints.length).toBe(3);
   });
@@ -206,57 +207,75 @@ describe("the journal", () => {
   });
 });
 
-describe("the mac of an entry", () => {
-  test("is HMAC-SHA-256 over one JSON array of the previous mac and all fields, whatever the names hold", () => {
-    const fields = fc.record({
-      lane: fc.uuid(),
-      seq: fc.nat(),
-      at: fc.nat(),
-      keyId: fc.string({ unit: "binary" }),
-      organizationId: fc.string(),
-      organization: fc.string({ unit: "grapheme" }),
-      projectId: fc.string(),
-      project: fc.string(),
-      environment: fc.constantFrom("staging" as const, null),
-      action: fc.constant("variables.read" as const),
-      names: fc.array(fc.string({ unit: "binary" })).map((names) => JSON.stringify(names)),
-      count: fc.nat(),
-      requestId: fc.string(),
-      clientAddress: fc.string(),
-      userAgent: fc.string({ unit: "binary" }),
-    });
+describe("a segment", () => {
+  const anyText = fc.string({ unit: "binary" });
+  const anyEntry = fc.record({
+    keyId: fc.oneof(fc.constantFrom("a", "b"), anyText),
+    organizationId: fc.string(),
+    organization: fc.string({ unit: "grapheme" }),
+    projectId: fc.constantFrom("a", "p"),
+    project: fc.string(),
+    environment: fc.constantFrom("staging" as const, null),
+    action: fc.constantFrom("variables.read" as const, "file.read" as const),
+    names: fc.array(anyText),
+    requestId: anyText,
+    clientAddress: fc.string(),
+    userAgent: anyText,
+  });
+
+  test("gives back the entries that it was made of, whatever their texts hold", () => {
     fc.assert(
-      fc.property(fields, fc.uint8Array(), (row, previous) => {
-        const said = ["keyhole audit v1", Buffer.from(previous).toString("hex"), ...Object.values(row)];
-        const expected = createHmac("sha256", auditKey).update(JSON.stringify(said)).digest("hex");
-        expect(chainMac(auditKey, previous, row).toString("hex")).toBe(expected);
-        const spelled = { ...row, namesJson: JSON.stringify(row.names) };
-        expect(chainMac(auditKey, previous, spelled).toString("hex")).toBe(expected);
+      fc.property(fc.array(anyEntry, { minLength: 1, maxLength: 20 }), fc.nat(), (entries, before) => {
+        const encoded = encodeEntries(entries);
+        const at = { lane: "lane", firstSeq: before + 1, lastSeq: before + entries.length, at: 1 };
+        expect(decodeEntries({ ...at, entries: encoded, mac: Buffer.alloc(0) })).toEqual(entries);
       }),
     );
   });
 
-  const row = {
-    ...entry,
-    lane: "lane",
-    seq: 5,
-    at: 1_700_000_000_000,
-    names: JSON.stringify(entry.names),
-    count: 2,
-  };
-  test("differs for another value of any field, another key and another predecessor", () => {
+  test("has each text and each list of names once", () => {
+    const entries = Array.from({ length: 3 }, () => ({ ...entry, names: [...entry.names] }));
+    const { texts, names } = JSON.parse(encodeEntries(entries)) as { texts: string[]; names: string[][] };
+    expect(names).toEqual([[...entry.names]]);
+    expect(new Set(texts).size).toBe(texts.length);
+  });
+
+  test.each([
+    ["another number of entries", (encoded: string) => encoded.replace(/"entries":\[(.*)\]\}$/, '"entries":[$1,$1]}')],
+    ["a position without a text", (encoded: string) => encoded.replace(/\[\[0,/, "[[99,")],
+    ["a position without names", (encoded: string) => encoded.replace('"names":[[', '"names":[],"others":[[')],
+    ["no JSON", (encoded: string) => encoded.slice(1)],
+    ["other JSON", () => "null"],
+    ["names that are no texts", (encoded: string) => encoded.replace('"names":[["A"', '"names":[[{}')],
+  ])("that somebody edited to have %s does not decode", (_, edit) => {
+    const segment = { lane: "lane", firstSeq: 1, lastSeq: 1, at: 1, mac: Buffer.alloc(0) };
+    const encoded = encodeEntries([entry]);
+    expect(decodeEntries({ ...segment, entries: encoded })).toEqual([entry]);
+    expect(edit(encoded)).not.toBe(encoded);
+    expect(decodeEntries({ ...segment, entries: edit(encoded) })).toBeUndefined();
+  });
+
+  const segment = { lane: "lane", firstSeq: 5, lastSeq: 6, at: 1_700_000_000_000, entries: encodeEntries([entry]) };
+
+  test("has as its mac the HMAC-SHA-256 over a JSON array of the previous mac and its fields, then its entries", () => {
+    const { entries, ...fields } = segment;
+    const said = JSON.stringify(["keyhole audit v1", "6265666f7265", ...Object.values(fields)]);
+    const expected = createHmac("sha256", auditKey).update(said).update(entries).digest("hex");
+    expect(segmentMac(auditKey, Buffer.from("before"), segment).toString("hex")).toBe(expected);
+  });
+
+  test("has another mac for another value of any field, another key and another predecessor", () => {
     const mac = (changed: object = {}, key = auditKey, previous: Uint8Array = Buffer.from("before")) =>
-      chainMac(key, previous, { ...row, ...changed }).toString("hex");
+      segmentMac(key, previous, { ...segment, ...changed }).toString("hex");
     const macs = [
       mac(),
       mac({}, new Uint8Array(32)),
       mac({}, auditKey, Buffer.from("other")),
       mac({}, auditKey, Buffer.alloc(0)),
     ];
-    for (const [name, value] of Object.entries(row)) {
+    for (const [name, value] of Object.entries(segment)) {
       macs.push(mac({ [name]: typeof value === "number" ? value + 1 : `${value} ` }));
     }
-    macs.push(mac({ environment: null }), mac({ environment: "null" }), mac({ project: "we", projectId: "projectb" }));
     expect(new Set(macs).size).toBe(macs.length);
   });
 });
@@ -268,9 +287,9 @@ describeBoth("the journal on its database", (world) => {
     const store = w.installation.openJournal();
     const sizes: number[] = [];
     const journal = new Journal({
-      append: (rows, again) => {
-        sizes.push(rows.length);
-        return store.append(rows, again);
+      append: (segment, again) => {
+        if (segment) sizes.push(segment.lastSeq - segment.firstSeq + 1);
+        return store.append(segment, again);
       },
       auditKey: w.installation.systemKeys.audit,
       now: Date.now,
@@ -305,9 +324,9 @@ describeBoth("the journal on its database", (world) => {
     const { keys, read } = await readers(w, 1);
     const [key] = keys;
     expect((await w.ask(read, { key })).status).toBe(200);
-    await w.run("alter table audit_entries rename to audit_gone");
+    await w.run("alter table audit_segments rename to audit_gone");
     for (let i = 0; i < 3; i++) expect((await w.ask(read, { key })).status).toBe(503);
-    await w.run("alter table audit_gone rename to audit_entries");
+    await w.run("alter table audit_gone rename to audit_segments");
     expect((await w.ask(read, { key })).status).toBe(200);
     const own = await w.sql`select * from audit_entries where key_id = ${key?.id} order by seq`;
     expect(own.length).toBe(2);
@@ -412,11 +431,11 @@ describeBoth(
     test("takes a batch that it sends again for durable if it is there already, and for refused if not", async () => {
       const w = world();
       const store = w.installation.openJournal();
-      const rows: ChainedRow[] = [];
+      let sent: Segment | undefined;
       const journal = new Journal({
-        append: async (batch, again) => {
-          rows.push(...batch);
-          return store.append(batch, again);
+        append: async (segment, again) => {
+          sent = segment;
+          return store.append(segment, again);
         },
         auditKey,
         now: Date.now,
@@ -424,10 +443,10 @@ describeBoth(
         deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
       });
       await journal.record([entry]);
-      expect(await store.append(rows, true)).toMatchObject({ outcome: "durable" });
-      expect(await store.append(rows, false)).toMatchObject({ outcome: "refused", reason: "23505" });
+      expect(await store.append(sent, true)).toMatchObject({ outcome: "durable" });
+      expect(await store.append(sent, false)).toMatchObject({ outcome: "refused", reason: "23505" });
       await store.close();
-      expect((await w.sql`select count(*) as count from audit_entries where lane = ${rows[0]?.lane}`)[0]).toEqual({
+      expect((await w.sql`select count(*) as count from audit_entries where lane = ${sent?.lane}`)[0]).toEqual({
         count: 1,
       });
     });
@@ -435,16 +454,16 @@ describeBoth(
   ["postgres"],
 );
 
-type Batch = { readonly rows: readonly ChainedRow[]; readonly again: boolean };
+type Batch = { readonly segment: Segment; readonly entries: readonly AuditEntry[]; readonly again: boolean };
 
 /** A journal on the database `append`, which by default always succeeds. */
 function open(append: Append = async () => ({ outcome: "durable" })) {
   const batches: Batch[] = [];
   const checkpoints: Checkpoint[] = [];
   const journal = new Journal({
-    append: (rows, again) => {
-      batches.push({ rows, again });
-      return append(rows, again);
+    append: (segment, again) => {
+      if (segment) batches.push({ segment, entries: decodeEntries(segment) as AuditEntry[], again });
+      return append(segment, again);
     },
     auditKey,
     now: () => 1_700_000_000_000,
@@ -476,20 +495,23 @@ function numberedEntries(count: number, from = 0): AuditEntry[] {
 }
 
 function namesIn(batches: readonly Batch[]): string[] {
-  return batches.flatMap(({ rows }) => rows.flatMap(({ names }) => JSON.parse(names) as string[]));
+  return batches.flatMap(({ entries }) => entries.flatMap(({ names }) => names));
 }
 
-function checkpointAt(row: ChainedRow | undefined): Checkpoint {
-  return { lane: row?.lane ?? "", seq: row?.seq ?? 0, mac: row?.mac.toString("hex") ?? "" };
+function checkpointOf(batch: Batch | undefined): Checkpoint {
+  const { lane, lastSeq, mac } = (batch as Batch).segment;
+  return { lane, seq: lastSeq, mac: mac.toString("hex") };
 }
 
 /** Fails unless these are one lane from its beginning. */
-function expectChain(rows: readonly ChainedRow[]): void {
+function expectChain(batches: readonly Batch[]): void {
   let previous: Uint8Array = Buffer.alloc(0);
-  for (const [index, { mac, ...row }] of rows.entries()) {
-    expect(row).toMatchObject({ lane: rows[0]?.lane, seq: index + 1 });
-    expect(mac.equals(chainMac(auditKey, previous, row))).toBe(true);
-    previous = mac;
+  let seq = 0;
+  for (const { segment, entries } of batches) {
+    expect(segment).toMatchObject({ lane: batches[0]?.segment.lane, firstSeq: seq + 1, lastSeq: seq + entries.length });
+    expect(segment.mac.equals(segmentMac(auditKey, previous, segment))).toBe(true);
+    previous = segment.mac;
+    seq = segment.lastSeq;
   }
 }
 
@@ -510,7 +532,7 @@ async function readers(w: World, count: number) {
 async function holdLock(w: World): Promise<void> {
   if (w.dialect === "sqlite") return void (await w.run("begin immediate"));
   await w.run("begin");
-  await w.run("lock table audit_entries in share row exclusive mode");
+  await w.run("lock table audit_segments in share row exclusive mode");
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {

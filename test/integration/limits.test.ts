@@ -130,9 +130,9 @@ describeBoth("limits", (world) => {
       expect(await left("/secrets?project=web&environment=staging", 200)).toBe(22);
       await w.sql`update sets set sealed = listing_mac where project_id = ${project.id} and kind = 'variables'`;
       expect(await left(variables, 503)).toBe(21);
-      await w.run("alter table audit_entries rename to audit_gone");
+      await w.run("alter table audit_segments rename to audit_gone");
       expect(await left("/projects/odd/variables?environment=staging", 503)).toBe(20);
-      await w.run("alter table audit_gone rename to audit_entries");
+      await w.run("alter table audit_gone rename to audit_segments");
       await setPlan(w.admin, organization.slug, "free");
       expect(await left(variables, 403)).toBe(19);
       await setPlan(w.admin, organization.slug, "pro");

@@ -200,9 +200,9 @@ describeBoth("metrics and traces", (world) => {
     expect((await keyhole.readiness()).ready).toBe(true);
     expect(log.findLast(({ event }) => event === "readiness")).toMatchObject({ ready: true, failed: [] });
     if (w.dialect === "sqlite") return;
-    await w.run("alter table audit_entries rename to audit_entries_gone");
+    await w.run("alter table audit_segments rename to audit_segments_gone");
     expect((await keyhole.readiness()).checks).toMatchObject({ database: true, root_key: true, audit: false });
-    await w.run("alter table audit_entries_gone rename to audit_entries");
+    await w.run("alter table audit_segments_gone rename to audit_segments");
     expect((await keyhole.readiness()).ready).toBe(true);
   });
 

@@ -86,7 +86,7 @@ async function faultsOf(w: World, databases: ReadonlyMap<Use, Database>, ran: re
 type Explain = { readonly faultsOf: (ran: Ran) => Promise<readonly string[]>; readonly close: () => Promise<void> };
 
 /** Tables that may grow without making a request slower. */
-const stored = ["api_keys", "audit_entries", "data_keys", "file_contents", "key_uses", "organizations"];
+const stored = ["api_keys", "audit_segments", "data_keys", "file_contents", "key_uses", "organizations"];
 stored.push("projects", "sets");
 
 /**
@@ -120,7 +120,7 @@ async function explainPostgres(w: World, databases: ReadonlyMap<Use, Database>):
       const faults: string[] = [];
       const visit = (node: PlanNode) => {
         const table = node["Relation Name"];
-        if (table !== undefined && table !== "audit_entries_default") {
+        if (table !== undefined && table !== "audit_segments_default") {
           if (!node["Node Type"].startsWith("Index")) faults.push(`${node["Node Type"]} of ${table}`);
           const removed = (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
           const rows = ((node["Actual Rows"] ?? 0) + removed) * (node["Actual Loops"] ?? 0);
@@ -184,7 +184,7 @@ function explainSqlite(w: World): Explain {
 /** A database with many projects that no request asks for, and an API that notes the statements it runs. */
 async function setStage(w: World) {
   if (w.dialect === "postgres") {
-    for (const table of stored.filter((table) => table !== "audit_entries")) {
+    for (const table of stored.filter((table) => table !== "audit_segments")) {
       await w.run(`alter table ${table} set (autovacuum_enabled = off)`);
     }
   }

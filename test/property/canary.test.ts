@@ -136,9 +136,9 @@ async function mixedDay(world: World, secrets: Secrets): Promise<string[]> {
   await readAll();
   await world.sql`delete from sets where kind <> 'files' and environment = 'production'`;
   await readAll();
-  await world.run("alter table audit_entries rename to elsewhere");
+  await world.run("alter table audit_segments rename to elsewhere");
   await readAll();
-  await world.run("alter table elsewhere rename to audit_entries");
+  await world.run("alter table elsewhere rename to audit_segments");
   await setPlan(world.admin, alpha.slug, "free");
   await readAll();
   await setPlan(world.admin, alpha.slug, "pro");

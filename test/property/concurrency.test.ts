@@ -300,7 +300,7 @@ describe("a value", () => {
 
     test("and not at all if there can be no entry", async () => {
       const client = unlimited(world());
-      await world().run("alter table audit_entries rename to elsewhere");
+      await world().run("alter table audit_segments rename to elsewhere");
       try {
         for (const path of reads) {
           const answer = await client.ask(path, { key });
@@ -310,7 +310,7 @@ describe("a value", () => {
         const names = "/projects/web/variables?environment=staging&metadata_only=true";
         expect((await client.ask(names, { key })).status).toBe(200);
       } finally {
-        await world().run("alter table elsewhere rename to audit_entries");
+        await world().run("alter table elsewhere rename to audit_segments");
       }
       expect((await client.ask(reads[0] as string, { key })).status).toBe(200);
     });

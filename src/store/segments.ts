@@ -1,0 +1,79 @@
+import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
+import type { Segment } from "../audit/segment.ts";
+import type { Database } from "./database.ts";
+
+// Reads of audit segments in pages: memory is bounded and every statement is short.
+
+/** Which segments; an absent field matches all. */
+export type SegmentFilter = {
+  /** Texts that all occur in the segment's entries, such as the id of a key. */
+  readonly texts?: readonly string[];
+  /** Epoch milliseconds. */
+  readonly sinceAt?: number | undefined;
+  readonly beforeAt?: number | undefined;
+};
+
+/** Segments in order of time, or from the newest back. */
+export async function* segmentsByTime(
+  database: Database,
+  filter: SegmentFilter,
+  order: "oldest first" | "newest first",
+): AsyncGenerator<Segment[]> {
+  const { auditSegments: s } = database.tables;
+  const [sorted, beyond] = order === "oldest first" ? [asc, sql`>`] : [desc, sql`<`];
+  yield* pages(database, matching(database, filter), [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
+    return sql`(${s.at}, ${s.lane}, ${s.firstSeq}) ${beyond} (${last.at}, ${last.lane}, ${last.firstSeq})`;
+  });
+}
+
+/** Segments in order of lane, sequence and time. @param from - only this lane, from this sequence number on */
+export async function* segmentsByLane(
+  database: Database,
+  filter: SegmentFilter,
+  from?: { readonly lane: string; readonly seq: number },
+): AsyncGenerator<Segment> {
+  const { auditSegments: s } = database.tables;
+  const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, from.seq));
+  const order = [asc(s.lane), asc(s.firstSeq), asc(s.at)];
+  const found = pages(database, and(matching(database, filter), start), order, (last) => {
+    return sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
+  });
+  for await (const page of found) yield* page;
+}
+
+async function* pages(
+  { db, tables }: Database,
+  where: SQL | undefined,
+  order: SQL[],
+  beyond: (last: Segment) => SQL,
+): AsyncGenerator<Segment[]> {
+  let last: Segment | undefined;
+  for (;;) {
+    const rows = await db
+      .select()
+      .from(tables.auditSegments)
+      .where(and(where, last && beyond(last)))
+      .orderBy(...order)
+      .limit(segmentsPerPage);
+    if (rows.length > 0) yield rows;
+    if (rows.length < segmentsPerPage) return;
+    last = rows.at(-1);
+  }
+}
+
+// A segment has some 10 KB, and at most some megabytes.
+const segmentsPerPage = 64;
+
+function matching(database: Database, { texts = [], sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
+  const { auditSegments: s } = database.tables;
+  // As the text of `entries` spells it.
+  const occurs = (text: string) =>
+    database.dialect === "postgres"
+      ? sql`strpos(${s.entries}, ${JSON.stringify(text)}) > 0`
+      : sql`instr(${s.entries}, ${JSON.stringify(text)}) > 0`;
+  return and(
+    ...texts.map(occurs),
+    sinceAt === undefined ? undefined : gte(s.at, sinceAt),
+    beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
+  );
+}
