@@ -129,10 +129,10 @@ SELECT lane, first_seq + n - 1 AS seq, at,
 	texts ->> (entry ->> 5)::integer AS environment,
 	texts ->> (entry ->> 6)::integer AS action,
 	(names -> (entry ->> 9)::integer)::text AS names,
-	jsonb_array_length(names -> (entry ->> 9)::integer) AS count,
+	json_array_length(names -> (entry ->> 9)::integer) AS count,
 	entry ->> 10 AS request_id,
 	texts ->> (entry ->> 7)::integer AS client_address,
 	texts ->> (entry ->> 8)::integer AS user_agent
 FROM audit_segments,
-	jsonb_to_record(audit_segments.entries::jsonb) AS segment (texts jsonb, names jsonb, entries jsonb),
+	json_to_record(audit_segments.entries::json) AS segment (texts jsonb, names json, entries jsonb),
 	jsonb_array_elements(segment.entries) WITH ORDINALITY AS numbered (entry, n);
