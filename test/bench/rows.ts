@@ -137,7 +137,6 @@ export async function floorsOf(
   const made: [name: string, title: string, body: string, path: string, large: boolean][] = [
     ["fixed", "bare Bun.serve, fixed bytes", "value-20", "ready", false],
     ["select-1", "bare Bun.serve and one `select 1`", "value-20", "select-1", false],
-    ["select-1-defaults", "… with the driver's defaults", "value-20", "select-1-defaults", false],
     ["file-8m", "bare Bun.serve, the file's body", "file-8m", "ready", true],
     ["files-100", "bare Bun.serve, the files' body", "files-100", "ready", true],
   ];
@@ -165,7 +164,7 @@ export async function floorsOf(
     large,
     server: () => server,
     rig: undefined,
-    postmaster: name.startsWith("select-1") ? rig.backend.postmaster : undefined,
+    postmaster: name === "select-1" ? rig.backend.postmaster : undefined,
   }));
 }
 

@@ -35,7 +35,7 @@ import type { Backend, DatabaseName } from "./rig.ts";
 import { Rig } from "./rig.ts";
 import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, unknownKeysCount } from "./rows.ts";
 import { measureScale, scalePointsOf, scaleStocks } from "./scale.ts";
-import { defaultsFloor, targetsTable } from "./targets.ts";
+import { targetsTable } from "./targets.ts";
 
 const help = `Usage: bun run bench [options]
 
@@ -218,11 +218,9 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string): Pr
       environment === undefined ? {} : { DATABASE_URL: environment },
     ),
   );
-  const wanted = new Set(
-    chosen.flatMap((row) => (row.floor === "floor/select-1" ? [row.floor, defaultsFloor] : [row.floor])),
-  );
+  const wanted = new Set(chosen.map((row) => row.floor));
   const rows = [...floors.filter((row) => wanted.has(row.id) || (only?.test(row.id) ?? true)), ...chosen].filter(
-    (row) => cluster || !row.id.startsWith("floor/select-1"),
+    (row) => cluster || row.id !== "floor/select-1",
   );
   const pace = { ...options, say };
   const measured = await measureRows(
@@ -243,7 +241,8 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string): Pr
       const meanwhile = await measureMeanwhile(meter, rig, row("file-8m"), row("metadata"));
       const soak = flags.quick ? null : await measureSoak(meter, rig, mixedRow(rig, offered));
       const start = await measureStart(rig, 7);
-      extras[rig.backend.name] = { ...start, commitMs: await measureCommit(rig.backend, folder), meanwhile, soak };
+      const commitMs = await measureCommit(rig.backend, folder);
+      extras[rig.backend.name] = { ...start, commitMs, meanwhile, soak };
     }
   }
   return { ...conditions, rows: measured, extras };
