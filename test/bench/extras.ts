@@ -1,12 +1,13 @@
 import { Database } from "bun:sqlite";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { apiRoot } from "../../src/http/app.ts";
+import { percentile } from "./load.ts";
 import { type Meter, type Spread, spreadOf } from "./measure.ts";
 import { hasProc, rssMibOf, type Server } from "./processes.ts";
 import type { Backend, Rig } from "./rig.ts";
-import type { Row } from "./rows.ts";
+import { ask, type Row, rowsStock } from "./rows.ts";
 
 /** Measurements made once for each database, outside the rows. */
 export type Extras = {
@@ -16,9 +17,14 @@ export type Extras = {
   readonly restMib: number | null;
   /** One durable commit of one row without other writers: the lower bound of an audited read. */
   readonly commitMs: Spread;
+  readonly firstReads: FirstReads;
   readonly meanwhile: Meanwhile | null;
   readonly soak: Soak | null;
 };
+
+/** Value reads of projects of which the server remembers nothing, because it has just started; and second reads. */
+export type FirstReads = { readonly first: Durations; readonly again: Durations; readonly faults: readonly string[] };
+export type Durations = { readonly p50Ms: number; readonly p99Ms: number };
 
 /** 64 concurrent callers of an 8 MiB file, and one caller that reads metadata meanwhile. */
 export type Meanwhile = {
@@ -105,6 +111,45 @@ function sqliteCommit(folder: string): Spread {
   file.close();
   rmSync(own, { recursive: true });
   return spreadOf(durationsMs) as Spread;
+}
+
+/**
+ * Reads a hundred projects that the server has not read yet, then the same again, then the next hundred, on one
+ * connection and with a different key each time. So both kinds of reads are made in the same minutes.
+ * @param warming - reads of other projects, so that the server has compiled its code; its rig is restarted
+ * @param read - its list has the projects one after the other, more than once
+ */
+export async function measureFirstReads(meter: Meter, rig: Rig, warming: Row, read: Row): Promise<FirstReads> {
+  await rig.start();
+  await meter.settle(warming, 2);
+  const { projects } = rowsStock;
+  const lines = readFileSync(read.list.file, "utf8").split("\n");
+  const faults = new Set<string>();
+  const timed = async (from: number) => {
+    const durationsMs: number[] = [];
+    for (const line of lines.slice(from, from + projectsInTurn)) {
+      const startedAtMs = performance.now();
+      const response = await ask(rig.server, line);
+      await response.arrayBuffer();
+      durationsMs.push(performance.now() - startedAtMs);
+      if (response.status !== 200) faults.add(`a first or second read was answered with ${response.status}`);
+    }
+    return durationsMs;
+  };
+  const [first, again]: [number[], number[]] = [[], []];
+  for (let from = 0; from < projects; from += projectsInTurn) {
+    first.push(...(await timed(from)));
+    again.push(...(await timed(projects + from)));
+  }
+  rig.sent(read.bucket, first.length + again.length);
+  return { first: durationsOf(first), again: durationsOf(again), faults: [...faults] };
+}
+
+const projectsInTurn = 100;
+
+function durationsOf(eachMs: readonly number[]): Durations {
+  const sorted = eachMs.toSorted((a, b) => a - b);
+  return { p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };
 }
 
 /** @param file, metadata - rows of the same rig, which is restarted */

@@ -1,5 +1,5 @@
 import { cpus, release, totalmem } from "node:os";
-import type { Extras } from "./extras.ts";
+import type { Durations, Extras } from "./extras.ts";
 import { type Spread, spreadOf } from "./measure.ts";
 import type { DatabaseName } from "./rig.ts";
 import type { Row } from "./rows.ts";
@@ -120,11 +120,16 @@ export function extrasTable(extras: RunReport["extras"]): Table {
   const measured = Object.entries(extras);
   const line = (what: string, cell: (extras: Extras) => string) => [what, ...measured.map(([, found]) => cell(found))];
   const mib = (value: number | null | undefined) => (value == null ? "" : `${number(value)} MiB`);
+  const durations = (of: Durations | undefined) => (of ? `${number(of.p50Ms)}, ${number(of.p99Ms)} ms` : "");
   return [
     ["", ...measured.map(([name]) => name)],
     line("start to first 200", ({ startMs }) => `${number(startMs.median)} ms`),
     line("memory at rest", ({ restMib }) => mib(restMib)),
     line("one durable commit, alone", ({ commitMs }) => `${number(commitMs.median)} ms`),
+    line("first value read of a project since the start, one connection: p50, p99", ({ firstReads }) =>
+      durations(firstReads?.first),
+    ),
+    line("… second read of it", ({ firstReads }) => durations(firstReads?.again)),
     line("64 callers of an 8 MiB file: memory", ({ meanwhile }) => mib(meanwhile?.rssMib)),
     line("… files per second", ({ meanwhile }) => (meanwhile ? number(meanwhile.filesPerSecond) : "")),
     line("… p50, p99 of a metadata read beside them", ({ meanwhile }) =>
@@ -133,8 +138,13 @@ export function extrasTable(extras: RunReport["extras"]): Table {
     line("10⁵ mixed reads: memory after half, after all", ({ soak }) =>
       soak ? `${mib(soak.halfMib)}, ${mib(soak.wholeMib)}` : "",
     ),
-    line("faults", ({ meanwhile, soak }) => [...(meanwhile?.faults ?? []), ...(soak?.faults ?? [])].join("; ")),
+    line("faults", (extras) => faultsOf(extras).join("; ")),
   ];
+}
+
+/** What went wrong in any of the extras. */
+export function faultsOf({ firstReads, meanwhile, soak }: Extras): string[] {
+  return [firstReads, meanwhile, soak].flatMap((measured) => measured?.faults ?? []);
 }
 
 export function scaleTable(scales: readonly ScaleReport[]): Table {

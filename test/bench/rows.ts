@@ -203,7 +203,8 @@ async function drain(rig: Rig, keys: readonly string[], path: string): Promise<v
   }
 }
 
-function ask(server: Server, line: string): Promise<Response> {
+/** Sends one line of a list. */
+export function ask(server: Server, line: string): Promise<Response> {
   const [path, key] = line.split(" ");
   return fetch(`${server.origin}${path}`, { headers: { authorization: `Bearer ${key}` } });
 }

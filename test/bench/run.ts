@@ -11,7 +11,14 @@ import postgres from "postgres";
 import { version } from "../../package.json";
 import { createDatabase, type Postgres, startPostgres } from "../postgres.ts";
 import { readResults, writeResults } from "./docs.ts";
-import { type Extras, measureCommit, measureMeanwhile, measureSoak, measureStart } from "./extras.ts";
+import {
+  type Extras,
+  measureCommit,
+  measureFirstReads,
+  measureMeanwhile,
+  measureSoak,
+  measureStart,
+} from "./extras.ts";
 import { openLoadGenerator } from "./load.ts";
 import { Meter, type Sample } from "./measure.ts";
 import { measureRows, pointOf } from "./points.ts";
@@ -21,6 +28,7 @@ import {
   comparisonTable,
   conditionsOf,
   extrasTable,
+  faultsOf,
   machine,
   type Point,
   type Results,
@@ -154,9 +162,7 @@ async function bench(): Promise<number> {
   const faults = [...(run?.rows ?? []), ...(scale?.scales ?? [])].flatMap(({ points }) =>
     points.flatMap((point) => point.faults),
   );
-  for (const extras of Object.values(run?.extras ?? {})) {
-    faults.push(...(extras.meanwhile?.faults ?? []), ...(extras.soak?.faults ?? []));
-  }
+  faults.push(...Object.values(run?.extras ?? {}).flatMap(faultsOf));
   if (faults.length === 0) return 0;
   say(`${faults.length} faults: the figures marked INVALID mean nothing.`);
   return 1;
@@ -238,11 +244,12 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string): Pr
     for (const rig of rigs) {
       const row = (name: string) => offered.find(({ id, rig: of }) => of === rig && id.endsWith(`/${name}`)) as Row;
       say(`Measuring the extras of ${rig.backend.name}`);
+      const firstReads = await measureFirstReads(meter, rig, row("value-1000"), row("value-20"));
       const meanwhile = await measureMeanwhile(meter, rig, row("file-8m"), row("metadata"));
       const soak = flags.quick ? null : await measureSoak(meter, rig, mixedRow(rig, offered));
       const start = await measureStart(rig, 7);
       const commitMs = await measureCommit(rig.backend, folder);
-      extras[rig.backend.name] = { ...start, commitMs, meanwhile, soak };
+      extras[rig.backend.name] = { ...start, commitMs, firstReads, meanwhile, soak };
     }
   }
   return { ...conditions, rows: measured, extras };
