@@ -1,11 +1,20 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plotOf } from "./plot.ts";
-import { conditionsOf, extrasTable, markdownOf, type Results, rowsTable, scaleTable } from "./report.ts";
+import {
+  conditionsOf,
+  costsTable,
+  extrasTable,
+  growthTable,
+  markdownOf,
+  type Results,
+  rowsTable,
+  scaleTable,
+} from "./report.ts";
 import { targetsTable } from "./targets.ts";
 
 /*
- * `docs/performance.md` is written by people, except for the part between these two lines, which is generated from
+ * The pages are written by people, except for the parts between these two lines, which are generated from
  * `docs/performance.json`:
  *
  *     <!-- measured: made by `bun run bench` -->
@@ -14,6 +23,10 @@ import { targetsTable } from "./targets.ts";
 
 const begin = "<!-- measured: made by `bun run bench` -->";
 const end = "<!-- end of measured -->";
+const pages: Readonly<Record<string, (results: Results) => string[]>> = {
+  "performance.md": forUsers,
+  "performance-method.md": inFull,
+};
 
 /** Reads recorded results; none if there is no file. @throws Error if the file is not a results file */
 export function readResults(file: string): Results {
@@ -23,32 +36,44 @@ export function readResults(file: string): Results {
   return results;
 }
 
-/** Writes the JSON, the plot and the measured part of the page. A run or a scale replaces only results of its kind. */
+/** Writes the JSON, the plot and the measured parts of the pages. A run or a scale replaces only results of its kind. */
 export function writeResults(folder: string, added: Omit<Results, "format">): void {
   const json = join(folder, "performance.json");
   const results: Results = { ...readResults(json), ...added };
   writeFileSync(json, `${JSON.stringify(results, rounded, 1)}\n`);
   writeFileSync(join(folder, "performance.svg"), plotOf(results));
-  const page = join(folder, "performance.md");
-  const text = existsSync(page) ? readFileSync(page, "utf8") : `# Performance\n\n${begin}\n${end}\n`;
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`${page} has lost the lines that mark its measured part`);
-  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${measured(results)}\n\n${text.slice(to)}`);
+  for (const [name, measured] of Object.entries(pages)) {
+    const page = join(folder, name);
+    const text = readFileSync(page, "utf8");
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+    if (from < 0 || to < from) throw new Error(`${page} has lost the lines that mark its measured part`);
+    const parts = measured(results).join("\n\n");
+    writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${parts}\n\n${text.slice(to)}`);
+  }
 }
 
-function measured(results: Results): string {
+function forUsers({ run, scale }: Results): string[] {
+  const parts: string[] = [];
+  if (run) {
+    parts.push("### What a request costs", conditionsOf(run), markdownOf(costsTable(run.rows)));
+    parts.push("### What a server takes", markdownOf(extrasTable(run.extras)));
+  }
+  if (scale) parts.push("### How it scales", conditionsOf(scale), markdownOf(growthTable(scale.scales)));
+  return [...parts, "![Requests per second, by connections and by sizes](performance.svg)"];
+}
+
+function inFull(results: Results): string[] {
   const { run, scale } = results;
-  const parts = [`![Requests per second](performance.svg)`, "### Targets", markdownOf(targetsTable(results))];
+  const parts = ["### Targets", markdownOf(targetsTable(results))];
   if (run) {
     const points = run.rows.flatMap((row) => row.points);
     parts.push("### Rows", conditionsOf(run, points), markdownOf(rowsTable(run.rows)));
-    parts.push("### Other measurements", markdownOf(extrasTable(run.extras)));
   }
   if (scale) {
     const points = scale.scales.flatMap((line) => line.points);
     parts.push("### How cost grows", conditionsOf(scale, points), markdownOf(scaleTable(scale.scales)));
   }
-  return parts.join("\n\n");
+  return parts;
 }
 
 /** Four significant digits are precise enough and keep diffs of the file small. */

@@ -97,6 +97,57 @@ export function rowsTable(rows: readonly RowReport[]): Table {
   return [heads, ...lines];
 }
 
+/** The rows at a glance: a line for each request, with both databases. */
+export function costsTable(rows: readonly RowReport[]): Table {
+  const names = databasesOf(rows);
+  const nameOf = ({ id }: RowReport) => id.split("/")[1];
+  const heads = names.flatMap((name) => [`${name}: req/s at 64`, "p50, p99 at 64", "p50 of one alone"]);
+  const served = rows.filter(({ database }) => database !== null);
+  const lines = [...new Map(served.map((row) => [nameOf(row), row.title]))].map(([name, title]) => [
+    title,
+    ...names.flatMap((database) => {
+      const row = served.find((other) => other.database === database && nameOf(other) === name);
+      const at = (count: number) =>
+        row?.points.find(({ connections, faults }) => connections === count && faults.length === 0);
+      const [one, many] = [at(1), at(64)];
+      return [
+        many ? number(many.perSecond.median) : "",
+        many ? `${number(many.p50Ms.median)}, ${number(many.p99Ms.median)} ms` : "",
+        one ? `${number(one.p50Ms.median)} ms` : "",
+      ];
+    }),
+  ]);
+  return [["", ...heads], ...lines];
+}
+
+/** The first and the last size of each scale, with both databases. */
+export function growthTable(scales: readonly ScaleReport[]): Table {
+  const names = databasesOf(scales);
+  const lines = [...new Set(scales.map(({ what }) => what))].map((what) => {
+    const of = scales.filter((scale) => scale.what === what);
+    const ends = ({ points }: ScaleReport) => [points[0], points.at(-1)].filter((point) => point !== undefined);
+    const [first] = of as [ScaleReport];
+    return [
+      `${what} (${first.read})`,
+      ends(first)
+        .map(({ size }) => size.toLocaleString("en-US"))
+        .join(" → "),
+      ...names.map((name) => {
+        const found = of.find(({ database }) => database === name);
+        const points = found ? ends(found) : [];
+        return points
+          .map((point) => (point.faults.length > 0 ? "INVALID" : number(point.perSecond.median)))
+          .join(" → ");
+      }),
+    ];
+  });
+  return [["what grows", "from → to", ...names.map((name) => `${name}: req/s`)], ...lines];
+}
+
+function databasesOf(reports: readonly { readonly database: DatabaseName | null }[]): DatabaseName[] {
+  return [...new Set(reports.flatMap(({ database }) => database ?? []))];
+}
+
 function pointCells(point: Point): string[] {
   const { perSecond, share, faults } = point;
   const connections = String(point.connections);

@@ -1,6 +1,6 @@
 /**
  * `bun run bench`: measures what a request costs in the compiled program, and compares it with bare servers. See
- * `docs/performance.md` for the method, and `--help`.
+ * `docs/performance-method.md` for the method, and `--help`.
  */
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ import { targetsTable } from "./targets.ts";
 const help = `Usage: bun run bench [options]
 
 Measures the compiled server on PostgreSQL and SQLite, and bare servers for comparison, on loopback, and prints tables.
-Without options it takes about ten minutes and writes docs/performance.json, .svg and the tables of .md.
+Without options it takes about ten minutes and writes docs/performance.json, .svg and the tables of the two pages.
 
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
   --scale               measures how cost grows with variables, keys, connections and variables per environment
