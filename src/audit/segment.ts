@@ -31,7 +31,7 @@ export type Segment = {
 export function segmentMac(auditKey: Uint8Array, previous: Uint8Array, segment: Omit<Segment, "mac">): Buffer {
   const { lane, firstSeq, lastSeq, at, entries } = segment;
   const before = ["keyhole audit v1", Buffer.from(previous).toString("hex"), lane, firstSeq, lastSeq, at];
-  return new Bun.CryptoHasher("sha256", auditKey).update(`${JSON.stringify(before)}${entries}`).digest() as Buffer;
+  return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(before)).update(entries).digest() as Buffer;
 }
 
 /** Entries as a segment stores them. */

@@ -21,7 +21,9 @@ export async function* segmentsByTime(
 ): AsyncGenerator<Segment[]> {
   const { auditSegments: s } = database.tables;
   const [sorted, beyond] = order === "oldest first" ? [asc, sql`>`] : [desc, sql`<`];
-  yield* pages(database, matching(database, filter), [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
+  // Without a bound on the time, SQLite would sort all segments for the first page.
+  const bounded = { ...filter, sinceAt: filter.sinceAt ?? Number.MIN_SAFE_INTEGER };
+  yield* pages(database, matching(database, bounded), [sorted(s.at), sorted(s.lane), sorted(s.firstSeq)], (last) => {
     return sql`(${s.at}, ${s.lane}, ${s.firstSeq}) ${beyond} (${last.at}, ${last.lane}, ${last.firstSeq})`;
   });
 }
@@ -48,21 +50,27 @@ async function* pages(
   beyond: (last: Segment) => SQL,
 ): AsyncGenerator<Segment[]> {
   let last: Segment | undefined;
+  let size = firstPageSize;
   for (;;) {
     const rows = await db
       .select()
       .from(tables.auditSegments)
       .where(and(where, last && beyond(last)))
       .orderBy(...order)
-      .limit(segmentsPerPage);
+      .limit(size);
     if (rows.length > 0) yield rows;
-    if (rows.length < segmentsPerPage) return;
+    if (rows.length < size) return;
     last = rows.at(-1);
+    const length = rows.reduce((sum, { entries }) => sum + entries.length, 0);
+    size = Math.ceil(Math.min(pageSizeMax, (size * pageLength) / length));
   }
 }
 
-// A segment has some 10 KB, and at most some megabytes.
-const segmentsPerPage = 64;
+// A segment of one entry has under 1 KB, and one of many long lists some MB. The next page has as many as fit if they are
+// like the last ones.
+const firstPageSize = 16;
+const pageSizeMax = 256;
+const pageLength = 256 * 1024;
 
 function matching(database: Database, { texts = [], sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
   const { auditSegments: s } = database.tables;

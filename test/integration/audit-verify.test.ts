@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { type AuditRecord, AuditTail, auditPages } from "../../src/admin/audit.ts";
+import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/admin/audit.ts";
 import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
@@ -320,9 +320,10 @@ describeBoth("audit verify", (world, dialect) => {
         dropped: async () => undefined,
       };
       expect(await verifyChain(auditKey, chain)).toMatchObject({ entries: 21 });
-      const checkpoint = { lane: "lane", seq: 20, mac: "00".repeat(32) };
       const flaw = { lane: "lane", seq: 15, lastSeq: 21, what: "changed" as const };
-      expect(await verifyChain(auditKey, chain, listed(checkpoint))).toEqual(flaw);
+      for (const mac of [forged[2] as Segment, { mac: Buffer.alloc(32) }].map((one) => one.mac.toString("hex"))) {
+        expect(await verifyChain(auditKey, chain, listed({ lane: "lane", seq: 20, mac }))).toEqual(flaw);
+      }
     });
 
     test("notices a chain that somebody with the audit key wrote again", async () => {
@@ -436,6 +437,18 @@ describeBoth("audit verify", (world, dialect) => {
       expect(since).toBe(300);
     });
 
+    test("hold every segment once, whatever sizes follow each other", async () => {
+      const w = world();
+      const long = { names: Array.from({ length: 1000 }, (_, at) => `${at}`.padStart(64, "N")) };
+      const lanes = [
+        await lane(w, minutes(300)),
+        await lane(w, minutes(40), long),
+        await lane(w, minutes(300), { size: 5 }),
+      ];
+      expect(await verifyAudit(w.admin, listed(...lanes))).toEqual({ entries: 640, lanes: 3, checkpoints: 3 });
+      expect(await listAudit(w.admin, { limit: 1000 })).toHaveLength(640);
+    });
+
     test("let a tail show each new entry once, even one that another server dated a little earlier", async () => {
       const w = world();
       await lane(w, [from, from + 1000]);
@@ -454,6 +467,25 @@ describeBoth("audit verify", (world, dialect) => {
       await lane(w, [from + 3000]);
       expect(await news()).toEqual([3000]);
     });
+  });
+
+  test("leaves a damaged segment in the list, as one entry that is called unreadable", async () => {
+    const w = world();
+    const { lane: name } = await lane(w, minutes(6), { size: 2 });
+    await w.sql`update audit_segments set entries = '{}' where first_seq = 3`;
+    const records = await listAudit(w.admin, {});
+    expect(records.map(({ seq, action }) => [seq, action])).toEqual([
+      [1, "variables.read"],
+      [2, "variables.read"],
+      [3, "unreadable"],
+      [5, "variables.read"],
+      [6, "variables.read"],
+    ]);
+    expect(records[2]).toMatchObject({ lane: name, time: from, names: [], count: 0, keyId: "" });
+    expect(await listAudit(w.admin, { keyId: "key-1" })).toHaveLength(4);
+    const exported: AuditRecord[] = [];
+    for await (const page of auditPages(w.admin, {})) exported.push(...page);
+    expect(exported).toEqual(records);
   });
 
   test("begins a new lane if the clock steps back, so that a dropped month is always a lane's beginning", async () => {

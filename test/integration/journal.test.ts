@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
+import { listAudit } from "../../src/admin/audit.ts";
 import { verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Append, type Checkpoint, Journal } from "../../src/audit/journal.ts";
 import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { Deadline } from "../../src/deadline.ts";
 import { Fault } from "../../src/fault.ts";
+import { seed } from "../seed.ts";
 import { describeBoth, everything, expectRefusal, leaksIn, type World } from "../world.ts";
 
 const auditKey = new Uint8Array(32).fill(7);
@@ -58,6 +60,21 @@ describe("the journal", () => {
     expect(batches.map(({ entries }) => entries.length)).toEqual([512, 512, 512, 464]);
     expect(namesIn(batches)).toEqual(Array.from({ length: 2000 }, (_, i) => `n${i}`));
     expectChain(batches);
+  });
+
+  test("writes at most 32,000 names of lists that differ together, and counts a list that entries share once", async () => {
+    const { journal, batches } = open();
+    const sizes = async (lists: readonly (readonly string[])[]) => {
+      batches.length = 0;
+      await journal.record(lists.map((names) => ({ ...entry, names })));
+      return batches.map(({ entries }) => entries.length);
+    };
+    const list = (length: number) => Array.from({ length }, (_, i) => `n${i}`);
+    expect(await sizes(Array.from({ length: 5 }, () => list(8000)))).toEqual([4, 1]);
+    expect(await sizes([...Array.from({ length: 4 }, () => list(8000)), ["one more"]])).toEqual([4, 1]);
+    expect(await sizes(Array(100).fill(list(20_000)))).toEqual([100]);
+    // A list alone may be longer: it has a batch of its own.
+    expect(await sizes([["first"], list(40_000), ["last"]])).toEqual([1, 1, 1]);
   });
 
   test("resolves a call of 1000 entries when all of its batches are on record", async () => {
@@ -281,6 +298,62 @@ describe("a segment", () => {
 });
 
 describeBoth("the journal on its database", (world) => {
+  test("shows in the view audit_entries what `audit list` shows, for any entry", async () => {
+    const w = world();
+    // No name that Keyhole takes, and nothing else in an entry, holds a NUL: jsonb has none.
+    const anyText = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\0", "'\"\\"));
+    const anyEntry: fc.Arbitrary<AuditEntry> = fc.record({
+      keyId: fc.constantFrom("key-1", "key-2"),
+      organizationId: fc.uuid(),
+      organization: fc.constantFrom("acme", "ümläut"),
+      projectId: fc.uuid(),
+      project: fc.constantFrom("web", "key-1"),
+      environment: fc.constantFrom("staging", "production", null),
+      action: fc.constantFrom("variables.read", "accounts.read", "file.read", "secrets.read"),
+      names: fc.array(fc.oneof(fc.constantFrom('"', "'", "\\", "]", "é🦔", "a, b"), anyText)),
+      requestId: anyText,
+      clientAddress: fc.constantFrom("127.0.0.1", "::1"),
+      userAgent: anyText,
+    });
+    const entries = fc.sample(anyEntry, { numRuns: 500, seed });
+    const store = w.installation.openJournal();
+    let lane = "";
+    const journal = new Journal({
+      append: store.append,
+      auditKey: w.installation.systemKeys.audit,
+      now: Date.now,
+      checkpoint: (checkpoint) => {
+        lane = checkpoint.lane;
+      },
+      deadline: new Deadline(20_000, () => new Fault("unavailable", "late")),
+    });
+    for (let from = 0; from < entries.length; from += 1 + (from % 50)) {
+      await journal.record(entries.slice(from, from + 1 + (from % 50)));
+    }
+    await journal.close();
+    await store.close();
+    const rows = await w.sql`select * from audit_entries where lane = ${lane} order by seq`;
+    const shown = rows.map((row) => ({
+      time: row["at"],
+      keyId: row["key_id"],
+      organization: row["organization"],
+      project: row["project"],
+      environment: row["environment"],
+      action: row["action"],
+      names: JSON.parse(row["names"] as string),
+      count: row["count"],
+      requestId: row["request_id"],
+      clientAddress: row["client_address"],
+      userAgent: row["user_agent"],
+      lane: row["lane"],
+      seq: row["seq"],
+    }));
+    expect(shown).toEqual((await listAudit(w.admin, { limit: 100_000 })).filter((one) => one.lane === lane));
+    const ids = rows.map((row) => [row["organization_id"], row["project_id"]]);
+    expect(ids).toEqual(entries.map((one) => [one.organizationId, one.projectId]));
+    expect(shown.map(({ names }) => names)).toEqual(entries.map(({ names }) => names));
+  });
+
   test("records every read before its answer, in few commits and one unbroken chain", async () => {
     const w = world();
     const { keys, read } = await readers(w, 10);
@@ -515,7 +588,7 @@ function expectChain(batches: readonly Batch[]): void {
   }
 }
 
-/** Fails unless every entry in every lane follows from the one before. */
+/** Fails unless every segment in every lane follows from the one before. */
 async function expectUnbroken(w: World): Promise<void> {
   expect(await verifyAudit(w.admin)).toHaveProperty("entries");
 }
