@@ -34,9 +34,9 @@ export type Pruned = {
 };
 
 /**
- * Deletes the entries of whole months (UTC) that ended more than `keepMs` ago. The last one of each lane is kept as a
- * sealed checkpoint, so that the rest can be verified. The entries are verified first, so that pruning does not remove
- * the traces of tampering.
+ * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane says
+ * up to where, so that the rest can be verified. The segments are verified first, so that pruning does not remove the
+ * traces of tampering.
  *
  * @param options - `unverified` deletes without verifying
  * @returns the flaw if there is one: then nothing was deleted

@@ -12,7 +12,7 @@ export type Append = (
   again: boolean,
 ) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
 
-/** The newest stored entry of a lane. */
+/** The end of a lane: the number of its newest stored entry, and the mac of the segment that ends with it. */
 export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
 
 type JournalOptions = {
@@ -20,7 +20,7 @@ type JournalOptions = {
   readonly auditKey: Uint8Array;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Receives the newest stored entry every 1,000 entries, on {@link Journal.announce} and on {@link Journal.close}. */
+  /** Receives the end of the lane every 1,000 entries, on {@link Journal.announce} and on {@link Journal.close}. */
   readonly checkpoint: (checkpoint: Checkpoint) => void;
   /** Settles as a call of {@link Journal.record} does, or calls `late` and rejects with a Fault if it takes too long. */
   readonly deadline: { of<T>(work: Promise<T>, late: () => void): Promise<T> };

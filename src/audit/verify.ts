@@ -2,7 +2,10 @@ import { timingSafeEqual } from "node:crypto";
 import type { Checkpoint } from "./journal.ts";
 import { type Segment, segmentMac } from "./segment.ts";
 
-/** The last entry that retention dropped from a lane. The seal proves it; see {@link sealDropped}. */
+/**
+ * Up to where retention dropped a lane: its last dropped entry, and the mac of the segment that ended with it. The seal
+ * proves it; see {@link sealDropped}.
+ */
 export type Dropped = { readonly lane: string; readonly seq: number; readonly mac: Buffer; readonly seal: Buffer };
 
 /** Where a chain is read from. */

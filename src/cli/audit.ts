@@ -72,7 +72,7 @@ export function auditCommand(here: Surroundings) {
 
   const verify = verb(
     "verify",
-    "Verify the chain of entries and name the first that was changed, removed, reordered or added.",
+    "Verify the chain and name the first entries that were changed, removed, reordered or added.",
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
   )

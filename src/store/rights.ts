@@ -17,8 +17,8 @@ export const servingRights = {
   append: getTableName(tables.auditSegments),
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
-  /** What only commands touch. */
-  none: [getTableName(tables.auditCheckpoints)],
+  /** What only commands touch, and a view for people. */
+  none: [getTableName(tables.auditCheckpoints), "audit_entries"],
 } as const;
 
 /**

@@ -218,7 +218,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
-  /** The last entry that retention has dropped of each lane: the chain of the rest continues from it. */
+  /** The last entry that retention dropped of each lane, and its segment's mac, from which the rest continues. */
   const auditCheckpoints = table("audit_checkpoints", {
     lane: text("lane").primaryKey(),
     seq: bigint("seq").notNull(),

@@ -130,6 +130,7 @@ function suite() {
     ["empty the audit entries", "truncate audit_segments"],
     ["delete an audit entry in its partition", "delete from audit_segments_default"],
     ["read an audit entry", "select * from audit_segments"],
+    ["read an audit entry in the view", "select * from audit_entries"],
     ["add an audit checkpoint", "insert into audit_checkpoints values ('x', 1, '', '')"],
     ["delete a last use", "delete from key_uses"],
     ["move a last use to another key", "update key_uses set key_id = key_id"],
@@ -185,9 +186,11 @@ function suite() {
     await w.run(`grant insert on api_keys to ${quoted}`);
     expect(await beyond()).toEqual(["may change api_keys, sets"]);
     await w.run(`grant delete on audit_segments to ${quoted}`);
+    await w.run(`grant select on audit_entries to ${quoted}`);
     expect(await beyond()).toEqual(["may change api_keys, audit_segments, sets"]);
     await applyGrants(w.admin, role);
     expect(await beyond()).toEqual([]);
+    await expect(raw`select * from audit_entries`).rejects.toMatchObject({ code: "42501" });
     await w.run(`grant delete on audit_segments_default to ${quoted}`);
     expect(await beyond()).toEqual(["may change audit_segments"]);
     await w.run(`revoke delete on audit_segments_default from ${quoted}`);
