@@ -66,8 +66,8 @@ async function* pages(
   }
 }
 
-// A segment of one entry has under 1 KB, and one of many long lists some MB. The next page has as many as fit if they are
-// like the last ones.
+// A segment of one entry has under 1 KB, one of many long lists some MB. The next page has as many as fit if they are like
+// the last ones.
 const firstPageSize = 16;
 const pageSizeMax = 256;
 const pageLength = 256 * 1024;

@@ -62,7 +62,7 @@ describe("the journal", () => {
     expectChain(batches);
   });
 
-  test("writes at most 32,000 names of lists that differ together, and counts a list that entries share once", async () => {
+  test("writes at most 32,000 names of lists that differ together; a shared list counts once", async () => {
     const { journal, batches } = open();
     const sizes = async (lists: readonly (readonly string[])[]) => {
       batches.length = 0;
