@@ -42,6 +42,7 @@ export const rowsStock = {
   sizes: [],
   files: [
     { project: "files-one", count: 1, bytes: 8 * 1024 * 1024 },
+    { project: "files-small", count: 10, bytes: 4 * 1024 },
     { project: "files-many", count: 100, bytes: 64 * 1024 },
     { project: "files-large", count: 60, bytes: 8 * 1024 * 1024 },
   ],
@@ -92,6 +93,7 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
     await make("filtered", "filtered read, 3 of 20", "value", rig.list(small(`&keys=${three}`)), 3),
     await make("env", "format=env, 20", "value", rig.list(small("&format=env")), "text"),
     await make("accounts", "account read of 20", "value", rig.list(accounts), variablesPerProject),
+    await make("files-10", "10 files of 4 KiB", "content", files("small"), 10),
     await make("files-60-metadata", "60 files of 8 MiB, metadata", "metadata", files("large", "&metadataOnly=1"), 60),
     await make("file-8m", "file of 8 MiB", "content", files("one"), 1, { floor: "floor/file-8m", large: true }),
     await make("files-100", "100 files of 64 KiB", "content", files("many"), 100, {
