@@ -23,7 +23,8 @@ export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: S
   const { content, contentType } = body;
   const headers = { ...headersOf(exchange, contentType), ...body.headers };
   if (typeof content !== "string" && !(content instanceof Uint8Array)) {
-    return streamed(keyhole, exchange, headers, content, share);
+    if (share.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, content, share);
+    return answer(keyhole, exchange, { ...body, content: [...content].join("") }, share);
   }
   exchange.bytes = Buffer.byteLength(content);
   if (exchange.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, [content], share);
@@ -52,7 +53,7 @@ function streamed(
     tidyAfter(share.bytes);
     share.release();
   };
-  const stream = new ReadableStream<Uint8Array>({
+  const stream = new ReadableStream<string | Uint8Array>({
     start(controller) {
       watch = setInterval(() => {
         if (!pace.look() || share.waitedForMs() < waitedMs) return;
@@ -83,18 +84,19 @@ function streamed(
 }
 
 /** The same bytes in pieces that are neither so small that each costs a turn nor so large that they fill memory. */
-function* sized(pieces: Iterable<string | Uint8Array>): Generator<Uint8Array, undefined> {
+function* sized(pieces: Iterable<string | Uint8Array>): Generator<string | Uint8Array, undefined> {
   let text = "";
   for (const piece of pieces) {
-    if (typeof piece === "string" && text.length + piece.length <= pieceBytes) {
+    const isText = typeof piece === "string" && piece.length <= pieceBytes;
+    if (isText && text.length + piece.length <= pieceBytes) {
       text += piece;
       continue;
     }
-    yield* chunksOf(text);
-    text = "";
-    yield* chunksOf(piece);
+    if (text !== "") yield text;
+    text = isText ? piece : "";
+    if (!isText) yield* chunksOf(piece);
   }
-  yield* chunksOf(text);
+  if (text !== "") yield text;
 }
 
 function* chunksOf(piece: string | Uint8Array): Generator<Uint8Array> {

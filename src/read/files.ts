@@ -1,13 +1,14 @@
 import type { Caller } from "../access/authenticate.ts";
 import { Fault } from "../fault.ts";
 import { Held } from "../held.ts";
+import { smallBytesMax } from "../limit/budget.ts";
 import { contentBytesMax, type Environment, everyEnvironment, itemsMax } from "../names.ts";
 import type { OpenedFile } from "../render/files.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../seal/envelope.ts";
-import { discard, type SealedContent } from "../seal/file-content.ts";
+import { discard, FileContent, type SealedContent } from "../seal/file-content.ts";
 import { type FileEntry, files } from "../seal/kinds.ts";
-import type { ContentPiece } from "../store/contents.ts";
+import type { ContentPiece, ContentRow } from "../store/contents.ts";
 import { authorizedAt, judgeStanding, readListings, type Source } from "./lookup.ts";
 import { countOf } from "./projects.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
@@ -41,11 +42,7 @@ export async function listFiles(
   passed(stages, "readFromMs");
   return readFound(source, caller, ask, signal, async ({ project, entries, records }) => {
     if (entries.length === 0) return [];
-    const ids = entries.map(({ id }) => id);
-    const rows = await source.contents.sizes(authorizedAt(caller, project), ids);
-    judgeStanding(rows[0]);
-    const sizes = new Map(rows.map(({ id, size }) => [id, size]));
-    if (entries.some(({ id, size }) => sizes.get(id) !== size)) return "missing";
+    if ((await findRows(source, caller, project, entries)) === "missing") return "missing";
     passed(stages, "readToMs");
     return records;
   });
@@ -65,15 +62,23 @@ export async function readFiles(
     if (bytes > contentBytesMax) throw new Fault("content_too_large", `${bytes} bytes of files in ${project.id}`);
     const share = await source.memory.claim(bytes, caller.grant.keyId, signal, giveUpAt - performance.now());
     try {
-      const sealed = await fetchContents(source, caller, project, entries, giveUpAt);
-      if (typeof sealed === "string") {
+      const found = await findContents(source, caller, project, entries, giveUpAt);
+      if (typeof found === "string") {
         share.release();
-        return sealed;
+        return found;
       }
       passed(stages, "readToMs");
-      const opened = await source.opener.open(sealed);
+      const isSmall = bytes <= smallBytesMax;
+      if (!isSmall) for (const { content } of found) await content.verify();
+      const files = records.map((record, index) => {
+        const { content } = found[index] as FoundContent;
+        return { record, base64: isSmall ? [content.open()] : content.base64() };
+      });
       noteOpened(stages, "file", entries.length);
-      const files = records.map((record, index) => ({ record, base64: opened[index] as Uint8Array }));
+      found.forEach(({ content, rowVersion }, index) => {
+        if (rowVersion === "") return;
+        source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
+      });
       return { project, names: entries.map(({ path }) => path), held: new Held(files), share };
     } catch (error) {
       share.release();
@@ -138,55 +143,102 @@ async function findFiles(
   return { project, version: own.stored.version, entries, records };
 }
 
-/** The sealed contents, in statements of bounded size; a word if one is not there or changed between two pieces. */
-async function fetchContents(
+/** Contents with their row versions, in the order of the entries; a word if one is not there or was written meanwhile. */
+async function findContents(
   source: Source,
   caller: Caller,
   project: ReadProject,
   entries: readonly FileEntry[],
   giveUpAt: number,
-): Promise<SealedContent[] | "missing" | "changed"> {
-  const contents = new Map<string, SealedContent>();
-  const { pieceBytes } = source.contents;
-  for (const group of grouped(entries, pieceBytes)) {
-    const ids = group.map(({ id }) => id);
-    const length = Math.max(...group.map(({ size }) => size + overheadBytes));
-    for (let from = 1; from <= length; from += pieceBytes) {
-      if (performance.now() > giveUpAt) throw new Fault("unavailable", "reading the files took over 15 s");
-      const rows = await source.contents.pieces(authorizedAt(caller, project), ids, from, pieceBytes);
-      judgeStanding(rows[0]);
-      const pieces = new Map(rows.map((row) => [row.id, row]));
-      for (const entry of group) {
-        const piece = pieces.get(entry.id);
-        if (piece?.bytes == null || piece.size !== entry.size || piece.sealedBytes !== entry.size + overheadBytes) {
-          return "missing";
-        }
-        const known = contents.get(entry.id);
-        if (known !== undefined && generationOf(known.sealed) !== piece.generation) return "changed";
-        const content = known ?? sealedContent(source, project, entry, piece);
-        contents.set(entry.id, content);
-        if (content.sealed === piece.bytes) continue;
-        content.sealed.set(piece.bytes, from - 1);
-        discard(piece.bytes);
-      }
+): Promise<FoundContent[] | "missing" | "changed"> {
+  const found = new Map<string, FoundContent>();
+  if (source.contents.hasRowVersions) {
+    const rows = await findRows(source, caller, project, entries);
+    if (rows === "missing") return rows;
+    for (const entry of entries) {
+      const { rowVersion } = rows.get(entry.id) as ContentRow;
+      const content = source.rememberedContents.find(project.id, entry, rowVersion);
+      if (content !== undefined) found.set(entry.id, { content, rowVersion });
     }
   }
-  return entries.map(({ id }) => contents.get(id) as SealedContent);
+  const { pieceBytes } = source.contents;
+  for (const group of grouped(
+    entries.filter(({ id }) => !found.has(id)),
+    pieceBytes,
+  )) {
+    const fetched = await fetchContents(source, caller, project, group, giveUpAt);
+    if (typeof fetched === "string") return fetched;
+    for (const { id, sealed, rowVersion, ...opens } of fetched.values()) {
+      found.set(id, { content: new FileContent({ id, sealed, ...opens }, rowVersion !== ""), rowVersion });
+    }
+  }
+  return entries.map(({ id }) => found.get(id) as FoundContent);
 }
 
+/** The row of each content, without its bytes. */
+async function findRows(
+  source: Source,
+  caller: Caller,
+  project: ReadProject,
+  entries: readonly FileEntry[],
+): Promise<ReadonlyMap<string | null, ContentRow> | "missing"> {
+  const ids = entries.map(({ id }) => id);
+  const found = await source.contents.find(authorizedAt(caller, project), ids);
+  judgeStanding(found[0]);
+  const rows = new Map(found.map((row) => [row.id, row]));
+  return entries.every(({ id, size }) => rows.get(id)?.size === size) ? rows : "missing";
+}
+
+/** The sealed contents of a group, in statements of bounded size. */
+async function fetchContents(
+  source: Source,
+  caller: Caller,
+  project: ReadProject,
+  group: readonly FileEntry[],
+  giveUpAt: number,
+): Promise<ReadonlyMap<string, Fetched> | "missing" | "changed"> {
+  const fetched = new Map<string, Fetched>();
+  const { pieceBytes } = source.contents;
+  const ids = group.map(({ id }) => id);
+  const length = Math.max(...group.map(({ size }) => size + overheadBytes));
+  for (let from = 1; from <= length; from += pieceBytes) {
+    if (performance.now() > giveUpAt) throw new Fault("unavailable", "reading the files took over 15 s");
+    const rows = await source.contents.pieces(authorizedAt(caller, project), ids, from, pieceBytes);
+    judgeStanding(rows[0]);
+    const pieces = new Map(rows.map((row) => [row.id, row]));
+    for (const entry of group) {
+      const piece = pieces.get(entry.id);
+      if (piece?.bytes == null || piece.size !== entry.size || piece.sealedBytes !== entry.size + overheadBytes) {
+        return "missing";
+      }
+      const content = fetched.get(entry.id) ?? firstPiece(source, project, entry, piece);
+      if (content.rowVersion !== piece.rowVersion) return "changed";
+      fetched.set(entry.id, content);
+      if (content.sealed === piece.bytes) continue;
+      content.sealed.set(piece.bytes, from - 1);
+      discard(piece.bytes);
+    }
+  }
+  return fetched;
+}
+
+type FoundContent = { readonly content: FileContent; readonly rowVersion: string };
+type Fetched = SealedContent & { readonly rowVersion: string };
+
 /** A content with its first piece, or with memory for all of them. @throws Fault `decryption_failed` */
-function sealedContent(
+function firstPiece(
   source: Source,
   project: ReadProject,
   { id, size, sha256 }: FileEntry,
-  { generation, rootId, wrapped, bytes: first, sealedBytes }: ContentPiece,
-): SealedContent {
+  { rowVersion, generation, rootId, wrapped, bytes: first, sealedBytes }: ContentPiece,
+): Fetched {
   if (first === null || rootId === null || wrapped === null || generationOf(first) !== generation) {
     throw new Fault("decryption_failed", `the content ${id} is under another data key than its row says`);
   }
   const key = source.keyring.dataKey(project.id, generation, rootId, wrapped).subkey("file");
+  const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256 });
   const sealed = first.length === sealedBytes ? first : Buffer.allocUnsafeSlow(sealedBytes);
-  return { id, key, associatedData: contentAssociatedData({ projectId: project.id, id, size, sha256 }), sealed };
+  return { id, key, associatedData, sealed, rowVersion };
 }
 
 /** Files that one statement may fetch together: as many as fit into a piece, and at least one. */

@@ -3,13 +3,13 @@ import { Fault } from "../fault.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../names.ts";
 import { overheadBytes } from "../seal/envelope.ts";
-import type { FileOpener } from "../seal/file-opener.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
 import type { ContentQueries } from "../store/contents.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
 import type { SetQueries } from "../store/sets.ts";
+import type { RememberedContents } from "./remembered-contents.ts";
 import type { RememberedSets } from "./remembered-sets.ts";
 import { type ReadProject, VerifiedSet } from "./verified-set.ts";
 
@@ -20,9 +20,9 @@ export type Source = {
   readonly projects: ProjectQueries;
   readonly sets: SetQueries;
   readonly contents: ContentQueries;
-  readonly opener: FileOpener;
   readonly memory: MemoryBudget;
   readonly remembered: RememberedSets;
+  readonly rememberedContents: RememberedContents;
 };
 
 /** What is read of a project: a kind, in which environments, and of which of them the values. */

@@ -1,5 +1,6 @@
 import type { FoundSet, StoredSet } from "../access/authenticate.ts";
 import type { Kind } from "../seal/kinds.ts";
+import { Remembered } from "./remembered.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /**
@@ -7,12 +8,10 @@ import type { ReadProject, VerifiedSet } from "./verified-set.ts";
  * itself. What was opened is never kept. The oldest goes first.
  */
 export class RememberedSets {
-  readonly #sets = new Map<string, VerifiedSet<Kind>>();
-  readonly #bytesMax: number;
-  #bytes = 0;
+  readonly #sets: Remembered<VerifiedSet<Kind>>;
 
   constructor(bytesMax: number = 64 * 1024 * 1024) {
-    this.#bytesMax = bytesMax;
+    this.#sets = new Remembered(bytesMax);
   }
 
   /** The set, if it is remembered as this very row, for just this organization and slug. */
@@ -32,21 +31,7 @@ export class RememberedSets {
   }
 
   remember(set: VerifiedSet<Kind>, kind: Kind): void {
-    const key = `${set.project.id} ${kind} ${set.environment}`;
-    this.#forget(key);
-    this.#sets.set(key, set);
-    this.#bytes += sizeOf(set);
-    for (const oldest of this.#sets.keys()) {
-      if (this.#bytes <= this.#bytesMax) return;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(key: string): void {
-    const set = this.#sets.get(key);
-    if (set === undefined) return;
-    this.#sets.delete(key);
-    this.#bytes -= sizeOf(set);
+    this.#sets.set(`${set.project.id} ${kind} ${set.environment}`, set, sizeOf(set));
   }
 }
 

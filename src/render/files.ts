@@ -1,11 +1,8 @@
 import { type Body, Render } from "../held.ts";
 import { jsonType } from "./body.ts";
 
-/** An opened file: its metadata in the answer's order, and its content in base64, as ASCII. */
-export type OpenedFile = { readonly record: object; readonly base64: Uint8Array };
-
-/** Up to this many bytes become text, which joins what stands around it. More leave as they are. */
-const joinedBytesMax = 128 * 1024;
+/** An opened file: its metadata in the answer's order, and the pieces of its content in base64, as ASCII. */
+export type OpenedFile = { readonly record: object; readonly base64: Iterable<string> };
 
 /** The answer of the files endpoint. Each file needs an audit entry. */
 export function filesJson(slug: string, environment: string): Render<readonly OpenedFile[]> {
@@ -15,14 +12,12 @@ export function filesJson(slug: string, environment: string): Render<readonly Op
   );
 }
 
-function* pieces(slug: string, environment: string, files: readonly OpenedFile[]): Generator<string | Uint8Array> {
+function* pieces(slug: string, environment: string, files: readonly OpenedFile[]): Generator<string> {
   yield `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":[`;
   let separator = "";
   for (const { record, base64 } of files) {
     yield `${separator}${JSON.stringify(record).slice(0, -1)},"content":"`;
-    yield base64.length <= joinedBytesMax
-      ? Buffer.from(base64.buffer, base64.byteOffset, base64.byteLength).toString("latin1")
-      : base64;
+    yield* base64;
     yield '"}';
     separator = ",";
   }

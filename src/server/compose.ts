@@ -9,8 +9,8 @@ import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import { RememberedContents } from "../read/remembered-contents.ts";
 import { RememberedSets } from "../read/remembered-sets.ts";
-import { FileOpener } from "../seal/file-opener.ts";
 import { contentQueries } from "../store/contents.ts";
 import { type Database, warm } from "../store/database.ts";
 import { keyLookups, keyUseWriter } from "../store/lookups.ts";
@@ -71,7 +71,6 @@ export async function openKeyhole(
   const lookupQueue = new AdmissionQueue();
   const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
   const uses = new KeyUses(keyUseWriter(usesDatabase));
-  const opener = new FileOpener();
   const memory = new MemoryBudget();
   const drain = new Drain();
   const timers = [
@@ -113,9 +112,9 @@ export async function openKeyhole(
       projects: projectQueries(database),
       sets: setQueries(database),
       contents: contentQueries(database, bulk),
-      opener,
       memory,
       remembered: new RememberedSets(),
+      rememberedContents: new RememberedContents(),
     },
     journal,
     log,
@@ -129,7 +128,6 @@ export async function openKeyhole(
     drain,
     close: async () => {
       for (const timer of timers) clearInterval(timer);
-      opener.close();
       shared?.close();
       await traces?.close();
       await journal.close();

@@ -243,8 +243,8 @@ describeBoth("a key", (world) => {
       ["/secrets?project=web&environment=staging", "the set", sets],
       [
         "/files?project=web&environment=staging&metadataOnly=1",
-        "the sizes",
-        ({ contents }, first) => ({ contents: { ...contents, sizes: after(first, contents.sizes) } }),
+        "the rows of the contents",
+        ({ contents }, first) => ({ contents: { ...contents, find: after(first, contents.find) } }),
       ],
       [
         "/files?project=web&environment=staging",

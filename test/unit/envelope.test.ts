@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { Fault } from "../../src/fault.ts";
 import { encodeFields } from "../../src/seal/associated-data.ts";
 import { generationOf, open, overheadBytes, seal, sealWithChosenNonceForVectors } from "../../src/seal/envelope.ts";
-import { openAsBase64 } from "../../src/seal/file-content.ts";
 
 const key = Buffer.alloc(32, 1);
 const associatedData = Buffer.from("here");
@@ -74,29 +73,6 @@ describe("generationOf", () => {
     ["of suite 2", Buffer.from([1, 2, ...Buffer.alloc(32)])],
   ])("refuses an envelope that is %s", (_, sealed) => {
     expect(faultOf(() => generationOf(sealed)).code).toBe("decryption_failed");
-  });
-});
-
-describe("openAsBase64", () => {
-  const pieceBytes = 192 * 1024;
-  const opened = (sealed: Buffer) => openAsBase64({ id: "file-1", key, associatedData, sealed });
-
-  // One piece, and lengths around each border of pieces.
-  test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])("opens %p bytes", (length) => {
-    const plaintext = Buffer.alloc(length, "0123456789abc");
-    expect(Buffer.from(opened(seal(key, 1, associatedData, plaintext))).toString()).toBe(plaintext.toString("base64"));
-  });
-
-  test("notices a flipped bit in any piece and in the tag, and names the content", () => {
-    const sealed = seal(key, 1, associatedData, Buffer.alloc(3 * pieceBytes));
-    for (const at of [0, 17, 18, pieceBytes + 18, 2 * pieceBytes + 18, sealed.length - 17, sealed.length - 1]) {
-      const flipped = Buffer.from(sealed);
-      flipped.writeUInt8(flipped.readUInt8(at) ^ 0x80, at);
-      expect(faultOf(() => opened(flipped))).toMatchObject({
-        code: "decryption_failed",
-        message: "the content file-1 does not open",
-      });
-    }
   });
 });
 

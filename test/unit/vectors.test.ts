@@ -9,7 +9,7 @@ import {
   systemKeyAssociatedData,
 } from "../../src/seal/associated-data.ts";
 import { generationOf, open, overheadBytes, sealWithChosenNonceForVectors } from "../../src/seal/envelope.ts";
-import { openAsBase64 } from "../../src/seal/file-content.ts";
+import { FileContent } from "../../src/seal/file-content.ts";
 import { type DataKey, Keyring, type SubkeyKind, type SystemKeyPurpose } from "../../src/seal/keyring.ts";
 import { encodeItems, type SealedSet, sealSet, setOpener, verifyListing } from "../../src/seal/set.ts";
 import gcm from "../vectors/aes-256-gcm.json" with { type: "json" };
@@ -87,7 +87,7 @@ describe("envelope, version 1", () => {
     expect(fieldsOf(row.kind, ...fields).toString("hex")).toBe(row.bytes);
   });
 
-  test.each(envelope.opens)("seals to these bytes and opens again: $comment", (row) => {
+  test.each(envelope.opens)("seals to these bytes and opens again: $comment", async (row) => {
     const [key, nonce, plaintext] = [hex(row.key), hex(row.nonce), hex(row.plaintext)];
     const associatedData = hex(row.associatedData);
     const sealed = sealWithChosenNonceForVectors(nonce, key, row.generation, associatedData, plaintext);
@@ -96,14 +96,18 @@ describe("envelope, version 1", () => {
     expect(sealed.length).toBe(plaintext.length + overheadBytes);
     expect(generationOf(sealed)).toBe(row.generation);
     expect(open(key, associatedData, sealed)).toEqual(plaintext);
-    const base64 = openAsBase64({ id: "file", key, associatedData, sealed });
-    expect(Buffer.from(base64).toString()).toBe(plaintext.toString("base64"));
+    const content = new FileContent({ id: "file", key, associatedData, sealed }, true);
+    expect(content.open()).toBe(plaintext.toString("base64"));
+    await content.verify();
+    expect([...content.base64()].join("")).toBe(plaintext.toString("base64"));
   });
 
-  test.each(envelope.fails)("never opens: $reason", (row) => {
+  test.each(envelope.fails)("never opens: $reason", async (row) => {
     const [key, associatedData, sealed] = [hex(row.key), hex(row.associatedData), hex(row.sealed)];
     expect(() => open(key, associatedData, sealed)).toThrow(failed);
-    expect(() => openAsBase64({ id: "file", key, associatedData, sealed })).toThrow(failed);
+    const content = new FileContent({ id: "file", key, associatedData, sealed }, true);
+    expect(() => content.open()).toThrow();
+    await expect(content.verify()).rejects.toMatchObject({ code: "decryption_failed" });
   });
 });
 

@@ -1,0 +1,30 @@
+import type { FileContent } from "../seal/file-content.ts";
+import type { FileEntry } from "../seal/kinds.ts";
+import { Remembered } from "./remembered.ts";
+
+/**
+ * Sealed file contents that have opened once, by the versions of their row and their data key's. What was opened is never
+ * kept. SQLite has no row versions, so none of its contents is remembered.
+ */
+export class RememberedContents {
+  readonly #contents: Remembered<{ readonly rowVersion: string; readonly content: FileContent }>;
+
+  constructor(bytesMax: number = 32 * 1024 * 1024) {
+    this.#contents = new Remembered(bytesMax);
+  }
+
+  /** The content of a listed file, if it is remembered as this very row. */
+  find(projectId: string, entry: FileEntry, rowVersion: string): FileContent | undefined {
+    const found = this.#contents.get(keyOf(projectId, entry));
+    return found?.rowVersion === rowVersion ? found.content : undefined;
+  }
+
+  remember(projectId: string, entry: FileEntry, rowVersion: string, content: FileContent): void {
+    this.#contents.set(keyOf(projectId, entry), { rowVersion, content }, entry.size + 1024);
+  }
+}
+
+/** All that its associated data is made of. */
+function keyOf(projectId: string, { id, size, sha256 }: FileEntry): string {
+  return `${projectId} ${id} ${size} ${sha256}`;
+}
