@@ -89,10 +89,9 @@ export function json(exchange: Exchange, body: string): Response {
  */
 export function whole(body: string | Uint8Array, bytes: number, headers: Readonly<Record<string, string>>): Response {
   if (bytes <= wholeBytesMax) return new Response(body, { headers });
-  const piece = typeof body === "string" ? Buffer.from(body) : body;
-  const stream = new ReadableStream({
+  const stream = new ReadableStream<string | Uint8Array>({
     start(controller) {
-      controller.enqueue(piece);
+      controller.enqueue(body);
       controller.close();
     },
   });

@@ -19,11 +19,10 @@ export async function getFiles(keyhole: Keyhole, exchange: Exchange, token: stri
   inScope(caller, environment); // 403
   if (ask.metadataOnly) {
     const files = await listFiles(keyhole.source, caller, ask, signal, stages); // 404 422 503
-    return json(exchange, JSON.stringify({ project: { slug }, environment, files }));
+    return json(exchange, `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":${files}}`);
   }
   const read = await readFiles(keyhole.source, caller, ask, signal, stages); // 404 422 503
-  const entries = read.names.map((path) =>
-    auditEntry(exchange, caller, read.project, environment, "file.read", [path]),
-  );
+  const entry = auditEntry(exchange, caller, read.project, environment, "file.read", []);
+  const entries = read.names.map((names) => ({ ...entry, names }));
   return released(keyhole, exchange, entries, read, filesJson(slug, environment)); // 503, or on record
 }

@@ -13,13 +13,19 @@ import { authorizedAt, judgeStanding, readListings, type Source } from "./lookup
 import { countOf } from "./projects.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { Read } from "./variables.ts";
-import type { ReadProject } from "./verified-set.ts";
+import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
-/** A file as metadata shows it. */
-export type FileRecord = Omit<FileEntry, "id"> & {
-  /** Those that hold the file and that the key reaches. */
-  readonly environments: readonly Environment[];
+/** A file that is listed. */
+type ListedFile = {
+  readonly entry: FileEntry;
+  /** What metadata shows of it, with those environments that hold it and that the key reaches. */
+  readonly json: string;
+  /** Its path: what its audit entry names. Frozen, because entries keep what they make of it. */
+  readonly names: readonly string[];
 };
+
+/** Opened files with what {@link Read} has. `names` are those of each file's audit entry. */
+type ReadFiles = Omit<Read<readonly OpenedFile[]>, "names"> & { readonly names: readonly (readonly string[])[] };
 
 export type FilesAsk = {
   readonly project: string;
@@ -31,21 +37,26 @@ export type FilesAsk = {
 /** How long a request for files may wait for memory, and be read. */
 const deadlineMs = 15_000;
 
-/** Gates 7 to 9 for metadata: files whose contents are there. @throws Fault as `readSets`, `too_many_items` */
+/**
+ * Gates 7 to 9 for metadata: files whose contents are there.
+ * @returns a JSON array
+ * @throws Fault as `readSets`, `too_many_items`
+ */
 export async function listFiles(
   source: Source,
   caller: Caller,
   ask: FilesAsk,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<readonly FileRecord[]> {
+): Promise<string> {
   passed(stages, "readFromMs");
-  return readFound(source, caller, ask, signal, async ({ project, entries, records }) => {
-    if (entries.length === 0) return [];
-    if ((await findRows(source, caller, project, entries)) === "missing") return "missing";
+  const { listed } = await readFound(source, caller, ask, signal, async ({ project, listed }) => {
+    const entries = listed.map(({ entry }) => entry);
+    if (entries.length > 0 && (await findRows(source, caller, project, entries)) === "missing") return "missing";
     passed(stages, "readToMs");
-    return records;
+    return { listed };
   });
+  return `[${listed.map(({ json }) => json).join(",")}]`;
 }
 
 /** Gates 7 to 9 for content: every file that is asked for. @throws Fault as {@link listFiles}, `content_too_large` */
@@ -55,9 +66,10 @@ export async function readFiles(
   ask: FilesAsk,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<Read<readonly OpenedFile[]>> {
+): Promise<ReadFiles> {
   passed(stages, "readFromMs");
-  return readFound(source, caller, ask, signal, async ({ project, entries, records }, giveUpAt) => {
+  return readFound(source, caller, ask, signal, async ({ project, listed }, giveUpAt) => {
+    const entries = listed.map(({ entry }) => entry);
     const bytes = entries.reduce((sum, { size }) => sum + size, 0);
     if (bytes > contentBytesMax) throw new Fault("content_too_large", `${bytes} bytes of files in ${project.id}`);
     const share = await source.memory.claim(bytes, caller.grant.keyId, signal, giveUpAt - performance.now());
@@ -70,16 +82,16 @@ export async function readFiles(
       passed(stages, "readToMs");
       const isSmall = bytes <= smallBytesMax;
       if (!isSmall) for (const { content } of found) await content.verify();
-      const files = records.map((record, index) => {
+      const files = listed.map(({ json }, index) => {
         const { content } = found[index] as FoundContent;
-        return { record, base64: isSmall ? [content.open()] : content.base64() };
+        return { json, base64: isSmall ? [content.open()] : content.base64() };
       });
       noteOpened(stages, "file", entries.length);
       found.forEach(({ content, rowVersion }, index) => {
         if (rowVersion === "") return;
         source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
       });
-      return { project, names: entries.map(({ path }) => path), held: new Held(files), share };
+      return { project, names: listed.map(({ names }) => names), held: new Held(files), share };
     } catch (error) {
       share.release();
       throw error;
@@ -90,9 +102,8 @@ export async function readFiles(
 type Found = {
   readonly project: ReadProject;
   readonly version: number;
-  /** The files that are asked for, in byte order of path, and what metadata shows of each. */
-  readonly entries: readonly FileEntry[];
-  readonly records: readonly FileRecord[];
+  /** The files that are asked for, in byte order of path. */
+  readonly listed: readonly ListedFile[];
 };
 
 /** Reads what a listing names, again if files are written or resealed meanwhile. */
@@ -134,14 +145,31 @@ async function findFiles(
     throw new Fault("too_many_items", `${total} files in ${project.id}`);
   }
   const paths = ask.paths && new Set(ask.paths);
-  const entries = own.entries.filter(({ path }) => paths?.has(path) ?? true);
-  const ids = sets.map(({ environment, entries }) => ({ environment, ids: new Set(entries.map(({ id }) => id)) }));
-  const records = entries.map(({ id, name, path, mode, size, sha256, contentType, updatedAt }) => {
-    const environments = ids.filter((one) => one.ids.has(id)).map(({ environment }) => environment);
-    return { name, path, mode, size, sha256, contentType, environments, updatedAt };
-  });
-  return { project, version: own.stored.version, entries, records };
+  const listed = listedFiles(own, sets);
+  return {
+    project,
+    version: own.stored.version,
+    listed: paths ? listed.filter(({ entry }) => paths.has(entry.path)) : listed,
+  };
 }
+
+/** The files of one set as they are shown beside the others that the key reaches; made once for just these sets. */
+function listedFiles(own: FileSet, sets: readonly FileSet[]): readonly ListedFile[] {
+  const known = listedBefore.get(own);
+  if (known?.sets.length === sets.length && known.sets.every((set, index) => set === sets[index])) return known.listed;
+  const ids = sets.map(({ environment, entries }) => ({ environment, ids: new Set(entries.map(({ id }) => id)) }));
+  const listed = own.entries.map((entry) => {
+    const { id, name, path, mode, size, sha256, contentType, updatedAt } = entry;
+    const environments = ids.filter((one) => one.ids.has(id)).map(({ environment }) => environment);
+    const json = JSON.stringify({ name, path, mode, size, sha256, contentType, environments, updatedAt });
+    return { entry, json, names: Object.freeze([path]) };
+  });
+  listedBefore.set(own, { sets, listed });
+  return listed;
+}
+
+type FileSet = VerifiedSet<"files">;
+const listedBefore = new WeakMap<FileSet, { sets: readonly FileSet[]; listed: readonly ListedFile[] }>();
 
 /** Contents with their row versions, in the order of the entries; a word if one is not there or was written meanwhile. */
 async function findContents(

@@ -53,7 +53,7 @@ function equal(a: Buffer | null, b: Buffer | null): boolean {
   return a === b || (a !== null && b !== null && a.equals(b));
 }
 
-/** Sealed bytes; the listing as text, as entries, as names and as audit entries spell these; and the rest. */
+/** Sealed bytes; the listing as text, as entries, as names, as answers and as audit entries spell it; and the rest. */
 function sizeOf({ stored, listing }: VerifiedSet<Kind>): number {
-  return (stored.sealed?.length ?? 0) + 6 * listing.length + 2048;
+  return (stored.sealed?.length ?? 0) + 8 * listing.length + 2048;
 }

@@ -1,8 +1,8 @@
 import { type Body, Render } from "../held.ts";
 import { jsonType } from "./body.ts";
 
-/** An opened file: its metadata in the answer's order, and the pieces of its content in base64, as ASCII. */
-export type OpenedFile = { readonly record: object; readonly base64: Iterable<string> };
+/** An opened file: its metadata as JSON, and the pieces of its content in base64, as ASCII. */
+export type OpenedFile = { readonly json: string; readonly base64: Iterable<string> };
 
 /** The answer of the files endpoint. Each file needs an audit entry. */
 export function filesJson(slug: string, environment: string): Render<readonly OpenedFile[]> {
@@ -15,8 +15,8 @@ export function filesJson(slug: string, environment: string): Render<readonly Op
 function* pieces(slug: string, environment: string, files: readonly OpenedFile[]): Generator<string> {
   yield `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":[`;
   let separator = "";
-  for (const { record, base64 } of files) {
-    yield `${separator}${JSON.stringify(record).slice(0, -1)},"content":"`;
+  for (const { json, base64 } of files) {
+    yield `${separator}${json.slice(0, -1)},"content":"`;
     yield* base64;
     yield '"}';
     separator = ",";

@@ -115,7 +115,7 @@ describe("release", () => {
   });
 
   describe("refuses a forgotten entry:", () => {
-    const file = { record: {}, base64: [canary] };
+    const file = { json: "{}", base64: [canary] };
     const rows: [string, (entries: AuditEntry[]) => Promise<Body>, needed: number][] = [
       ["no variable", (e) => release(accepting, e, new Held({ objects: Buffer.alloc(0) }), variablesJson("x")), 1],
       ["no account", (e) => release(accepting, e, new Held<OpenedAccounts>([]), accountsJson(null)), 1],

@@ -144,7 +144,7 @@ test("remembered sets stay within their bound, and none is dropped while all fit
         const all = Array.from({ length: names }, (_, n) => `NAME_${n + 10}`);
         const set = setOf(projectOf(slug), `${turn}`, bytes, all);
         sets.remember(set, "variables");
-        const size = bytes + 6 * set.listing.length + 2048;
+        const size = bytes + 8 * set.listing.length + 2048;
         given.set(slug, { rowVersion: `${turn}`, bytes: size });
         expect(sum(kept())).toBeLessThanOrEqual(bytesMax);
         if (sum(others) + size > bytesMax) continue;
