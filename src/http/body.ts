@@ -47,7 +47,9 @@ function streamed(
   const pace = new Pace(share.bytes);
   let bytes = 0;
   let watch: ReturnType<typeof setInterval> | undefined;
+  let ended = false;
   const end = () => {
+    ended = true;
     clearInterval(watch);
     pieces.return(undefined);
     tidyAfter(share.bytes);
@@ -63,7 +65,10 @@ function streamed(
       }, lookEveryMs);
       watch.unref();
     },
-    pull(controller) {
+    async pull(controller) {
+      // Bun asks for the next 4 MiB at once. Small requests take turns with the pieces.
+      await new Promise(setImmediate);
+      if (ended) return;
       pace.moved(bytes); // a client that asks for the next piece has taken the last one
       try {
         const { value, done } = pieces.next();

@@ -1,13 +1,13 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { contentBytesMax } from "../names.ts";
 import type { Database } from "./database.ts";
-import { type Authorized, authorized, bounded, type Standing, standingColumns } from "./reach.ts";
+import { grouped } from "./grouped.ts";
+import { type Authorized, authorized, authorizedFor, bounded, type Standing, standingColumns } from "./reach.ts";
 
 /** A content without its bytes; nulls if there is none. */
 export type ContentRow = Standing & {
   readonly id: string | null;
   readonly size: number;
-  /** Of the content and its data key: PostgreSQL changes it with every write to one of them. Empty on SQLite. */
   readonly rowVersion: string;
 };
 
@@ -30,12 +30,11 @@ export function contentQueries(database: Database, bulk: Database) {
   const chosen = sql`standing
     left join ${c} on ${c.projectId} || '' = standing.reached and ${database.isMember(c.id, sql.placeholder("ids"))}`;
   const dataKey = sql`${d} on ${d.projectId} = ${c.projectId} and ${d.generation} = ${c.generation}`;
-  const columns = sql`${standingColumns}, ${c.id} as id, ${c.size} as size, ${
-    database.dialect === "postgres" ? sql`concat_ws(' ', ${c}.xmin, ${c}.ctid, ${d}.xmin, ${d}.ctid)` : sql`''`
-  } as "rowVersion"`;
+  const columns = sql`${standingColumns}, ${c.id} as id, ${c.size} as size, ${rowVersion(database)} as "rowVersion"`;
   const find = database.query<ContentRow>(sql`
     with ${authorized(database)}
     select ${columns} from ${chosen} left join ${dataKey}`);
+  const findTogether = database.dialect === "postgres" ? groupedFind(database) : undefined;
   // SQLite copies all that `substr` looks at, so there a content has one piece.
   const integer = (name: string) => sql`cast(${sql.placeholder(name)} as integer)`;
   const piece =
@@ -53,11 +52,49 @@ export function contentQueries(database: Database, bulk: Database) {
     /** How many sealed bytes one statement should fetch. PostgreSQL's are hex text, decoded on the event loop. */
     pieceBytes: bulk.dialect === "postgres" ? 512 * 1024 : 16 * 1024 * 1024,
     /** Which of these contents the project has. At least one row, unless the key is gone. */
-    find: (at: Authorized, ids: readonly string[]) => find({ ...at, ids: JSON.stringify(ids) }),
+    find: (at: Authorized, ids: readonly string[]) =>
+      findTogether !== undefined && ids.length <= groupedIdsMax
+        ? findTogether({ at, ids })
+        : find({ ...at, ids: JSON.stringify(ids) }),
     /** The same with `length` sealed bytes of each from `from` on, counted from 1. */
     pieces: (at: Authorized, ids: readonly string[], from: number, length: number) =>
       pieces({ ...at, ids: JSON.stringify(ids), from, length }),
   };
+}
+
+/** A statement for several requests has no more contents of each, so that none of them waits long for the others. */
+const groupedIdsMax = 32;
+
+/** The rows of contents on PostgreSQL; requests that wait at the same moment share a statement, as with lookups. */
+function groupedFind(database: Database) {
+  const { fileContents: c, dataKeys: d } = database.tables;
+  const asks = sql`jsonb_to_recordset(${sql.placeholder("asks")}::text::jsonb)
+    as ask(n integer, key_id text, slug text, project_id text, ids text)`;
+  const find = database.query<Standing & { readonly n: number; readonly contents: string | null }>(sql`
+    with ${authorizedFor(database, asks, sql`ask.n as n, ask.ids as ids,`)}
+    select standing.n as n, ${standingColumns}, (
+      select string_agg(concat_ws(' ', ${c.id}, ${c.size}, ${rowVersion(database)}), ';') from ${c}
+      left join ${d} on ${d.projectId} = ${c.projectId} and ${d.generation} = ${c.generation}
+      where ${c.projectId} || '' = standing.reached and ${database.isMember(c.id, sql`standing.ids`)}) as contents
+    from standing`);
+  return grouped(async (asked: readonly { readonly at: Authorized; readonly ids: readonly string[] }[]) => {
+    const found: ContentRow[][] = asked.map(() => []);
+    const asks = asked.map(({ at: { keyId, slug, projectId }, ids }, n) => {
+      return { n, key_id: keyId, slug, project_id: projectId, ids: JSON.stringify(ids) };
+    });
+    for (const { n, contents, ...standing } of await find({ asks: JSON.stringify(asks) })) {
+      found[n] = (contents ?? "").split(";").map((content) => {
+        const [id = "", size = ""] = content.split(" ", 2);
+        return { ...standing, id, size: Number(size), rowVersion: content.slice(id.length + size.length + 2) };
+      });
+    }
+    return found;
+  });
+}
+
+/** The row versions of a content and its data key: PostgreSQL changes them with every write, SQLite has none. */
+function rowVersion({ dialect, tables: { fileContents: c, dataKeys: d } }: Database): SQL {
+  return dialect === "postgres" ? sql`concat_ws(' ', ${c}.xmin, ${c}.ctid, ${d}.xmin, ${d}.ctid)` : sql`''`;
 }
 
 /** A content of the largest size in its envelope, with room to spare. */

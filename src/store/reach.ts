@@ -66,13 +66,19 @@ export type Authorized = { readonly keyId: string; readonly slug: string; readon
  * It does not if the parameters are columns of a subquery.
  */
 export function authorized(database: Database): SQL {
-  const { apiKeys: k, organizations: o, projects: p } = database.tables;
   const text = (name: string) => sql`cast(${sql.placeholder(name)} as text)`;
+  const ask = sql`(select ${text("keyId")} as key_id, ${text("slug")} as slug, ${text("projectId")} as project_id) as ask`;
+  return authorizedFor(database, ask);
+}
+
+/** {@link authorized} for a table named `ask` with the columns `key_id`, `slug` and `project_id`, and `more` of its columns. */
+export function authorizedFor(database: Database, ask: SQL, more: SQL = sql``): SQL {
+  const { apiKeys: k, organizations: o, projects: p } = database.tables;
   return sql`standing as (
-      select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, ${p.id} as project_id,
+      select ${more} ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, ${p.id} as project_id,
         case when ${liveness(database)} = 1 and ${o.plan} = 'pro' then ${p.id} end as reached,
         ${k.environments} as environments
-      from (select ${text("keyId")} as key_id, ${text("slug")} as slug, ${text("projectId")} as project_id) as ask
+      from ${ask}
       join ${k} on ${k.id} = ask.key_id
       join ${o} on ${o.id} = ${k.organizationId}
       left join ${p} on ${projectInReach(database, sql`ask.slug`)} and ${p.id} = ask.project_id

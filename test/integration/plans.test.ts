@@ -83,6 +83,13 @@ async function faultsOf(w: World, databases: ReadonlyMap<Use, Database>, ran: re
   return [...faults];
 }
 
+/** How many contents a statement finds that returns them as one text for each request; else none. */
+function contentsAsked(text: string, params: readonly unknown[]): number {
+  if (!text.includes(") as contents")) return 0;
+  const asks = JSON.parse(String(params[0])) as { readonly ids: string }[];
+  return asks.reduce((sum, { ids }) => sum + (JSON.parse(ids) as unknown[]).length, 0);
+}
+
 type Explain = { readonly faultsOf: (ran: Ran) => Promise<readonly string[]>; readonly close: () => Promise<void> };
 
 /** Tables that may grow without making a request slower. */
@@ -114,7 +121,7 @@ async function explainPostgres(w: World, databases: ReadonlyMap<Use, Database>):
       const execute = params.length > 0 ? `execute ${name}(${params.map(literal).join(", ")})` : `execute ${name}`;
       const [row] = await connection.unsafe(`explain (analyze, format json) ${execute}`);
       const [{ Plan: plan }] = (row as unknown as { "QUERY PLAN": [{ Plan: PlanNode }] })["QUERY PLAN"];
-      const returned = plan["Actual Rows"] ?? 0;
+      const returned = Math.max(plan["Actual Rows"] ?? 0, contentsAsked(text, params));
       await connection.unsafe(`deallocate ${name}`);
       const fetched = new Map<string, number>();
       const faults: string[] = [];
