@@ -1,7 +1,7 @@
 import { fullGC } from "bun:jsc";
 
 /** The collector is late with large values: 64 callers of 8 MiB files made the process 100 to 200 MiB larger. */
-const collectAfterBytes = 64 * 1024 * 1024;
+const collectAfterBytes = 128 * 1024 * 1024;
 
 let bytesSince = 0;
 
