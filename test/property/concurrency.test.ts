@@ -96,10 +96,21 @@ describeBoth("many callers at once", (world, dialect) => {
   test("all memory that was taken for files is given back, whether the answer was read or not", async () => {
     const { memory } = world().keyhole.source;
     const client = unlimited(world());
-    const key = keys.find(({ slugs, reach }) => slugs.includes("web") && reach.includes("staging")) as Scoped;
-    const path = "/files?project=web&environment=staging";
-    const answers = await Promise.all(Array.from({ length: 20 }, () => client.handle(requestOf(path, { key }))));
-    expect(memory.bytesTaken.small).toBeGreaterThan(0);
+    const organization = await world().organization();
+    const file = (path: string, bytes: number) => ({
+      path,
+      environments: ["staging" as const],
+      content: "x".repeat(bytes),
+    });
+    // A small one leaves whole, a large one in pieces.
+    const files = [file("small", 1000), file("large", 300 * 1024)];
+    await world().project(organization, "web", { files });
+    const key = await world().key(organization, everything);
+    const ask = (path: string) =>
+      client.handle(requestOf(`/files?project=web&environment=staging&path=${path}`, { key }));
+    const paths = Array.from({ length: 20 }, (_, n) => (n % 4 < 2 ? "large" : "small"));
+    const answers = await Promise.all(paths.map(ask));
+    expect(memory.bytesTaken.large).toBeGreaterThan(0);
     await Promise.all(answers.map((answer, n) => (n % 2 === 0 ? answer.body?.cancel() : answer.text())));
     expect(memory.bytesTaken).toEqual({ small: 0, large: 0 });
   });
