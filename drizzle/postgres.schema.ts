@@ -11,5 +11,6 @@ export const {
   apiKeys,
   keyUses,
   auditSegments,
+  auditHeads,
   auditCheckpoints,
 } = postgresTables;

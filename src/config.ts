@@ -71,7 +71,7 @@ export function parsePort(setting: string, text: string): number {
 const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
 const settings = new Set<string>([
   ...["DATABASE_URL", "KEYHOLE_DATA", ...rootKeySettings, "HOST", "PORT"],
-  ...["KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL"],
+  ...["KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "KEYHOLE_ACTOR"],
 ]);
 
 function readOps(env: Environment): Config["ops"] {

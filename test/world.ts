@@ -117,7 +117,7 @@ export type World = Client & {
   readonly key: (organization: Organization, asked?: Omit<NewKey, "organization">) => Promise<Key>;
   /** Changes what a key may do and seals it again, which takes the root key. */
   readonly regrant: (key: { readonly id: string }, change: Regrant) => Promise<void>;
-  /** What was audited of a key, oldest first. */
+  /** What a key read, oldest first. */
   readonly audit: (key: { readonly id: string }) => Promise<AuditRecord[]>;
   readonly close: () => Promise<void>;
 };
@@ -186,7 +186,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   const clock: { nowMs: number | undefined } = { nowMs: undefined };
   const installation = await openInstallation(config, () => {});
   const keyhole = await openKeyhole(installation, (event) => log.push(event));
-  const admin = adminContextOf(installation, () => clock.nowMs ?? Date.now());
+  const admin = adminContextOf(installation, "ann@host", () => clock.nowMs ?? Date.now());
   const raw = database ? rawPostgres(database.url) : rawSqlite(join(config.dataFolder, "keyhole.db"));
   let organizations = 0;
   const client: World["client"] = (change = () => ({})) => {
@@ -267,7 +267,10 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
         ],
       );
     },
-    audit: ({ id }) => listAudit(admin, { keyId: id, limit: 100_000 }),
+    audit: async ({ id }) => {
+      const entries = await listAudit(admin, { keyId: id, limit: 100_000 });
+      return entries.filter(({ actor }) => actor.type === "key");
+    },
     close: async () => {
       await keyhole.close();
       await (admin as ReturnType<typeof adminContextOf>).close();
@@ -436,17 +439,13 @@ export async function insertAccounts(
   environments: readonly Environment[],
   a?: string,
 ): Promise<void> {
-  await writingProject(w.admin, where, async (locked) => {
+  await writingProject(w.admin, where, accounts, async (locked) => {
     const items = names.map((name) => {
       const value = Buffer.from(JSON.stringify({ a: a ?? name }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
-    await writeSets(
-      w.admin,
-      locked,
-      accounts,
-      new Map(environments.map((environment) => [environment, new Map(items)])),
-    );
+    const changes = new Map(environments.map((environment) => [environment, new Map(items)]));
+    return [undefined, await writeSets(w.admin, locked, accounts, changes)];
   });
 }
 
@@ -463,7 +462,7 @@ export async function insertFiles(
   size?: number,
   recordedSize?: number,
 ): Promise<void> {
-  await writingProject(w.admin, project.where, async (locked) => {
+  await writingProject(w.admin, project.where, files, async (locked) => {
     const items: (readonly [string, NewItem<"files">])[] = [];
     for (const path of paths) {
       const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
@@ -480,7 +479,8 @@ export async function insertFiles(
       await storeContent(w.admin, locked, entry, content);
       items.push([path, { entry, value: null }]);
     }
-    await writeSets(w.admin, locked, files, new Map(environments.map((environment) => [environment, new Map(items)])));
+    const changes = new Map(environments.map((environment) => [environment, new Map(items)]));
+    return [undefined, await writeSets(w.admin, locked, files, changes)];
   });
 }
 

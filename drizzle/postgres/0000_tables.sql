@@ -23,6 +23,13 @@ CREATE TABLE "audit_checkpoints" (
 	"seal" "bytea" NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "audit_heads" (
+	"lane" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"seq" bigint NOT NULL,
+	"at" bigint NOT NULL,
+	"mac" "bytea" NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "audit_segments" (
 	"lane" text COLLATE "C" NOT NULL,
 	"first_seq" bigint NOT NULL,
@@ -121,18 +128,23 @@ ALTER TABLE "sets" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-brea
 ALTER TABLE "file_contents" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
 CREATE VIEW "audit_entries" AS
 SELECT lane, first_seq + n - 1 AS seq, at,
-	texts ->> (entry ->> 0)::integer AS key_id,
-	texts ->> (entry ->> 1)::integer AS organization_id,
-	texts ->> (entry ->> 2)::integer AS organization,
-	texts ->> (entry ->> 3)::integer AS project_id,
-	texts ->> (entry ->> 4)::integer AS project,
-	texts ->> (entry ->> 5)::integer AS environment,
-	texts ->> (entry ->> 6)::integer AS action,
-	(names -> (entry ->> 9)::integer)::text AS names,
-	json_array_length(names -> (entry ->> 9)::integer) AS count,
-	entry ->> 10 AS request_id,
-	texts ->> (entry ->> 7)::integer AS client_address,
-	texts ->> (entry ->> 8)::integer AS user_agent
+	texts ->> (entry ->> 0)::integer AS actor_type,
+	texts ->> (entry ->> 1)::integer AS actor,
+	CASE texts ->> (entry ->> 0)::integer WHEN 'key' THEN texts ->> (entry ->> 1)::integer END AS key_id,
+	texts ->> (entry ->> 2)::integer AS organization_id,
+	texts ->> (entry ->> 3)::integer AS organization,
+	texts ->> (entry ->> 4)::integer AS project_id,
+	texts ->> (entry ->> 5)::integer AS project,
+	texts ->> (entry ->> 6)::integer AS environment,
+	texts ->> (entry ->> 7)::integer AS action,
+	(names -> (entry ->> 10)::integer)::text AS names,
+	json_array_length(names -> (entry ->> 10)::integer) AS count,
+	(names -> (entry ->> 12)::integer)::text AS added,
+	(names -> (entry ->> 13)::integer)::text AS changed,
+	(names -> (entry ->> 14)::integer)::text AS deleted,
+	entry ->> 11 AS request_id,
+	texts ->> (entry ->> 8)::integer AS client_address,
+	texts ->> (entry ->> 9)::integer AS user_agent
 FROM audit_segments,
 	json_to_record(audit_segments.entries::json) AS segment (texts jsonb, names json, entries jsonb),
 	jsonb_array_elements(segment.entries) WITH ORDINALITY AS numbered (entry, n);

@@ -26,6 +26,13 @@ CREATE TABLE `audit_checkpoints` (
 	`seal` blob NOT NULL
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `audit_heads` (
+	`lane` text PRIMARY KEY NOT NULL,
+	`seq` integer NOT NULL,
+	`at` integer NOT NULL,
+	`mac` blob NOT NULL
+) STRICT;
+--> statement-breakpoint
 CREATE TABLE `audit_segments` (
 	`lane` text NOT NULL,
 	`first_seq` integer NOT NULL,
@@ -115,16 +122,21 @@ CREATE TABLE `system_keys` (
 ) STRICT, WITHOUT ROWID;--> statement-breakpoint
 CREATE VIEW `audit_entries` AS
 SELECT lane, first_seq + entry.key AS seq, at,
-	json_extract(entries, '$.texts[' || (entry.value ->> 0) || ']') AS key_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 1) || ']') AS organization_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 2) || ']') AS organization,
-	json_extract(entries, '$.texts[' || (entry.value ->> 3) || ']') AS project_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 4) || ']') AS project,
-	json_extract(entries, '$.texts[' || (entry.value ->> 5) || ']') AS environment,
-	json_extract(entries, '$.texts[' || (entry.value ->> 6) || ']') AS action,
-	json_extract(entries, '$.names[' || (entry.value ->> 9) || ']') AS names,
-	json_array_length(entries, '$.names[' || (entry.value ->> 9) || ']') AS count,
-	entry.value ->> 10 AS request_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 7) || ']') AS client_address,
-	json_extract(entries, '$.texts[' || (entry.value ->> 8) || ']') AS user_agent
+	json_extract(entries, '$.texts[' || (entry.value ->> 0) || ']') AS actor_type,
+	json_extract(entries, '$.texts[' || (entry.value ->> 1) || ']') AS actor,
+	CASE json_extract(entries, '$.texts[' || (entry.value ->> 0) || ']') WHEN 'key' THEN json_extract(entries, '$.texts[' || (entry.value ->> 1) || ']') END AS key_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 2) || ']') AS organization_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 3) || ']') AS organization,
+	json_extract(entries, '$.texts[' || (entry.value ->> 4) || ']') AS project_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 5) || ']') AS project,
+	json_extract(entries, '$.texts[' || (entry.value ->> 6) || ']') AS environment,
+	json_extract(entries, '$.texts[' || (entry.value ->> 7) || ']') AS action,
+	json_extract(entries, '$.names[' || (entry.value ->> 10) || ']') AS names,
+	json_array_length(entries, '$.names[' || (entry.value ->> 10) || ']') AS count,
+	json_extract(entries, '$.names[' || (entry.value ->> 12) || ']') AS added,
+	json_extract(entries, '$.names[' || (entry.value ->> 13) || ']') AS changed,
+	json_extract(entries, '$.names[' || (entry.value ->> 14) || ']') AS deleted,
+	entry.value ->> 11 AS request_id,
+	json_extract(entries, '$.texts[' || (entry.value ->> 8) || ']') AS client_address,
+	json_extract(entries, '$.texts[' || (entry.value ->> 9) || ']') AS user_agent
 FROM audit_segments, json_each(entries, '$.entries') AS entry;

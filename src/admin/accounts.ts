@@ -37,15 +37,15 @@ export async function setAccount(
       `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`,
     );
   }
-  return writingProject(admin, where, async (project) => {
+  return writingProject(admin, where, accounts, async (project) => {
     const before = itemsOf(accounts, await openSets(admin, project, accounts)).find(({ entry }) => entry.name === name);
     const changes = new Map<Environment, SetChanges<"accounts">>();
     for (const environment of environments) {
       const item = targets.includes(environment) ? { entry: { name, updatedAt: project.now }, value } : null;
       if (item || before?.environments.includes(environment)) changes.set(environment, new Map([[name, item]]));
     }
-    await writeSets(admin, project, accounts, changes);
-    return { created: before === undefined };
+    const writes = await writeSets(admin, project, accounts, changes);
+    return [{ created: before === undefined }, writes];
   });
 }
 
@@ -61,13 +61,13 @@ export async function listAccounts(admin: AdminContext, where: string): Promise<
 
 /** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous`, `conflict` */
 export async function deleteAccount(admin: AdminContext, where: string, name: string): Promise<void> {
-  await writingProject(admin, where, async (project) => {
+  await writingProject(admin, where, accounts, async (project) => {
     const account = itemsOf(accounts, await openSets(admin, project, accounts)).find(
       ({ entry }) => entry.name === name,
     );
     if (!account) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
     const gone = new Map(account.environments.map((environment) => [environment, new Map([[name, null]])]));
-    await writeSets(admin, project, accounts, gone);
+    return [undefined, await writeSets(admin, project, accounts, gone)];
   });
 }
 

@@ -5,7 +5,8 @@ import { type Dropped, type Flaw, sealDropped, type Verified, verifyChain } from
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { type AdminContext, writing } from "./context.ts";
+import { type Change, recordChanges } from "./changes.ts";
+import type { AdminContext } from "./context.ts";
 import { Refused } from "./refused.ts";
 
 /**
@@ -69,7 +70,7 @@ export async function pruneAudit(
   if (database.dialect === "postgres") {
     await dropMonths(admin, [...lanes.values()], keptFromAt);
   } else {
-    for (const mark of marks) await deleteUpTo(admin, mark, keptFromAt);
+    for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, keptFromAt, index === 0);
   }
   return { keptFromAt, entries, lanes: lanes.size };
 }
@@ -109,6 +110,7 @@ async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromA
   try {
     await dropAuditMonths(admin.database, keptFromAt, async (db) => {
       for (const mark of lanes) await keep(admin, db, mark);
+      if (lanes.length > 0) await recordChanges(admin, db, [pruning(keptFromAt)]);
     });
   } catch (error) {
     if (databaseErrorCode(error) !== "55P03") throw error;
@@ -117,13 +119,20 @@ async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromA
 }
 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
-async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number): Promise<void> {
+async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, isFirst: boolean): Promise<void> {
   const { auditSegments: s } = admin.database.tables;
-  await writing(admin, async (db) => {
+  await admin.database.transaction(async (db) => {
     await keep(admin, db, mark);
+    if (isFirst) await recordChanges(admin, db, [pruning(keptFromAt)]);
     await db.delete(s).where(and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, keptFromAt)));
   });
   await Bun.sleep(pauseMs);
+}
+
+/** `names` has the first day that is kept. */
+function pruning(keptFromAt: number): Change {
+  const day = new Date(keptFromAt).toISOString().slice(0, 10);
+  return { action: "audit.prune", organization: null, names: [day] };
 }
 
 async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Actor } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
 import { type SegmentFilter, segmentsByTime } from "../store/segments.ts";
 import type { AdminContext } from "./context.ts";
@@ -7,16 +8,19 @@ import { findOrganization } from "./organizations.ts";
 export type AuditRecord = {
   /** Epoch milliseconds. */
   readonly time: number;
-  readonly keyId: string;
-  /** Slugs at the time of the entry. */
-  readonly organization: string;
-  readonly project: string;
-  /** Null if an account read named none. */
+  readonly actor: Actor;
+  /** Slugs at the time of the entry; null for what concerns no organization, project or environment. */
+  readonly organization: string | null;
+  readonly project: string | null;
   readonly environment: string | null;
   /** `unreadable`: the segment of this entry was damaged, which `audit verify` finds too. */
   readonly action: string;
   readonly names: readonly string[];
   readonly count: number;
+  /** What a write did to the names. */
+  readonly added?: readonly string[];
+  readonly changed?: readonly string[];
+  readonly deleted?: readonly string[];
   readonly requestId: string;
   readonly clientAddress: string;
   readonly userAgent: string;
@@ -28,6 +32,7 @@ export type AuditRecord = {
 export type AuditFilter = {
   /** Its slug. */
   readonly organization?: string | undefined;
+  /** What this key read, and what was done to it. */
   readonly keyId?: string | undefined;
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
@@ -70,12 +75,21 @@ export class AuditTail {
   readonly #seen = new Map<string, number>();
   #newestAt: number;
 
-  /** @param shown - entries already shown, oldest first */
-  constructor(admin: AdminContext, filter: AuditFilter, shown: readonly AuditRecord[]) {
+  constructor(admin: AdminContext, filter: AuditFilter) {
     this.#admin = admin;
     this.#filter = filter;
-    this.#newestAt = shown.at(-1)?.time ?? filter.sinceAt ?? admin.now();
+    this.#newestAt = filter.sinceAt ?? admin.now();
+  }
+
+  /** The newest entries, oldest first, as {@link listAudit}. What is older than these is no news, shown or not. */
+  async newest(limit: number | undefined): Promise<AuditRecord[]> {
+    const sinceAt = Math.max(this.#admin.now() - lateMs, this.#filter.sinceAt ?? 0);
+    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt })) {
+      for (const record of page) this.#note(record);
+    }
+    const shown = await listAudit(this.#admin, { ...this.#filter, limit });
     for (const record of shown) this.#note(record);
+    return shown;
   }
 
   /** New entries, oldest first, in pages. */
@@ -105,34 +119,43 @@ async function matching(admin: AdminContext, { organization, keyId, sinceAt }: A
   const entries = (segment: Segment): AuditRecord[] =>
     recordsOf(segment)
       .filter((one) => organizationId === undefined || one.organizationId === organizationId)
-      .filter((one) => keyId === undefined || one.keyId === keyId)
+      .filter((one) => keyId === undefined || concerns(one, keyId))
       .map(({ organizationId: _, ...record }) => record);
   return { segments, entries };
+}
+
+function concerns({ actor, action, names }: AuditRecord, keyId: string): boolean {
+  return (actor.type === "key" && actor.id === keyId) || (action.startsWith("key.") && names.includes(keyId));
 }
 
 /** A damaged segment is shown, too, as one entry. */
 function recordsOf(segment: Segment): (AuditRecord & { readonly organizationId: string })[] {
   const { lane, firstSeq, at } = segment;
-  const entries = decodeEntries(segment) ?? [unreadable];
-  return entries.map(({ projectId: _, ...entry }, index) => ({
+  const entries = decodeEntries(segment);
+  if (entries === undefined) return [{ time: at, ...unreadable, lane, seq: firstSeq }];
+  return entries.map(({ projectId: _, organization, project, names, write, ...entry }, index) => ({
     time: at,
     ...entry,
-    count: entry.names.length,
+    organization: organization || null,
+    project: project || null,
+    names,
+    count: names.length,
+    ...write,
     lane,
     seq: firstSeq + index,
   }));
 }
 
 const unreadable = {
-  keyId: "",
+  actor: { type: "person", name: "" },
   organizationId: "",
-  organization: "",
-  projectId: "",
-  project: "",
+  organization: null,
+  project: null,
   environment: null,
   action: "unreadable",
   names: [],
+  count: 0,
   requestId: "",
   clientAddress: "",
   userAgent: "",
-};
+} as const;

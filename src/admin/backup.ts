@@ -1,4 +1,4 @@
-import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -6,8 +6,10 @@ import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
-import { exclusively } from "../store/migrate.ts";
+import { exclusively, migrateSqlite } from "../store/migrate.ts";
+import { openSqlite } from "../store/sqlite.ts";
 import { moveIntoPlace } from "../whole-file.ts";
+import { recordChanges } from "./changes.ts";
 import { adminContextOf } from "./context.ts";
 import { openInstallation, prepareFolder } from "./installation.ts";
 import { Refused } from "./refused.ts";
@@ -44,7 +46,11 @@ export function backUp(config: Config, draft: string): { readonly bytes: number 
 export async function restore(
   config: Config,
   backup: string,
-  options: { readonly force?: boolean | undefined; readonly say: (line: string) => void },
+  options: {
+    readonly force?: boolean | undefined;
+    readonly actor: string;
+    readonly say: (line: string) => void;
+  },
 ): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
   const path = databaseFile(config, "restore");
   if (resolve(backup) === path) throw new Refused("invalid", "The backup is the database itself.");
@@ -61,17 +67,25 @@ export async function restore(
     copyFileSync(backup, draft);
     await chmod(draft, 0o600);
     requireDatabase(backup, inspect(draft));
-    const hasRootKey = await requireRootKey(config, draft, options.say);
+    const systemKeys = await openSystemKeys(config, draft, options.say);
+    // A copy, since the file that was written stays open until its last statement is collected.
+    const whole = systemKeys ? `${path}.restored` : draft;
+    if (systemKeys) {
+      await recordRestore(draft, systemKeys, options.actor);
+      writeFileSync(whole, "", { mode: 0o600 });
+      copyOnline(draft, whole);
+    }
     if (existsSync(path)) {
       if (!options.force) requireEmpty(config, path);
       if (!takeOutOfUse(path)) throw inUse(config);
     }
     // Left of a database that is gone, they would be taken for the new one's.
     for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
-    moveIntoPlace(draft, path, true);
-    return { bytes: statSync(path).size, hasRootKey };
+    moveIntoPlace(whole, path, true);
+    return { bytes: statSync(path).size, hasRootKey: systemKeys !== undefined };
   } finally {
     for (const side of ["", "-journal", "-wal", "-shm"]) rmSync(`${draft}${side}`, { force: true });
+    rmSync(`${path}.restored`, { force: true });
     opening?.release();
     serving.release();
   }
@@ -105,7 +119,7 @@ export async function verifyBackup(
       { ...config, databaseUrl: undefined, dataFolder: scratch, rootKey },
       say,
     );
-    const admin = adminContextOf(installation);
+    const admin = adminContextOf(installation, "");
     return await openEverything(admin, progress).finally(() => admin.close());
   } finally {
     rmSync(scratch, { recursive: true, force: true });
@@ -135,18 +149,36 @@ function requireDatabase(backup: string, found: Found): void {
   );
 }
 
-/** @returns false where there is no root key yet. @throws Refused where it is another one's */
-async function requireRootKey(config: Config, path: string, say: (line: string) => void): Promise<boolean> {
-  if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return false;
+/** @returns undefined if there is no root key yet. @throws Refused if it is another one's */
+async function openSystemKeys(config: Config, path: string, say: (line: string) => void) {
+  if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return undefined;
   const keyring = await openKeyring(config, true, say);
+  const opened = new Map<string, Uint8Array>();
   for (const { purpose, rootId, wrapped } of systemKeysIn(path)) {
     try {
-      keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped);
+      opened.set(purpose, keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
     } catch {
       throw new Refused("invalid", "The backup was made under another root key: put that one in place first.");
     }
   }
-  return true;
+  return opened;
+}
+
+/** Puts the restore on record in the database that is about to be restored. Without a root key nothing can be. */
+async function recordRestore(draft: string, systemKeys: ReadonlyMap<string, Uint8Array>, actor: string): Promise<void> {
+  const audit = systemKeys.get("audit");
+  if (audit === undefined) return;
+  await migrateSqlite(draft);
+  const database = openSqlite(draft, "admin");
+  try {
+    await database.transaction((db) =>
+      recordChanges({ database, systemKeys: { audit }, actor, now: Date.now }, db, [
+        { action: "restore", organization: null, names: [] },
+      ]),
+    );
+  } finally {
+    await database.close();
+  }
 }
 
 function requireEmpty(config: Config, path: string): void {

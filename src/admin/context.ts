@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Database, Db } from "../store/database.ts";
+import { type Change, recordChanges } from "./changes.ts";
 import { type Installation, openInstallation } from "./installation.ts";
 
 /** What the commands of people work with: a database they may write, and the keys. */
@@ -7,6 +8,8 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys"> & {
   readonly database: Database;
   /** Epoch milliseconds. */
   readonly now: () => number;
+  /** Who runs the command, as the audit names them. */
+  readonly actor: string;
 };
 
 /**
@@ -14,23 +17,36 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys"> & {
  */
 export async function openAdminContext(
   config: Config,
+  actor: string,
   say: (line: string) => void,
 ): Promise<AdminContext & { close(): Promise<void> }> {
   const installation = await openInstallation(config, say);
-  return adminContextOf(installation);
+  return adminContextOf(installation, actor);
 }
 
 /** The same for an installation that is open already. */
 export function adminContextOf(
   installation: Installation,
+  actor: string,
   now: () => number = Date.now,
 ): AdminContext & { close(): Promise<void> } {
   const database = installation.open("admin");
   const { keyring, systemKeys } = installation;
-  return { keyring, systemKeys, database, now, close: () => database.close() };
+  return { keyring, systemKeys, database, now, actor, close: () => database.close() };
 }
 
-/** Runs `work` in one write transaction: all of it happens, or nothing. */
-export function writing<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Promise<T> {
-  return admin.database.transaction(work);
+/**
+ * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
+ * change that is not put on record does not compile; {@link Database.transaction} alone is for what changes nothing that
+ * people see, such as the steps of a rotation.
+ */
+export function writing<T>(
+  admin: AdminContext,
+  work: (db: Db) => Promise<readonly [result: T, changes: readonly Change[]]>,
+): Promise<T> {
+  return admin.database.transaction(async (db) => {
+    const [result, changes] = await work(db);
+    await recordChanges(admin, db, changes);
+    return result;
+  });
 }

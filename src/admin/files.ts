@@ -33,7 +33,7 @@ export async function putFile(
   asked: NewFile,
 ): Promise<Pick<FileRecord, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
   const { content, environments, ...file } = validate(asked);
-  return writingProject(admin, where, async (project) => {
+  return writingProject(admin, where, files, async (project) => {
     for (const environment of environments) {
       const { names } = await openSet(admin, project.db, project, files, environment);
       const clash = pathSetProblem([...names.filter((path) => path !== file.path), file.path]);
@@ -54,7 +54,7 @@ export async function putFile(
     const created = [...writes.values()].every(({ added }) => added.length > 0);
     await deleteUnusedContents(admin, project, idsOf(writes));
     const { path, size, sha256 } = file;
-    return { id, path, size, sha256, environments, created };
+    return [{ id, path, size, sha256, environments, created }, writes];
   });
 }
 
@@ -79,7 +79,7 @@ export async function deleteFile(
   environmentNames: readonly string[],
 ): Promise<void> {
   const environments = environmentsOf(requireEnvironments(environmentNames));
-  await writingProject(admin, where, async (project) => {
+  await writingProject(admin, where, files, async (project) => {
     const changes = new Map(environments.map((environment) => [environment, new Map([[path, null]])]));
     const writes = await writeSets(admin, project, files, changes);
     const missing = [...writes].filter(([, { deleted }]) => deleted.length === 0).map(([environment]) => environment);
@@ -87,6 +87,7 @@ export async function deleteFile(
       throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
     }
     await deleteUnusedContents(admin, project, idsOf(writes));
+    return [undefined, writes];
   });
 }
 

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { servingRights } from "../store/rights.ts";
-import { type AdminContext, writing } from "./context.ts";
+import type { AdminContext } from "./context.ts";
 import { Refused } from "./refused.ts";
 
 /**
@@ -56,7 +56,7 @@ export async function applyGrants(admin: AdminContext, role: string): Promise<st
       `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can restrict: create a separate role.`,
     );
   }
-  await writing(admin, async (db) => {
+  await admin.database.transaction(async (db) => {
     for (const statement of statements) await db.execute(sql.raw(statement));
   });
   return statements;

@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
 import { type Environment, environmentsOf, everyEnvironment } from "../names.ts";
+import type { Db } from "../store/database.ts";
 import { type AdminContext, writing } from "./context.ts";
 import { findOrganization, type Organization } from "./organizations.ts";
 import { Refused } from "./refused.ts";
@@ -71,6 +72,7 @@ export async function createKey(admin: AdminContext, asked: NewKey): Promise<Key
   };
   await writing(admin, async (db) => {
     await db.insert(admin.database.tables.apiKeys).values(row);
+    return [undefined, [{ action: "key.create", organization, names: [id] }]];
   });
   return { ...recordOf(admin, row, organization.slug, null), key };
 }
@@ -96,11 +98,15 @@ export async function showKey(admin: AdminContext, id: string): Promise<KeyRecor
 export async function revokeKey(admin: AdminContext, id: string): Promise<KeyRecord> {
   const { apiKeys: k } = admin.database.tables;
   await writing(admin, async (db) => {
-    await db
+    const revoked = await db
       .update(k)
       // Without its seal the key stays invalid, even if SQL sets the time of its revocation before or removes it later.
       .set({ revokedAt: sql`coalesce(${k.revokedAt}, ${admin.now()})`, grantSeal: Buffer.alloc(32) })
-      .where(eq(k.id, id));
+      .where(eq(k.id, id))
+      .returning({ organizationId: k.organizationId });
+    const [organization] = await organizationsOf(admin, db, revoked);
+    if (organization === undefined) throw noKey(id);
+    return [undefined, [{ action: "key.revoke", organization, names: [id] }]];
   });
   return showKey(admin, id);
 }
@@ -142,8 +148,27 @@ export async function rotateKey(
       .update(k)
       .set({ expiresAt: endsAt, grantSeal: sealOf(admin, { ...old, expiresAt: endsAt }) })
       .where(eq(k.id, id));
+    const [organization = null] = await organizationsOf(admin, db, [old]);
+    return [undefined, [{ action: "key.rotate", organization, names: [id, successorId] }]];
   });
   return { successor: { ...(await showKey(admin, successorId)), key }, predecessor: await showKey(admin, id) };
+}
+
+async function organizationsOf(
+  admin: AdminContext,
+  db: Db,
+  rows: readonly { readonly organizationId: string }[],
+): Promise<Organization[]> {
+  const { organizations: o } = admin.database.tables;
+  return db
+    .select()
+    .from(o)
+    .where(
+      inArray(
+        o.id,
+        rows.map(({ organizationId }) => organizationId),
+      ),
+    );
 }
 
 async function records(admin: AdminContext, where: ReturnType<typeof eq> | undefined): Promise<KeyRecord[]> {

@@ -29,6 +29,7 @@ export async function createOrganization(
   try {
     await writing(admin, async (db) => {
       await db.insert(admin.database.tables.organizations).values(organization);
+      return [undefined, [{ action: "organization.create", organization, names: [] }]];
     });
   } catch (error) {
     if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} already exists.`);
@@ -48,7 +49,7 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string): 
       .where(eq(organizations.slug, slug))
       .returning();
     if (!changed) throw noOrganization(slug);
-    return changed;
+    return [changed, [{ action: "organization.plan", organization: changed, names: [chosen] }]];
   });
 }
 

@@ -1,12 +1,15 @@
 import { and, asc, desc, eq } from "drizzle-orm";
 import { Fault } from "../fault.ts";
+import { compareBytes } from "../names.ts";
 import type { DataKey } from "../seal/keyring.ts";
+import type { Kind, KindDescriptor } from "../seal/kinds.ts";
 import type { Db } from "../store/database.ts";
+import type { Change } from "./changes.ts";
 import { type AdminContext, writing } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
-import { createSets } from "./sets.ts";
+import { createSets, type SetWrites } from "./sets.ts";
 import { arrayOf, displayName, isUniqueViolation } from "./validate.ts";
 
 export type Project = {
@@ -49,6 +52,7 @@ export async function createProject(
         createdAt: now,
       });
       await createSets(admin, db, { id, slug, organization }, now);
+      return [undefined, [{ action: "project.create", organization, project: { id, slug }, names: [] }]];
     });
   } catch (error) {
     if (isUniqueViolation(error)) {
@@ -94,16 +98,17 @@ export async function deleteProject(
   admin: AdminContext,
   where: string,
 ): Promise<{ variables: number; accounts: number; files: number }> {
-  const { id } = await findProject(admin, where);
+  const { organization, ...project } = await findProject(admin, where);
   const { projects } = admin.database.tables;
   return writing(admin, async (db) => {
-    const [gone] = await db.delete(projects).where(eq(projects.id, id)).returning();
+    const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
     if (!gone) throw noProject(where);
-    return {
+    const counts = {
       variables: sum(gone.variableCounts),
       accounts: sum(gone.accountCounts),
       files: sum(gone.fileCounts),
     };
+    return [counts, [{ action: "project.delete", organization, project, names: [] }]];
   });
 }
 
@@ -120,19 +125,28 @@ export async function findProject(admin: AdminContext, where: string): Promise<F
 }
 
 /**
- * Runs a write to one project's items in one transaction, with the project locked.
+ * Runs a write to one project's items of a kind in one transaction, with the project locked. What it did to the set of
+ * each environment is on record with it.
  * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
  */
-export async function writingProject<T>(
+export async function writingProject<K extends Kind, T>(
   admin: AdminContext,
   where: string,
-  work: (project: LockedProject) => Promise<T>,
+  { kind, nameOf }: KindDescriptor<K>,
+  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites<K>]>,
 ): Promise<T> {
   const found = await findProject(admin, where);
   return writing(admin, async (db) => {
     const locked = await lockProject(admin, db, found);
     if (!locked) throw noProject(where);
-    return work(locked);
+    const [result, writes] = await work(locked);
+    const { organization, id, slug } = found;
+    const changes = [...writes].map(([environment, { added, replaced, deleted }]): Change => {
+      const write = { added, changed: replaced.map(nameOf), deleted: deleted.map(nameOf) };
+      const names = [...write.added, ...write.changed, ...write.deleted].sort(compareBytes);
+      return { action: `${kind}.write`, organization, project: { id, slug }, environment, names, write };
+    });
+    return [result, changes];
   });
 }
 

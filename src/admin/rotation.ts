@@ -7,8 +7,9 @@ import { seal } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import { accounts, type FileEntry, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
+import { type Change, recordChanges } from "./changes.ts";
 import { findListed, openContent } from "./contents.ts";
-import { type AdminContext, writing } from "./context.ts";
+import type { AdminContext } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { purposes } from "./installation.ts";
 import { findProject, lockProject } from "./projects.ts";
@@ -140,6 +141,8 @@ function rewrapSystemKeys(admin: AdminContext): Promise<number> {
       const rewrapped = admin.keyring.rewrapSystemKey(purpose, row.rootId, row.wrapped);
       await db.update(s).set(rewrapped).where(eq(s.purpose, purpose));
     }
+    const change: Change = { action: "root_key.rotate", organization: null, names: [admin.keyring.rootId] };
+    await recordChanges(admin, db, rows.length > 0 ? [change] : []);
     return rows.length;
   });
 }
@@ -206,7 +209,13 @@ export async function rotateData(
   const begunAt = admin.now();
   for (let from = 0; from < due.length; from += begunAtOnce) {
     await inTurn(admin, async (db) => {
-      for (const one of due.slice(from, from + begunAtOnce)) await beginGeneration(admin, db, one, begunAt);
+      const changes: Change[] = [];
+      for (const one of due.slice(from, from + begunAtOnce)) {
+        if (!(await beginGeneration(admin, db, one, begunAt))) continue;
+        const { organization, ...project } = one.project;
+        changes.push({ action: "data_key.rotate", organization, project, names: [] });
+      }
+      await recordChanges(admin, db, changes);
     });
   }
   const tally = { sets: 0, contents: 0, deletedKeys: 0 };
@@ -265,21 +274,22 @@ async function planRotation(
   return { unfinished, due, lost: targets.filter(({ id }) => !keys.has(id)) };
 }
 
-/** Makes a project's next data key, unless another run was first or the project is gone. */
+/** Makes a project's next data key. @returns false if another run was first or the project is gone */
 async function beginGeneration(
   admin: AdminContext,
   db: Db,
   { project, generation }: Due,
   begunAt: number,
-): Promise<void> {
+): Promise<boolean> {
   const { dataKeys: d } = admin.database.tables;
   await admin.database.lockProject(db, project.id);
   const keys = await db.select({ generation: d.generation }).from(d).where(eq(d.projectId, project.id));
-  if (keys.length !== 1 || keys[0]?.generation !== generation) return;
+  if (keys.length !== 1 || keys[0]?.generation !== generation) return false;
   const rootId = await currentRootId(admin.database, db);
   const next = generation + 1;
   const wrapped = admin.keyring.wrapDataKey(project.id, next, newKey(), rootId);
   await db.insert(d).values({ projectId: project.id, generation: next, ...wrapped, createdAt: begunAt });
+  return true;
 }
 
 /** The result of one transaction; `after` is where the next one continues, if there is more to do. */
@@ -404,7 +414,7 @@ async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Pro
   for (let attempt = 1; ; attempt++) {
     let heldFromMs = performance.now();
     try {
-      const result = await writing(admin, (db) => {
+      const result = await admin.database.transaction((db) => {
         heldFromMs = performance.now();
         return work(db);
       });

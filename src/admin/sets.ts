@@ -33,6 +33,9 @@ export type SetWrite<K extends Kind> = {
   readonly total: number;
 };
 
+/** What a write did, by environment. */
+export type SetWrites<K extends Kind> = ReadonlyMap<Environment, SetWrite<K>>;
+
 /** Makes a project's first data key and its nine empty sets. */
 export async function createSets(admin: AdminContext, db: Db, project: FoundProject, now: number): Promise<void> {
   const { dataKeys, sets } = admin.database.tables;
@@ -117,7 +120,7 @@ export async function writeSets<K extends Kind>(
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   changes: ReadonlyMap<Environment, SetChanges<K>>,
-): Promise<ReadonlyMap<Environment, SetWrite<K>>> {
+): Promise<SetWrites<K>> {
   const writes = new Map<Environment, SetWrite<K>>();
   for (const [environment, change] of changes) {
     writes.set(environment, await writeSet(admin, project, descriptor, environment, change));

@@ -22,15 +22,16 @@ export async function setVariables(
 ): Promise<{ created: number; updated: number; warnings: readonly string[] }> {
   const target = requireEnvironment(environment);
   const values = validate(entries);
-  return writingProject(admin, where, async (project) => {
+  return writingProject(admin, where, variables, async (project) => {
     const changes = new Map<string, NewItem<"variables">>();
     for (const [key, value] of values) {
       const updatedAt = project.now;
       changes.set(key, { entry: { key, updatedAt }, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) });
     }
-    const write = (await writeSets(admin, project, variables, new Map([[target, changes]]))).get(target);
-    const { added = [], replaced = [], total = 0 } = write ?? {};
-    return { created: added.length, updated: replaced.length, warnings: warningsOf(where, target, total) };
+    const writes = await writeSets(admin, project, variables, new Map([[target, changes]]));
+    const { added = [], replaced = [], total = 0 } = writes.get(target) ?? {};
+    const warnings = warningsOf(where, target, total);
+    return [{ created: added.length, updated: replaced.length, warnings }, writes];
   });
 }
 
@@ -54,12 +55,13 @@ export async function deleteVariable(
   name: string,
 ): Promise<void> {
   const target = requireEnvironment(environment);
-  await writingProject(admin, where, async (project) => {
+  await writingProject(admin, where, variables, async (project) => {
     const changes = new Map([[target, new Map([[name, null]])]]);
-    const write = (await writeSets(admin, project, variables, changes)).get(target);
-    if (write?.deleted.length !== 1) {
+    const writes = await writeSets(admin, project, variables, changes);
+    if (writes.get(target)?.deleted.length !== 1) {
       throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
     }
+    return [undefined, writes];
   });
 }
 

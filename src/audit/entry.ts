@@ -1,26 +1,54 @@
 import type { Environment } from "../names.ts";
 
-/** The endpoint that returned values. */
-export type AuditAction = "variables.read" | "accounts.read" | "file.read" | "secrets.read";
+/** What a machine read. */
+export type ReadAction = "variables.read" | "accounts.read" | "file.read" | "secrets.read";
 
-/** Who received what, and at which address. Never holds a value, a key, a digest or a checksum. */
+/** What a person changed, or saw of a secret, with a command. */
+export const changeActions = [
+  ...(["organization.create", "organization.plan", "organization.delete"] as const),
+  ...(["project.create", "project.rename", "project.delete"] as const),
+  ...(["variables.write", "variables.reveal", "variables.rollback"] as const),
+  ...(["accounts.write", "accounts.reveal", "accounts.rollback"] as const),
+  ...(["files.write", "files.rollback"] as const),
+  ...(["key.create", "key.revoke", "key.rotate"] as const),
+  ...(["data_key.rotate", "root_key.rotate", "audit.prune", "restore"] as const),
+] as const;
+export type ChangeAction = (typeof changeActions)[number];
+export type AuditAction = ReadAction | ChangeAction;
+
+/** Who did it: a key, or a person by the name of their account, `user@host`, which is the operator's word. */
+export type Actor = { readonly type: "key"; readonly id: string } | { readonly type: "person"; readonly name: string };
+
+/**
+ * Who received or changed what, and from which address. Never holds a value, a key's text, a digest or a checksum. What
+ * an entry does not concern is empty: the project of a new organization, the address of a command.
+ */
 export type AuditEntry = {
-  readonly keyId: string;
+  readonly actor: Actor;
   readonly organizationId: string;
   readonly organization: string;
   readonly projectId: string;
   readonly project: string;
-  /** Null if an account read named no environment. */
+  /** Null if an account read named no environment, or a change concerns none. */
   readonly environment: Environment | null;
   readonly action: AuditAction;
-  /** What was returned: names of variables, names of accounts, or the path of one file. */
+  /** What was returned or touched: names of variables, names of accounts, paths of files, ids of keys. */
   readonly names: readonly string[];
+  /** What a write did to these names. */
+  readonly write?: NamesWritten | undefined;
   /** May be chosen by the caller, so it identifies nothing. */
   readonly requestId: string;
   /** Address of the socket's peer. */
   readonly clientAddress: string;
   /** At most 256 printable ASCII characters. */
   readonly userAgent: string;
+};
+
+/** Which names a write added, replaced and deleted. */
+export type NamesWritten = {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly deleted: readonly string[];
 };
 
 /** The first 256 characters of a user agent, with `?` for all that is not printable ASCII. */

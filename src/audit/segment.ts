@@ -1,5 +1,5 @@
 import type { Environment } from "../names.ts";
-import type { AuditAction, AuditEntry } from "./entry.ts";
+import type { Actor, AuditAction, AuditEntry } from "./entry.ts";
 
 /*
  * A segment: the audit entries of one commit, as one row. `entries` is JSON text with three members:
@@ -7,9 +7,10 @@ import type { AuditAction, AuditEntry } from "./entry.ts";
  *   texts    every text of the entries once
  *   names    every list of returned names once
  *   entries  for each entry an array:
- *              0 key id   1 organization id   2 organization   3 project id   4 project   5 environment or null
- *              6 action   7 client address    8 user agent     as positions in `texts`
- *              9 the names, as a position in `names`           10 the request id itself
+ *              0 actor's type   1 actor's id or name   2 organization id   3 organization   4 project id   5 project
+ *              6 environment or null   7 action   8 client address   9 user agent          as positions in `texts`
+ *              10 the names, as a position in `names`           11 the request id itself
+ *              12 names added   13 changed   14 deleted         as positions in `names`, for a write only
  *
  * The mac, HMAC-SHA-256 under the audit key, covers this text as it is stored, what stands beside it in the row, and the
  * mac of the segment before it in its lane.
@@ -39,7 +40,8 @@ export function encodeEntries(entries: readonly AuditEntry[]): string {
   const texts = new Map<string, number>();
   const lists = new Map<string, number>();
   const rows = entries.map((entry) => [
-    positionIn(texts, entry.keyId),
+    positionIn(texts, entry.actor.type),
+    positionIn(texts, entry.actor.type === "key" ? entry.actor.id : entry.actor.name),
     positionIn(texts, entry.organizationId),
     positionIn(texts, entry.organization),
     positionIn(texts, entry.projectId),
@@ -50,6 +52,7 @@ export function encodeEntries(entries: readonly AuditEntry[]): string {
     positionIn(texts, entry.userAgent),
     positionIn(lists, encodeNames(entry.names)),
     entry.requestId,
+    ...(entry.write ? writtenLists.map((list) => positionIn(lists, encodeNames(entry.write?.[list] ?? []))) : []),
   ]);
   const names = [...lists.keys()].join(",");
   return `{"texts":${JSON.stringify([...texts.keys()])},"names":[${names}],"entries":${JSON.stringify(rows)}}`;
@@ -61,33 +64,27 @@ export function decodeEntries({ firstSeq, lastSeq, entries: encoded }: Segment):
     const { texts, names, entries } = JSON.parse(encoded) as Encoded;
     if (entries.length !== lastSeq - firstSeq + 1) return undefined;
     const textAt = (position: number | null) => text(texts[position as number]);
-    return entries.map(
-      ([
-        keyId,
-        organizationId,
-        organization,
-        projectId,
-        project,
-        environment,
-        action,
-        address,
-        agent,
-        list,
-        request,
-      ]) => ({
-        keyId: textAt(keyId),
+    const listAt = (position: number) => (names[position] as readonly unknown[]).map(text);
+    return entries.map((row): AuditEntry => {
+      const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
+      const [address, agent, list, requestId, added, changed, deleted] = rest;
+      return {
+        actor: actorOf(textAt(type), textAt(who)),
         organizationId: textAt(organizationId),
         organization: textAt(organization),
         projectId: textAt(projectId),
         project: textAt(project),
         environment: environment === null ? null : (textAt(environment) as Environment),
         action: textAt(action) as AuditAction,
-        names: (names[list] as readonly unknown[]).map(text),
-        requestId: text(request),
+        names: listAt(list),
+        ...(added !== undefined && {
+          write: { added: listAt(added), changed: listAt(changed as number), deleted: listAt(deleted as number) },
+        }),
+        requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
-      }),
-    );
+      };
+    });
   } catch {
     return undefined;
   }
@@ -100,9 +97,21 @@ type Encoded = {
 };
 type Position = number;
 type EncodedEntry = readonly [
-  ...[Position, Position, Position, Position, Position, Position | null, Position, Position, Position, Position],
+  ...[Position, Position, Position, Position, Position, Position, Position | null, Position, Position, Position],
+  names: Position,
   requestId: string,
+  added?: Position,
+  changed?: Position,
+  deleted?: Position,
 ];
+
+const writtenLists = ["added", "changed", "deleted"] as const;
+
+function actorOf(type: string, who: string): Actor {
+  if (type === "key") return { type, id: who };
+  if (type === "person") return { type, name: who };
+  throw new TypeError("no actor");
+}
 
 function text(value: unknown): string {
   if (typeof value !== "string") throw new TypeError("no text");

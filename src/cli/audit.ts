@@ -29,7 +29,7 @@ import { formatTime, jsonLine, visible, withProgress, write } from "./terminal.t
 export function auditCommand(here: Surroundings) {
   const list = filteredVerb(
     "list",
-    "List who read which values, oldest first.",
+    "List who read which values, and what people changed, oldest first.",
     "keyhole audit list --org acme --since 24h",
     "keyhole audit list --follow",
   )
@@ -106,7 +106,7 @@ export function auditCommand(here: Surroundings) {
       await answer(here, pruned, `Deleted ${counted(pruned.entries, "entry", "entries")} from before ${month}.`);
     });
 
-  return noun("audit", "The record of every value that was read.", list, exported, verify, prune);
+  return noun("audit", "The record of every value that was read and of every change.", list, exported, verify, prune);
 }
 
 const keepMs = 400 * 86_400_000;
@@ -115,7 +115,7 @@ const pollMs = 1000;
 function filteredVerb(...description: Parameters<typeof verb>) {
   return verb(...description)
     .option("--org <org>", "only entries of this organization")
-    .option("--key <id>", "only entries of this key")
+    .option("--key <id>", "only what this key read, and what was done to it")
     .option("--since <moment>", "24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
       parseMoment(text, Date.now()),
     );
@@ -123,16 +123,16 @@ function filteredVerb(...description: Parameters<typeof verb>) {
 
 const columns: Columns<AuditRecord> = {
   TIME: (one) => formatTime(one.time),
-  ORG: (one) => one.organization,
-  PROJECT: (one) => one.project,
+  ORG: (one) => one.organization ?? "-",
+  PROJECT: (one) => one.project ?? "-",
   ENVIRONMENT: (one) => one.environment ?? "-",
   ACTION: (one) => one.action,
   COUNT: (one) => one.count,
   NAMES: (one) => one.names.join(","),
-  KEY: (one) => one.keyId,
-  CLIENT: (one) => one.clientAddress,
-  REQUEST: (one) => one.requestId,
-  "USER AGENT": (one) => one.userAgent,
+  ACTOR: (one) => actorOf(one),
+  CLIENT: (one) => one.clientAddress || "-",
+  REQUEST: (one) => one.requestId || "-",
+  "USER AGENT": (one) => one.userAgent || "-",
 };
 
 /** Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. */
@@ -146,9 +146,8 @@ async function followAudit(
   const lineOf = (one: AuditRecord) =>
     here.json ? jsonLine(one) : `${cellsOf(columns, one).map(visible).join("  ")}\n`;
   const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
-  const shown = await listAudit(admin, filter);
-  await show(shown);
-  const tail = new AuditTail(admin, filter, shown);
+  const tail = new AuditTail(admin, filter);
+  await show(await tail.newest(filter.limit));
   while (!stop.signal.aborted) {
     for await (const page of tail.news()) await show(page);
     await setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
@@ -180,13 +179,19 @@ function exportAudit(
 }
 
 const csvFields = [
-  ...(["time", "organization", "project", "environment", "action", "count", "names", "keyId"] as const),
+  ...(["time", "organization", "project", "environment", "action", "count", "names", "actor"] as const),
   ...(["clientAddress", "requestId", "userAgent", "lane", "seq"] as const),
 ];
 
 function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
   if (field === "time") return new Date(one.time).toISOString();
+  if (field === "actor") return actorOf(one);
   return field === "names" ? JSON.stringify(one.names) : String(one[field] ?? "");
+}
+
+/** The id of a key, or a person's `user@host`. */
+function actorOf({ actor }: AuditRecord): string {
+  return actor.type === "key" ? actor.id : actor.name;
 }
 
 /** The highest checkpoint of each lane in a log. @throws Problem if there is none */

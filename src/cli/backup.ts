@@ -1,4 +1,5 @@
 import { backUp, restore, verifyBackup } from "../admin/backup.ts";
+import { actorOf } from "../admin/changes.ts";
 import { DoesNotOpen } from "../admin/verify.ts";
 import { readConfig } from "../config.ts";
 import { exits, Problem } from "../problem.ts";
@@ -65,7 +66,11 @@ export function restoreCommand(here: Surroundings) {
     .option("--force", "replace a database that is not empty")
     .action(async (file, { force }) => {
       const config = readConfig(here.env);
-      const { bytes, hasRootKey } = await restore(config, file, { force, say: here.say }).catch((error: unknown) => {
+      const { bytes, hasRootKey } = await restore(config, file, {
+        force,
+        actor: actorOf(here.env),
+        say: here.say,
+      }).catch((error: unknown) => {
         throw readFailure(file, error);
       });
       const todo = `The backup does not include the root key: put it at ${config.dataFolder}/root.key, mode 0600.`;

@@ -101,9 +101,13 @@ export function pathOf(command: CommandUnknownOpts): string {
 /** Runs `work` with the database and the root key that the environment names. */
 export async function withAdmin<T>(here: Surroundings, work: (admin: AdminContext) => Promise<T>): Promise<T> {
   const config = readConfig(here.env);
-  const { openAdminContext } = await import("../admin/context.ts"); // `version` starts without the database drivers
+  // `version` starts without the database drivers.
+  const [{ openAdminContext }, { actorOf }] = await Promise.all([
+    import("../admin/context.ts"),
+    import("../admin/changes.ts"),
+  ]);
   return holdNotes(here, async (say) => {
-    const admin = await openAdminContext(config, say);
+    const admin = await openAdminContext(config, actorOf(here.env), say);
     return work(admin).finally(() => admin.close());
   });
 }

@@ -1,4 +1,5 @@
 import { setAccount } from "../admin/accounts.ts";
+import { actorOf } from "../admin/changes.ts";
 import { type AdminContext, adminContextOf } from "../admin/context.ts";
 import { putFile } from "../admin/files.ts";
 import { openInstallation } from "../admin/installation.ts";
@@ -25,7 +26,7 @@ export function demoCommand(here: Surroundings) {
       const config = readConfig(env);
       const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
-      const admin = adminContextOf(installation);
+      const admin = adminContextOf(installation, actorOf(env));
       if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {
         throw new Refused("exists", "This folder holds other data: set KEYHOLE_DATA to another folder for the demo.");
       }

@@ -63,7 +63,7 @@ function parseWorkers(text: string): number {
 }
 
 async function isEmpty(installation: Installation): Promise<boolean> {
-  const admin = adminContextOf(installation);
+  const admin = adminContextOf(installation, "");
   const organizations = await listOrganizations(admin).finally(() => admin.close());
   return organizations.length === 0;
 }

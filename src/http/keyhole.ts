@@ -1,6 +1,6 @@
 import type { Caller } from "../access/authenticate.ts";
 import { reaches } from "../access/grant.ts";
-import { type AuditAction, type AuditEntry, printableUserAgent } from "../audit/entry.ts";
+import { type AuditEntry, printableUserAgent, type ReadAction } from "../audit/entry.ts";
 import { release } from "../audit/release.ts";
 import { Fault, type FaultCode } from "../fault.ts";
 import type { Held, Render } from "../held.ts";
@@ -63,11 +63,11 @@ export function auditEntry(
   caller: Caller,
   project: ReadProject,
   environment: Environment | null,
-  action: AuditAction,
+  action: ReadAction,
   names: readonly string[],
 ): AuditEntry {
   return {
-    keyId: caller.grant.keyId,
+    actor: { type: "key", id: caller.grant.keyId },
     organizationId: caller.organization.id,
     organization: caller.organization.slug,
     projectId: project.id,

@@ -18,7 +18,7 @@ export const servingRights = {
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
   /** What only commands touch, and a view for people. */
-  none: [getTableName(tables.auditCheckpoints), "audit_entries"],
+  none: [...[tables.auditHeads, tables.auditCheckpoints].map(getTableName), "audit_entries"],
 } as const;
 
 /**

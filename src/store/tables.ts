@@ -218,6 +218,14 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
+  /** The newest segment of the lane that commands share: whoever locks it writes the next one. */
+  const auditHeads = table("audit_heads", {
+    lane: text("lane").primaryKey(),
+    seq: bigint("seq").notNull(),
+    at: bigint("at").notNull(),
+    mac: bytes("mac").notNull(),
+  });
+
   /** The last entry that retention dropped of each lane, and its segment's mac, from which the rest continues. */
   const auditCheckpoints = table("audit_checkpoints", {
     lane: text("lane").primaryKey(),
@@ -237,6 +245,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     apiKeys,
     keyUses,
     auditSegments,
+    auditHeads,
     auditCheckpoints,
   };
 }

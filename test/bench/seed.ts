@@ -39,7 +39,7 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
   const config = readConfig(settings);
   const installation = await openInstallation(config, () => {});
   const embedded = config.databaseUrl === undefined;
-  const admins = Array.from({ length: embedded ? 1 : writersAtOnce }, () => adminContextOf(installation));
+  const admins = Array.from({ length: embedded ? 1 : writersAtOnce }, () => adminContextOf(installation, "bench@host"));
   try {
     for (const { database } of admins) {
       if (embedded) await database.query(sql`pragma synchronous = off`)({});
@@ -95,12 +95,12 @@ export function variableName(index: number): string {
 
 /** As many accounts as variables, with as many bytes each, in one write. */
 async function setAccounts(admin: AdminContext, where: string): Promise<void> {
-  await writingProject(admin, where, async (project) => {
+  await writingProject(admin, where, accounts, async (project) => {
     const items = variablesOf(where, variablesPerProject).map(({ name, value }) => {
       const item = { entry: { name, updatedAt: project.now }, value: Buffer.from(JSON.stringify({ password: value })) };
       return [name, item] as const;
     });
-    await writeSets(admin, project, accounts, new Map([["production", new Map(items)]]));
+    return [undefined, await writeSets(admin, project, accounts, new Map([["production", new Map(items)]]))];
   });
 }
 

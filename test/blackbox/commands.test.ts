@@ -246,6 +246,7 @@ onBoth("people's commands", (dialect) => {
     expect((await read()).json()).toMatchObject({ variables: [{ key: "LATE", value: `${canary}\n` }] });
     const entries = await place.json(["audit", "list", "--key", keyId, "--since", "1h"]);
     expect(entries).toMatchObject([
+      { action: "key.create", names: [keyId] },
       { action: "variables.read", names: [] },
       { action: "variables.read", names: ["LATE"] },
     ]);

@@ -364,6 +364,40 @@ onBoth("kill -9 of the server", (dialect) => {
   });
 });
 
+onBoth("kill -9 of a command", (dialect) => {
+  const kills = long ? 400 : 100;
+  test(`${kills} times: no change without its entry, and no entry without its change`, async () => {
+    const site = await furnish(await makeSite(dialect), { staging: { START: "1" } });
+    try {
+      const began = performance.now();
+      await site.keyhole(["var", "set", "acme/web", "staging", "WHOLE"], "1");
+      const tookMs = performance.now() - began;
+      let killed = 0;
+      for (let round = 0; round < kills; round++) {
+        const child = Bun.spawn([binary, "var", "set", "acme/web", "staging", "KILLED", "--value", String(round)], {
+          env: site.env,
+          stdin: "ignore",
+          stdout: "ignore",
+          stderr: "ignore",
+        });
+        // Spread over the whole run of the command.
+        await Bun.sleep((tookMs * 1.2 * round) / kills);
+        child.kill("SIGKILL");
+        if ((await child.exited) !== 0) killed += 1;
+      }
+      const [set] = await site.sql("select version from sets where kind = 'variables' and environment = 'staging'");
+      const entries = await site.sql("select added, changed from audit_entries where action = 'variables.write'");
+      // Every write raises the version by one, from the first, which is empty.
+      expect(Number(set?.["version"])).toBe(1 + entries.length);
+      expect(killed).toBeGreaterThan(kills / 10);
+      expect(entries.length).toBeGreaterThan(2);
+      expect(await site.json(["audit", "verify"])).toMatchObject({ verified: true });
+    } finally {
+      await site.remove();
+    }
+  });
+});
+
 // These kill PostgreSQL, so it is one of their own.
 const ownPostgres = postgresUrl === undefined ? undefined : await startPostgres();
 afterAll(async () => {

@@ -50,7 +50,7 @@ describe("from a real server", () => {
     site = await makeSite("sqlite");
     await site.keyhole(["org", "create", "acme"]);
     // Not by the command: a thousand processes would take minutes.
-    const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}));
+    const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}), "ann@host");
     try {
       for (const [project, files] of Object.entries({ small, large })) {
         await site.keyhole(["project", "create", `acme/${project}`]);

@@ -38,17 +38,18 @@ onBoth("the record of what left", (dialect) => {
       exitCode: 0,
       stdout: "",
       stderr:
-        "Every entry is unchanged: 7 entries in 1 lane.\nOnly --checkpoint with the server's log shows whether the newest entries are missing.\n",
+        "Every entry is unchanged: 13 entries in 2 lanes.\nOnly --checkpoint with the server's log shows whether the newest entries are missing.\n",
     });
     expect(await site.json(["audit", "verify", "--checkpoint", log])).toEqual({
       verified: true,
-      entries: 7,
-      lanes: 1,
+      // Seven reads, and six commands: the organization, the project, the variable, two keys and a revocation.
+      entries: 13,
+      lanes: 2,
       checkpoints: 1,
     });
     const piped = await site.keyhole(["audit", "verify", "--checkpoint", "-"], readFileSync(log));
     expect(piped.stderr).toBe(
-      "Every entry is unchanged: 7 entries in 1 lane, compared with 1 checkpoint of the log.\n",
+      "Every entry is unchanged: 13 entries in 2 lanes, compared with 1 checkpoint of the log.\n",
     );
   });
 
@@ -68,14 +69,20 @@ onBoth("the record of what left", (dialect) => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(entries).toEqual((await site.json(["audit", "list"])) as unknown[]);
-    expect(entries[0]).toMatchObject({ names: ["TOKEN"], userAgent, keyId: key.id });
+    expect(entries.find(({ actor }) => actor.type === "key")).toMatchObject({
+      names: ["TOKEN"],
+      userAgent,
+      actor: { id: key.id },
+    });
     const csv = await site.keyhole(["audit", "export", "--format", "csv", "--key", key.id, "--since", "1h"]);
     const lines = csv.stdout.split("\r\n");
-    expect(lines).toHaveLength(9);
+    // The header, the key's creation, its reads, and what follows the last line.
+    expect(lines).toHaveLength(1 + 1 + 7 + 1);
     expect(lines[0]).toBe(
-      "time,organization,project,environment,action,count,names,keyId,clientAddress,requestId,userAgent,lane,seq",
+      "time,organization,project,environment,action,count,names,actor,clientAddress,requestId,userAgent,lane,seq",
     );
-    expect(lines[1]).toMatch(
+    expect(lines[1]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,,,key\.create,1,"\[""[0-9a-f-]{36}""\]",\S+@/);
+    expect(lines[2]).toMatch(
       /^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,web,production,variables\.read,1,"\[""TOKEN""\]",[0-9a-f-]{36},127\.0\.0\.1,[0-9a-f-]{36},"'=HYPERLINK\(""http:\/\/127\.0\.0\.1\/"",""x""\),""quoted""",[0-9a-f-]{36},1$/,
     );
     expect((await site.keyhole(["audit", "export", "--since", "2099-01-01"])).stdout).toBe("");
@@ -85,10 +92,10 @@ onBoth("the record of what left", (dialect) => {
   test("audit export --out makes the whole file or none, closed to others, and replaces nothing unasked", async () => {
     const out = join(site.folder, "audit.csv");
     const document = await site.json(["audit", "export", "--format", "csv", "--out", out]);
-    expect(document).toEqual({ file: out, format: "csv", entries: 7 });
+    expect(document).toEqual({ file: out, format: "csv", entries: 13 });
     expect(statSync(out).mode & 0o777).toBe(0o600);
     const before = readFileSync(out, "utf8");
-    expect(before.split("\r\n")).toHaveLength(9);
+    expect(before.split("\r\n")).toHaveLength(15);
     const again = await site.keyhole(["audit", "export", "--out", out]);
     expect(again).toEqual({
       exitCode: 1,
@@ -97,7 +104,7 @@ onBoth("the record of what left", (dialect) => {
     });
     expect(readFileSync(out, "utf8")).toBe(before);
     expect((await site.keyhole(["audit", "export", "--out", out, "--force"])).stderr).toBe(
-      `Wrote 7 entries to ${out}.\n`,
+      `Wrote 13 entries to ${out}.\n`,
     );
     expect(readFileSync(out, "utf8")).toStartWith('{"time":');
     expect((await site.keyhole(["audit", "export", "--out", "/nowhere/at/all"])).exitCode).toBe(1);
@@ -107,7 +114,7 @@ onBoth("the record of what left", (dialect) => {
 
   test("audit list --follow prints what is new as it comes, and Ctrl-C ends it well", async () => {
     const server = await site.serve();
-    const child = site.onTerminal(["audit", "list", "--follow", "--limit", "1"], 200);
+    const child = site.onTerminal(["audit", "list", "--follow", "--limit", "1", "--key", key.id], 200);
     await child.shows("variables.read");
     await server.get(variables, key.key, { "x-request-id": "while-followed", "User-Agent": "\u00e9vil" });
     await child.shows("while-followed");
@@ -214,7 +221,7 @@ describe("backup and restore of the embedded database", () => {
       files: 1,
       sets: 9,
       keys: 1,
-      auditEntries: 1,
+      auditEntries: 1 + 5,
     });
     const again = await site.keyhole(["backup", backup]);
     expect(again.exitCode).toBe(1);

@@ -41,7 +41,7 @@ export type Site = Omit<Place, "remove"> & {
   readonly serve: (options?: ServeOptions) => Promise<Server>;
   /** Makes an API key. */
   readonly key: (...args: readonly string[]) => Promise<Key>;
-  /** All audit entries, ordered by lane and sequence. */
+  /** What machines read, ordered by lane and sequence. */
   readonly audit: () => Promise<Row[]>;
   /** Ends its servers and removes its folder and database. */
   readonly remove: () => Promise<void>;
@@ -105,7 +105,7 @@ export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
       return server;
     },
     key: async (...args) => (await place.json(["key", "create", ...args])) as Key,
-    audit: () => sql("select * from audit_entries order by lane, seq"),
+    audit: () => sql("select * from audit_entries where actor_type = 'key' order by lane, seq"),
     remove: async () => {
       for (const server of servers) await server.kill();
       await database?.drop();

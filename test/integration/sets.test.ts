@@ -102,7 +102,8 @@ async function withAdmins(
   count: number,
   work: (admins: readonly AdminContext[]) => Promise<unknown>,
 ): Promise<void> {
-  const own = w.dialect === "postgres" ? Array.from({ length: count }, () => adminContextOf(w.installation)) : [];
+  const own =
+    w.dialect === "postgres" ? Array.from({ length: count }, () => adminContextOf(w.installation, "ann@host")) : [];
   try {
     await work(w.dialect === "postgres" ? own : Array<AdminContext>(count).fill(w.admin));
   } finally {
@@ -162,7 +163,7 @@ describeBoth("writers of sets", (world) => {
       const { openInstallation } = await import(${source("admin/installation.ts")});
       const { readConfig } = await import(${source("config.ts")});
       const { setVariables } = await import(${source("admin/variables.ts")});
-      const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}));
+      const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), "ann@host");
       process.stdout.write("ready");
       await Bun.stdin.text();
       const names = process.argv.at(-1).split(",");

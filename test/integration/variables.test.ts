@@ -340,7 +340,7 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       expect(others).toEqual([]);
       expect(entry).toEqual({
         time: expect.any(Number),
-        keyId: key.id,
+        actor: { type: "key", id: key.id },
         organization: organization.slug,
         project: project.slug,
         environment: "staging",

@@ -16,7 +16,7 @@ import { variablesDotenv, variablesJson } from "../../src/render/variables.ts";
 
 const canary = "CANARY-0f1e2d";
 const entry: AuditEntry = {
-  keyId: "k",
+  actor: { type: "key", id: "k" },
   organizationId: "o",
   organization: "acme",
   projectId: "p",

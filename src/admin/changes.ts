@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { hostname, userInfo } from "node:os";
+import { eq } from "drizzle-orm";
+import type { AuditEntry, ChangeAction, NamesWritten } from "../audit/entry.ts";
+import { encodeEntries, segmentMac } from "../audit/segment.ts";
+import { ConfigProblem } from "../config.ts";
+import type { Environment } from "../names.ts";
+import type { Database, Db } from "../store/database.ts";
+
+/** What a command did, for the audit. */
+export type Change = {
+  readonly action: ChangeAction;
+  /** Null for what concerns the whole installation. */
+  readonly organization: { readonly id: string; readonly slug: string } | null;
+  readonly project?: { readonly id: string; readonly slug: string };
+  readonly environment?: Environment;
+  /** What was touched. */
+  readonly names: readonly string[];
+  readonly write?: NamesWritten;
+};
+
+/** The lane that all commands share. */
+const lane = "commands";
+
+/**
+ * Puts changes on record, in the transaction that makes them: neither can exist without the other. The lane's head,
+ * which stays locked until the transaction ends, orders what several commands do at once.
+ */
+export async function recordChanges(
+  admin: {
+    readonly database: Database;
+    readonly systemKeys: { readonly audit: Uint8Array };
+    readonly actor: string;
+    readonly now: () => number;
+  },
+  db: Db,
+  changes: readonly Change[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  const { auditSegments, auditHeads: h } = admin.database.tables;
+  await db
+    .insert(h)
+    .values({ lane, seq: 0, at: 0, mac: Buffer.alloc(0) })
+    .onConflictDoNothing();
+  const query = db.select().from(h).where(eq(h.lane, lane));
+  const [head] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+  if (head === undefined) throw new Error("the head of the commands' lane was not stored");
+  const segment = {
+    lane,
+    firstSeq: head.seq + 1,
+    lastSeq: head.seq + changes.length,
+    // Retention drops the beginning of a lane: no segment may be older than the one before.
+    at: Math.max(admin.now(), head.at),
+    entries: encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
+  };
+  const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);
+  await db.insert(auditSegments).values({ ...segment, mac });
+  await db.update(h).set({ seq: segment.lastSeq, at: segment.at, mac }).where(eq(h.lane, lane));
+}
+
+function entryOf(name: string, { organization, project, environment, ...change }: Change): AuditEntry {
+  return {
+    actor: { type: "person", name },
+    organizationId: organization?.id ?? "",
+    organization: organization?.slug ?? "",
+    projectId: project?.id ?? "",
+    project: project?.slug ?? "",
+    environment: environment ?? null,
+    ...change,
+    requestId: "",
+    clientAddress: "",
+    userAgent: "",
+  };
+}
+
+/**
+ * Who runs a command: KEYHOLE_ACTOR, or the account as the operating system names it, `user@host`; behind sudo the
+ * account that called it.
+ * @throws ConfigProblem
+ */
+export function actorOf(env: Readonly<Record<string, string | undefined>>): string {
+  const { KEYHOLE_ACTOR: given, SUDO_USER: caller } = env;
+  if (given === undefined) return `${caller ?? accountName()}@${hostname()}`;
+  if (/^[^\p{Cc}\p{Cf}]{1,128}$/u.test(given)) return given;
+  throw new ConfigProblem("KEYHOLE_ACTOR must have 1 to 128 characters and none that controls a terminal.");
+}
+
+/** Bun's own `userInfo` trusts USER. In a container an account may have no name. */
+function accountName(): string {
+  const uid = String(process.getuid?.() ?? "");
+  try {
+    const accounts = readFileSync("/etc/passwd", "utf8").split("\n");
+    const own = accounts.map((line) => line.split(":")).find((fields) => fields[2] === uid);
+    if (own?.[0]) return own[0];
+  } catch {}
+  return userInfo().username || uid;
+}

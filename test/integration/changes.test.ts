@@ -1,0 +1,186 @@
+import { describe, expect, test } from "bun:test";
+import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
+import { type AuditRecord, listAudit } from "../../src/admin/audit.ts";
+import { verifyAudit } from "../../src/admin/audit-chain.ts";
+import { actorOf } from "../../src/admin/changes.ts";
+import { deleteFile, putFile } from "../../src/admin/files.ts";
+import { createKey, revokeKey, rotateKey } from "../../src/admin/keys.ts";
+import { createOrganization, setPlan } from "../../src/admin/organizations.ts";
+import { createProject, deleteProject } from "../../src/admin/projects.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import { describeBoth, type World } from "../world.ts";
+
+/** What was put on record while `work` ran, without what every entry has. */
+async function recorded(w: World, work: () => Promise<unknown>) {
+  const before = await people(w);
+  await work();
+  const after = (await people(w)).slice(before.length);
+  for (const entry of after) {
+    expect(entry).toMatchObject({ actor: { type: "person", name: "ann@host" }, lane: "commands", requestId: "" });
+  }
+  return after.map(({ actor: _, lane: __, seq: ___, time: ____, ...entry }) => entry);
+}
+
+async function people(w: World): Promise<AuditRecord[]> {
+  return (await listAudit(w.admin, { limit: 100_000 })).filter(({ actor }) => actor.type === "person");
+}
+
+let made = 0;
+
+describeBoth("a change", (world) => {
+  test("of each kind is on record, with who did it and what it touched", async () => {
+    const w = world();
+    const slug = `changed-${++made}`;
+    const where = `${slug}/web`;
+    const ofOrganization = { organization: slug, project: null, environment: null };
+    const ofProject = { organization: slug, project: "web", environment: null };
+    const set = (variables: Record<string, string>) =>
+      setVariables(
+        w.admin,
+        where,
+        "staging",
+        Object.entries(variables).map(([name, value]) => ({ name, value })),
+      );
+    const file = { path: "a.pem", environments: ["staging", "production"], content: Buffer.from("pem") };
+    let keyId = "";
+    let successorId = "";
+    const changes: [work: () => Promise<unknown>, entries: () => object[]][] = [
+      [
+        () => createOrganization(w.admin, { slug }),
+        () => [{ ...ofOrganization, action: "organization.create", names: [] }],
+      ],
+      [
+        () => setPlan(w.admin, slug, "free"),
+        () => [{ ...ofOrganization, action: "organization.plan", names: ["free"] }],
+      ],
+      [() => createProject(w.admin, where, {}), () => [{ ...ofProject, action: "project.create", names: [] }]],
+      [
+        () => set({ B: "1", A: "1" }),
+        () => [
+          {
+            ...ofProject,
+            environment: "staging",
+            action: "variables.write",
+            names: ["A", "B"],
+            added: ["B", "A"],
+            changed: [],
+            deleted: [],
+          },
+        ],
+      ],
+      [() => set({ A: "2", C: "3" }), () => [{ names: ["A", "C"], added: ["C"], changed: ["A"], deleted: [] }]],
+      [
+        () => deleteVariable(w.admin, where, "staging", "A"),
+        () => [{ action: "variables.write", names: ["A"], added: [], changed: [], deleted: ["A"] }],
+      ],
+      [
+        () => setAccount(w.admin, where, "ci", ["staging", "production"], { user: "x" }),
+        () => [
+          { ...ofProject, environment: "staging", action: "accounts.write", names: ["ci"], added: ["ci"] },
+          { ...ofProject, environment: "production", action: "accounts.write", names: ["ci"], added: ["ci"] },
+        ],
+      ],
+      [
+        () => setAccount(w.admin, where, "ci", ["production"], { user: "y" }),
+        () => [
+          { environment: "staging", names: ["ci"], deleted: ["ci"] },
+          { environment: "production", names: ["ci"], changed: ["ci"] },
+        ],
+      ],
+      [() => deleteAccount(w.admin, where, "ci"), () => [{ environment: "production", deleted: ["ci"] }]],
+      [
+        () => putFile(w.admin, where, file),
+        () => [
+          { ...ofProject, environment: "staging", action: "files.write", names: ["a.pem"], added: ["a.pem"] },
+          { ...ofProject, environment: "production", action: "files.write", names: ["a.pem"], added: ["a.pem"] },
+        ],
+      ],
+      [
+        () => deleteFile(w.admin, where, "a.pem", ["staging"]),
+        () => [{ environment: "staging", action: "files.write", deleted: ["a.pem"] }],
+      ],
+      [
+        async () => {
+          keyId = (await createKey(w.admin, { organization: slug })).id;
+        },
+        () => [{ ...ofOrganization, action: "key.create", names: [keyId] }],
+      ],
+      [
+        async () => {
+          successorId = (await rotateKey(w.admin, keyId, 1000)).successor.id;
+        },
+        () => [{ ...ofOrganization, action: "key.rotate", names: [keyId, successorId] }],
+      ],
+      [() => revokeKey(w.admin, keyId), () => [{ ...ofOrganization, action: "key.revoke", names: [keyId] }]],
+      [() => rotateData(w.admin, where), () => [{ ...ofProject, action: "data_key.rotate", names: [] }]],
+      [() => deleteProject(w.admin, where), () => [{ ...ofProject, action: "project.delete", names: [] }]],
+    ];
+    for (const [work, entries] of changes) expect(await recorded(w, work)).toMatchObject(entries());
+    expect(await verifyAudit(w.admin)).toHaveProperty("entries");
+    // What was done to a key belongs to its history.
+    const ofKey = await listAudit(w.admin, { keyId });
+    expect(ofKey.map(({ action }) => action)).toEqual(["key.create", "key.rotate", "key.revoke"]);
+  });
+
+  test("that is refused leaves nothing on record, and one that cannot be put on record does not happen", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+    const set = (name: string) => setVariables(w.admin, where, "staging", [{ name, value: "2" }]);
+    expect(await recorded(w, () => set("not a name").catch(() => {}))).toEqual([]);
+    expect(await recorded(w, () => deleteVariable(w.admin, where, "staging", "B").catch(() => {}))).toEqual([]);
+    const versions = () => w.run("select project_id, kind, environment, version from sets order by 1, 2, 3");
+    const before = await versions();
+    await w.run("alter table audit_segments rename to audit_gone");
+    const refused = await set("B").catch((error: unknown) => error);
+    await w.run("alter table audit_gone rename to audit_segments");
+    expect(refused).toBeInstanceOf(Error);
+    expect(await versions()).toEqual(before);
+    expect(await recorded(w, () => set("B"))).toMatchObject([{ added: ["B"] }]);
+  });
+
+  test("has its place in one chain, however many are made at once", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const projects = await Promise.all(["one", "two", "three"].map((slug) => w.project(organization, slug, {})));
+    const entries = await recorded(w, () =>
+      Promise.all(
+        Array.from({ length: 30 }, (_, n) =>
+          setVariables(w.admin, projects[n % 3]?.where ?? "", "staging", [{ name: `N_${n}`, value: "x" }]),
+        ),
+      ),
+    );
+    expect(entries.flatMap(({ added }) => added ?? []).sort()).toEqual(
+      Array.from({ length: 30 }, (_, n) => `N_${n}`).sort(),
+    );
+    const seqs = (await people(w)).map(({ seq }) => seq);
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    expect(await verifyAudit(w.admin)).toHaveProperty("entries");
+  });
+
+  test("that somebody takes out of the record is missed", async () => {
+    const w = world();
+    await w.organization();
+    const [newest] = (await people(w)).slice(-1) as [AuditRecord];
+    await w.organization();
+    await w.sql`delete from audit_segments where lane = 'commands' and first_seq = ${newest.seq}`;
+    const missed = { lane: "commands", seq: newest.seq, lastSeq: newest.seq, what: "removed" as const };
+    expect(await verifyAudit(w.admin)).toEqual(missed);
+  });
+});
+
+describe("the name of a person", () => {
+  test.each([
+    [{ KEYHOLE_ACTOR: "ann@ops" }, /^ann@ops$/],
+    [{ KEYHOLE_ACTOR: "ann@ops", SUDO_USER: "bob" }, /^ann@ops$/],
+    [{ SUDO_USER: "bob" }, /^bob@./],
+    [{}, /^[^@]+@./],
+  ])("with %p is that of KEYHOLE_ACTOR, of who called sudo, or of the account", (env, name) => {
+    expect(actorOf(env)).toMatch(name);
+  });
+
+  test.each(["", "a\nb", "a\u202eb", "x".repeat(129)])("%p in KEYHOLE_ACTOR is refused", (given) => {
+    expect(() => actorOf({ KEYHOLE_ACTOR: given })).toThrow("KEYHOLE_ACTOR must have");
+  });
+});
