@@ -13,6 +13,8 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
   account: async () => (await import("./cli/account.ts")).accountCommand,
   file: async () => (await import("./cli/file.ts")).fileCommand,
   key: async () => (await import("./cli/key.ts")).keyCommand,
+  access: async () => (await import("./cli/access.ts")).accessCommand,
+  expiring: async () => (await import("./cli/access.ts")).expiringCommand,
   run: async () => (await import("./cli/run.ts")).runCommand,
   pull: async () => (await import("./cli/pull.ts")).pullCommand,
   files: async () => (await import("./cli/files.ts")).filesCommand,
@@ -124,6 +126,7 @@ Settings (environment):
   DATABASE_URL       PostgreSQL, in place of the embedded database
   KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it; or
                      KEYHOLE_ROOT_KEY_COMMAND, a command that prints it
+  KEYHOLE_ACTOR      who runs the command, for the audit (default: the account and host, user@host)
   KEYHOLE_URL        the server that run, pull and files pull ask, with KEYHOLE_API_KEY
   HOST, PORT         where serve listens; health and metrics: KEYHOLE_OPS_HOST and KEYHOLE_OPS_PORT
 The README has all of them.

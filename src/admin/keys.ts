@@ -1,12 +1,13 @@
-import { and, asc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
-import { type Environment, environmentsOf, everyEnvironment } from "../names.ts";
+import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../names.ts";
 import type { Db } from "../store/database.ts";
 import { type AdminContext, writing } from "./context.ts";
 import { findOrganization, type Organization } from "./organizations.ts";
+import { findProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { displayName, requireEnvironments } from "./validate.ts";
+import { displayName, requireEnvironment, requireEnvironments } from "./validate.ts";
 
 /** A key for people: everything except its text, which is not stored. */
 export type KeyRecord = {
@@ -82,6 +83,31 @@ export async function listKeys(admin: AdminContext, organization?: string): Prom
   const { apiKeys: k } = admin.database.tables;
   const only = organization === undefined ? undefined : await findOrganization(admin, organization);
   return records(admin, only && eq(k.organizationId, only.id));
+}
+
+/** The active keys that reach a project, in one environment or in any. @throws Refused `not_found`, `ambiguous`, `invalid` */
+export async function listAccess(admin: AdminContext, where: string, environment?: string): Promise<KeyRecord[]> {
+  const mask = environment === undefined ? everyEnvironment : environmentMask(requireEnvironment(environment));
+  const project = await findProject(admin, where);
+  const { apiKeys: k } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ id: k.id, environments: k.environments, projects: k.projects })
+    .from(k)
+    .where(eq(k.organizationId, project.organization.id));
+  const reaching = rows
+    .filter(({ environments }) => (environments & mask) !== 0)
+    // A listed key reaches the project that had the slug when the key was made, and no later one.
+    .filter(({ projects }) => projects === null || idsOf(projects).get(project.slug) === project.id)
+    .map(({ id }) => id);
+  const found = reaching.length === 0 ? [] : await records(admin, inArray(k.id, reaching));
+  return found.filter(({ status }) => status === "active");
+}
+
+/** The active keys that expire within this time, the next one first. */
+export async function listExpiring(admin: AdminContext, withinMs: number): Promise<KeyRecord[]> {
+  const { apiKeys: k } = admin.database.tables;
+  const found = await records(admin, lte(k.expiresAt, admin.now() + withinMs));
+  return found.filter(({ status }) => status === "active").sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0));
 }
 
 /** One key by its id. @throws Refused `not_found` */
@@ -171,7 +197,7 @@ async function organizationsOf(
     );
 }
 
-async function records(admin: AdminContext, where: ReturnType<typeof eq> | undefined): Promise<KeyRecord[]> {
+async function records(admin: AdminContext, where: SQL | undefined): Promise<KeyRecord[]> {
   const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
   const rows = await admin.database.db
     .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })
@@ -192,7 +218,7 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
     organization,
     surfaces: membersOf(surfaces, row.surfaces),
     resources: membersOf(resources, row.resources),
-    projects: row.projects === null ? null : slugsOf(row.projects),
+    projects: row.projects === null ? null : [...idsOf(row.projects).keys()],
     environments: row.environments === everyEnvironment ? null : environmentsOf(row.environments),
     createdAt: row.createdAt,
     expiresAt: row.expiresAt,
@@ -219,13 +245,13 @@ function sealOf(admin: AdminContext, { id: keyId, ...row }: Omit<KeyRow, "grantS
   return sealGrant(admin.systemKeys.grant, digest, grant);
 }
 
-/** Empty if the list was damaged by SQL. */
-function slugsOf(list: string): string[] {
+/** Of a listed key: slug to project id. Empty if the list was damaged by SQL. */
+function idsOf(list: string): Map<string, unknown> {
   try {
     const ids: unknown = JSON.parse(list);
-    return typeof ids === "object" && ids !== null && !Array.isArray(ids) ? Object.keys(ids) : [];
+    return new Map(typeof ids === "object" && ids !== null && !Array.isArray(ids) ? Object.entries(ids) : []);
   } catch {
-    return [];
+    return new Map();
   }
 }
 

@@ -97,6 +97,17 @@ export async function findSet<K extends Kind>(
   return orUndefined(() => new VerifiedSet(setKeysOf(admin), owner, descriptor, stored));
 }
 
+/** The opened values of a set, by name. The caller may zero them. @throws Refused `conflict` if they do not open */
+export function openValues<K extends Kind>(
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
+  set: VerifiedSet<K>,
+): Map<string, Buffer> {
+  const opened = orUndefined(() => set.open());
+  if (opened === undefined) throw doesNotOpen(project, descriptor, set.environment);
+  return new Map(set.names.map((name, index) => [name, opened.item(index)]));
+}
+
 /** What `work` gives; undefined if something does not decrypt. */
 export function orUndefined<T>(work: () => T): T | undefined {
   try {
@@ -138,10 +149,9 @@ async function writeSet<K extends Kind>(
 ): Promise<SetWrite<K>> {
   const { nameOf } = descriptor;
   const before = await openSet(admin, project.db, project, descriptor, environment);
-  const opened = descriptor.hasValues ? orUndefined(() => before.open()) : undefined;
-  if (descriptor.hasValues && opened === undefined) throw doesNotOpen(project, descriptor, environment);
+  const values = descriptor.hasValues ? openValues(project, descriptor, before) : undefined;
   const items = new Map<string, NewItem<K>>(
-    before.entries.map((entry, index) => [nameOf(entry), { entry, value: opened?.item(index) ?? null }]),
+    before.entries.map((entry) => [nameOf(entry), { entry, value: values?.get(nameOf(entry)) ?? null }]),
   );
   const [added, replaced, deleted]: [string[], Entries[K][], Entries[K][]] = [[], [], []];
   for (const [name, item] of changes) {
@@ -152,7 +162,7 @@ async function writeSet<K extends Kind>(
     else (item === null ? deleted : replaced).push(old.entry);
   }
   await storeSet(admin, project, descriptor, before, [...items.values()]);
-  opened?.all.fill(0);
+  for (const value of values?.values() ?? []) value.fill(0);
   return { added, replaced, deleted, total: items.size };
 }
 

@@ -1,6 +1,9 @@
+import { Option } from "@commander-js/extra-typings";
 import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
+import { revealAccount } from "../admin/reveal.ts";
+import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
-import { answer, answerList, noun, type Surroundings, withAdmin } from "./command.ts";
+import { answer, answerList, answerSecret, noun, type Surroundings, withAdmin } from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { environmentsOption } from "./options.ts";
 import { projectVerb } from "./project.ts";
@@ -37,6 +40,21 @@ export function accountCommand(here: Surroundings) {
     });
   });
 
+  const get = projectVerb(
+    "get",
+    "Print the fields of an account as a JSON object. That you saw them is on record.",
+    "keyhole account get acme/web stripe --env production",
+  )
+    .argument("<name>", "the account")
+    .addOption(
+      new Option("--env <env>", "from this environment (default: where it changed last)").choices(environments),
+    )
+    .action(async (project, name, { env }) => {
+      const { environment, values } = await withAdmin(here, (admin) => revealAccount(admin, project, name, env));
+      const document = { project, environment, name, values };
+      await answerSecret(here, document, `${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`);
+    });
+
   const remove = projectVerb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
     .argument("<name>", "the account")
     .action(async (project, name) => {
@@ -44,7 +62,7 @@ export function accountCommand(here: Surroundings) {
       await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
     });
 
-  return noun("account", "Shared accounts: several secret fields under one name.", set, list, remove);
+  return noun("account", "Shared accounts: several secret fields under one name.", set, get, list, remove);
 }
 
 /** Only JSON: `setAccount` validates that it is an object of strings. The parser's message would quote the text. */

@@ -135,6 +135,15 @@ export async function answer(here: Surroundings, document: unknown, message: str
   });
 }
 
+/** Ends a command that shows a secret: its exact bytes on a pipe, on a line of its own with a warning on a terminal. */
+export async function answerSecret(here: Surroundings, document: unknown, secret: string, what: string): Promise<void> {
+  const { stdout } = here.terminal;
+  if (here.json) return write(stdout, jsonLine(document));
+  if (!stdout.isTTY) return write(stdout, secret);
+  await write(stdout, `${visibleLines(secret.replace(/\n$/, ""))}\n`);
+  here.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
+}
+
 /** The columns of a table: each header with the cell that an item has under it. */
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
 

@@ -1,7 +1,9 @@
+import { Argument } from "@commander-js/extra-typings";
+import { diffVariables, revealVariable } from "../admin/reveal.ts";
 import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
-import { variableValueBytesMax } from "../names.ts";
+import { environments, variableValueBytesMax } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, answerList, counted, noun, type Surroundings, withAdmin } from "./command.ts";
+import { answer, answerList, answerSecret, counted, noun, type Surroundings, withAdmin } from "./command.ts";
 import { nameWarnings, parseEnvFile } from "./env-file.ts";
 import { decodeText, localName, readLocal } from "./input.ts";
 import { environmentVerb } from "./project.ts";
@@ -46,6 +48,34 @@ export function varCommand(here: Surroundings) {
     });
   });
 
+  const get = environmentVerb(
+    "get",
+    "Print the value of a variable, byte for byte. That you saw it is on record.",
+    "keyhole var get acme/web staging DATABASE_URL",
+    "keyhole var get web production TLS_KEY > key.pem",
+  )
+    .argument("<name>", "the variable")
+    .action(async (project, environment, name) => {
+      const value = await withAdmin(here, (admin) => revealVariable(admin, project, environment, name));
+      await answerSecret(here, { project, environment, key: name, value }, value, `The value of ${name}`);
+    });
+
+  const diff = environmentVerb(
+    "diff",
+    "List the variables that differ from another environment's. Values are compared and never shown.",
+    "keyhole var diff acme/web staging production",
+  )
+    .addArgument(new Argument("<other>", "the other environment").choices(environments))
+    .action(async (project, environment, other) => {
+      const found = await withAdmin(here, (admin) => diffVariables(admin, project, environment, other));
+      const documents = found.map(({ name, status }) => ({ key: name, status }));
+      const words = { only: `only in ${environment}`, missing: `only in ${other}`, differs: "another value" };
+      await answerList(here, documents, `${environment} and ${other} of ${project} have the same variables.`, {
+        NAME: (one) => one.key,
+        DIFFERENCE: (one) => words[one.status],
+      });
+    });
+
   const remove = environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
     .argument("<name>", "the variable")
     .action(async (project, environment, name) => {
@@ -72,7 +102,7 @@ export function varCommand(here: Surroundings) {
       await answer(here, document, `Imported ${imported}: ${created} created, ${updated} updated.`);
     });
 
-  return noun("var", "Variables of a project, one value per environment.", set, list, remove, load);
+  return noun("var", "Variables of a project, one value per environment.", set, get, list, diff, remove, load);
 }
 
 async function readValue(here: Surroundings, name: string): Promise<Uint8Array> {

@@ -545,6 +545,25 @@ describe("on a terminal", () => {
     );
   });
 
+  test("a secret is its exact bytes on a pipe, and comes with a warning on a terminal", async () => {
+    const value = "two\nlines\n\u001b[31m";
+    await place.keyhole(["var", "set", "web", "production", "SEEN"], value);
+    const get = ["var", "get", "web", "production", "SEEN"];
+    expect(await place.keyhole(get)).toEqual({ exitCode: 0, stdout: value, stderr: "" });
+    expect(await place.json(get)).toEqual({ project: "web", environment: "production", key: "SEEN", value });
+    const { exitCode, screen } = await place.onTerminal(get).ended;
+    expect(exitCode).toBe(0);
+    expect(screen).toStartWith("two\r\nlines\r\n\\u001b[31m\r\nThe value of SEEN is on this screen now");
+    const account = ["account", "get", "web", "stripe"];
+    expect(JSON.parse((await place.keyhole(account)).stdout)).toEqual({ user: "ci", password: "hunter2" });
+    expect((await place.keyhole(["var", "get", "web", "production", "ABSENT"])).exitCode).toBe(4);
+    const seen = (await place.json(["audit", "list"])) as { action: string; names: string[] }[];
+    expect(seen.filter(({ action }) => action.endsWith(".reveal")).map(({ names }) => names[0])).toEqual([
+      ...["SEEN", "SEEN", "SEEN"],
+      "stripe",
+    ]);
+  });
+
   test("a table fits the width, and nothing is cut elsewhere", async () => {
     const name = "n".repeat(200);
     await place.json(["project", "create", "acme/long", "--name", name]);

@@ -4,9 +4,10 @@ import { type AuditRecord, listAudit } from "../../src/admin/audit.ts";
 import { verifyAudit } from "../../src/admin/audit-chain.ts";
 import { actorOf } from "../../src/admin/changes.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { createKey, revokeKey, rotateKey } from "../../src/admin/keys.ts";
+import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/admin/keys.ts";
 import { createOrganization, setPlan } from "../../src/admin/organizations.ts";
 import { createProject, deleteProject } from "../../src/admin/projects.ts";
+import { diffVariables, revealAccount, revealVariable } from "../../src/admin/reveal.ts";
 import { rotateData } from "../../src/admin/rotation.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { describeBoth, type World } from "../world.ts";
@@ -167,6 +168,100 @@ describeBoth("a change", (world) => {
     await w.sql`delete from audit_segments where lane = 'commands' and first_seq = ${newest.seq}`;
     const missed = { lane: "commands", seq: newest.seq, lastSeq: newest.seq, what: "removed" as const };
     expect(await verifyAudit(w.admin)).toEqual(missed);
+  });
+});
+
+describeBoth("what a person sees", (world) => {
+  const values = { A: "value of A\n", B: "value of B" };
+  const placed = async (w: World) => {
+    const organization = await w.organization();
+    return w.project(organization, "web", {
+      variables: { staging: values, production: { A: "another value", C: "value of C" } },
+      accounts: [{ name: "ci", environments: ["staging"], values: { user: "x", password: "of staging" } }],
+    });
+  };
+
+  test("of a variable is its exact value, on record as a reveal of this one name", async () => {
+    const w = world();
+    const { where } = await placed(w);
+    let value = "";
+    const entries = await recorded(w, async () => {
+      value = await revealVariable(w.admin, where, "staging", "A");
+    });
+    expect(value).toBe(values.A);
+    expect(entries).toMatchObject([{ action: "variables.reveal", environment: "staging", names: ["A"], count: 1 }]);
+    expect(await recorded(w, () => revealVariable(w.admin, where, "staging", "C").catch(() => {}))).toEqual([]);
+  });
+
+  test("of an account is its fields, from the environment that is named or in which it changed last", async () => {
+    const w = world();
+    const { where } = await placed(w);
+    w.clock.nowMs = Date.now() + 1000;
+    await setAccount(w.admin, where, "ci", ["staging", "production"], { user: "y" });
+    w.clock.nowMs = undefined;
+    const entries = await recorded(w, async () => {
+      const found = { environment: "production" as const, values: { user: "y" } };
+      expect(await revealAccount(w.admin, where, "ci", "production")).toEqual(found);
+      expect((await revealAccount(w.admin, where, "ci")).values).toEqual({ user: "y" });
+    });
+    expect(entries).toMatchObject(Array(2).fill({ action: "accounts.reveal", names: ["ci"] }));
+    await expect(revealAccount(w.admin, where, "ci", "development")).rejects.toThrow("There is no account");
+  });
+
+  test("is never seen without an entry", async () => {
+    const w = world();
+    const { where } = await placed(w);
+    await w.run("alter table audit_segments rename to audit_gone");
+    const seen = await revealVariable(w.admin, where, "staging", "A").catch(() => "refused");
+    await w.run("alter table audit_gone rename to audit_segments");
+    expect(seen).toBe("refused");
+  });
+
+  test("of the difference of two environments is names, and no value", async () => {
+    const w = world();
+    const { where } = await placed(w);
+    const differences = await diffVariables(w.admin, where, "staging", "production");
+    expect(differences.map(({ name, status }) => [name, status])).toEqual([
+      ["A", "differs"],
+      ["B", "only"],
+      ["C", "missing"],
+    ]);
+    expect(JSON.stringify(differences)).not.toContain("value");
+    expect(await diffVariables(w.admin, where, "staging", "staging")).toEqual([]);
+  });
+
+  test("of access is every valid key that reaches the project there", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web", {});
+    const other = await w.project(organization, "other", {});
+    const every = await w.key(organization, { environments: ["production"] });
+    const listed = await w.key(organization, { projects: ["web"], environments: ["staging"] });
+    await w.key(organization, { projects: ["other"] });
+    const revoked = await w.key(organization, {});
+    await revokeKey(w.admin, revoked.id);
+    const ids = async (environment?: string) => (await listAccess(w.admin, where, environment)).map(({ id }) => id);
+    expect(await ids()).toEqual([every.id, listed.id]);
+    expect(await ids("staging")).toEqual([listed.id]);
+    expect(await ids("development")).toEqual([]);
+    // A project that takes the slug later is another one.
+    await deleteProject(w.admin, where);
+    await createProject(w.admin, where, {});
+    expect(await ids("staging")).toEqual([]);
+    expect((await listAccess(w.admin, other.where)).map(({ id }) => id)).toContain(every.id);
+  });
+
+  test("of what expires is the valid keys that end within the time, the next one first", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const dayMs = 86_400_000;
+    const key = (days?: number) =>
+      createKey(w.admin, { organization: organization.slug, ...(days && { expiresInMs: days * dayMs }) });
+    const [late, soon] = [await key(20), await key(2)];
+    await key(40);
+    await key();
+    const expiring = (await listExpiring(w.admin, 30 * dayMs)).filter((one) => one.organization === organization.slug);
+    expect(expiring.map(({ id }) => id)).toEqual([soon.id, late.id]);
   });
 });
 
