@@ -34,6 +34,11 @@ export type Pruned = {
   readonly lanes: number;
 };
 
+/** Epoch milliseconds of the first moment that {@link pruneAudit} keeps now. */
+export function prunesBefore(admin: AdminContext, keepMs: number): number {
+  return monthOf(admin.now() - keepMs).fromAt;
+}
+
 /**
  * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane says
  * up to where, so that the rest can be verified. The segments are verified first, so that pruning does not remove the
@@ -50,7 +55,7 @@ export async function pruneAudit(
 ): Promise<Pruned | Flaw> {
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
-  const { fromAt: keptFromAt } = monthOf(admin.now() - keepMs);
+  const keptFromAt = prunesBefore(admin, keepMs);
   const due = { beforeAt: keptFromAt };
   const marks: Mark[] = [];
   let entries = 0;

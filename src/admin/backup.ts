@@ -126,8 +126,8 @@ export async function verifyBackup(
   }
 }
 
-/** @throws Refused with PostgreSQL, which has tools of its own for this */
-function databaseFile(config: Config, what: string): string {
+/** The embedded database's file. @throws Refused `invalid` with PostgreSQL, which has tools of its own for this */
+export function databaseFile(config: Config, what: string): string {
   if (config.databaseUrl !== undefined) {
     throw new Refused(
       "invalid",

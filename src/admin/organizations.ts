@@ -53,6 +53,32 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string): 
   });
 }
 
+/**
+ * Deletes an organization with its projects and keys; audit entries stay.
+ * @returns how many went with it
+ * @throws Refused `not_found`
+ */
+export async function deleteOrganization(
+  admin: AdminContext,
+  slug: string,
+): Promise<{ projects: number; keys: number }> {
+  const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
+  return writing(admin, async (db) => {
+    const query = db.select({ id: o.id }).from(o).where(eq(o.slug, slug));
+    // Locked, so that nothing is added to it meanwhile.
+    const [found] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+    if (!found) throw noOrganization(slug);
+    const keys = await db.delete(k).where(eq(k.organizationId, found.id)).returning({ id: k.id });
+    const projects = await db.delete(p).where(eq(p.organizationId, found.id)).returning({ id: p.id });
+    await db.delete(o).where(eq(o.id, found.id));
+    const organization = { id: found.id, slug };
+    return [
+      { projects: projects.length, keys: keys.length },
+      [{ action: "organization.delete", organization, names: [] }],
+    ];
+  });
+}
+
 /** All organizations, in byte order of slug. */
 export async function listOrganizations(admin: AdminContext): Promise<Organization[]> {
   const { organizations } = admin.database.tables;

@@ -2,14 +2,14 @@ import { and, asc, desc, eq } from "drizzle-orm";
 import { Fault } from "../fault.ts";
 import { compareBytes } from "../names.ts";
 import type { DataKey } from "../seal/keyring.ts";
-import type { Kind, KindDescriptor } from "../seal/kinds.ts";
+import { everyKind, type Kind, type KindDescriptor } from "../seal/kinds.ts";
 import type { Db } from "../store/database.ts";
 import type { Change } from "./changes.ts";
 import { type AdminContext, writing } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
-import { createSets, type SetWrites } from "./sets.ts";
+import { createSets, openSets, resealSet, type SetWrites } from "./sets.ts";
 import { arrayOf, displayName, isUniqueViolation } from "./validate.ts";
 
 export type Project = {
@@ -66,13 +66,25 @@ export async function createProject(
 
 /** The projects of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
 export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
-  const { projects: p, organizations: o } = admin.database.tables;
   const only = organization === undefined ? undefined : await findOrganization(admin, organization);
+  return records(admin, only && eq(admin.database.tables.projects.organizationId, only.id));
+}
+
+/** The project at `ORG/PROJECT`, as {@link findProject}. @throws Refused `not_found`, `ambiguous` */
+export async function showProject(admin: AdminContext, where: string): Promise<Project> {
+  const { id } = await findProject(admin, where);
+  const [found] = await records(admin, eq(admin.database.tables.projects.id, id));
+  if (!found) throw noProject(where);
+  return found;
+}
+
+async function records(admin: AdminContext, where: ReturnType<typeof eq> | undefined): Promise<Project[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
     .select({ project: p, organization: o.slug })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
-    .where(only && eq(p.organizationId, only.id))
+    .where(where)
     .orderBy(asc(o.slug), asc(p.slug));
   return rows.map(({ project, organization }) => ({
     id: project.id,
@@ -110,6 +122,50 @@ export async function deleteProject(
     };
     return [counts, [{ action: "project.delete", organization, project, names: [] }]];
   });
+}
+
+/**
+ * Gives a project another slug, and another display name if one is given. The slug is bound by the seal of every set, so
+ * all nine are sealed again. Keys that list the project carry its old slug and reach nothing by it any more.
+ *
+ * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `conflict` if a set does not verify; Fault
+ *   `decryption_failed` if one does not open
+ */
+export async function renameProject(
+  admin: AdminContext,
+  where: string,
+  asked: { readonly slug: string; readonly name?: string | undefined },
+): Promise<Project> {
+  const { projects: p } = admin.database.tables;
+  const { slug } = asked;
+  requireSlug("project", slug);
+  const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
+  const found = await findProject(admin, where);
+  const { organization, id } = found;
+  try {
+    await writing(admin, async (db) => {
+      const project = await lockProject(admin, db, found);
+      if (!project) throw noProject(where);
+      for (const descriptor of everyKind as readonly KindDescriptor<Kind>[]) {
+        for (const set of await openSets(admin, project, descriptor)) {
+          await resealSet(admin, { ...project, slug }, descriptor, set);
+        }
+      }
+      await db
+        .update(p)
+        .set({ slug, ...name })
+        .where(eq(p.id, id));
+      return [
+        undefined,
+        [{ action: "project.rename", organization, project: { id, slug: found.slug }, names: [slug] }],
+      ];
+    });
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new Refused("exists", `The project ${organization.slug}/${slug} exists already.`);
+    throw error;
+  }
+  return showProject(admin, `${organization.slug}/${slug}`);
 }
 
 /** The project at `ORG/PROJECT`, or `PROJECT` where there is one organization. @throws Refused `not_found`, `ambiguous` */

@@ -166,17 +166,17 @@ async function writeSet<K extends Kind>(
   return { added, replaced, deleted, total: items.size };
 }
 
-/** Seals a set again as it is, under the project's newest data key. Its version is another one. */
+/** Seals a set again as it is, under the project's newest data key and its slug in `project`, as its next version. */
 export async function resealSet<K extends Kind>(
   admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   before: VerifiedSet<K>,
 ): Promise<void> {
-  const opened = before.open();
-  const items = before.entries.map((entry, index) => ({ entry, value: opened.item(index) }));
+  const opened = descriptor.hasValues ? before.open() : undefined;
+  const items = before.entries.map((entry, index) => ({ entry, value: opened?.item(index) ?? null }));
   await storeSet(admin, project, descriptor, before, items);
-  opened.all.fill(0);
+  opened?.all.fill(0);
 }
 
 /** Stores the version that follows `before`. @throws Refused `bound` */

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
-import { pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
+import { pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
 import type { AdminContext } from "../admin/context.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { describeFlaw, type Flaw } from "../audit/verify.ts";
@@ -14,11 +14,13 @@ import {
   answerList,
   type Columns,
   cellsOf,
+  confirm,
   counted,
   noun,
   type Surroundings,
   verb,
   withAdmin,
+  yesOption,
 } from "./command.ts";
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
@@ -99,11 +101,17 @@ export function auditCommand(here: Surroundings) {
   )
     .option("--keep <duration>", "the least time to keep entries (default: 400d)", parseDuration)
     .option("--force", "also delete entries that do not verify")
-    .action(async ({ keep = keepMs, force }) => {
-      const pruned = await withAdmin(here, (admin) => pruneAudit(admin, keep, { unverified: force }));
+    .option(...yesOption)
+    .action(async ({ keep = keepMs, force, yes }) => {
+      const day = (at: number) => formatTime(at).slice(0, 10);
+      const pruned = await withAdmin(here, async (admin) => {
+        const which = force ? "audit entries, even those that do not verify," : "audit entries";
+        await confirm(here, yes, `delete all ${which} from before ${day(prunesBefore(admin, keep))}`);
+        return pruneAudit(admin, keep, { unverified: force });
+      });
       if ("what" in pruned) throw await flawed(here, pruned, " Nothing was deleted; --force deletes it anyway.");
-      const month = formatTime(pruned.keptFromAt).slice(0, 10);
-      await answer(here, pruned, `Deleted ${counted(pruned.entries, "entry", "entries")} from before ${month}.`);
+      const entries = counted(pruned.entries, "entry", "entries");
+      await answer(here, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
     });
 
   return noun("audit", "The record of every value that was read and of every change.", list, exported, verify, prune);

@@ -1,10 +1,11 @@
-import { backUp, restore, verifyBackup } from "../admin/backup.ts";
+import { existsSync } from "node:fs";
+import { backUp, databaseFile, restore, verifyBackup } from "../admin/backup.ts";
 import { actorOf } from "../admin/changes.ts";
 import { DoesNotOpen } from "../admin/verify.ts";
 import { readConfig } from "../config.ts";
 import { exits, Problem } from "../problem.ts";
 import { writeWhole } from "../whole-file.ts";
-import { answer, counted, type Surroundings, verb } from "./command.ts";
+import { answer, confirm, counted, type Surroundings, verb, yesOption } from "./command.ts";
 import { unreadable } from "./input.ts";
 import { withProgress } from "./terminal.ts";
 
@@ -64,8 +65,13 @@ export function restoreCommand(here: Surroundings) {
   )
     .argument("<file>", "the backup")
     .option("--force", "replace a database that is not empty")
-    .action(async (file, { force }) => {
+    .option(...yesOption)
+    .action(async (file, { force, yes }) => {
       const config = readConfig(here.env);
+      const replaces = existsSync(databaseFile(config, "restore"))
+        ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost`
+        : `put ${file} into ${config.dataFolder}, where there is no database yet`;
+      await confirm(here, yes, replaces);
       const { bytes, hasRootKey } = await restore(config, file, {
         force,
         actor: actorOf(here.env),

@@ -4,7 +4,7 @@ import { Refused } from "../admin/refused.ts";
 import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { jsonLine, type Terminal, table, visibleLines, write } from "./terminal.ts";
+import { jsonLine, readLine, type Terminal, table, visibleLines, write } from "./terminal.ts";
 
 /* What all commands share. An action returns once it has answered, or throws; `main.ts` reports it by `toProblem`. */
 
@@ -125,6 +125,27 @@ export async function holdNotes<T>(here: Surroundings, work: (say: Surroundings[
     throw problem;
   }
 }
+
+/**
+ * Says on a terminal what a command that cannot be undone will do, and asks. Elsewhere, and with `--json`, the command
+ * needs `--yes`.
+ *
+ * @param yes - whether `--yes` was given
+ * @param deed - what it will do, such as `delete project acme/web`
+ * @throws Problem unless the answer is yes
+ */
+export async function confirm(here: Surroundings, yes: boolean | undefined, deed: string): Promise<void> {
+  if (yes) return;
+  const { stdin, stderr } = here.terminal;
+  if (here.json || !stdin.isTTY || !stderr.isTTY) {
+    throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
+  }
+  const typed = await readLine(here.terminal, `This will ${deed}. Go on? [y/N] `);
+  if (!/^y(?:es)?$/i.test(typed.trim())) throw new Problem(exits.failed, "not_confirmed", "Nothing was changed.");
+}
+
+/** The option of each command that calls {@link confirm}. */
+export const yesOption = ["--yes", "do it without asking"] as const;
 
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
 export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {

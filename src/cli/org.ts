@@ -1,6 +1,18 @@
 import { Argument, Option } from "@commander-js/extra-typings";
-import { createOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
-import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { listKeys } from "../admin/keys.ts";
+import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
+import { listProjects } from "../admin/projects.ts";
+import {
+  answer,
+  answerList,
+  confirm,
+  counted,
+  noun,
+  type Surroundings,
+  verb,
+  withAdmin,
+  yesOption,
+} from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
@@ -41,5 +53,24 @@ export function orgCommand(here: Surroundings) {
     });
   });
 
-  return noun("org", "Organizations and their plans.", create, plan, list);
+  const remove = verb(
+    "delete",
+    "Delete an organization with its projects and keys. This cannot be undone. Audit entries stay.",
+    "keyhole org delete old-acme",
+  )
+    .argument("<slug>", "the organization")
+    .option(...yesOption)
+    .action(async (slug, { yes }) => {
+      const held = ({ projects, keys }: { projects: number; keys: number }) =>
+        `${counted(projects, "project")} and ${counted(keys, "key")}`;
+      const gone = await withAdmin(here, async (admin) => {
+        const projects = (await listProjects(admin, slug)).length;
+        const keys = (await listKeys(admin, slug)).length;
+        await confirm(here, yes, `delete organization ${slug} with ${held({ projects, keys })}, for good`);
+        return deleteOrganization(admin, slug);
+      });
+      await answer(here, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
+    });
+
+  return noun("org", "Organizations and their plans.", create, plan, list, remove);
 }

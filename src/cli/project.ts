@@ -1,7 +1,18 @@
 import { Argument } from "@commander-js/extra-typings";
-import { createProject, deleteProject, listProjects } from "../admin/projects.ts";
+import { listKeys } from "../admin/keys.ts";
+import { createProject, deleteProject, listProjects, renameProject, showProject } from "../admin/projects.ts";
 import { environments } from "../names.ts";
-import { answer, answerList, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import {
+  answer,
+  answerList,
+  confirm,
+  counted,
+  noun,
+  type Surroundings,
+  verb,
+  withAdmin,
+  yesOption,
+} from "./command.ts";
 import { formatTime } from "./terminal.ts";
 
 /** A command about one project, which is its first argument. */
@@ -42,12 +53,45 @@ export function projectCommand(here: Surroundings) {
     "delete",
     "Delete a project with all of its variables, accounts and files. This cannot be undone.",
     "keyhole project delete acme/old-shop",
-  ).action(async (project) => {
-    const gone = await withAdmin(here, (admin) => deleteProject(admin, project));
-    const { variables, accounts, files } = gone;
-    const counts = `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
-    await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${counts}.`);
-  });
+  )
+    .option(...yesOption)
+    .action(async (project, { yes }) => {
+      const held = (variables: number, accounts: number, files: number) =>
+        `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
+      const gone = await withAdmin(here, async (admin) => {
+        const { organization, slug, ...has } = await showProject(admin, project);
+        const holds = held(has.variableCount, has.accountCount, has.fileCount);
+        await confirm(here, yes, `delete project ${organization}/${slug} with ${holds}, for good`);
+        return deleteProject(admin, `${organization}/${slug}`);
+      });
+      const { variables, accounts, files } = gone;
+      const words = `Deleted project ${project} with ${held(variables, accounts, files)}.`;
+      await answer(here, { project, deleted: true, ...gone }, words);
+    });
 
-  return noun("project", "Projects, which hold variables, accounts and files.", create, list, remove);
+  const rename = projectVerb(
+    "rename",
+    "Give a project another slug. Clients must ask for the new one, and keys that list the old one reach it no more.",
+    "keyhole project rename acme/web shop",
+    'keyhole project rename acme/web shop --name "Web shop"',
+  )
+    .argument("<slug>", "the new slug")
+    .option("--name <name>", "new display name (default: the old one)")
+    .action(async (project, slug, { name }) => {
+      const { before, renamed, keys } = await withAdmin(here, async (admin) => {
+        const before = await showProject(admin, project);
+        const renamed = await renameProject(admin, project, { slug, name });
+        const valid = (await listKeys(admin, before.organization)).filter(({ status }) => status === "active");
+        return { before, renamed, keys: valid.filter(({ projects }) => projects?.includes(before.slug)) };
+      });
+      const { organization } = renamed;
+      const lines = [`Renamed project ${organization}/${before.slug} to ${organization}/${slug}.`];
+      if (keys.length > 0 && slug !== before.slug) {
+        const which = keys.map(({ id, name }) => `${id} (${name})`).join(", ");
+        lines.push(`Keys that list it as ${before.slug} reach nothing by that any more; create new ones: ${which}.`);
+      }
+      await answer(here, { ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
+    });
+
+  return noun("project", "Projects, which hold variables, accounts and files.", create, list, rename, remove);
 }

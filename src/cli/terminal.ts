@@ -112,6 +112,31 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
   }
 }
 
+/**
+ * Asks a person a question that is answered in one line.
+ * @returns what was typed before Enter; empty if the input ended. @throws Problem after Ctrl-C or a signal
+ */
+export async function readLine(terminal: Terminal, question: string): Promise<string> {
+  const reader = createInterface({ input: terminal.stdin, output: terminal.stderr, terminal: true, historySize: 0 });
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let ended = false;
+  using _ = onInterrupt(reject);
+  reader
+    .on("SIGINT", () => reject(interrupted(2)))
+    .on("SIGTSTP", () => {})
+    .on("close", () => resolve(""));
+  reader.question(visible(question), (line) => {
+    ended = true;
+    resolve(line);
+  });
+  try {
+    return await promise;
+  } finally {
+    reader.close();
+    if (!ended) terminal.stderr.write("\n");
+  }
+}
+
 const useStdin = "give the value on stdin, as in `keyhole … < value.txt`.";
 const severalLines = `This terminal cannot take a paste of several lines: ${useStdin}`;
 const controls = `The prompt cannot take a paste with control characters: ${useStdin}`;

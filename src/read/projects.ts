@@ -15,7 +15,9 @@ export async function listProjects(source: Source, { grant }: Caller, stages?: S
     : await source.projects.every(grant.keyId);
   passed(stages, "readToMs");
   judgeStanding(rows[0]);
-  const found = rows.filter((row) => row.id !== null);
+  // A list reaches a project only by the slug it had when the key was made, as every other read does.
+  const inScope = ({ id, slug }: ProjectRow) => !listed || slug === null || listed.get(slug) === id;
+  const found = rows.filter((row) => row.id !== null && inScope(row));
   if (found.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} projects`);
   return found.map((row) => summaryOf(row, grant.environments)).sort((a, b) => compareBytes(a.slug, b.slug));
 }

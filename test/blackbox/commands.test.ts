@@ -257,7 +257,14 @@ onBoth("people's commands", (dialect) => {
   });
 
   test("a project goes with all that it holds", async () => {
-    expect(await place.json(["project", "delete", "acme/web"])).toEqual({
+    expect(await keyhole(["project", "delete", "acme/web"])).toEqual(
+      outcome(
+        2,
+        "keyhole: This would delete project acme/web with 6 variables, 0 accounts and 2 files, for good. Nobody can be asked here, so it needs --yes.\n",
+      ),
+    );
+    expect((await keyhole(["project", "delete", "acme/none"])).exitCode).toBe(4);
+    expect(await place.json(["project", "delete", "acme/web", "--yes"])).toEqual({
       project: "acme/web",
       deleted: true,
       variables: 6,
@@ -267,6 +274,58 @@ onBoth("people's commands", (dialect) => {
     expect(await keyhole(["var", "list", "web", "staging"])).toEqual(
       outcome(4, 'keyhole: There is no project "web".\n'),
     );
+  });
+
+  test("a project takes another slug, and the keys that list the old one are named", async () => {
+    await place.json(["var", "set", "other", "staging", "KEPT"], canary);
+    const listing = await place.key("--name", "listing", "--project", "other");
+    const every = await place.key("--name", "every");
+    expect((await keyhole(["project", "rename", "other", "Not A Slug"])).exitCode).toBe(2);
+    expect((await keyhole(["project", "rename", "none", "shop"])).exitCode).toBe(4);
+    expect(await keyhole(["project", "rename", "other", "shop", "--name", "Shop"])).toEqual(
+      outcome(
+        0,
+        `Renamed project acme/other to acme/shop.\nKeys that list it as other reach nothing by that any more; create new ones: ${listing.id} (listing).\n`,
+      ),
+    );
+    const server = await place.serve();
+    const statuses = async (key: string) => {
+      const paths = ["other", "shop"].map((slug) => `/projects/${slug}/variables?environment=staging`);
+      return Promise.all(paths.map(async (path) => (await server.get(path, key)).status));
+    };
+    expect(await statuses(every.key)).toEqual([404, 200]);
+    expect(await statuses(listing.key)).toEqual([404, 404]);
+    expect((await server.get("/projects", listing.key)).json()).toEqual({ projects: [] });
+    expect(await server.stop()).toBe(0);
+    await place.json(["project", "create", "acme/taken"]);
+    expect(await keyhole(["project", "rename", "taken", "shop"])).toEqual(
+      outcome(1, "keyhole: The project acme/shop exists already.\n"),
+    );
+    expect(await place.json(["project", "rename", "shop", "other"])).toMatchObject({ slug: "other", name: "Shop" });
+  });
+
+  test("an organization goes with its projects and keys, and its audit entries stay", async () => {
+    await place.json(["org", "create", "gone"]);
+    await place.json(["project", "create", "gone/web"]);
+    await place.json(["var", "set", "gone/web", "staging", "TOKEN"], canary);
+    const { key } = await place.key("--org", "gone");
+    const server = await place.serve();
+    expect((await server.get("/projects/web/variables?environment=staging", key)).status).toBe(200);
+    const before = (await place.audit()).length;
+    expect(await keyhole(["org", "delete", "gone"])).toEqual(
+      outcome(
+        2,
+        "keyhole: This would delete organization gone with 1 project and 1 key, for good. Nobody can be asked here, so it needs --yes.\n",
+      ),
+    );
+    expect(await keyhole(["org", "delete", "gone", "--yes"])).toEqual(
+      outcome(0, "Deleted organization gone with 1 project and 1 key.\n"),
+    );
+    expect((await server.get("/organization", key)).status).toBe(401);
+    expect(await server.stop()).toBe(0);
+    expect(await place.audit()).toHaveLength(before);
+    expect((await keyhole(["org", "delete", "gone", "--yes"])).exitCode).toBe(4);
+    expect(await place.json(["org", "list"])).toMatchObject([{ slug: "acme" }]);
   });
 
   test("a short project name is refused once there are several organizations", async () => {
@@ -516,6 +575,35 @@ describe("on a terminal", () => {
     const { exitCode, screen } = await terminal.ended;
     expect(exitCode).toBe(143);
     expect(screen).toEndWith("\x1b[?2004l\r\nkeyhole: Interrupted: nothing was written.\r\n");
+  });
+
+  test.each([
+    ["y\r", 0],
+    ["yes\r", 0],
+    ["\r", 1],
+    ["n\r", 1],
+    ["yess\r", 1],
+    ["\x04", 1],
+    ["\x03", 130],
+  ])("a project is deleted only if the answer is yes, which %j ends with %d", async (keys, expected) => {
+    await place.json(["project", "create", "acme/doomed"]);
+    const terminal = place.onTerminal(["project", "delete", "doomed"], 200);
+    await terminal.shows(
+      "This will delete project acme/doomed with 0 variables, 0 accounts and 0 files, for good. Go on?",
+    );
+    terminal.type(keys);
+    const { exitCode, screen } = await terminal.ended;
+    expect(exitCode).toBe(expected);
+    const slugs = ((await place.json(["project", "list"])) as { slug: string }[]).map(({ slug }) => slug);
+    expect(slugs.includes("doomed")).toBe(expected !== 0);
+    if (expected === 0) return expect(screen).toContain("Deleted project doomed");
+    expect(screen).toMatch(/\r\nkeyhole: (Nothing was changed|Interrupted: nothing was written)\.\r\n$/);
+    await place.json(["project", "delete", "doomed", "--yes"]);
+  });
+
+  test("a program that asks for JSON is not asked, even on a terminal", async () => {
+    const { exitCode, screen } = await place.onTerminal(["project", "delete", "web", "--json"], 300).ended;
+    expect([exitCode, screen]).toEqual([2, expect.stringMatching(/^\{"error":"This would delete .*--yes\.".*\}\r\n$/)]);
   });
 
   test("an account is typed as JSON", async () => {

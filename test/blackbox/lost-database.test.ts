@@ -118,7 +118,7 @@ describe("a data folder that has a root key", () => {
 
   test("and no database takes a backup, and serves it", async () => {
     for (const side of ["-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
-    expect(await start("restore", backup())).toMatchObject({ exitCode: 0 });
+    expect(await start("restore", backup(), "--yes")).toMatchObject({ exitCode: 0 });
     const server = await site.serve();
     expect((await server.get(values, key.key)).status).toBe(200);
     expect(await server.stop()).toBe(0);

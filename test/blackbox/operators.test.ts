@@ -171,7 +171,12 @@ onBoth("the record of what left", (dialect) => {
   });
 
   test("audit prune drops nothing that is young, and says since when it keeps", async () => {
-    const ran = await site.keyhole(["audit", "prune"]);
+    const unasked = await site.keyhole(["audit", "prune"]);
+    expect(unasked).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(unasked.stderr).toMatch(
+      /^keyhole: This would delete all audit entries from before \d{4}-\d\d-01\. .* --yes\.\n$/,
+    );
+    const ran = await site.keyhole(["audit", "prune", "--yes"]);
     expect(ran).toMatchObject({ exitCode: 0, stdout: "" });
     expect(ran.stderr).toMatch(/^Deleted 0 entries from before \d{4}-\d\d-01\.\n$/);
     expect((await site.keyhole(["audit", "prune", "--keep", "a while"])).exitCode).toBe(2);
@@ -229,13 +234,17 @@ describe("backup and restore of the embedded database", () => {
     expect((await site.keyhole(["backup", backup, "--force"])).exitCode).toBe(0);
     expect(readdirSync(site.folder).filter((name) => name.endsWith(".part"))).toEqual([]);
 
-    const served = await site.keyhole(["restore", backup, "--force"]);
+    const served = await site.keyhole(["restore", backup, "--force", "--yes"]);
     expect(served).toMatchObject({ exitCode: 6, stdout: "" });
     expect(served.stderr).toEndWith("stop it, and restore again.\n");
 
     const elsewhere = makePlace();
     others.push(elsewhere);
-    const restored = await elsewhere.keyhole(["restore", backup]);
+    const unasked = await elsewhere.keyhole(["restore", backup]);
+    expect(unasked).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(unasked.stderr).toContain(`put ${backup} into `);
+    expect(readdirSync(elsewhere.folder)).toEqual([]);
+    const restored = await elsewhere.keyhole(["restore", backup, "--yes"]);
     expect(restored.stderr).toContain("The backup does not include the root key: put it at ");
     const data = elsewhere.env["KEYHOLE_DATA"] as string;
     const early = await elsewhere.keyhole(["org", "list"]);
@@ -247,8 +256,10 @@ describe("backup and restore of the embedded database", () => {
     // Back in its place once the server has stopped, over what was written since.
     await site.json(["var", "set", "web", "production", "TOKEN"], "written-after-the-backup");
     expect(await server.stop()).toBe(0);
-    expect((await site.keyhole(["restore", backup])).exitCode).toBe(1);
-    expect((await site.keyhole(["restore", backup, "--force"])).exitCode).toBe(0);
+    const replacing = await site.keyhole(["restore", backup, "--force"]);
+    expect([replacing.exitCode, replacing.stderr]).toEqual([2, expect.stringContaining("what was written since")]);
+    expect((await site.keyhole(["restore", backup, "--yes"])).exitCode).toBe(1);
+    expect((await site.keyhole(["restore", backup, "--force", "--yes"])).exitCode).toBe(0);
     const after = await site.serve();
     const answer = await after.get(variables, key.key);
     expect(answer.json()).toMatchObject({ variables: [{ key: "TOKEN", value: canary }] });

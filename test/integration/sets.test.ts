@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { createProject, deleteProject, listProjects } from "../../src/admin/projects.ts";
+import { deleteOrganization } from "../../src/admin/organizations.ts";
+import { createProject, deleteProject, listProjects, renameProject } from "../../src/admin/projects.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { openEverything } from "../../src/admin/verify.ts";
 import { type Environment, environments } from "../../src/names.ts";
@@ -427,6 +428,75 @@ describeBoth("a damaged set", (world) => {
       const { json } = await w.client().ask("/projects/web", { key });
       expect(json).toMatchObject({ variableCount: 2 });
     }
+  });
+});
+
+describeBoth("the sets of a project that takes another slug", (world) => {
+  test("are served under the new one alone, with the same items, and everything opens", async () => {
+    const { w, project, key, read } = await furnished(world());
+    const [, slug] = project.where.split("/");
+    await renameProject(w.admin, project.where, { slug: "shop" });
+    expect(
+      await w.sql`select distinct version from sets where project_id = ${project.id} and environment = 'staging'
+      and kind = 'variables'`,
+    ).toEqual([{ version: 3 }]);
+    for (const kind of ["variables", "accounts", "files"] as const) expect(await read[kind]("staging")).toBe(404);
+    const ask = async (path: string) => (await w.client().ask(path, { key })).json;
+    expect(await ask("/projects/shop/variables?environment=staging")).toMatchObject({
+      variables: [{ value: "1" }, { value: "2" }],
+    });
+    expect(await ask("/projects/shop/accounts")).toMatchObject({ accounts: [{ name: "a" }, { name: "b" }] });
+    expect(await ask("/files?project=shop&environment=production")).toMatchObject({
+      files: [{ content: Buffer.from("a").toString("base64") }, { content: Buffer.from("b").toString("base64") }],
+    });
+    expect(await ask("/projects")).toMatchObject({ projects: [{ slug: "shop", variableCount: 2 }] });
+    await openEverything(w.admin);
+    // A project that takes the old slug is another one.
+    await createProject(w.admin, project.where, {});
+    expect(await ask(`/projects/${slug}`)).toMatchObject({ variableCount: 0 });
+  });
+
+  test("are out of reach for a key that lists the old slug, in a list of projects too", async () => {
+    const { w, project } = await furnished(world());
+    const listing = await w.key({ slug: project.organization } as never, { ...everything, projects: ["web"] });
+    await renameProject(w.admin, project.where, { slug: "shop" });
+    const ask = async (path: string) => w.client().ask(path, { key: listing });
+    expect(await ask("/projects")).toMatchObject({ status: 200, text: '{"projects":[]}' });
+    for (const path of ["/projects/web", "/projects/shop", "/projects/shop/variables?environment=staging"]) {
+      expect(await ask(path)).toMatchObject({ status: 404 });
+    }
+    // Nor does it reach a project that takes the old slug.
+    await createProject(w.admin, project.where, {});
+    expect(await ask("/projects/web")).toMatchObject({ status: 404 });
+  });
+
+  test("stay as they were if one of them is damaged, or if the slug is taken", async () => {
+    const { w, project, read } = await furnished(world());
+    await createProject(w.admin, `${project.organization}/taken`, {});
+    const before = await rowsOf(w, project);
+    await expect(renameProject(w.admin, project.where, { slug: "taken" })).rejects.toThrow("exists already");
+    await expect(renameProject(w.admin, project.where, { slug: "-" })).rejects.toThrow("is not a valid project slug");
+    expect(await rowsOf(w, project)).toEqual(before);
+    const damage = { kind: "files", environment: "development" };
+    await w.sql`update sets set listing = '[ ]' where project_id = ${project.id} and kind = ${damage.kind}
+      and environment = ${damage.environment}`;
+    const damaged = await rowsOf(w, project);
+    await expect(renameProject(w.admin, project.where, { slug: "shop" })).rejects.toThrow("were deleted or changed");
+    expect(await rowsOf(w, project)).toEqual(damaged);
+    expect(await read.variables("staging")).toBe("A=1,B=2");
+    await deleteProject(w.admin, project.where); // everything is opened by a later test
+  });
+});
+
+describeBoth("an organization that is deleted", (world) => {
+  test("takes its projects and keys along, and nothing of another", async () => {
+    const { w, project, key } = await furnished(world());
+    const other = await furnished(w);
+    expect(await deleteOrganization(w.admin, project.organization)).toEqual({ projects: 1, keys: 1 });
+    expect(await rowsOf(w, project)).toEqual([[], [], [], []]);
+    expect((await w.client().ask("/organization", { key })).status).toBe(401);
+    expect(await other.read.variables("staging")).toBe("A=1,B=2");
+    await expect(deleteOrganization(w.admin, project.organization)).rejects.toThrow("There is no organization");
   });
 });
 
