@@ -1,8 +1,11 @@
-import type { Actor } from "../audit/entry.ts";
+import type { Actor, AuditAction, AuditEntry } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
 import { type SegmentFilter, segmentsByTime } from "../store/segments.ts";
 import type { AdminContext } from "./context.ts";
+import { findKeyId } from "./keys.ts";
 import { findOrganization } from "./organizations.ts";
+import { findProject } from "./projects.ts";
+import { Refused } from "./refused.ts";
 
 /** An audit entry for people. */
 export type AuditRecord = {
@@ -28,12 +31,20 @@ export type AuditRecord = {
   readonly seq: number;
 };
 
-/** Which entries; an absent field matches all. */
+/**
+ * Which entries; an absent field matches all. An organization or project is found in all its entries, those under an
+ * earlier slug included, and so is whatever was recorded under the same slug before. What does not exist any more is
+ * found by the slug or the whole id that its entries hold.
+ */
 export type AuditFilter = {
-  /** Its slug. */
+  /** Its slug, or its id. */
   readonly organization?: string | undefined;
-  /** What this key read, and what was done to it. */
+  /** `ORG/PROJECT`, or a slug if the organization is given or the only one. */
+  readonly project?: string | undefined;
+  /** What this key read, and what was done to it: its id, or the beginning of it if the key exists. */
   readonly keyId?: string | undefined;
+  /** Any of these. */
+  readonly actions?: readonly AuditAction[] | undefined;
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
 };
@@ -41,17 +52,17 @@ export type AuditFilter = {
 /**
  * The newest matching entries, oldest first.
  * @param filter - `limit` is 100 by default
- * @throws Refused `not_found` if the organization does not exist
+ * @throws Refused `not_found` if the filter names something that neither exists nor has an entry
  */
 export async function listAudit(
   admin: AdminContext,
   filter: AuditFilter & { readonly limit?: number | undefined },
 ): Promise<AuditRecord[]> {
   const { limit = 100 } = filter;
-  const { segments, entries } = await matching(admin, filter);
+  const conditions = await conditionsOf(admin, filter);
   const newestFirst: AuditRecord[] = [];
-  for await (const page of segmentsByTime(admin.database, segments, "newest first")) {
-    for (const segment of page) newestFirst.push(...entries(segment).reverse());
+  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter.sinceAt), "newest first")) {
+    for (const segment of page) newestFirst.push(...recordsOf(segment, conditions).reverse());
     if (newestFirst.length >= limit) break;
   }
   return newestFirst.slice(0, limit).reverse();
@@ -59,13 +70,10 @@ export async function listAudit(
 
 /**
  * Every matching entry, oldest first, in pages: memory is bounded and every statement is short.
- * @throws Refused `not_found`
+ * @throws Refused `not_found` as {@link listAudit}
  */
 export async function* auditPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
-  const { segments, entries } = await matching(admin, filter);
-  for await (const page of segmentsByTime(admin.database, segments, "oldest first")) {
-    for (const segment of page) yield entries(segment);
-  }
+  yield* pages(admin, await conditionsOf(admin, filter), filter);
 }
 
 /** Follows the entries that are recorded after those already shown. */
@@ -73,6 +81,7 @@ export class AuditTail {
   readonly #admin: AdminContext;
   readonly #filter: AuditFilter;
   readonly #seen = new Map<string, number>();
+  #conditions: readonly Condition[] | undefined;
   #newestAt: number;
 
   constructor(admin: AdminContext, filter: AuditFilter) {
@@ -96,7 +105,8 @@ export class AuditTail {
   async *news(): AsyncGenerator<AuditRecord[]> {
     // An entry may be written a little after a newer one of another server.
     const sinceAt = Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
-    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt })) {
+    this.#conditions ??= await conditionsOf(this.#admin, this.#filter);
+    for await (const page of pages(this.#admin, this.#conditions, { sinceAt })) {
       const fresh = page.filter(({ lane, seq }) => seq > (this.#seen.get(lane) ?? 0));
       for (const record of fresh) this.#note(record);
       if (fresh.length > 0) yield fresh;
@@ -111,44 +121,98 @@ export class AuditTail {
 
 const lateMs = 5000;
 
-/** Which segments may hold a matching entry, and the matching entries of a segment. */
-async function matching(admin: AdminContext, { organization, keyId, sinceAt }: AuditFilter) {
-  const organizationId = organization && (await findOrganization(admin, organization)).id;
-  const texts = [organizationId, keyId].filter((text) => text !== undefined);
-  const segments: SegmentFilter = { texts, sinceAt };
-  const entries = (segment: Segment): AuditRecord[] =>
-    recordsOf(segment)
-      .filter((one) => organizationId === undefined || one.organizationId === organizationId)
-      .filter((one) => keyId === undefined || concerns(one, keyId))
-      .map(({ organizationId: _, ...record }) => record);
-  return { segments, entries };
+/** One of the texts is among the values of an entry. */
+type Condition = { readonly texts: readonly string[]; readonly valuesOf: (entry: AuditEntry) => readonly string[] };
+
+const valuesOf = {
+  organization: (entry: AuditEntry) => [entry.organizationId, entry.organization],
+  project: (entry: AuditEntry) => [entry.projectId, entry.project],
+  key: ({ actor, action, names }: AuditEntry) => [
+    ...(actor.type === "key" ? [actor.id] : []),
+    ...(action.startsWith("key.") ? names : []),
+  ],
+  action: ({ action }: AuditEntry) => [action],
+};
+
+/** @throws Refused `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
+async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
+  const { project, keyId, actions } = filter;
+  const conditions: Condition[] = [];
+  const [ofProject] = project?.includes("/") ? project.split("/") : [];
+  const organization = filter.organization ?? ofProject ?? (project && (await findOrganization(admin, undefined)).slug);
+  if (organization !== undefined) {
+    const find = async () => (await findOrganization(admin, organization)).id;
+    conditions.push(await conditionOn(admin, valuesOf.organization, organization, find));
+  }
+  if (project !== undefined) {
+    const where = ofProject === undefined ? `${organization}/${project}` : project;
+    if (!where.startsWith(`${organization}/`)) {
+      throw new Refused("invalid", `${project} is not a project of ${organization}.`);
+    }
+    const slug = where.slice(`${organization}/`.length);
+    const find = async () => (await findProject(admin, where)).id;
+    conditions.push(await conditionOn(admin, valuesOf.project, slug, find, conditions));
+  }
+  if (keyId !== undefined)
+    conditions.push(await conditionOn(admin, valuesOf.key, keyId, () => findKeyId(admin, keyId)));
+  if (actions !== undefined) conditions.push({ texts: actions, valuesOf: valuesOf.action });
+  return conditions;
 }
 
-function concerns({ actor, action, names }: AuditRecord, keyId: string): boolean {
-  return (actor.type === "key" && actor.id === keyId) || (action.startsWith("key.") && names.includes(keyId));
+/**
+ * The condition that an entry is of what `find` finds the id of, or was recorded under `word`.
+ * @param within - conditions that its entries meet as well
+ * @throws whatever `find` throws, unless it is `not_found` and there is such an entry
+ */
+async function conditionOn(
+  admin: AdminContext,
+  values: Condition["valuesOf"],
+  word: string,
+  find: () => Promise<string>,
+  within: readonly Condition[] = [],
+): Promise<Condition> {
+  try {
+    return { texts: [await find(), word], valuesOf: values };
+  } catch (error) {
+    if (!(error instanceof Refused) || error.kind !== "not_found") throw error;
+    const condition = { texts: [word], valuesOf: values };
+    for await (const page of pages(admin, [...within, condition], {})) if (page.length > 0) return condition;
+    throw error;
+  }
 }
 
-/** A damaged segment is shown, too, as one entry. */
-function recordsOf(segment: Segment): (AuditRecord & { readonly organizationId: string })[] {
+async function* pages(
+  admin: AdminContext,
+  conditions: readonly Condition[],
+  { sinceAt }: Pick<AuditFilter, "sinceAt">,
+): AsyncGenerator<AuditRecord[]> {
+  const filter = segmentsWith(conditions, sinceAt);
+  for await (const page of segmentsByTime(admin.database, filter, "oldest first")) {
+    for (const segment of page) yield recordsOf(segment, conditions);
+  }
+}
+
+/** Which segments may hold an entry that meets the conditions. */
+function segmentsWith(conditions: readonly Condition[], sinceAt: number | undefined): SegmentFilter {
+  return { texts: conditions.map(({ texts }) => texts), sinceAt };
+}
+
+/** The entries of a segment that meet the conditions. A damaged segment is shown, too, as one entry, unless there are any. */
+function recordsOf(segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
   const { lane, firstSeq, at } = segment;
   const entries = decodeEntries(segment);
-  if (entries === undefined) return [{ time: at, ...unreadable, lane, seq: firstSeq }];
-  return entries.map(({ projectId: _, organization, project, names, write, ...entry }, index) => ({
-    time: at,
-    ...entry,
-    organization: organization || null,
-    project: project || null,
-    names,
-    count: names.length,
-    ...write,
-    lane,
-    seq: firstSeq + index,
-  }));
+  if (entries === undefined) return conditions.length > 0 ? [] : [{ time: at, ...unreadable, lane, seq: firstSeq }];
+  return entries.flatMap((entry, index) => {
+    const isMet = ({ texts, valuesOf }: Condition) => valuesOf(entry).some((value) => texts.includes(value));
+    if (!conditions.every(isMet)) return [];
+    const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = entry;
+    const slugs = { organization: organization || null, project: project || null };
+    return [{ time: at, ...shown, ...slugs, names, count: names.length, ...write, lane, seq: firstSeq + index }];
+  });
 }
 
 const unreadable = {
   actor: { type: "person", name: "" },
-  organizationId: "",
   organization: null,
   project: null,
   environment: null,

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, like, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../names.ts";
@@ -110,8 +110,46 @@ export async function listExpiring(admin: AdminContext, withinMs: number): Promi
   return found.filter(({ status }) => status === "active").sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0));
 }
 
-/** One key by its id. @throws Refused `not_found` */
-export async function showKey(admin: AdminContext, id: string): Promise<KeyRecord> {
+/**
+ * The whole id of the key that `id` is or begins.
+ * @throws Refused `not_found` if it has fewer than 8 characters, or fits no key or several
+ */
+export async function findKeyId(admin: AdminContext, id: string): Promise<string> {
+  const { apiKeys: k } = admin.database.tables;
+  const fitting = /^[0-9a-f-]{8,36}$/.test(id)
+    ? await admin.database.db
+        .select({ id: k.id })
+        .from(k)
+        .where(like(k.id, `${id}%`))
+        .limit(2)
+    : [];
+  if (fitting.length > 1) throw new Refused("not_found", `Several keys begin with ${id}: give more of the id.`);
+  if (fitting[0] === undefined) throw noKey(id);
+  return fitting[0].id;
+}
+
+/**
+ * Shortens ids as tables show them: to the fewest characters, at least 8, with which no other key's id begins. What is
+ * not the id of a key stays whole.
+ */
+export async function shortKeyIds(admin: AdminContext): Promise<(id: string) => string> {
+  const { apiKeys: k } = admin.database.tables;
+  const rows = await admin.database.db.select({ id: k.id }).from(k).orderBy(asc(k.id));
+  const ids = rows.map(({ id }) => id);
+  const sharedLength = (a: string, b = "") => {
+    let length = 0;
+    while (length < b.length && a[length] === b[length]) length++;
+    return length;
+  };
+  const lengths = new Map(
+    ids.map((id, at) => [id, Math.max(7, sharedLength(id, ids[at - 1]), sharedLength(id, ids[at + 1])) + 1]),
+  );
+  return (id) => id.slice(0, lengths.get(id));
+}
+
+/** One key by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
+export async function showKey(admin: AdminContext, asked: string): Promise<KeyRecord> {
+  const id = await findKeyId(admin, asked);
   const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, id));
   if (!found) throw noKey(id);
   return found;
@@ -121,8 +159,9 @@ export async function showKey(admin: AdminContext, id: string): Promise<KeyRecor
  * Revokes a key from the next request on. The time of an earlier revocation stays.
  * @throws Refused `not_found`
  */
-export async function revokeKey(admin: AdminContext, id: string): Promise<KeyRecord> {
+export async function revokeKey(admin: AdminContext, asked: string): Promise<KeyRecord> {
   const { apiKeys: k } = admin.database.tables;
+  const id = await findKeyId(admin, asked);
   await writing(admin, async (db) => {
     const revoked = await db
       .update(k)
@@ -146,13 +185,14 @@ export async function revokeKey(admin: AdminContext, id: string): Promise<KeyRec
  */
 export async function rotateKey(
   admin: AdminContext,
-  id: string,
+  asked: string,
   overlapMs: number,
 ): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
   const { apiKeys: k } = admin.database.tables;
   const key = mintKey();
   const digest = digestKey(admin.systemKeys.pepper, key);
   const successorId = Bun.randomUUIDv7();
+  const id = await findKeyId(admin, asked);
   await writing(admin, async (db) => {
     const query = db.select().from(k).where(eq(k.id, id));
     const [old] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
@@ -280,5 +320,6 @@ function requireMembers<T extends string>(what: string, all: readonly T[], asked
 }
 
 function noKey(id: string): Refused {
-  return new Refused("not_found", `There is no key ${JSON.stringify(id)}: \`keyhole key list\` shows the ids.`);
+  const why = id.length < 8 ? "an id takes at least 8 characters, and " : "";
+  return new Refused("not_found", `There is no key ${JSON.stringify(id)}: ${why}\`keyhole key list\` shows the ids.`);
 }

@@ -1,7 +1,8 @@
 import type { Environment } from "../names.ts";
 
 /** What a machine read. */
-export type ReadAction = "variables.read" | "accounts.read" | "file.read" | "secrets.read";
+export const readActions = ["variables.read", "accounts.read", "file.read", "secrets.read"] as const;
+export type ReadAction = (typeof readActions)[number];
 
 /** What a person changed, or saw of a secret, with a command. */
 export const changeActions = [
@@ -14,6 +15,7 @@ export const changeActions = [
   ...(["data_key.rotate", "root_key.rotate", "audit.prune", "restore"] as const),
 ] as const;
 export type ChangeAction = (typeof changeActions)[number];
+export const auditActions = [...readActions, ...changeActions] as const;
 export type AuditAction = ReadAction | ChangeAction;
 
 /** Who did it: a key, or a person by the name of their account, `user@host`, which is the operator's word. */

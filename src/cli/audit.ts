@@ -4,6 +4,8 @@ import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
 import { pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
 import type { AdminContext } from "../admin/context.ts";
+import { shortKeyIds } from "../admin/keys.ts";
+import { auditActions } from "../audit/entry.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { describeFlaw, type Flaw } from "../audit/verify.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
@@ -24,7 +26,7 @@ import {
 } from "./command.ts";
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
-import { parseCount, parseDuration, parseMoment } from "./options.ts";
+import { choiceOption, parseCount, parseDuration, parseMoment } from "./options.ts";
 import { formatTime, jsonLine, visible, withProgress, write } from "./terminal.ts";
 
 /** `keyhole audit …` */
@@ -37,11 +39,14 @@ export function auditCommand(here: Surroundings) {
   )
     .option("--limit <count>", "only the newest entries (default: 100)", parseCount)
     .option("--follow", "continue with new entries until Ctrl-C")
-    .action(async ({ org, key, since, limit, follow }) => {
-      const filter = { organization: org, keyId: key, sinceAt: since, limit };
+    .action(async ({ limit, follow, ...options }) => {
+      const filter = { ...filterOf(options), limit };
       if (follow) return withAdmin(here, (admin) => followAudit(here, admin, filter));
-      const entries = await withAdmin(here, (admin) => listAudit(admin, filter));
-      await answerList(here, entries, "No entries match.", columns);
+      const [entries, short] = await withAdmin(here, async (admin) => [
+        await listAudit(admin, filter),
+        await shortKeyIds(admin),
+      ]);
+      await answerList(here, entries, "No entries match.", columns(short));
     });
 
   const exported = filteredVerb(
@@ -53,11 +58,11 @@ export function auditCommand(here: Surroundings) {
     .addOption(new Option("--format <format>", "JSON lines (the default) or CSV").choices(["jsonl", "csv"]))
     .option("--out <file>", "write to this file, mode 0600, instead of stdout")
     .option("--force", "replace an existing file")
-    .action(async ({ org, key, since, format = "jsonl", out, force }) => {
+    .action(async ({ format = "jsonl", out, force, ...options }) => {
       if (here.json && out === undefined) {
         throw usageProblem("With --json, name a file with --out: stdout then holds one document about it.");
       }
-      const filter = { organization: org, keyId: key, sinceAt: since };
+      const filter = filterOf(options);
       const entries = await withAdmin(here, async (admin) => {
         const exportTo = (put: (text: string) => unknown) => exportAudit(here, admin, filter, format, put);
         if (out === undefined) return exportTo((text) => write(here.terminal.stdout, text));
@@ -123,13 +128,22 @@ const pollMs = 1000;
 function filteredVerb(...description: Parameters<typeof verb>) {
   return verb(...description)
     .option("--org <org>", "only entries of this organization")
+    .option("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT")
     .option("--key <id>", "only what this key read, and what was done to it")
+    .addOption(choiceOption("--action <list>", "only these actions", auditActions))
     .option("--since <moment>", "24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
       parseMoment(text, Date.now()),
     );
 }
 
-const columns: Columns<AuditRecord> = {
+type FilterOptions = ReturnType<ReturnType<typeof filteredVerb>["opts"]>;
+
+function filterOf({ org, project, key, action, since }: FilterOptions): AuditFilter {
+  return { organization: org, project, keyId: key, actions: action, sinceAt: since };
+}
+
+/** @param short - shortens the ids of keys */
+const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
   TIME: (one) => formatTime(one.time),
   ORG: (one) => one.organization ?? "-",
   PROJECT: (one) => one.project ?? "-",
@@ -137,11 +151,11 @@ const columns: Columns<AuditRecord> = {
   ACTION: (one) => one.action,
   COUNT: (one) => one.count,
   NAMES: (one) => one.names.join(","),
-  ACTOR: (one) => actorOf(one),
+  ACTOR: (one) => (one.actor.type === "key" ? short(one.actor.id) : one.actor.name),
   CLIENT: (one) => one.clientAddress || "-",
   REQUEST: (one) => one.requestId || "-",
   "USER AGENT": (one) => one.userAgent || "-",
-};
+});
 
 /** Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. */
 async function followAudit(
@@ -151,8 +165,9 @@ async function followAudit(
 ): Promise<void> {
   const stop = new AbortController();
   using _ = onInterrupt(() => stop.abort());
+  const shownColumns = columns(await shortKeyIds(admin));
   const lineOf = (one: AuditRecord) =>
-    here.json ? jsonLine(one) : `${cellsOf(columns, one).map(visible).join("  ")}\n`;
+    here.json ? jsonLine(one) : `${cellsOf(shownColumns, one).map(visible).join("  ")}\n`;
   const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
   const tail = new AuditTail(admin, filter);
   await show(await tail.newest(filter.limit));

@@ -11,15 +11,26 @@ export function explainCommand(here: Surroundings) {
     "keyhole explain 0f6e2c1a-5b7d-4e0a-9c39-2f4d1b8e7a60 /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole explain 0f6e2c1a-5b7d-4e0a-9c39-2f4d1b8e7a60",
   )
-    .argument("<request-id>", "the x-request-id of the answer")
+    .argument("<request-id>", "the x-request-id of the answer, or its first 8 or more characters")
     .argument("[file]", "the log, or - for stdin", "-")
     .action(async (requestId, file) => {
       if (!/^[A-Za-z0-9._-]{1,128}$/.test(requestId)) {
         throw usageProblem("REQUEST_ID is the x-request-id of an answer: letters, digits, dots, _ and -.");
       }
-      const found: LogEvent[] = [];
+      const fitting: LogEvent[] = [];
       for await (const event of logEvents(here, file)) {
-        if (event["event"] === "request" && event["requestId"] === requestId) found.push(explained(event));
+        const id = event["event"] === "request" ? event["requestId"] : undefined;
+        const fits = id === requestId || (requestId.length >= 8 && String(id).startsWith(requestId));
+        if (typeof id === "string" && fits) fitting.push(explained(event));
+      }
+      const whole = fitting.filter((one) => one["requestId"] === requestId);
+      const found = whole.length > 0 ? whole : fitting;
+      if (new Set(found.map((one) => one["requestId"])).size > 1) {
+        throw new Problem(
+          exits.notFound,
+          "not_found",
+          `Several requests begin with ${requestId}: give more of the id.`,
+        );
       }
       if (found.length === 0) {
         const words = `The log has no request ${requestId}: it may be older or newer than this log.`;

@@ -1,5 +1,5 @@
 import { resources, surfaces } from "../access/grant.ts";
-import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, showKey } from "../admin/keys.ts";
+import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
 import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { choiceOption, parseDuration, parseList } from "./options.ts";
@@ -39,13 +39,17 @@ export function keyCommand(here: Surroundings) {
   const list = verb("list", "List the API keys. The keys themselves are stored nowhere.", "keyhole key list")
     .option("--org <org>", "only keys of this organization")
     .action(async ({ org }) => {
-      const keys = await withAdmin(here, (admin) => listKeys(admin, org));
+      const [keys, short] = await withAdmin(here, async (admin) => [
+        await listKeys(admin, org),
+        await shortKeyIds(admin),
+      ]);
       const { SURFACES, RESOURCES, CREATED, REVOKED, ...columns } = details;
-      await answerList(here, keys, "There are no keys yet: run keyhole key create --org ORG.", columns);
+      const noneMessage = "There are no keys yet: run keyhole key create --org ORG.";
+      await answerList(here, keys, noneMessage, { ...columns, ID: ({ id }) => short(id) });
     });
 
   const show = verb("show", "Show what an API key may do and when it was used.", "keyhole key show 0199a3c4")
-    .argument("<id>", "the key's id, as listed")
+    .argument("<id>", "the key's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => showKey(admin, id));
       await answer(here, record, "", table(Object.entries(details).map(([name, cell]) => [name, cell(record)])));
@@ -56,7 +60,7 @@ export function keyCommand(here: Surroundings) {
     "Revoke an API key. The next request with it is refused.",
     "keyhole key revoke 0199a3c4",
   )
-    .argument("<id>", "the key's id, as listed")
+    .argument("<id>", "the key's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => revokeKey(admin, id));
       await answer(here, record, `Revoked key ${record.id} (${record.name}) of ${record.organization}.`);
@@ -67,12 +71,12 @@ export function keyCommand(here: Surroundings) {
     "Create a key with the same rights, and let the old one expire. The new key is printed on stdout once.",
     "keyhole key rotate 0199a3c4 --overlap 24h",
   )
-    .argument("<id>", "the key's id, as listed")
+    .argument("<id>", "the key's id, or its first 8 or more characters")
     .option("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration)
-    .action(async (id, { overlap = overlapMs }) => {
-      const { successor, predecessor } = await withAdmin(here, (admin) => rotateKey(admin, id, overlap));
+    .action(async (asked, { overlap = overlapMs }) => {
+      const { successor, predecessor } = await withAdmin(here, (admin) => rotateKey(admin, asked, overlap));
       const { id: successorId, key, ...rest } = successor;
-      const { expiresAt } = predecessor;
+      const { id, expiresAt } = predecessor;
       const document = { id: successorId, key, ...rest, predecessor: { id, expiresAt } };
       const message = `${summary(successor)}\nThe old key ${id} expires ${formatTime(expiresAt)}.`;
       await answer(here, document, `${message}\nThe new key is shown only once: store it now.`, `${key}\n`);

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, or, type SQL, sql } from "drizzle-orm";
 import type { Segment } from "../audit/segment.ts";
 import type { Database } from "./database.ts";
 
@@ -6,8 +6,8 @@ import type { Database } from "./database.ts";
 
 /** Which segments; an absent field matches all. */
 export type SegmentFilter = {
-  /** Texts that all occur in the segment's entries, such as the id of a key. */
-  readonly texts?: readonly string[];
+  /** Texts, such as the id of a key. Of each list, one occurs in the segment's entries. */
+  readonly texts?: readonly (readonly string[])[];
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   readonly beforeAt?: number | undefined;
@@ -80,7 +80,7 @@ function matching(database: Database, { texts = [], sinceAt, beforeAt }: Segment
       ? sql`strpos(${s.entries}, ${JSON.stringify(text)}) > 0`
       : sql`instr(${s.entries}, ${JSON.stringify(text)}) > 0`;
   return and(
-    ...texts.map(occurs),
+    ...texts.map((some) => or(...some.map(occurs))),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
   );

@@ -228,9 +228,16 @@ onBoth("people's commands", (dialect) => {
     expect(keys.map(({ projects }) => projects)).toEqual([["web"], null]);
     expect(JSON.stringify(keys)).not.toContain("kh_");
     const first = keys[0]?.id ?? "";
-    expect((await keyhole(["key", "list", "--org", "acme"])).stdout).toMatch(new RegExp(`^ID .*\n${first}  ci `));
-    expect((await keyhole(["key", "show", first])).stdout).toMatch(/^ID .*\nNAME +ci\nORG +acme\nSTATUS +active\n/);
-    expect((await keyhole(["key", "revoke", first])).stderr).toBe(`Revoked key ${first} (ci) of acme.\n`);
+    const [, short = ""] =
+      /^ID .*\n([0-9a-f-]{8,35}) {2}ci /.exec((await keyhole(["key", "list", "--org", "acme"])).stdout) ?? [];
+    expect(first).toStartWith(short);
+    expect(await place.json(["key", "show", short])).toMatchObject({ id: first });
+    const several = await keyhole(["key", "revoke", first.slice(0, 8)]);
+    expect(several).toEqual(
+      outcome(4, `keyhole: Several keys begin with ${first.slice(0, 8)}: give more of the id.\n`),
+    );
+    expect((await keyhole(["key", "show", short])).stdout).toMatch(/^ID .*\nNAME +ci\nORG +acme\nSTATUS +active\n/);
+    expect((await keyhole(["key", "revoke", short])).stderr).toBe(`Revoked key ${first} (ci) of acme.\n`);
     expect(await place.json(["key", "show", first])).toMatchObject({ status: "revoked", revokedAt: time });
     expect((await keyhole(["key", "revoke", "nothing"])).exitCode).toBe(4);
     expect((await keyhole(["key", "create", "--project", "nothing"])).exitCode).toBe(4);
@@ -251,8 +258,22 @@ onBoth("people's commands", (dialect) => {
       { action: "variables.read", names: ["LATE"] },
     ]);
     const last = await keyhole(["audit", "list", "--org", "acme", "--limit", "1"]);
-    expect(last.stdout).toMatch(/^TIME .*\n\S+ +acme +web +staging +variables\.read +1 +LATE .*\n$/);
-    expect((await keyhole(["audit", "list", "--org", "nobody"])).exitCode).toBe(4);
+    const [, short = ""] =
+      /^TIME .*\n\S+ +acme +web +staging +variables\.read +1 +LATE +(\S+) .*\n$/.exec(last.stdout) ?? [];
+    expect([short.length < 36, keyId.startsWith(short)]).toEqual([true, true]);
+    const filter = ["--project", "acme/web", "--key", short, "--action", "variables.read,file.read"];
+    expect(await place.json(["audit", "list", ...filter])).toEqual(entries as unknown[]);
+    expect((await keyhole(["audit", "export", ...filter])).stdout.split("\n")).toHaveLength(3);
+    expect(await place.json(["audit", "list", "--action", "accounts.read"])).toEqual([]);
+    for (const [option, word, exitCode] of [
+      ["--org", "nobody", 4],
+      ["--project", "none", 4],
+      ["--key", "ffffffff", 4],
+      ["--action", "variables.write", 2],
+    ] as const) {
+      const refused = await keyhole(["audit", "list", option, word]);
+      expect([option, refused.exitCode, refused.stdout]).toEqual([option, exitCode, ""]);
+    }
     expect(await server.stop()).toBe(0);
   });
 

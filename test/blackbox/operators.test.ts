@@ -162,6 +162,21 @@ onBoth("the record of what left", (dialect) => {
     expect(await site.json(["explain", "absent-1"], prefixed)).toHaveLength(1);
   });
 
+  test("explain takes the beginning of an id, of at least 8 characters, if it is only one's", async () => {
+    const line = (id: string) => `12:34:56.789 request requestId=${id} route=/projects status=200 durationMs=1.5\n`;
+    const lines = ["abcdefgh-1", "abcdefgh-2", "abcdefgh-20", "12345678"].map(line).join("");
+    const found = async (id: string) => {
+      const { exitCode, stdout, stderr } = await site.keyhole(["explain", id, "--json"], lines);
+      return exitCode === 0 ? JSON.parse(stdout)[0].requestId : `${exitCode} ${JSON.parse(stderr).error}`;
+    };
+    expect(await found("abcdefgh-1")).toBe("abcdefgh-1");
+    expect(await found("abcdefgh-2")).toBe("abcdefgh-2");
+    expect(await found("12345678")).toBe("12345678");
+    expect(await found("1234567")).toStartWith("4 The log has no request 1234567");
+    expect(await found("abcdefgh")).toBe("4 Several requests begin with abcdefgh: give more of the id.");
+    expect(await found("abcdefgh-20")).toBe("abcdefgh-20");
+  });
+
   test("explain says where a request is not in the log", async () => {
     const ran = await site.keyhole(["explain", "nobody-1", log]);
     expect(ran).toMatchObject({ exitCode: 4, stdout: "" });

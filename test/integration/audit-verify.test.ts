@@ -517,7 +517,7 @@ describeBoth("audit verify", (world, dialect) => {
       [5, "variables.read"],
       [6, "variables.read"],
     ]);
-    expect(records[2]).toMatchObject({ lane: name, time: from, names: [], count: 0, keyId: "" });
+    expect(records[2]).toMatchObject({ lane: name, time: from, names: [], count: 0, actor: { name: "" } });
     expect(await listAudit(w.admin, { keyId: "key-1" })).toHaveLength(4);
     const exported: AuditRecord[] = [];
     for await (const page of auditPages(w.admin, {})) exported.push(...page);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
-import { listKeys, revokeKey, showKey } from "../../src/admin/keys.ts";
+import { findKeyId, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/admin/keys.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import { deleteProject } from "../../src/admin/projects.ts";
 import type { Keyhole } from "../../src/http/keyhole.ts";
@@ -12,6 +12,7 @@ import {
   everything,
   expectRefusal,
   headersOf,
+  type Key,
   leaksIn,
   requestOf,
   usualHeaders,
@@ -271,6 +272,46 @@ describeBoth("a key", (world) => {
         });
       }
     }
+  });
+
+  describe("by the beginning of its id", () => {
+    test("is found if at least 8 characters are given and no other key begins so", async () => {
+      const w = world();
+      const organization = await w.organization();
+      const made = [await w.key(organization), await w.key(organization), await w.key(organization)];
+      const short = await shortKeyIds(w.admin);
+      for (const { id } of made) {
+        expect(short(id).length).toBeGreaterThanOrEqual(8);
+        expect(id).toStartWith(short(id));
+        expect(await findKeyId(w.admin, short(id))).toBe(id);
+        expect(await findKeyId(w.admin, id)).toBe(id);
+        // Keys of one minute share the first 8 characters of their ids, and these were made one after the other.
+        await expect(findKeyId(w.admin, short(id).slice(0, -1))).rejects.toThrow("Several keys begin with");
+      }
+      const [first] = made as [Key];
+      for (const wrong of [
+        "",
+        first.id.slice(0, 7),
+        `${first.id}0`,
+        `${"f".repeat(8)}`,
+        "%".repeat(8),
+        "_".repeat(36),
+      ]) {
+        await expect(showKey(w.admin, wrong)).rejects.toThrow("There is no key");
+      }
+      await expect(showKey(w.admin, first.id.toUpperCase())).rejects.toThrow("There is no key");
+      expect(short("not the id of a key")).toBe("not the id of a key");
+      expect(await revokeKey(w.admin, short(first.id))).toMatchObject({ id: first.id, status: "revoked" });
+    });
+
+    test("has at least 8 characters, however different the others", async () => {
+      const w = world();
+      const key = await w.key(await w.organization());
+      await w.sql`update api_keys set id = 'ffffffff-0000-7000-8000-000000000000' where id = ${key.id}`;
+      const short = await shortKeyIds(w.admin);
+      expect(short("ffffffff-0000-7000-8000-000000000000")).toBe("ffffffff");
+      expect(await findKeyId(w.admin, "ffffffff")).toBe("ffffffff-0000-7000-8000-000000000000");
+    });
   });
 
   describe("whose row was changed in SQL", () => {

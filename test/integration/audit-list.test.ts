@@ -1,0 +1,124 @@
+import { expect, test } from "bun:test";
+import { type AuditFilter, AuditTail, auditPages, listAudit } from "../../src/admin/audit.ts";
+import { deleteOrganization } from "../../src/admin/organizations.ts";
+import { deleteProject, renameProject } from "../../src/admin/projects.ts";
+import { describeBoth, everything, type World } from "../world.ts";
+
+/** Two organizations with projects web and api, and a key of each that has read a variable of both and web's account. */
+async function recorded(w: World) {
+  const make = async () => {
+    const organization = await w.organization();
+    const [web, api] = [
+      await w.project(organization, "web", {
+        variables: { staging: { TOKEN: "1" } },
+        accounts: [{ name: "ci", environments: ["staging"], values: { password: "2" } }],
+      }),
+      await w.project(organization, "api", { variables: { staging: { TOKEN: "3" } } }),
+    ];
+    const key = await w.key(organization, everything);
+    for (const path of ["web/variables", "web/accounts", "api/variables"]) {
+      const { status } = await w.client().ask(`/projects/${path}?environment=staging`, { key });
+      expect(status).toBe(200);
+    }
+    return { organization, slug: organization.slug, web, api, key };
+  };
+  const [mine, other] = [await make(), await make()];
+  /** What machines read that a filter finds, as `ORG/PROJECT ACTION`; or the refusal. */
+  const find = async (filter: AuditFilter) => {
+    try {
+      const found = await listAudit(w.admin, filter);
+      const exported: unknown[] = [];
+      for await (const page of auditPages(w.admin, filter)) exported.push(...page);
+      expect(exported).toEqual(found);
+      return found
+        .filter(({ actor }) => actor.type === "key")
+        .map(({ organization, project, action }) => `${organization}/${project} ${action}`);
+    } catch (error) {
+      return `${(error as { kind?: string }).kind}: ${(error as Error).message}`;
+    }
+  };
+  const { slug } = mine;
+  const all = [`${slug}/web variables.read`, `${slug}/web accounts.read`, `${slug}/api variables.read`];
+  return { mine, other, find, slug, all, web: all.slice(0, 2), api: all.slice(2) };
+}
+
+describeBoth("a filter of audit entries", (world) => {
+  test("finds what it names and nothing else, alone or with others", async () => {
+    const { mine, other, find, slug, all, web, api } = await recorded(world());
+    expect(await find({ organization: slug })).toEqual(all);
+    expect(await find({ keyId: mine.key.id })).toEqual(all);
+    expect(await find({ project: `${slug}/web` })).toEqual(web);
+    expect(await find({ project: "api", organization: slug })).toEqual(api);
+    expect(await find({ project: `${slug}/web`, organization: slug, actions: ["accounts.read"] })).toEqual([
+      `${slug}/web accounts.read`,
+    ]);
+    expect(await find({ organization: slug, actions: ["variables.read", "file.read"] })).toEqual([
+      ...web.slice(0, 1),
+      ...api,
+    ]);
+    expect(await find({ organization: slug, keyId: other.key.id })).toEqual([]);
+    expect(await find({ organization: slug, actions: ["secrets.read"] })).toEqual([]);
+  });
+
+  test("that names what never was is refused, whatever its form", async () => {
+    const { mine, find, slug } = await recorded(world());
+    expect(await find({ organization: "nobody" })).toStartWith("not_found: There is no organization");
+    expect(await find({ project: `${slug}/none` })).toStartWith("not_found: There is no project");
+    expect(await find({ project: "nobody/web" })).toStartWith("not_found: There is no organization");
+    // TOKEN and staging are texts of these segments, and name no project.
+    expect(await find({ project: `${slug}/staging` })).toStartWith("not_found: There is no project");
+    expect(await find({ keyId: mine.organization.id })).toStartWith("not_found: There is no key");
+    expect(await find({ keyId: mine.key.id.slice(0, 7) })).toStartWith("not_found: There is no key");
+    expect(await find({ project: "web" })).toStartWith("ambiguous: There are several organizations");
+    expect(await find({ project: `${slug}/web`, organization: "other" })).toStartWith("not_found: ");
+    expect(await find({ project: `${slug}/a/b` })).toStartWith("invalid: ");
+  });
+
+  test("that names two organizations is refused", async () => {
+    const { other, find, slug } = await recorded(world());
+    expect(await find({ project: `${slug}/web`, organization: other.slug })).toStartWith("invalid: ");
+  });
+
+  test("finds a project that took another slug under the new one, and under the old one what was recorded so", async () => {
+    const w = world();
+    const { mine, find, slug, web } = await recorded(w);
+    await renameProject(w.admin, mine.web.where, { slug: "shop" });
+    await w.client().ask("/projects/shop/variables?environment=staging", { key: mine.key });
+    expect(await find({ project: `${slug}/shop` })).toEqual([...web, `${slug}/shop variables.read`]);
+    expect(await find({ project: `${slug}/web` })).toEqual(web);
+  });
+
+  test("finds a deleted project by slug and id, and a deleted organization and its keys", async () => {
+    const w = world();
+    const { mine, find, slug, all, web } = await recorded(w);
+    await deleteProject(w.admin, mine.web.where);
+    expect(await find({ project: mine.web.where })).toEqual(web);
+    expect(await find({ project: `${slug}/${mine.web.id}` })).toEqual(web);
+    await deleteOrganization(w.admin, slug);
+    expect(await find({ project: mine.web.where })).toEqual(web);
+    expect(await find({ organization: slug })).toEqual(all);
+    expect(await find({ organization: mine.organization.id })).toEqual(all);
+    expect(await find({ keyId: mine.key.id })).toEqual(all);
+    expect(await find({ keyId: mine.key.id.slice(0, -1) })).toStartWith("not_found: There is no key");
+  });
+
+  test("holds for entries that come later, even of what was deleted meanwhile", async () => {
+    const w = world();
+    const { mine, other } = await recorded(w);
+    const filter = { project: mine.web.where };
+    const tail = new AuditTail(w.admin, filter);
+    await tail.newest(100);
+    const news = async () => {
+      const found: string[] = [];
+      for await (const page of tail.news()) found.push(...page.map(({ project, action }) => `${project} ${action}`));
+      return found;
+    };
+    expect(await news()).toEqual([]);
+    for (const { key } of [mine, other]) {
+      await w.client().ask("/projects/api/variables?environment=staging", { key });
+      await w.client().ask("/projects/web/variables?environment=staging", { key });
+    }
+    await deleteProject(w.admin, mine.web.where);
+    expect(await news()).toEqual(["web variables.read", "web project.delete"]);
+  });
+});
