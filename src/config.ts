@@ -13,7 +13,7 @@ export type RootKeySource =
       readonly words: readonly [program: string, ...args: string[]];
       readonly env: Readonly<Record<string, string>>;
     }
-  /** `root.key` in the data folder, created on first use; only for the embedded database. */
+  /** `root.key` in the data folder, created when the installation begins; only for the embedded database. */
   | { readonly from: "folder" };
 
 /** Every setting, validated once at start. */

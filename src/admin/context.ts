@@ -19,8 +19,9 @@ export async function openAdminContext(
   config: Config,
   actor: string,
   say: (line: string) => void,
+  begin = false,
 ): Promise<AdminContext & { close(): Promise<void> }> {
-  const installation = await openInstallation(config, say);
+  const installation = await openInstallation(config, say, begin);
   return adminContextOf(installation, actor);
 }
 

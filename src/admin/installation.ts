@@ -21,22 +21,25 @@ export type Installation = {
 };
 
 /**
- * Opens the database that the settings name, migrates it, and opens or makes its keys.
+ * Opens the database that the settings name, migrates it, and opens its keys.
  *
  * @param say - takes a line for a person, if a root key is made
+ * @param begin - whether the folder, the database and the keys are made if there are none; else that is `not_found`
  * @throws ConfigProblem if the root key is missing, malformed or another database's, or a newer program migrated the
  *   database
- * @throws Refused `unavailable` if the database cannot be reached, `exists` if a root key lies there without a database
+ * @throws Refused `unavailable` if the database cannot be reached, `exists` if a root key lies there without a database,
+ *   `not_found` if there is no installation
  */
-export function openInstallation(config: Config, say: (line: string) => void): Promise<Installation> {
+export function openInstallation(config: Config, say: (line: string) => void, begin = true): Promise<Installation> {
   return config.databaseUrl === undefined
-    ? openEmbedded(config, say)
-    : openOnPostgres(config, new Servers(databaseUrls(config.databaseUrl)), say);
+    ? openEmbedded(config, say, begin)
+    : openOnPostgres(config, new Servers(databaseUrls(config.databaseUrl)), say, begin);
 }
 
-async function openEmbedded(config: Config, say: (line: string) => void): Promise<Installation> {
+async function openEmbedded(config: Config, say: (line: string) => void, begin: boolean): Promise<Installation> {
   const { dataFolder } = config;
   const path = join(dataFolder, "keyhole.db");
+  if (!begin && !existsSync(path) && !existsSync(join(dataFolder, "root.key"))) throw notBegun(`in ${dataFolder}`);
   prepareFolder(dataFolder);
   // While one process begins an installation, others would find its root key and no system keys yet.
   const lock = exclusively(`${path}.migrating`, 30_000);
@@ -48,6 +51,7 @@ async function openEmbedded(config: Config, say: (line: string) => void): Promis
     try {
       if ((await systemKeyRows(database)).size > 0) lock?.release();
       else if (hadRootKey) throw databaseIsGone(dataFolder);
+      else if (!begin) throw notBegun(`in ${dataFolder}`);
       return {
         ...(await openKeys(config, database, say)),
         open: (use) => openSqlite(path, use),
@@ -69,10 +73,24 @@ function databaseIsGone(folder: string): Refused {
   );
 }
 
-async function openOnPostgres(config: Config, servers: Servers, say: (line: string) => void): Promise<Installation> {
+/** A mistyped folder must not become an empty installation that answers as if nothing had ever been stored. */
+function notBegun(where: string): Refused {
+  return new Refused(
+    "not_found",
+    `There is no Keyhole ${where}: \`keyhole serve\` or \`keyhole org create SLUG\` begins one; KEYHOLE_DATA and DATABASE_URL say where it is.`,
+  );
+}
+
+async function openOnPostgres(
+  config: Config,
+  servers: Servers,
+  say: (line: string) => void,
+  begin: boolean,
+): Promise<Installation> {
   await findPrimary(servers);
   const database = openPostgres(servers, "admin");
   try {
+    if (!begin && !(await hasBegun(database))) throw notBegun("in the database at DATABASE_URL");
     await migratePostgres(servers, database);
     await makeAuditMonths(database, Date.now());
     return {
@@ -83,6 +101,14 @@ async function openOnPostgres(config: Config, servers: Servers, say: (line: stri
   } finally {
     await database.close();
   }
+}
+
+/** Whether PostgreSQL has Keyhole's tables, with keys in them. */
+async function hasBegun(database: Database): Promise<boolean> {
+  const [table] = await database.query<{ name: string | null }>(sql`select to_regclass('system_keys')::text as name`)(
+    {},
+  );
+  return table?.name ? (await systemKeyRows(database)).size > 0 : false;
 }
 
 /** Asks each server until one is the primary, which is then the current one of `servers`. @throws Refused */

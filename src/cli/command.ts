@@ -98,8 +98,15 @@ export function pathOf(command: CommandUnknownOpts): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-/** Runs `work` with the database and the root key that the environment names. */
-export async function withAdmin<T>(here: Surroundings, work: (admin: AdminContext) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` with the database and the root key that the environment names.
+ * @param begin - whether they are made if there are none
+ */
+export async function withAdmin<T>(
+  here: Surroundings,
+  work: (admin: AdminContext) => Promise<T>,
+  begin = false,
+): Promise<T> {
   const config = readConfig(here.env);
   // `version` starts without the database drivers.
   const [{ openAdminContext }, { actorOf }] = await Promise.all([
@@ -107,7 +114,7 @@ export async function withAdmin<T>(here: Surroundings, work: (admin: AdminContex
     import("../admin/changes.ts"),
   ]);
   return holdNotes(here, async (say) => {
-    const admin = await openAdminContext(config, actorOf(here.env), say);
+    const admin = await openAdminContext(config, actorOf(here.env), say, begin);
     return work(admin).finally(() => admin.close());
   });
 }

@@ -16,19 +16,25 @@ import { startServer } from "../server/serve.ts";
 import { answer, type Surroundings, verb } from "./command.ts";
 import { harden } from "./harden.ts";
 
-/** `keyhole demo`: fills the embedded database, serves it, and reads from it once. */
+/** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */
 export function demoCommand(here: Surroundings) {
-  return verb("demo", "Serve made-up secrets on the embedded database, to try the API.", "keyhole demo")
+  return verb(
+    "demo",
+    "Serve made-up secrets from a data folder of its own (default: ./.keyhole-demo), to try the API.",
+    "keyhole demo",
+  )
     .option("--once", "stop after the first read")
     .action(async ({ once }) => {
       // A demonstration never touches the database that production uses.
       const { DATABASE_URL: _, ...env } = here.env;
-      const config = readConfig(env);
+      const settings = readConfig(env);
+      const config = { ...settings, dataFolder: `${settings.dataFolder}-demo` };
       const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
       const admin = adminContextOf(installation, actorOf(env));
       if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {
-        throw new Refused("exists", "This folder holds other data: set KEYHOLE_DATA to another folder for the demo.");
+        const words = `${config.dataFolder} holds other data: set KEYHOLE_DATA to another folder for the demo.`;
+        throw new Refused("exists", words);
       }
       harden();
       // The server first, since a folder has only one: a second demonstration must not revoke the first one's key.

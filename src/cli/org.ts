@@ -24,9 +24,8 @@ export function orgCommand(here: Surroundings) {
     .option("--name <name>", "display name (default: the slug)")
     .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: pro)").choices(plans))
     .action(async (slug, { name, plan }) => {
-      const organization = await withAdmin(here, (admin) =>
-        createOrganization(admin, { slug, name, ...(plan && { plan }) }),
-      );
+      const asked = { slug, name, ...(plan && { plan }) };
+      const organization = await withAdmin(here, (admin) => createOrganization(admin, asked), true);
       await answer(here, organization, `Created organization ${organization.slug} on plan ${organization.plan}.`);
     });
 

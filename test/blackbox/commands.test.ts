@@ -439,10 +439,10 @@ describe("the program", () => {
 
   test("reports a new root key in its one line of JSON if the command then fails", async () => {
     const fresh = makePlace();
-    const ran = await fresh.keyhole(["project", "create", "nobody/web", "--json"]);
+    const ran = await fresh.keyhole(["org", "create", "Not A Slug", "--json"]);
     fresh.remove();
-    expect(ran).toMatchObject({ exitCode: 4, stdout: "" });
-    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "not_found", notes: [expect.stringContaining("ROOT KEY")] });
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(JSON.parse(ran.stderr)).toMatchObject({ code: "invalid", notes: [expect.stringContaining("ROOT KEY")] });
   });
 
   test("ends without a word if its reader has gone", async () => {

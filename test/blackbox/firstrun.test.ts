@@ -52,6 +52,9 @@ describe("demo", () => {
   });
   afterAll(() => site.remove());
   const demo = (...args: string[]) => run(site, ["demo", ...args], { ...site.env, PORT: "0" });
+  /** Runs a command on the demo's own folder, and parses its JSON. */
+  const json = async (...args: string[]) =>
+    JSON.parse((await run(site, [...args, "--json"], { KEYHOLE_DATA: `${site.data}-demo` })).stdout) as unknown;
 
   test("--once makes its data, shows a key, curl lines and a first read, and ends with 0", async () => {
     const ran = await demo("--once");
@@ -62,7 +65,8 @@ describe("demo", () => {
     );
     expect(ran.stdout).toContain("GET /api/v1/projects/web/variables?environment=staging answered 200:");
     expect(ran.stdout).toContain('"value": "It\'s \\"demo\\" time, für alle: $HOME stays as it is"');
-    expect(ran.stderr).toContain("A NEW ROOT KEY was made");
+    expect(ran.stderr).toContain(`A NEW ROOT KEY was made: ${site.data}-demo/root.key`);
+    expect(existsSync(site.data)).toBe(false);
     expect(ran.stderr).not.toContain("keyhole: ");
   });
 
@@ -72,9 +76,9 @@ describe("demo", () => {
     expect([first.status, second.status]).toEqual([200, 200]);
     expect(second.key).not.toBe(first.key);
     expect(second.body).toMatchObject({ environment: "staging" });
-    const keys = (await site.json(["key", "list"])) as { status: string }[];
+    const keys = (await json("key", "list")) as { status: string }[];
     expect(keys.filter(({ status }) => status === "active")).toHaveLength(1);
-    expect(await site.json(["org", "list"])).toMatchObject([{ slug: "demo" }]);
+    expect(await json("org", "list")).toMatchObject([{ slug: "demo" }]);
   });
 
   test("serves until it is stopped, every line that it shows works, and a second one beside it is refused", async () => {
@@ -111,8 +115,18 @@ describe("demo", () => {
 
   test("leaves a folder with data of another kind alone", async () => {
     const other = await makeSite("sqlite");
-    await other.json(["org", "create", "acme"]);
+    const env = { KEYHOLE_DATA: `${other.data}-demo` };
+    expect((await run(other, ["org", "create", "acme"], env)).exitCode).toBe(0);
     expectSentence(await run(other, ["demo", "--once"], { ...other.env, PORT: "0" }), 1, "KEYHOLE_DATA");
+    const listed = await run(other, ["org", "list", "--json"], env);
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ slug: "acme" }]);
+    await other.remove();
+  });
+
+  test("leaves the data beside it alone", async () => {
+    const other = await makeSite("sqlite");
+    await other.json(["org", "create", "acme"]);
+    expect(await run(other, ["demo", "--once"], { ...other.env, PORT: "0" })).toMatchObject({ exitCode: 0 });
     expect(await other.json(["org", "list"])).toMatchObject([{ slug: "acme" }]);
     await other.remove();
   });
@@ -167,7 +181,7 @@ describe("the data folder", () => {
     mkdirSync(theirs);
     chmodSync(theirs, 0o755);
     writeFileSync(join(theirs, "thesis.txt"), "");
-    expectSentence(await run(site, ["org", "list"], { KEYHOLE_DATA: theirs }), 2, "KEYHOLE_DATA");
+    expectSentence(await run(site, ["org", "create", "acme"], { KEYHOLE_DATA: theirs }), 2, "KEYHOLE_DATA");
     expect([modeOf(theirs), readdirSync(theirs)]).toEqual(["755", ["thesis.txt"]]);
   });
 
@@ -178,7 +192,7 @@ describe("the data folder", () => {
     for (const args of [
       ["serve", "--port", "0"],
       ["org", "list"],
-      ["demo", "--once"],
+      ["org", "create", "other"],
     ]) {
       expectSentence(await site.keyhole(args), 2, path);
       expect(existsSync(path)).toBe(false);
@@ -276,7 +290,7 @@ describe("a setting that is wrong stops the program with one sentence that names
   });
 
   test("HOST that is not an address of this machine, and a port that is in use", async () => {
-    await run(site, ["org", "list"], { KEYHOLE_DATA: "data" }); // announces the new root key
+    await run(site, ["org", "create", "acme"], { KEYHOLE_DATA: "data" }); // announces the new root key
     expectSentence(await serve({ KEYHOLE_DATA: "data", PORT: "0", HOST: "192.0.2.1" }), 6, /192\.0\.2\.1/);
     const taken = takePort();
     const ran = await serve({ KEYHOLE_DATA: "data", PORT: String(taken.port) });
@@ -290,6 +304,47 @@ describe("a setting that is wrong stops the program with one sentence that names
 
   test("none of these runs made a data folder of its own accord", () => {
     expect(existsSync(join(site.folder, ".keyhole"))).toBe(false);
+  });
+});
+
+onBoth("where nothing has begun", (dialect) => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await makeSite(dialect);
+  });
+  afterAll(() => site.remove());
+
+  test.each<string[]>([
+    ["org", "list"],
+    ["org", "plan", "acme", "pro"],
+    ["org", "delete", "acme", "--yes"],
+    ["project", "create", "acme/web"],
+    ["project", "list"],
+    ["var", "set", "acme/web", "staging", "NAME", "--value", "x"],
+    ["account", "list", "acme/web"],
+    ["file", "list", "acme/web"],
+    ["key", "list"],
+    ["audit", "list"],
+    ["audit", "verify"],
+    ["audit", "export"],
+    ["audit", "prune", "--yes"],
+    ["rotate", "data"],
+    ["db", "grants"],
+  ])("%s %s says where it looked, ends with 4 and makes nothing", async (...args) => {
+    const where = dialect === "sqlite" ? site.data : "DATABASE_URL";
+    expectSentence(
+      await site.keyhole(args),
+      4,
+      `There is no Keyhole in ${dialect === "sqlite" ? where : `the database at ${where}`}`,
+    );
+    expect(readdirSync(site.folder)).toEqual([]);
+    if (dialect === "postgres")
+      expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
+  });
+
+  test("org create begins, and what begins later finds it", async () => {
+    expect(await site.json(["org", "create", "acme"])).toMatchObject({ slug: "acme" });
+    expect(await site.json(["org", "list"])).toHaveLength(1);
   });
 });
 
@@ -380,10 +435,11 @@ describe("the folder that it is started in", () => {
       const kept = ["PATH", "HOME", "BUN_INSTALL", "BUN_INSTALL_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"];
       const env = Object.fromEntries(kept.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
       for (const cwd of [checkout, within]) {
-        const command = [process.execPath, "run", "--silent", "keyhole", "org", "list", "--json"];
-        const listed = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-        const [exitCode, out, err] = await Promise.all([listed.exited, listed.stdout.text(), listed.stderr.text()]);
-        expect([exitCode, exitCode === 0 ? out : err]).toEqual([0, "[]\n"]);
+        const slug = cwd === within ? "one" : "two";
+        const command = [process.execPath, "run", "--silent", "keyhole", "org", "create", slug, "--json"];
+        const created = Bun.spawn(command, { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+        const [exitCode, out, err] = await Promise.all([created.exited, created.stdout.text(), created.stderr.text()]);
+        expect([exitCode, exitCode === 0 ? out : err]).toEqual([0, expect.stringContaining(`"slug":"${slug}"`)]);
       }
       expect(existsSync(join(within, "RAN"))).toBe(false);
       const started = Bun.spawn([process.execPath, "run", "start", "--port", "0"], {

@@ -357,6 +357,7 @@ onPostgres("serve under a role of its own", () => {
 
   test("the embedded database has no roles", async () => {
     const place = makePlace();
+    await place.json(["org", "create", "acme"]);
     const ran = await place.keyhole(["db", "grants"]);
     place.remove();
     expect(ran).toMatchObject({ exitCode: 2, stdout: "" });

@@ -33,7 +33,7 @@ type Ask = { readonly path: string; readonly text: string };
 
 /** Fills the site without a process for each key. @returns the keys; each reads everything */
 async function stock(site: Site): Promise<Key[]> {
-  const admin = await openAdminContext(readConfig(site.env), "ann@host", () => {});
+  const admin = await openAdminContext(readConfig(site.env), "ann@host", () => {}, true);
   await createOrganization(admin, { slug: "acme" });
   for (let n = 0; n < projectCount; n++) {
     const where = `acme/p${n}`;
