@@ -91,6 +91,12 @@ export type Placed = Project & { readonly where: string };
 /** Everything a key may be used through and read. */
 export const everything = { surfaces: [...surfaces], resources: [...resources] } as const;
 
+/** A key as a test asks for it; every project and every environment unless it says otherwise. */
+type AskedKey = Omit<NewKey, "organization" | "projects" | "environments"> & {
+  readonly projects?: readonly string[] | undefined;
+  readonly environments?: readonly string[] | undefined;
+};
+
 /** A real installation on a database of its own, with the API on top and an admin context beside it. */
 export type World = Client & {
   readonly dialect: "postgres" | "sqlite";
@@ -115,7 +121,7 @@ export type World = Client & {
   readonly organization: (asked?: { name?: string; plan?: "free" | "pro" }) => Promise<Organization>;
   readonly project: (organization: Organization, slug: string, content?: Content) => Promise<Placed>;
   /** A new key, with the defaults of `createKey`: `rest_api`, `projects` and `variables`, everywhere. */
-  readonly key: (organization: Organization, asked?: Omit<NewKey, "organization">) => Promise<Key>;
+  readonly key: (organization: Organization, asked?: AskedKey) => Promise<Key>;
   /** Changes what a key may do and seals it again, which takes the root key. */
   readonly regrant: (key: { readonly id: string }, change: Regrant) => Promise<void>;
   /** What a key read, oldest first. */
@@ -235,7 +241,8 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
       return { ...project, where };
     },
     key: async (organization, asked = {}) => {
-      const made = await createKey(admin, { ...asked, organization: organization.slug });
+      const { projects = null, environments = null } = asked;
+      const made = await createKey(admin, { ...asked, projects, environments, organization: organization.slug });
       secrets.add(made.key);
       return made;
     },

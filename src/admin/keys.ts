@@ -36,9 +36,10 @@ export type NewKey = {
   readonly surfaces?: readonly string[] | undefined;
   /** Default: `projects` and `variables`; `files` is never granted unless named. */
   readonly resources?: readonly string[] | undefined;
-  /** Slugs. Default: every project. */
-  readonly projects?: readonly string[] | undefined;
-  readonly environments?: readonly string[] | undefined;
+  /** Slugs; null for every project, those of the future too. */
+  readonly projects: readonly string[] | null;
+  /** Null for every environment. */
+  readonly environments: readonly string[] | null;
   readonly expiresInMs?: number | undefined;
 };
 
@@ -298,7 +299,7 @@ function idsOf(list: string): Map<string, unknown> {
 /** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */
 async function slugsToIds(admin: AdminContext, organization: Organization, slugs: readonly string[]): Promise<string> {
   const { projects: p } = admin.database.tables;
-  if (slugs.length === 0) throw new Refused("invalid", "Name at least one project, or omit the list for all.");
+  if (slugs.length === 0) throw new Refused("invalid", "Name at least one project.");
   const rows = await admin.database.db
     .select({ slug: p.slug, id: p.id })
     .from(p)

@@ -1,6 +1,7 @@
 import { resources, surfaces } from "../access/grant.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
+import { usageProblem } from "../problem.ts";
 import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
 import { choiceOption, parseDuration, parseList } from "./options.ts";
 import { formatTime, table } from "./terminal.ts";
@@ -11,24 +12,30 @@ export function keyCommand(here: Surroundings) {
     "create",
     "Create an API key. It is printed on stdout once and cannot be shown again.",
     "keyhole key create --org acme --name ci --project web --env production --expires-in 90d",
-    "keyhole key create --org acme --resource projects,variables,files > key.txt",
+    "keyhole key create --org acme --resource variables,files --all-projects --env staging > key.txt",
   )
     .option("--org <org>", "the organization; optional if only one exists")
     .option("--name <name>", "what it is for")
     .addOption(choiceOption("--surface <list>", "what it may be used for (default: rest_api)", surfaces))
     .addOption(choiceOption("--resource <list>", "what it may read (default: projects,variables)", resources))
-    .option("--project <list>", "slugs of the projects it reaches (default: all)", parseList)
-    .addOption(choiceOption("--env <list>", "the environments it reaches (default: all)", environments))
+    .option("--project <list>", "slugs of the projects it reaches; this or --all-projects is required", parseList)
+    .option("--all-projects", "it reaches every project, those created later too")
+    .addOption(
+      choiceOption("--env <list>", "the environments it reaches; this or --all-environments is required", environments),
+    )
+    .option("--all-environments", "it reaches every environment")
     .option("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration)
     .action(async (options) => {
+      const projects = reachOf("project", options.project, options.allProjects);
+      const environments = reachOf("env", options.env, options.allEnvironments);
       const { id, key, ...rest } = await withAdmin(here, (admin) =>
         createKey(admin, {
           organization: options.org,
           name: options.name,
           surfaces: options.surface,
           resources: options.resource,
-          projects: options.project,
-          environments: options.env,
+          projects,
+          environments,
           expiresInMs: options.expiresIn,
         }),
       );
@@ -44,7 +51,7 @@ export function keyCommand(here: Surroundings) {
         await shortKeyIds(admin),
       ]);
       const { SURFACES, RESOURCES, CREATED, REVOKED, ...columns } = details;
-      const noneMessage = "There are no keys yet: run keyhole key create --org ORG.";
+      const noneMessage = "There are no keys yet: run keyhole key create.";
       await answerList(here, keys, noneMessage, { ...columns, ID: ({ id }) => short(id) });
     });
 
@@ -86,6 +93,17 @@ export function keyCommand(here: Surroundings) {
 }
 
 const overlapMs = 86_400_000;
+
+/** What a key reaches: a list, or null for all. One of the two must be given, so that nothing is reached by default. */
+function reachOf<T extends string>(
+  option: "project" | "env",
+  list: T[] | undefined,
+  all: true | undefined,
+): T[] | null {
+  const allOption = option === "project" ? "--all-projects" : "--all-environments";
+  if ((list === undefined) !== (all === undefined)) return list ?? null;
+  throw usageProblem(`Say what the key reaches: either --${option} with a list, or ${allOption}.`);
+}
 
 /** Projects or environments as text; null means all. */
 function reach(scope: readonly string[] | null): string {

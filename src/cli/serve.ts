@@ -71,5 +71,5 @@ async function isEmpty(installation: Installation): Promise<boolean> {
 const firstSteps = `Nothing is stored yet. In another terminal, begin with:
   keyhole org create acme
   keyhole project create acme/web
-  keyhole key create --org acme --name ci
+  keyhole key create --org acme --name ci --project web --env production
 (from a checkout: \`bun run keyhole\` in place of \`keyhole\`)`;

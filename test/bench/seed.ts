@@ -75,7 +75,12 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
     }
     const keys: string[] = [];
     await each(stock.keys, async (admin, index) => {
-      const made = await createKey(admin, { organization, resources: ["projects", "variables", "accounts", "files"] });
+      const made = await createKey(admin, {
+        organization,
+        resources: ["projects", "variables", "accounts", "files"],
+        projects: null,
+        environments: null,
+      });
       keys[index] = made.key;
     });
     if (!embedded) await (admins[0] as AdminContext).database.db.execute(sql`analyze`);

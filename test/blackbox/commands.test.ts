@@ -207,12 +207,16 @@ onBoth("people's commands", (dialect) => {
   });
 
   test("a key is printed once, alone on stdout, and afterwards only described", async () => {
-    const made = await keyhole("key create --org acme --name ci --project web --expires-in 90d".split(" "));
+    const made = await keyhole(
+      "key create --org acme --name ci --project web --all-environments --expires-in 90d".split(" "),
+    );
     expect(made.exitCode).toBe(0);
     expect(made.stdout).toMatch(/^kh_[0-9A-Za-z]{49}\n$/);
     expect(made.stderr).toMatch(/^Created key [0-9a-f-]{36} \(ci\) for acme; it expires .*\n.*shown only once/s);
     expect(made.stderr).not.toContain("kh_");
-    const json = await place.json("key create --env staging --resource files --surface ci_action".split(" "));
+    const json = await place.json(
+      "key create --all-projects --env staging --resource files --surface ci_action".split(" "),
+    );
     expect(json).toMatchObject({
       id,
       key: expect.stringMatching(/^kh_[0-9A-Za-z]{49}$/),
@@ -240,8 +244,25 @@ onBoth("people's commands", (dialect) => {
     expect((await keyhole(["key", "revoke", short])).stderr).toBe(`Revoked key ${first} (ci) of acme.\n`);
     expect(await place.json(["key", "show", first])).toMatchObject({ status: "revoked", revokedAt: time });
     expect((await keyhole(["key", "revoke", "nothing"])).exitCode).toBe(4);
-    expect((await keyhole(["key", "create", "--project", "nothing"])).exitCode).toBe(4);
+    expect((await keyhole(["key", "create", "--project", "nothing", "--all-environments"])).exitCode).toBe(4);
     expect((await keyhole(["key", "create", "--expires-in", "soon"])).exitCode).toBe(2);
+    const forever = await keyhole(["key", "create", "--project", "web", "--env", "staging"]);
+    expect(forever.stderr).toContain("; it never expires.\n");
+  });
+
+  test.each([
+    ["", "--project with a list, or --all-projects"],
+    ["--all-environments", "--project with a list, or --all-projects"],
+    ["--project web --all-projects --env staging", "--project with a list, or --all-projects"],
+    ["--project web", "--env with a list, or --all-environments"],
+    ["--all-projects --env staging --all-environments", "--env with a list, or --all-environments"],
+  ])("a key with the reach %j is not created", async (options, either) => {
+    const before = await place.json(["key", "list"]);
+    const args = options.split(" ").filter((word) => word !== "");
+    expect(await keyhole(["key", "create", "--org", "acme", ...args])).toEqual(
+      outcome(2, `keyhole: Say what the key reaches: either ${either}.\n`),
+    );
+    expect(await place.json(["key", "list"])).toEqual(before);
   });
 
   test("they work beside a running server, and list what it returned", async () => {
@@ -507,7 +528,7 @@ describe("names that would steer a terminal", () => {
     place = makePlace();
     await place.json(["org", "create", "acme"]);
     await place.json(["project", "create", "web"]);
-    await place.json(["key", "create"]);
+    await place.json(["key", "create", "--all-projects", "--all-environments"]);
     // The commands refuse such names: these came by another way.
     const file = new Database(join(place.env["KEYHOLE_DATA"] ?? "", "keyhole.db"));
     for (const table of ["organizations", "projects", "api_keys"]) file.run(`UPDATE ${table} SET name = ?`, [evil]);

@@ -151,7 +151,8 @@ describe("the data folder", () => {
     expect(server.said().stderr).toContain(`A NEW ROOT KEY was made: ${join(site.data, "root.key")}`);
     await server.says("(from a checkout");
     expect(server.said().stderr).toContain("In another terminal, begin with:");
-    for (const command of ["org create acme", "project create acme/web", "key create --org acme --name ci"]) {
+    const key = "key create --org acme --name ci --project web --env production";
+    for (const command of ["org create acme", "project create acme/web", key]) {
       expect(server.said().stderr).toContain(`\n  keyhole ${command}\n`);
       expect(await site.keyhole(command.split(" "))).toMatchObject({ exitCode: 0 });
     }

@@ -45,7 +45,8 @@ async function stock(site: Site): Promise<Key[]> {
   }
   const keys: Key[] = [];
   for (let n = 0; n < keyCount; n++) {
-    keys.push(await createKey(admin, { name: `key ${n}`, resources: ["projects", "variables", "accounts", "files"] }));
+    const resources = ["projects", "variables", "accounts", "files"];
+    keys.push(await createKey(admin, { name: `key ${n}`, resources, projects: null, environments: null }));
   }
   await admin.close();
   return keys;

@@ -104,7 +104,13 @@ export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
       servers.push(server);
       return server;
     },
-    key: async (...args) => (await place.json(["key", "create", ...args])) as Key,
+    key: async (...args) => {
+      const all = [
+        ...(args.includes("--project") ? [] : ["--all-projects"]),
+        ...(args.includes("--env") ? [] : ["--all-environments"]),
+      ];
+      return (await place.json(["key", "create", ...args, ...all])) as Key;
+    },
     audit: () => sql("select * from audit_entries where actor_type = 'key' order by lane, seq"),
     remove: async () => {
       for (const server of servers) await server.kill();
