@@ -1,4 +1,5 @@
 import { parse } from "dotenv";
+import { isSteering } from "../fetch/steering.ts";
 import { isVariableName, variableValueBytesMax } from "../names.ts";
 
 /** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */
@@ -38,8 +39,11 @@ export function parseEnvFile(text: string): EnvFile {
   return { variables, warnings, problems };
 }
 
-/** A warning if some reader of dotenv files fails on this valid name. */
+/** A warning if machines refuse a variable of this valid name, or some reader of dotenv files fails on it. */
 export function nameWarnings(name: string): string | undefined {
+  if (isSteering(name, "linux") || isSteering(name, "win32")) {
+    return `${name} steers loaders, runtimes, shells or CI: \`run\` and \`pull\` refuse it without --allow-name ${name}`;
+  }
   if (prototypeNames.has(name)) {
     return `${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`;
   }

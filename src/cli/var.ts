@@ -91,8 +91,12 @@ export function varCommand(here: Surroundings) {
     "sops decrypt secrets.env | keyhole var import web staging -",
   )
     .argument("<file>", "dotenv text, or - for stdin")
-    .action(async (project, environment, file) => {
+    .option("--allow-empty", "succeed if it holds no variables")
+    .action(async (project, environment, file, { allowEmpty }) => {
       const { variables, warnings: ofFile } = await readEnvFile(here, file);
+      if (variables.length === 0 && !allowEmpty) {
+        throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
+      }
       const written = await withAdmin(here, (admin) => setVariables(admin, project, environment, variables));
       const { created, updated } = written;
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
@@ -106,10 +110,12 @@ export function varCommand(here: Surroundings) {
 }
 
 async function readValue(here: Surroundings, name: string): Promise<Uint8Array> {
-  if (!here.terminal.stdin.isTTY) return readLocal(here, "-", variableValueBytesMax, `The value of ${name}`);
-  const typed = await readHidden(here.terminal, `Value of ${name}`);
-  if (typed.length > 0) return typed;
-  throw usageProblem(`No value was typed: use --value "" to store an empty one.`);
+  const { isTTY } = here.terminal.stdin;
+  const value = isTTY
+    ? await readHidden(here.terminal, `Value of ${name}`)
+    : await readLocal(here, "-", variableValueBytesMax, `The value of ${name}`);
+  if (value.length > 0) return value;
+  throw usageProblem(`${isTTY ? "No value was typed" : "Nothing came on stdin"}: --value "" stores an empty value.`);
 }
 
 function encodeArgument(value: string): Uint8Array {

@@ -131,6 +131,33 @@ onBoth("people's commands", (dialect) => {
     expect((await keyhole(["var", "delete", "web", "staging", "constructor"])).exitCode).toBe(0);
   });
 
+  test("a value of nothing is only stored if that is said", async () => {
+    const unsaid = await keyhole(["var", "set", "web", "staging", "NOTHING"], "");
+    expect(unsaid).toEqual(outcome(2, 'keyhole: Nothing came on stdin: --value "" stores an empty value.\n'));
+    writeFileSync(join(place.folder, "empty.env"), "# nothing\n\n");
+    for (const file of ["empty.env", "-"]) {
+      const what = file === "-" ? "stdin" : file;
+      expect(await keyhole(["var", "import", "web", "staging", file], "")).toEqual(
+        outcome(2, `keyhole: ${what} holds no variables; --allow-empty accepts that.\n`),
+      );
+    }
+    expect(await place.json(["var", "list", "web", "staging"])).toEqual([]);
+    const accepted = await keyhole(["var", "import", "web", "staging", "empty.env", "--allow-empty"]);
+    expect(accepted).toEqual(outcome(0, "Imported 0 variables: 0 created, 0 updated.\n"));
+    const said = await keyhole(["var", "set", "web", "staging", "NOTHING", "--value", ""]);
+    expect(said).toEqual(outcome(0, "The value of NOTHING is empty.\nCreated NOTHING in web, staging.\n"));
+    expect((await keyhole(["var", "delete", "web", "staging", "NOTHING"])).exitCode).toBe(0);
+  });
+
+  test("an import names the variables that machines will refuse", async () => {
+    const ran = await keyhole(["var", "import", "web", "staging", "-"], "A=1\nLD_PRELOAD=/x.so\nNODE_OPTIONS=-r x\n");
+    const warning = (line: number, name: string) =>
+      `stdin: line ${line}: ${name} steers loaders, runtimes, shells or CI: \`run\` and \`pull\` refuse it without --allow-name ${name}\n`;
+    const imported = "Imported 3 variables: 3 created, 0 updated.\n";
+    expect(ran).toEqual(outcome(0, `${warning(2, "LD_PRELOAD")}${warning(3, "NODE_OPTIONS")}${imported}`));
+    for (const name of ["A", "LD_PRELOAD", "NODE_OPTIONS"]) await place.json(["var", "delete", "web", "staging", name]);
+  });
+
   test("an import is whole or nothing", async () => {
     writeFileSync(join(place.folder, "good.env"), `A=1\nB="two\\nlines ${canary}"\nexport C='x'\n`);
     writeFileSync(join(place.folder, "bad.env"), `A=2\nD=${canary}\nnot an assignment ${canary}\n2E=1\n`);

@@ -196,6 +196,11 @@ describe("a warning", () => {
     for (const name of ["UID", "EUID", "PPID", "OPTIND", "status", "path"])
       expect(nameWarnings(name)).toStartWith(`${name} `);
     for (const name of ["A", "uid", "STATUS", "DATABASE_URL", "isEven"]) expect(nameWarnings(name)).toBeUndefined();
+    for (const name of ["LD_PRELOAD", "NODE_OPTIONS", "BASH_ENV", "PATH", "Path", "KEYHOLE_URL"]) {
+      expect(nameWarnings(name)).toBe(
+        `${name} steers loaders, runtimes, shells or CI: \`run\` and \`pull\` refuse it without --allow-name ${name}`,
+      );
+    }
     expect(parseEnvFile("A=1\nUID=2").warnings).toEqual([`line 2: ${nameWarnings("UID")}`]);
   });
 });
