@@ -103,7 +103,7 @@ describeBoth("a change", (world) => {
       ],
       [
         async () => {
-          keyId = (await createKey(w.admin, { organization: slug })).id;
+          keyId = (await createKey(w.admin, { organization: slug, projects: null, environments: null })).id;
         },
         () => [{ ...ofOrganization, action: "key.create", names: [keyId] }],
       ],
@@ -256,7 +256,12 @@ describeBoth("what a person sees", (world) => {
     const organization = await w.organization();
     const dayMs = 86_400_000;
     const key = (days?: number) =>
-      createKey(w.admin, { organization: organization.slug, ...(days && { expiresInMs: days * dayMs }) });
+      createKey(w.admin, {
+        organization: organization.slug,
+        projects: null,
+        environments: null,
+        ...(days && { expiresInMs: days * dayMs }),
+      });
     const [late, soon] = [await key(20), await key(2)];
     await key(40);
     await key();
