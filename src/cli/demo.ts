@@ -1,8 +1,9 @@
+import { join } from "node:path";
 import { setAccount } from "../admin/accounts.ts";
 import { actorOf } from "../admin/changes.ts";
 import { type AdminContext, adminContextOf } from "../admin/context.ts";
 import { putFile } from "../admin/files.ts";
-import { openInstallation } from "../admin/installation.ts";
+import { openInstallation, prepareFolder } from "../admin/installation.ts";
 import { createKey, listKeys, revokeKey } from "../admin/keys.ts";
 import { createOrganization, listOrganizations } from "../admin/organizations.ts";
 import { createProject, listProjects } from "../admin/projects.ts";
@@ -20,7 +21,7 @@ import { harden } from "./harden.ts";
 export function demoCommand(here: Surroundings) {
   return verb(
     "demo",
-    "Serve made-up secrets from a data folder of its own (default: ./.keyhole-demo), to try the API.",
+    "Serve made-up secrets from a data folder of its own (default: ./.keyhole/demo), to try the API.",
     "keyhole demo",
   )
     .option("--once", "stop after the first read")
@@ -28,7 +29,8 @@ export function demoCommand(here: Surroundings) {
       // A demonstration never touches the database that production uses.
       const { DATABASE_URL: _, ...env } = here.env;
       const settings = readConfig(env);
-      const config = { ...settings, dataFolder: `${settings.dataFolder}-demo` };
+      prepareFolder(settings.dataFolder);
+      const config = { ...settings, dataFolder: join(settings.dataFolder, "demo") };
       const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
       const admin = adminContextOf(installation, actorOf(env));

@@ -81,12 +81,14 @@ export function projectCommand(here: Surroundings) {
       const { before, renamed, keys } = await withAdmin(here, async (admin) => {
         const before = await showProject(admin, project);
         const renamed = await renameProject(admin, project, { slug, name });
-        const valid = (await listKeys(admin, before.organization)).filter(({ status }) => status === "active");
-        return { before, renamed, keys: valid.filter(({ projects }) => projects?.includes(before.slug)) };
+        const listing = (await listKeys(admin, before.organization)).filter(
+          ({ status, projects }) => status === "active" && projects?.includes(before.slug),
+        );
+        return { before, renamed, keys: slug === before.slug ? [] : listing };
       });
       const { organization } = renamed;
       const lines = [`Renamed project ${organization}/${before.slug} to ${organization}/${slug}.`];
-      if (keys.length > 0 && slug !== before.slug) {
+      if (keys.length > 0) {
         const which = keys.map(({ id, name }) => `${id} (${name})`).join(", ");
         lines.push(`Keys that list it as ${before.slug} reach nothing by that any more; create new ones: ${which}.`);
       }

@@ -54,7 +54,7 @@ describe("demo", () => {
   const demo = (...args: string[]) => run(site, ["demo", ...args], { ...site.env, PORT: "0" });
   /** Runs a command on the demo's own folder, and parses its JSON. */
   const json = async (...args: string[]) =>
-    JSON.parse((await run(site, [...args, "--json"], { KEYHOLE_DATA: `${site.data}-demo` })).stdout) as unknown;
+    JSON.parse((await run(site, [...args, "--json"], { KEYHOLE_DATA: join(site.data, "demo") })).stdout) as unknown;
 
   test("--once makes its data, shows a key, curl lines and a first read, and ends with 0", async () => {
     const ran = await demo("--once");
@@ -65,8 +65,9 @@ describe("demo", () => {
     );
     expect(ran.stdout).toContain("GET /api/v1/projects/web/variables?environment=staging answered 200:");
     expect(ran.stdout).toContain('"value": "It\'s \\"demo\\" time, für alle: $HOME stays as it is"');
-    expect(ran.stderr).toContain(`A NEW ROOT KEY was made: ${site.data}-demo/root.key`);
-    expect(existsSync(site.data)).toBe(false);
+    expect(ran.stderr).toContain(`A NEW ROOT KEY was made: ${join(site.data, "demo", "root.key")}`);
+    expect(readdirSync(site.data).sort()).toEqual([".gitignore", "demo"]);
+    expect((await site.keyhole(["org", "list"])).exitCode).toBe(4);
     expect(ran.stderr).not.toContain("keyhole: ");
   });
 
@@ -115,7 +116,7 @@ describe("demo", () => {
 
   test("leaves a folder with data of another kind alone", async () => {
     const other = await makeSite("sqlite");
-    const env = { KEYHOLE_DATA: `${other.data}-demo` };
+    const env = { KEYHOLE_DATA: join(other.data, "demo") };
     expect((await run(other, ["org", "create", "acme"], env)).exitCode).toBe(0);
     expectSentence(await run(other, ["demo", "--once"], { ...other.env, PORT: "0" }), 1, "KEYHOLE_DATA");
     const listed = await run(other, ["org", "list", "--json"], env);
