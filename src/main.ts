@@ -92,8 +92,11 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
   const at = args.findIndex((arg) => !arg.startsWith("-"));
   const options = at === -1 ? args : args.slice(0, at);
   if (options.includes("-V") || options.includes("--version")) return sayVersion(here);
-  // `keyhole help key create` is `keyhole key create --help`.
-  const asked = args[at] === "help" ? [...options, ...args.slice(at + 1), "--help"] : args;
+  // `keyhole help key create` and `keyhole -h key create` are `keyhole key create --help`.
+  const isHelp = (arg: string | undefined) => arg === "-h" || arg === "--help";
+  const words = args.slice(options.length + (args[at] === "help" ? 1 : 0));
+  const wantsHelp = args[at] === "help" || options.some(isHelp);
+  const asked = wantsHelp ? [...options.filter((option) => !isHelp(option)), ...words, "--help"] : args;
   const name = asked.find((arg) => !arg.startsWith("-"));
   const program = await buildProgram(here, name);
   let help = "";

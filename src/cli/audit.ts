@@ -27,7 +27,7 @@ import {
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseMoment } from "./options.ts";
-import { formatTime, jsonLine, visible, withProgress, write } from "./terminal.ts";
+import { formatTime, jsonLine, unlessClosed, visible, withProgress, write } from "./terminal.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
@@ -232,6 +232,6 @@ async function readCheckpoints(here: Surroundings, path: string): Promise<Map<st
 
 /** Makes a Problem of a flaw; with `--json` the flaw itself is printed, too. */
 async function flawed(here: Surroundings, flaw: Flaw, more = ""): Promise<Problem> {
-  if (here.json) await write(here.terminal.stdout, jsonLine({ verified: false, ...flaw }));
+  if (here.json) await write(here.terminal.stdout, jsonLine({ verified: false, ...flaw })).catch(unlessClosed);
   return new Problem(exits.failed, `audit_${flaw.what}`, `${describeFlaw(flaw)}${more}`);
 }

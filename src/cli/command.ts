@@ -4,7 +4,7 @@ import { Refused } from "../admin/refused.ts";
 import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { jsonLine, readLine, type Terminal, table, visibleLines, write } from "./terminal.ts";
+import { jsonLine, OutputClosed, readLine, type Terminal, table, visibleLines, write } from "./terminal.ts";
 
 /* What all commands share. An action returns once it has answered, or throws; `main.ts` reports it by `toProblem`. */
 
@@ -127,6 +127,7 @@ export async function holdNotes<T>(here: Surroundings, work: (say: Surroundings[
     notes.forEach(here.say);
     return result;
   } catch (error) {
+    if (error instanceof OutputClosed) throw error;
     const problem = toProblem(error);
     problem.notes = notes;
     throw problem;
@@ -232,19 +233,29 @@ function systemCode(error: unknown): string | undefined {
 /** Rewrites commander's message without its quotes of the command line, where a misplaced word may be a secret. */
 function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
   const path = pathOf(command);
+  const commands = command.commands.map((child) => child.name()).join(", ");
   if (error.code === "commander.help") {
-    const commands = command.commands.map((child) => child.name()).join(", ");
     const help = command.helpInformation({ error: true });
     return new Problem(exits.usage, "invalid_usage", `${path} needs one of its commands: ${commands}.`, { help });
   }
   const sentence = error.message
     .replace(/^error: /, "")
     .replace(/^too many arguments.*/s, "there are too many arguments")
+    // Without commander's suggestion: `get` resembles `set`, and a command that writes is never proposed for a reader.
+    .replace(/^(unknown command '.*')(?:\n\(.*\))?$/s, (_, words) => `${words}: the commands are ${commands}`)
     .replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
-    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '.*' is invalid\./s, "$1")
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument missing/, "$1 needs a value")
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, (_, name, value) =>
+      wrong(name, value),
+    )
     .replace(/^command-argument value '.*' is invalid for argument '([^']*)'\./s, (_, name) => name.toUpperCase())
     .replace(" Allowed choices are ", " is one of ")
     .replace(/([^.])(?:\n\((.*)\))?$/, (_, end, hint) => (hint === undefined ? `${end}.` : `${end}. ${hint}`));
   const own = path === "keyhole" ? "" : `${path.replace("keyhole ", "")}: `;
   return usageProblem(`${own}${sentence} See '${path} --help'.`);
+}
+
+/** Begins a sentence about a setting's value. It repeats the value if that is a short word, too short for most secrets. */
+export function wrong(setting: string, value: string): string {
+  return /^[\w,-]{1,30}$/.test(value) ? `${setting} cannot be '${value}': it` : setting;
 }

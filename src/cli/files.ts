@@ -3,7 +3,7 @@ import type { Source } from "../fetch/variables.ts";
 import { exits, Problem } from "../problem.ts";
 import { answer, counted, noun, type Surroundings } from "./command.ts";
 import { atMachine, type Machine, machineVerb } from "./machine.ts";
-import { jsonLine, withProgress, write } from "./terminal.ts";
+import { jsonLine, unlessClosed, withProgress, write } from "./terminal.ts";
 
 /** `keyhole files …` */
 export function filesCommand(here: Surroundings) {
@@ -43,8 +43,10 @@ export function pullWithProgress(here: Surroundings, source: Source, ask: FilesA
 async function checkFiles(here: Surroundings, machine: Machine, ask: FilesAsk): Promise<void> {
   const { files, drift } = await findDrift(machine, ask);
   const { stdout } = here.terminal;
-  if (here.json) await write(stdout, jsonLine({ ...machine.asked, root: ask.root, files, drift }));
-  else await write(stdout, drift.map(({ path }) => `${path}\n`).join(""));
+  const found = here.json
+    ? jsonLine({ ...machine.asked, root: ask.root, files, drift })
+    : drift.map(({ path }) => `${path}\n`).join("");
+  await write(stdout, found).catch(unlessClosed);
   if (drift.length > 0) {
     throw new Problem(exits.failed, "drift", `Out of step: ${drift.length} of ${counted(files, "file")}.`);
   }

@@ -4,7 +4,7 @@ import { Client } from "../fetch/client.ts";
 import type { Source } from "../fetch/variables.ts";
 import { environments, isEnvironment, slugPattern } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { holdNotes, type Surroundings, verb } from "./command.ts";
+import { holdNotes, type Surroundings, verb, wrong } from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { parseDuration, parseList } from "./options.ts";
 
@@ -61,7 +61,7 @@ function readAsked(here: Surroundings, options: MachineOptions): Asked {
   }
   const [environmentSetting, environment] = required(here, "--env", options.env, "KEYHOLE_ENVIRONMENT");
   if (!isEnvironment(environment)) {
-    throw usageProblem(`${environmentSetting} must be one of ${environments.join(", ")}.`);
+    throw usageProblem(`${wrong(environmentSetting, environment)} is one of ${environments.join(", ")}.`);
   }
   return { project, environment };
 }

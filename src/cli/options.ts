@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { environments } from "../names.ts";
 
-/* Parsers of option values. Errors continue after the option's name and never quote the value: it may be a secret. */
+/* Parsers of option values. Errors continue after the option's name and never quote the value: see `wrong`. */
 
 /** A comma-separated list without empty and repeated members. */
 export function parseList(text: string): string[] {

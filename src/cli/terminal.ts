@@ -49,6 +49,11 @@ export class OutputClosed extends Error {
   override readonly name = "OutputClosed";
 }
 
+/** For output that is not the point of a command: its failure counts, not whether somebody reads to the end. */
+export function unlessClosed(error: unknown): void {
+  if (!(error instanceof OutputClosed)) throw error;
+}
+
 /** Resolves once the text is written. @throws OutputClosed, or a Problem, for example because the disk is full */
 export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
   if (text === "") return Promise.resolve();

@@ -436,6 +436,8 @@ describe("the program", () => {
     expect(help).toMatchObject({ exitCode: 0, stderr: "" });
     expect(help.stdout).toStartWith("Usage: keyhole key create [options]\n");
     expect(await place.keyhole(["help", "key", "create"])).toEqual(help);
+    expect(await place.keyhole(["-h", "key", "create"])).toEqual(help);
+    expect(await place.keyhole(["--help", "var"])).toEqual(await place.keyhole(["var", "--help"]));
     expect(await place.json(["key", "create", "-h"])).toEqual({ help: help.stdout });
     for (const args of [["--help"], ["help"], ["key", "--help"], ["help", "key"]]) {
       expect(await place.keyhole(args)).toMatchObject({ exitCode: 0, stderr: "" });
@@ -443,8 +445,11 @@ describe("the program", () => {
   });
 
   test.each<[args: string[], sentence: string]>([
-    [["ky"], "unknown command 'ky'. Did you mean key? See 'keyhole --help'."],
-    [["key", "lst"], "key: unknown command 'lst'. Did you mean list? See 'keyhole key --help'."],
+    // No suggestion: what resembles a command that reads may be one that writes.
+    [
+      ["key", "lst"],
+      "key: unknown command 'lst': the commands are create, list, show, revoke, rotate. See 'keyhole key --help'.",
+    ],
     [
       ["key", "list", "--orgg", "x"],
       "key list: unknown option '--orgg'. Did you mean --org? See 'keyhole key list --help'.",
@@ -453,7 +458,11 @@ describe("the program", () => {
     [["version", "now"], "version: there are too many arguments. See 'keyhole version --help'."],
     [
       ["key", "create", "--env", "prod"],
-      "key create: --env takes a list of development, staging, production. See 'keyhole key create --help'.",
+      "key create: --env cannot be 'prod': it takes a list of development, staging, production. See 'keyhole key create --help'.",
+    ],
+    [
+      ["pull", "-e", "prod"],
+      "pull: --env cannot be 'prod': it is one of development, staging, production. See 'keyhole pull --help'.",
     ],
     [
       ["var", "list", "web", "prod"],

@@ -265,6 +265,11 @@ describe("what is asked for", () => {
       ],
     });
     expect(JSON.parse(told.stderr)).toMatchObject({ code: "drift" });
+    // A reader that has gone changes nothing about the drift.
+    const unread = await keyhole(["files", "pull", "--check"], {
+      as: ["bash", "-c", '"$0" "$@" | :; exit $PIPESTATUS'],
+    });
+    expect(unread).toMatchObject({ exitCode: 1, stderr: "keyhole: Out of step: 2 of 2 files.\n" });
     expect(lstatSync(join(folder, "config")).isSymbolicLink()).toBe(true);
     expect(liar.questions.every(({ query }) => query.get("metadataOnly") === "true")).toBe(true);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makePlace } from "./keyhole.ts";
+import { binary, makePlace } from "./keyhole.ts";
 import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -111,6 +111,15 @@ onBoth("the record of what left", (dialect) => {
     expect((await site.keyhole(["audit", "export", "--json"])).exitCode).toBe(2);
     expect(readdirSync(site.folder).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
+
+  test.each(["audit export", "audit export --format csv", "audit list", "audit list --follow", "org list --json"])(
+    "%s ends quietly if its reader has gone",
+    async (args) => {
+      const script = `"${binary}" ${args} | true; exit "\${PIPESTATUS[0]}"`;
+      const child = Bun.spawn(["bash", "-c", script], { cwd: site.folder, env: site.env, stderr: "pipe" });
+      expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+    },
+  );
 
   test("audit list --follow prints what is new as it comes, and Ctrl-C ends it well", async () => {
     const server = await site.serve();

@@ -38,6 +38,7 @@ describe("the tree of commands", async () => {
     (path, leaf) => {
       expect(leaf.description()).toMatch(/^[A-Z].*\.$/s);
       expect(helpOf(leaf)).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)*?.*${path}`));
+      expect(helpOf(leaf)).not.toContain("[]");
     },
   );
 
@@ -124,18 +125,25 @@ describe("wrong usage", () => {
     [[], "keyhole needs one of its commands: thing."],
     [["thing"], "keyhole thing needs one of its commands: put."],
     [["thing", "put", "a", "--nam=s3cret"], "thing put: unknown option '--nam'. See 'keyhole thing put --help'."],
-    [
-      ["thing", "put", "a", "--name"],
-      "thing put: option '--name <name>' argument missing. See 'keyhole thing put --help'.",
-    ],
+    [["thing", "put", "a", "--name"], "thing put: --name needs a value. See 'keyhole thing put --help'."],
     [["thing", "put", "a", "--name", "b", "--name", "c"], "--name is given twice."],
     [
-      ["thing", "put", "a", "--plan", "s3cret"],
+      ["thing", "put", "a", "--plan", "postgres://u:s3cret@db"],
       "thing put: --plan is one of free, pro. See 'keyhole thing put --help'.",
     ],
-    ...["a,,b", "a,b,a", ""].map((list): [line: string[], sentence: string] => [
+    [
+      ["thing", "put", "a", "--plan", "gold"],
+      "thing put: --plan cannot be 'gold': it is one of free, pro. See 'keyhole thing put --help'.",
+    ],
+    ...(
+      [
+        ["a,,b", " cannot be 'a,,b': it"],
+        ["a,b,a", " cannot be 'a,b,a': it"],
+        ["", ""],
+      ] as const
+    ).map(([list, named]): [line: string[], sentence: string] => [
       ["thing", "put", "a", "--some", list],
-      "thing put: --some takes a comma-separated list without empty or repeated members. See 'keyhole thing put --help'.",
+      `thing put: --some${named} takes a comma-separated list without empty or repeated members. See 'keyhole thing put --help'.`,
     ]),
   ])("%j is told so, without what may be a secret", async (line, sentence) => {
     const problem = await parse(...line);
