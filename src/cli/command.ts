@@ -158,7 +158,7 @@ export const yesOption = ["--yes", "do it without asking"] as const;
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
 export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {
   if (here.json) return write(here.terminal.stdout, jsonLine(document));
-  // The work is done even if nobody reads stdout: the message then still shows the id of a key whose text is lost.
+  // The work is done even if nobody reads stdout, and the message still says so.
   await write(here.terminal.stdout, out).finally(() => {
     if (message !== "") here.say(message);
   });

@@ -1,10 +1,11 @@
 import { resources, surfaces } from "../access/grant.ts";
+import type { AdminContext } from "../admin/context.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
-import { usageProblem } from "../problem.ts";
-import { answer, answerList, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
+import { answer, answerList, noun, type Surroundings, toProblem, verb, withAdmin } from "./command.ts";
 import { choiceOption, parseDuration, parseList } from "./options.ts";
-import { formatTime, table } from "./terminal.ts";
+import { formatTime, jsonLine, OutputClosed, table, write } from "./terminal.ts";
 
 /** `keyhole key …` */
 export function keyCommand(here: Surroundings) {
@@ -28,8 +29,8 @@ export function keyCommand(here: Surroundings) {
     .action(async (options) => {
       const projects = reachOf("project", options.project, options.allProjects);
       const environments = reachOf("env", options.env, options.allEnvironments);
-      const { id, key, ...rest } = await withAdmin(here, (admin) =>
-        createKey(admin, {
+      await withAdmin(here, async (admin) => {
+        const { id, key, ...rest } = await createKey(admin, {
           organization: options.org,
           name: options.name,
           surfaces: options.surface,
@@ -37,10 +38,10 @@ export function keyCommand(here: Surroundings) {
           projects,
           environments,
           expiresInMs: options.expiresIn,
-        }),
-      );
-      const message = `${summary({ id, ...rest })}\nThe key is shown only once: store it now.`;
-      await answer(here, { id, key, ...rest }, message, `${key}\n`);
+        });
+        await handOver(here, admin, { id, key, ...rest });
+        if (!here.json) here.say(`${summary({ id, ...rest })}\nThe key is shown only once: store it now.`);
+      });
     });
 
   const list = verb("list", "List the API keys. The keys themselves are stored nowhere.", "keyhole key list")
@@ -81,12 +82,14 @@ export function keyCommand(here: Surroundings) {
     .argument("<id>", "the key's id, or its first 8 or more characters")
     .option("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration)
     .action(async (asked, { overlap = overlapMs }) => {
-      const { successor, predecessor } = await withAdmin(here, (admin) => rotateKey(admin, asked, overlap));
-      const { id: successorId, key, ...rest } = successor;
-      const { id, expiresAt } = predecessor;
-      const document = { id: successorId, key, ...rest, predecessor: { id, expiresAt } };
-      const message = `${summary(successor)}\nThe old key ${id} expires ${formatTime(expiresAt)}.`;
-      await answer(here, document, `${message}\nThe new key is shown only once: store it now.`, `${key}\n`);
+      await withAdmin(here, async (admin) => {
+        const { successor, predecessor } = await rotateKey(admin, asked, overlap);
+        const { id: successorId, key, ...rest } = successor;
+        const { id, expiresAt } = predecessor;
+        const expiry = `The old key ${id} expires ${formatTime(expiresAt)}.`;
+        await handOver(here, admin, { id: successorId, key, ...rest, predecessor: { id, expiresAt } }, expiry);
+        if (!here.json) here.say(`${summary(successor)}\n${expiry}\nThe new key is shown only once: store it now.`);
+      });
     });
 
   return noun("key", "API keys for machines.", create, list, show, revoke, rotate);
@@ -103,6 +106,24 @@ function reachOf<T extends string>(
   const allOption = option === "project" ? "--all-projects" : "--all-environments";
   if ((list === undefined) !== (all === undefined)) return list ?? null;
   throw usageProblem(`Say what the key reaches: either --${option} with a list, or ${allOption}.`);
+}
+
+/** Prints a new key. If that fails, nobody has the key, and it is revoked. @throws Problem, which ends with `more` */
+async function handOver(
+  here: Surroundings,
+  admin: AdminContext,
+  document: { readonly id: string; readonly key: string; readonly [member: string]: unknown },
+  more = "",
+): Promise<void> {
+  const { id, key } = document;
+  await write(here.terminal.stdout, here.json ? jsonLine(document) : `${key}\n`).catch(async (error: unknown) => {
+    const reason = error instanceof OutputClosed ? "Nobody reads the output." : toProblem(error).message;
+    const done = await revokeKey(admin, id).then(
+      () => `The new key ${id} was revoked, because nobody has its text.`,
+      () => `The new key ${id} is valid, and nobody has its text: run keyhole key revoke ${id}.`,
+    );
+    throw new Problem(exits.failed, "unwritable", `${reason} ${done} ${more}`.trimEnd(), { cause: error });
+  });
 }
 
 /** Projects or environments as text; null means all. */

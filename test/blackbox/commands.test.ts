@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { description, version } from "../../package.json";
-import { binary, makePlace, type Place } from "./keyhole.ts";
+import { binary, makePlace, type Place, runBinary } from "./keyhole.ts";
 import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
 
 /** A run that printed nothing on stdout. */
@@ -290,6 +290,25 @@ onBoth("people's commands", (dialect) => {
       outcome(2, `keyhole: Say what the key reaches: either ${either}.\n`),
     );
     expect(await place.json(["key", "list"])).toEqual(before);
+  });
+
+  test.each([
+    ["a full disk", '"$0" "$@" > /dev/full', /^keyhole: The output could not be written \(ENOSPC\)\. /],
+    ["a reader that has gone", '"$0" "$@" | :; exit $PIPESTATUS', /^keyhole: Nobody reads the output\. /],
+  ])("a key whose text %s took is revoked, a rotated one too", async (_, script, reason) => {
+    const old = await place.key("--name", "to be rotated");
+    const before = (await place.json(["key", "list"])) as { id: string }[];
+    const run = (...args: string[]) => runBinary(args, { as: ["bash", "-c", script], env: place.env });
+    for (const args of [["create"], ["create", "--json"], ["rotate", old.id]]) {
+      const { exitCode, stderr } = await run("key", ...args);
+      expect(exitCode).toBe(1);
+      if (args.includes("--json")) expect(JSON.parse(stderr)).toMatchObject({ code: "unwritable" });
+      else expect(stderr).toMatch(reason);
+      expect(stderr).toMatch(/ The new key [0-9a-f-]{36} was revoked, because nobody has its text\./);
+    }
+    const after = (await place.json(["key", "list"])) as { id: string; status: string }[];
+    const made = after.filter(({ id }) => !before.some((one) => one.id === id));
+    expect(made.map(({ status }) => status)).toEqual(["revoked", "revoked", "revoked"]);
   });
 
   test("they work beside a running server, and list what it returned", async () => {
