@@ -47,7 +47,8 @@ export function demoCommand(here: Surroundings) {
       });
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
-      await answer(here, { origin: server.origin, key, ...read }, "", words(server.origin, key, read));
+      const out = `${once ? "" : invitation(server.origin, key)}${account(read)}`;
+      await answer(here, { origin: server.origin, key, ...read }, "", out);
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
       else here.say("Press Ctrl-C to stop.");
@@ -97,7 +98,8 @@ async function firstRead(origin: string, key: string) {
   return { path, status: response.status, body: (await response.json()) as unknown };
 }
 
-function words(origin: string, key: string, read: Awaited<ReturnType<typeof firstRead>>): string {
+/** Requests to try, as long as the server runs. */
+function invitation(origin: string, key: string): string {
   const curl = (path: string) => `  curl -s -H "Authorization: Bearer $KEY" '${origin}${apiRoot}${path}'`;
   return `A key that reads the staging environment of ${project}:
 
@@ -113,9 +115,9 @@ ${curl("/projects/web/variables?environment=production")}
 ${curl("/projects/web/accounts")}
 ${curl("/files?project=web&environment=staging")}
 
-GET ${read.path} answered ${read.status}:
-
-${JSON.stringify(read.body, null, 2)}
-
 `;
+}
+
+function account({ path, status, body }: Awaited<ReturnType<typeof firstRead>>): string {
+  return `GET ${path} answered ${status}:\n\n${JSON.stringify(body, null, 2)}\n\n`;
 }

@@ -74,13 +74,16 @@ export class Client {
       const outcome = await this.#askOnce(path, query, validate);
       if ("value" in outcome) return outcome.value;
       const { problem, afterS } = outcome;
-      if (this.#api.waitMs === 0) throw problem;
       const { message, requestId } = problem;
       const leftMs = firstMs + this.#api.waitMs - this.#clock.nowMs();
       const pauseMs = pauseOf(afterS, tries, this.#clock.random(), leftMs);
       const pause = `${(pauseMs / 1000).toFixed(1)} s`;
       if (pauseMs > leftMs) {
-        const words = `${message} The next try would be in ${pause}, which --wait does not allow.`;
+        const hint =
+          this.#api.waitMs === 0
+            ? `To try again until it answers, add --wait ${Math.max(60, Math.ceil((afterS ?? 0) * 1.1))}s.`
+            : `The next try would be in ${pause}, which --wait does not allow.`;
+        const words = `${message} ${hint}`;
         throw new Problem(problem.exitCode, problem.code, words, { requestId, cause: problem });
       }
       const request = requestId === null ? "" : ` (request ${requestId})`;
@@ -189,7 +192,9 @@ async function refusalOf(response: Response, requestId: string | null): Promise<
   }
   const { code, error } = refusal;
   const hint = Object.hasOwn(hints, code) ? ` ${hints[code]}` : "";
-  const problem = new Problem(exitCode, code, `The server answered ${code}: ${error}${hint}`, { requestId });
+  // The server's own words are about a header, which nobody sees here.
+  const words = status === 429 ? "too many requests for now." : error;
+  const problem = new Problem(exitCode, code, `The server answered ${code}: ${words}${hint}`, { requestId });
   if (status === 429 || (status === 503 && code === "unavailable")) return { problem, afterS: retryAfterOf(response) };
   throw problem;
 }

@@ -94,7 +94,11 @@ describe("from a real server", () => {
         if (ran.stderr.includes("rate_limited") || tries === 10) return ran;
       }
     };
-    expect(await pullOfNothing()).toMatchObject({ exitCode: 5, stdout: "" });
+    const refused = await pullOfNothing();
+    expect(refused).toMatchObject({ exitCode: 5, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /^keyhole: The server answered rate_limited: too many requests for now\. To try again until it answers, add --wait 60s\. \(request [\w-]+\)\n$/,
+    );
     const waited = await pullOfNothing("--wait", "20s");
     expect(waited).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("plain") });
     expect(waited.stderr).toMatch(/rate_limited.+\(request [\w-]+\) Trying again in \d+\.\d s\.\n/);

@@ -253,7 +253,7 @@ describe("a refusal", () => {
       });
       const problem = await failing(client.variables(asked));
       expect(problem).toMatchObject({ code, exitCode, requestId: "liar-1" });
-      expect(problem.message).toContain(`${code}: A sentence.`);
+      expect(problem.message).toContain(`${code}: ${status === 429 ? "too many requests for now." : "A sentence."}`);
       expect(liar.questions).toHaveLength(tries);
     },
   );
@@ -294,7 +294,7 @@ describe("waiting", () => {
       expect(await client.variables(asked)).toHaveLength(3);
       expect(slept).toEqual([Math.ceil(3000 * (1 + random / 10))]);
       expect(said[0]).toMatch(
-        /^The server answered rate_limited: Wait\. \(request liar-1\) Trying again in 3\.\d s\.$/,
+        /^The server answered rate_limited: too many requests for now\. \(request liar-1\) Trying again in 3\.\d s\.$/,
       );
     }
   });
