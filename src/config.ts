@@ -13,8 +13,8 @@ export type RootKeySource =
       readonly words: readonly [program: string, ...args: string[]];
       readonly env: Readonly<Record<string, string>>;
     }
-  /** `root.key` in the data folder, created when the installation begins; only for the embedded database. */
-  | { readonly from: "folder" };
+  /** `root.key` in this folder (default: the data folder); only for the embedded database, which begins with it. */
+  | { readonly from: "folder"; readonly folder?: string };
 
 /** Every setting, validated once at start. */
 export type Config = {

@@ -104,7 +104,8 @@ export async function verifyBackup(
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Opened> {
   const own = join(config.dataFolder, "root.key");
-  const rootKey: RootKeySource = config.rootKey.from === "folder" ? { from: "file", path: own } : config.rootKey;
+  const rootKey: RootKeySource =
+    config.rootKey.from === "folder" ? { from: "folder", folder: config.dataFolder } : config.rootKey;
   if (config.rootKey.from === "folder" && !existsSync(own)) {
     throw new ConfigProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
   }

@@ -41,9 +41,10 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
   const path = join(dataFolder, "keyhole.db");
   if (!begin && !existsSync(path) && !existsSync(join(dataFolder, "root.key"))) throw notBegun(`in ${dataFolder}`);
   prepareFolder(dataFolder);
-  // While one process begins an installation, others would find its root key and no system keys yet.
-  const lock = exclusively(`${path}.migrating`, 30_000);
+  let lock: ReturnType<typeof exclusively>;
   try {
+    // While one process begins an installation, others would find its root key and no system keys yet.
+    lock = exclusively(`${path}.migrating`, 30_000);
     const hadRootKey = existsSync(join(dataFolder, "root.key"));
     if (hadRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
     await migrateSqlite(path);
@@ -60,6 +61,8 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
     } finally {
       await database.close();
     }
+  } catch (error) {
+    throw folderProblem(dataFolder, error);
   } finally {
     lock?.release();
   }
@@ -121,7 +124,8 @@ async function findPrimary(servers: Servers): Promise<void> {
       } catch (error) {
         if (left > 1) continue;
         const reason = error instanceof Error ? error.message : "no reason given";
-        throw new Refused("unavailable", `The database at DATABASE_URL cannot be reached (${reason}).`);
+        const words = `The database at DATABASE_URL cannot be reached (${reason}).`;
+        throw new Refused("unavailable", words, { cause: error });
       }
     }
   } finally {
@@ -153,9 +157,22 @@ export function prepareFolder(folder: string): void {
     const ignore = join(folder, ".gitignore");
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { mode: 0o600 });
   } catch (error) {
-    if (error instanceof ConfigProblem) throw error;
-    throw new ConfigProblem(`KEYHOLE_DATA ${folder} cannot be used as a folder (${databaseErrorCode(error)}).`);
+    throw folderProblem(folder, error);
   }
+}
+
+/** Says what is wrong with the data folder if the error is the system's; every other error stays as it is. */
+function folderProblem(folder: string, error: unknown): unknown {
+  const code = databaseErrorCode(error);
+  if (/^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)$/.test(code)) {
+    return new Refused("unavailable", `The disk of the data folder ${folder} is full: make room, then try again.`);
+  }
+  if (!/^(?:E[A-Z]+|SQLITE_(?:READONLY|CANTOPEN)\w*)$/.test(code)) return error;
+  const { path = folder } = error as NodeJS.ErrnoException;
+  const reason = /^(?:EACCES|EPERM|SQLITE_\w+)$/.test(code) ? `this user may not write ${path}` : `${path}: ${code}`;
+  return new ConfigProblem(
+    `KEYHOLE_DATA ${folder} cannot be used (${reason}): change its owner or name another folder.`,
+  );
 }
 
 /** The keys that every installation has. */

@@ -6,8 +6,8 @@ export class Refused extends Error {
   override readonly name = "Refused";
   readonly kind: RefusedKind;
 
-  constructor(kind: RefusedKind, message: string) {
-    super(message);
+  constructor(kind: RefusedKind, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.kind = kind;
   }
 }

@@ -64,8 +64,9 @@ export async function currentRootId(database: Database, db: Db): Promise<string>
 }
 
 /** The name of the root keys in messages: the setting, or the path of the generated file. */
-export function rootKeyName({ rootKey, dataFolder }: Config): string {
-  if (rootKey.from === "folder") return join(dataFolder, "root.key");
+export function rootKeyName(config: Config): string {
+  const { rootKey } = config;
+  if (rootKey.from === "folder") return pathOf(config);
   return { text: "KEYHOLE_ROOT_KEY", file: "KEYHOLE_ROOT_KEY_FILE", command: "KEYHOLE_ROOT_KEY_COMMAND" }[rootKey.from];
 }
 
@@ -102,7 +103,8 @@ export function dropOlderRootKeys(config: Config): void {
 }
 
 function pathOf({ rootKey, dataFolder }: Config): string {
-  return rootKey.from === "file" ? rootKey.path : join(dataFolder, "root.key");
+  if (rootKey.from === "file") return rootKey.path;
+  return join((rootKey.from === "folder" && rootKey.folder) || dataFolder, "root.key");
 }
 
 /** A file of root keys that notices when it has changed. */

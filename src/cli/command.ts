@@ -26,15 +26,14 @@ export function toProblem(error: unknown): Problem {
 }
 
 function classify(error: unknown): [exitCode: number, code: string, message: string] {
+  const code = systemCode(error);
+  const failure = databaseFailures.find(([codes]) => codes.test(code ?? ""));
+  if (failure !== undefined) return [failure[1], failure[2], failure[3]];
   if (error instanceof Refused) return [refusals[error.kind], error.kind, error.message];
   if (error instanceof ConfigProblem) return [exits.usage, "invalid_configuration", error.message];
-  const code = systemCode(error);
   const faultCode = error instanceof Fault ? error.code : undefined;
   if (faultCode === "decryption_failed") return [exits.failed, faultCode, decryptionMessage];
-  if (faultCode === "unavailable" || unavailableCodes.test(code ?? "")) {
-    return [exits.unavailable, "unavailable", unavailableMessage];
-  }
-  if (damagedCodes.test(code ?? "")) return [exits.failed, "database_damaged", damagedMessage];
+  if (faultCode === "unavailable") return [exits.unavailable, faultCode, unavailableMessage];
   // Messages of databases and parsers quote their input, which may be a secret: only the name and the code are shown.
   const name = error instanceof Error ? error.name : typeof error;
   const shown = code === undefined ? name : `${name}, ${code}`;
@@ -210,21 +209,67 @@ const refusals = {
   unavailable: exits.unavailable,
 } as const satisfies Record<Refused["kind"], number>;
 
-const unavailableMessage =
-  "The database cannot be reached or did not answer in time. Check that it runs and that DATABASE_URL is right.";
-const damagedMessage = "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.";
-const damagedCodes = /^SQLITE_(?:NOTADB|CORRUPT)/;
+const unavailableMessage = "The database did not answer in time, or not as it should: try again.";
 const decryptionMessage =
   "Something stored cannot be decrypted: this is the wrong root key, or the database was altered.";
 
-/** Failed connections, PostgreSQL's refusals of them (classes 08, 28, 53, 57), SQLite's locks and disk errors. */
-const unavailableCodes =
-  /^(?:E(?:CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|PIPE|AI_AGAIN)|CONNECT|CONNECTION_\w+|CONNECT_TIMEOUT|ERR_POSTGRES_\w+|08\w{3}|28\w{3}|3D000|53\w{3}|57P\d\d|57014|SQLITE_(?:BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY)\w*)$/;
+/** What a person can do about a failure of the database, by the code of the system, PostgreSQL or SQLite. */
+const databaseFailures: readonly (readonly [codes: RegExp, exitCode: number, code: string, message: string])[] = [
+  [
+    /^3D000$/,
+    exits.notFound,
+    "database_not_found",
+    "The server of DATABASE_URL has no database of that name: create it, or correct the name in DATABASE_URL.",
+  ],
+  [
+    /^28\w{3}$/,
+    exits.unavailable,
+    "unavailable",
+    "The server of DATABASE_URL refuses the user: correct the user or the password in DATABASE_URL.",
+  ],
+  [
+    /^42501$/,
+    exits.unauthorized,
+    "unauthorized",
+    "The user of DATABASE_URL lacks a right in the database: use the one that owns its tables.",
+  ],
+  [
+    /^(?:E(?:CONNREFUSED|CONNRESET|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|PIPE|AI_AGAIN)|CONNECT|CONNECTION_\w+|CONNECT_TIMEOUT|ERR_POSTGRES_\w+|08\w{3}|53\w{3}|57P\d\d|57014)$/,
+    exits.unavailable,
+    "unavailable",
+    "The database cannot be reached or did not answer in time. Check that it runs and that DATABASE_URL is right.",
+  ],
+  [
+    /^SQLITE_(?:FULL|IOERR_SHMSIZE)$/,
+    exits.unavailable,
+    "unavailable",
+    "The disk of the data folder (KEYHOLE_DATA) is full, and nothing was changed: make room, then try again.",
+  ],
+  [
+    /^SQLITE_(?:BUSY|LOCKED)\w*$/,
+    exits.unavailable,
+    "unavailable",
+    "Another process keeps the embedded database locked: try again.",
+  ],
+  [
+    /^SQLITE_(?:IOERR|CANTOPEN|READONLY)\w*$/,
+    exits.unavailable,
+    "unavailable",
+    "The data folder (KEYHOLE_DATA) cannot be read or written: check its owner and mode, and that its disk works and has room.",
+  ],
+  [
+    /^SQLITE_(?:NOTADB|CORRUPT)/,
+    exits.failed,
+    "database_damaged",
+    "The file keyhole.db in the folder KEYHOLE_DATA is damaged or not a Keyhole database.",
+  ],
+];
 
 /** The code of a system, driver or database error. Unlike the message, it quotes no input. */
 function systemCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     const { code } = at as { code?: unknown };
+    if (at instanceof Fault) continue; // its code is for clients
     if (typeof code === "string" && /^\w{1,40}$/.test(code)) return code;
   }
   return undefined;

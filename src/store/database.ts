@@ -75,7 +75,8 @@ export function compile(db: Db, statement: SQL) {
 export function unavailable(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const code = databaseErrorCode(error);
-  return code === standbyRefusal ? new StandbyFault() : new Fault("unavailable", `the database refused: ${code}`);
+  if (code === standbyRefusal) return new StandbyFault();
+  return new Fault("unavailable", `the database refused: ${code}`, {}, { cause: error });
 }
 
 /** SQLSTATE, SQLite's code or the driver's: the one part of a database error that quotes no input. */

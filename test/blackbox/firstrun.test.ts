@@ -1,8 +1,10 @@
 /** The first start of the program, and starts with wrong settings. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
+  chownSync,
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -227,6 +229,48 @@ describe("the data folder", () => {
   });
 });
 
+describe.skipIf(process.platform !== "linux")("a data folder that cannot be written", () => {
+  let site: Site;
+  beforeEach(async () => {
+    site = await makeSite("sqlite");
+    copyFileSync(binary, join(site.folder, "keyhole"));
+  });
+  afterEach(() => site.remove());
+  /** Runs a script in the site's folder, in which ./keyhole is the program. */
+  const script = (as: readonly string[], text: string) =>
+    runBinary([], {
+      cwd: site.folder,
+      env: { PATH: process.env["PATH"] ?? "", ...site.env },
+      as: [...as, "sh", "-c", text],
+    });
+
+  test("by this user is named, with what to do", async () => {
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) chownSync(site.folder, 65534, 65534);
+    const asUser = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
+    const made = await script(
+      asUser,
+      './keyhole org create acme && rm -f "$KEYHOLE_DATA"/*.migrating && chmod 500 "$KEYHOLE_DATA"',
+    );
+    expect(made.exitCode).toBe(0);
+    const ran = await script(asUser, "./keyhole org list");
+    await script(asUser, 'chmod 700 "$KEYHOLE_DATA"');
+    expectSentence(ran, 2, `KEYHOLE_DATA ${site.data} cannot be used (this user may not write ${site.data}/`);
+    expect(ran.stderr).not.toContain("report");
+  });
+
+  const unshare = ["unshare", "--user", "--map-root-user", "--mount"];
+  test.skipIf(Bun.spawnSync([...unshare, "true"]).exitCode !== 0)(
+    "since its disk is full says so, and not a word of PostgreSQL",
+    async () => {
+      const fill =
+        'mkdir "$KEYHOLE_DATA" && mount -t tmpfs -o size=300k none "$KEYHOLE_DATA" && ./keyhole org create acme 2> made && cat /dev/zero 2> full > "$KEYHOLE_DATA/zeros"';
+      const ran = await script(unshare, `${fill}; ./keyhole project create web`);
+      expectSentence(ran, 6, `The disk of the data folder ${site.data} is full`);
+    },
+  );
+});
+
 describe("a setting that is wrong stops the program with one sentence that names it", () => {
   const rootKey = randomBytes(32).toString("base64");
   let site: Site;
@@ -366,7 +410,16 @@ onPostgres("a database that is not this root key's, or not to be had", () => {
     const absent = new URL(site.env["DATABASE_URL"] ?? "");
     absent.pathname = "/no_such_database";
     const env = { ...site.env, DATABASE_URL: absent.href };
-    expectSentence(await run(site, ["serve", "--port", "0"], env), 6, /DATABASE_URL/);
+    for (const args of [
+      ["serve", "--port", "0"],
+      ["org", "list"],
+    ]) {
+      expectSentence(
+        await run(site, args, env),
+        4,
+        /^keyhole: The server of DATABASE_URL has no database of that name: /,
+      );
+    }
   });
 });
 

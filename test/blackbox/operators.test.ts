@@ -301,6 +301,21 @@ describe("backup and restore of the embedded database", () => {
     );
   });
 
+  test("a backup from before a rotation is refused with the name of the root key's file", async () => {
+    const place = makePlace();
+    others.push(place);
+    const backup = join(place.folder, "early.db");
+    await place.json(["org", "create", "acme"]);
+    await place.json(["backup", backup]);
+    await place.json(["rotate", "root"]);
+    await place.json(["rotate", "root", "--finish"]);
+    const ran = await place.keyhole(["backup", "verify", backup]);
+    expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ran.stderr).toBe(
+      `keyhole: ${place.env["KEYHOLE_DATA"]}/root.key: The root key does not match this database.\n`,
+    );
+  });
+
   test("an empty folder is not backed up, and nothing is made in it", async () => {
     const empty = makePlace();
     others.push(empty);

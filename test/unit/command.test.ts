@@ -215,6 +215,9 @@ describe("a failure", () => {
     ["Ctrl-C", interrupted(2), 130, "interrupted"],
     ["a refused connection", coded("ECONNREFUSED"), 6, "unavailable"],
     ["a wrong password for the database", coded("28P01"), 6, "unavailable"],
+    ["a missing database", new Fault("unavailable", "no", {}, { cause: coded("3D000") }), 4, "database_not_found"],
+    ["a role without a right", coded("42501"), 3, "unauthorized"],
+    ["a full disk", coded("SQLITE_FULL"), 6, "unavailable"],
     ["a locked database file", new Error("query", { cause: coded("SQLITE_BUSY") }), 6, "unavailable"],
     ["a file that is no database", coded("SQLITE_NOTADB"), 1, "database_damaged"],
     ["a broken rule of the database", coded("23505"), 1, "internal_error"],
@@ -225,6 +228,12 @@ describe("a failure", () => {
     expect(problem).toMatchObject({ exitCode, code, requestId: null });
     expect(problem.message).not.toContain("s3cret");
     expect(problem.message).toMatch(/\.$/);
+  });
+
+  test("of the embedded database says nothing of DATABASE_URL", () => {
+    for (const code of ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_READONLY", "SQLITE_BUSY", "SQLITE_CANTOPEN"]) {
+      expect(toProblem(coded(code)).message).not.toContain("DATABASE_URL");
+    }
   });
 
   /** What stderr is sent. */
