@@ -18,7 +18,11 @@ export type Pulled = { readonly root: string; readonly written: readonly string[
 
 type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>>;
 
-/** Fetches the files that differ below the root, then writes all of them or none, even on a signal. @throws Problem */
+/**
+ * Fetches the files that differ below the root, then writes all of them or none, even on a signal. What a killed pull
+ * left in their folders goes.
+ * @throws Problem
+ */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
   using root = new Root(ask.root);
   const { listed, wanted } = await list(source, ask);
@@ -40,6 +44,7 @@ export async function pullFiles(source: Source, ask: FilesAsk, progress: PullPro
     files.push(...(await source.client.fetchFiles(source.asked, records, all)));
     fetched += records.length;
   }
+  root.sweep(wanted.map(({ path }) => path)); // before the disk must take more
   await place(root, files, progress);
   return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
 }

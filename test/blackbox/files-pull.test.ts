@@ -17,7 +17,7 @@ import { putFile } from "../../src/admin/files.ts";
 import { openInstallation } from "../../src/admin/installation.ts";
 import { readConfig } from "../../src/config.ts";
 import { honestly, type Question, type Reply, type Truth } from "../liar.ts";
-import { makePlace, type Ran } from "./keyhole.ts";
+import { binary, makePlace, type Ran } from "./keyhole.ts";
 import { machineMaker, runProgram, truth } from "./machine.ts";
 import { type Key, makeSite, type Server, type Site } from "./server.ts";
 
@@ -288,6 +288,22 @@ test("a disk that takes no more leaves everything as it was", async () => {
   expect(filesBelow(folder)).toEqual(["service.json"]);
   expect(readdirSync(folder)).toEqual(["service.json"]);
   expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
+});
+
+test.skipIf(process.platform !== "linux")("what a killed pull left is gone after the next one", async () => {
+  const files = Array.from({ length: 300 }, (_, at) => ({ path: `many/${at}`, content: Buffer.alloc(5000, at) }));
+  const { folder, env, keyhole } = await machine((question) => honestly({ ...truth, files }, question));
+  const left = () => filesBelow(folder).filter((path) => path.includes("/.keyhole-"));
+  for (let tries = 0; left().length === 0 && tries < 20; tries++) {
+    rmSync(join(folder, "many"), { recursive: true, force: true });
+    const killed = Bun.spawn([binary, "files", "pull"], { cwd: folder, env, stdout: "ignore", stderr: "ignore" });
+    while (killed.exitCode === null && left().length < 5) await Bun.sleep(1);
+    killed.kill("SIGKILL");
+    await killed.exited;
+  }
+  expect(left().length).toBeGreaterThan(0);
+  expect(await keyhole(["files", "pull"])).toMatchObject({ exitCode: 0 });
+  expect(filesBelow(folder)).toEqual(files.map(({ path }) => path).sort());
 });
 
 test.skipIf(process.platform !== "linux")(

@@ -260,15 +260,16 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
   });
 
   const unshare = ["unshare", "--user", "--map-root-user", "--mount"];
-  test.skipIf(Bun.spawnSync([...unshare, "true"]).exitCode !== 0)(
-    "since its disk is full says so, and not a word of PostgreSQL",
-    async () => {
+  // Some systems keep ordinary users from making a file system of their own, which is what can be full here.
+  const mayMount = Bun.which("unshare") !== null && Bun.spawnSync([...unshare, "true"]).exitCode === 0;
+  if (mayMount) {
+    test("since its disk is full says so, and not a word of PostgreSQL", async () => {
       const fill =
         'mkdir "$KEYHOLE_DATA" && mount -t tmpfs -o size=300k none "$KEYHOLE_DATA" && ./keyhole org create acme 2> made && cat /dev/zero 2> full > "$KEYHOLE_DATA/zeros"';
       const ran = await script(unshare, `${fill}; ./keyhole project create web`);
       expectSentence(ran, 6, `The disk of the data folder ${site.data} is full`);
-    },
-  );
+    });
+  }
 });
 
 describe("a setting that is wrong stops the program with one sentence that names it", () => {

@@ -181,6 +181,42 @@ describe.each(walks)("by %s", (walk) => {
     expect(tree(outside)).toEqual({ victim: "644 as it was" });
   });
 
+  if (walk === "descriptor") {
+    test("a sweep removes what a killed process left, and no other file", () => {
+      const name = (ending: string) => `.keyhole-${"0a".repeat(12)}.${ending}`;
+      mkdirSync(join(root, "deep"));
+      mkdirSync(join(root, "elsewhere"));
+      for (const path of [name("tmp"), `deep/${name("old")}`]) writeFileSync(join(root, path), "secret");
+      for (const path of [name("part"), ".keyhole-0a.tmp", `x${name("tmp")}`, `elsewhere/${name("tmp")}`]) {
+        writeFileSync(join(root, path), "another's");
+      }
+      mkdirSync(join(root, name("old")));
+      link(join(outside, "victim"), `deep/${name("tmp")}`);
+      const before = Object.keys(tree(root));
+      open().sweep(["a", "deep/b", "missing/c"]);
+      const after = Object.keys(tree(root));
+      expect(before.filter((path) => !after.includes(path))).toEqual([name("tmp"), `deep/${name("old")}`]);
+      expect(tree(outside)).toEqual({ victim: "644 as it was" });
+    });
+
+    test("a sweep leaves the temporary files of a pull that runs now", async () => {
+      writeFileSync(join(root, "a"), "old");
+      const other = open();
+      const report = (done: number) => {
+        const before = Object.keys(tree(root)).filter((path) => path.endsWith(".tmp"));
+        expect(before).toHaveLength(done);
+        other.sweep(["a", "deep/b"]);
+        expect(Object.keys(tree(root)).filter((path) => path.endsWith(".tmp"))).toEqual(before);
+      };
+      const files: Given[] = [
+        ["a", "new", "0600"],
+        ["deep/b", "new", "0600"],
+      ];
+      await place(files, report);
+      expect(tree(root)).toEqual({ a: "600 new", "deep/": "700", "deep/b": "600 new" });
+    });
+  }
+
   test("an interruption leaves everything unchanged", async () => {
     writeFileSync(join(root, "a"), "old");
     let calls = 0;
