@@ -17,7 +17,13 @@ export function keyCommand(here: Surroundings) {
   )
     .option("--org <org>", "the organization; optional if only one exists")
     .option("--name <name>", "what it is for")
-    .addOption(choiceOption("--surface <list>", "what it may be used for (default: rest_api)", surfaces))
+    .addOption(
+      choiceOption(
+        "--surface <list>",
+        "what it may be used for (default: rest_api, for run, pull and the CI action)",
+        surfaces,
+      ),
+    )
     .addOption(choiceOption("--resource <list>", "what it may read (default: projects,variables)", resources))
     .option("--project <list>", "slugs of the projects it reaches; this or --all-projects is required", parseList)
     .option("--all-projects", "it reaches every project, those created later too")

@@ -215,7 +215,8 @@ function exitCodeOf(status: number): number {
 }
 
 const hints: Readonly<Record<string, string>> = {
-  surface_required: "This command needs a key with the surface rest_api.",
+  surface_required:
+    "Commands and the CI action need a key with the surface rest_api, the default; ci_action is for /secrets alone.",
   resource_required: "Variables need a key with the resource variables, files one with the resource files.",
 };
 

@@ -69,6 +69,16 @@ describe("the action's steps, run as the runner runs them", () => {
     ...more,
   });
 
+  test("say which surface the key needs if it has another", async () => {
+    const asked = await machine(() => refusal(403, "surface_required", "This key may not be used for this endpoint."));
+    const job = await runAction(asked, inputs(asked));
+    expect(job.failed).toBe("Fetch the variables");
+    expect(job.log).toContain(
+      "the CI action need a key with the surface rest_api, the default; ci_action is for /secrets",
+    );
+    expect(action.inputs["api-key"]?.description).toContain("surface rest_api");
+  });
+
   test("set every variable for the steps that follow, and the log shows none", async () => {
     const asked = await machine();
     const job = await runAction(asked, inputs(asked));

@@ -83,6 +83,22 @@ describe("from a real server", () => {
     expect(absent.stderr).toContain("project_not_found");
   });
 
+  test("a key for another surface is refused with the one that is needed", async () => {
+    const { key } = await site.key("--surface", "ci_action");
+    const env = { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key };
+    const asked = ["-p", "web", "-e", "staging"];
+    for (const [exitCode, args] of [
+      [3, ["pull", ...asked]],
+      [125, ["run", ...asked, "--", "true"]],
+    ] as const) {
+      const ran = await runProgram(args, { cwd: site.folder, env });
+      expect(ran).toMatchObject({ exitCode, stdout: "" });
+      expect(ran.stderr).toContain(
+        "need a key with the surface rest_api, the default; ci_action is for /secrets alone.",
+      );
+    }
+  });
+
   test("a bucket that is empty is waited for as long as --wait says", async () => {
     const busy = await site.key("--name", "busy");
     const path = "/projects/web/variables?environment=staging";
