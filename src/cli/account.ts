@@ -3,7 +3,7 @@ import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
 import { revealAccount } from "../admin/reveal.ts";
 import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
-import { answer, answerList, answerSecret, noun, type Surroundings, withAdmin } from "./command.ts";
+import { answer, answerList, answerSecret, noun, type Surroundings, wideOption, withAdmin } from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { environmentsOption } from "./options.ts";
 import { projectVerb } from "./project.ts";
@@ -31,14 +31,22 @@ export function accountCommand(here: Surroundings) {
     "list",
     "List the shared accounts. Their values are never shown.",
     "keyhole account list acme/web",
-  ).action(async (project) => {
-    const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
-    await answerList(here, accounts, `${project} has no accounts.`, {
-      NAME: (one) => one.name,
-      ENVIRONMENTS: (one) => one.environments.join(","),
-      UPDATED: (one) => formatTime(one.updatedAt),
+  )
+    .option(...wideOption)
+    .action(async (project, { wide }) => {
+      const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
+      await answerList(
+        here,
+        accounts,
+        `${project} has no accounts.`,
+        {
+          NAME: (one) => one.name,
+          ENVIRONMENTS: (one) => one.environments.join(","),
+          UPDATED: (one) => formatTime(one.updatedAt),
+        },
+        wide,
+      );
     });
-  });
 
   const get = projectVerb(
     "get",

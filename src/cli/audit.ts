@@ -21,6 +21,7 @@ import {
   noun,
   type Surroundings,
   verb,
+  wideOption,
   withAdmin,
   yesOption,
 } from "./command.ts";
@@ -39,14 +40,15 @@ export function auditCommand(here: Surroundings) {
   )
     .option("--limit <count>", "only the newest entries (default: 100)", parseCount)
     .option("--follow", "continue with new entries until Ctrl-C")
-    .action(async ({ limit, follow, ...options }) => {
+    .option(...wideOption)
+    .action(async ({ limit, follow, wide, ...options }) => {
       const filter = { ...filterOf(options), limit };
       if (follow) return withAdmin(here, (admin) => followAudit(here, admin, filter));
       const [entries, short] = await withAdmin(here, async (admin) => [
         await listAudit(admin, filter),
         await shortKeyIds(admin),
       ]);
-      await answerList(here, entries, "No entries match.", columns(short));
+      await answerList(here, entries, "No entries match.", columns(short), wide);
     });
 
   const exported = filteredVerb(
@@ -142,18 +144,21 @@ function filterOf({ org, project, key, action, since }: FilterOptions): AuditFil
   return { organization: org, project, keyId: key, actions: action, sinceAt: since };
 }
 
-/** @param short - shortens the ids of keys */
+/**
+ * The most important ones first: the last do not fit every screen.
+ * @param short - shortens the ids of keys
+ */
 const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
   TIME: (one) => formatTime(one.time),
-  ORG: (one) => one.organization ?? "-",
+  ACTOR: (one) => (one.actor.type === "key" ? short(one.actor.id) : one.actor.name),
+  ACTION: (one) => one.action,
+  NAMES: (one) => one.names.join(","),
   PROJECT: (one) => one.project ?? "-",
   ENVIRONMENT: (one) => one.environment ?? "-",
-  ACTION: (one) => one.action,
-  COUNT: (one) => one.count,
-  NAMES: (one) => one.names.join(","),
-  ACTOR: (one) => (one.actor.type === "key" ? short(one.actor.id) : one.actor.name),
-  CLIENT: (one) => one.clientAddress || "-",
   REQUEST: (one) => one.requestId || "-",
+  ORG: (one) => one.organization ?? "-",
+  COUNT: (one) => one.count,
+  CLIENT: (one) => one.clientAddress || "-",
   "USER AGENT": (one) => one.userAgent || "-",
 });
 

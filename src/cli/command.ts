@@ -4,7 +4,18 @@ import { Refused } from "../admin/refused.ts";
 import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { jsonLine, OutputClosed, readLine, type Terminal, table, visibleLines, write } from "./terminal.ts";
+import {
+  columnsThatFit,
+  hasColour,
+  jsonLine,
+  OutputClosed,
+  readLine,
+  red,
+  type Terminal,
+  table,
+  visibleLines,
+  write,
+} from "./terminal.ts";
 
 /* What all commands share. An action returns once it has answered, or throws; `main.ts` reports it by `toProblem`. */
 
@@ -49,7 +60,8 @@ export async function complain(here: Surroundings, problem: Problem): Promise<vo
   }
   if (help !== undefined) return write(here.terminal.stderr, help);
   const request = requestId === null ? "" : ` (request ${requestId})`;
-  return write(here.terminal.stderr, `keyhole: ${visibleLines(message + request)}\n`);
+  const name = hasColour(here.terminal.stderr, here.env) ? red("keyhole:") : "keyhole:";
+  return write(here.terminal.stderr, `${name} ${visibleLines(message + request)}\n`);
 }
 
 /** A command that groups others, such as `key`. The description is one sentence. */
@@ -175,18 +187,30 @@ export async function answerSecret(here: Surroundings, document: unknown, secret
 /** The columns of a table: each header with the cell that an item has under it. */
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
 
-/** Ends a command that lists something: an array with `--json`, a table or the message for none without it. */
+/** The option of a command that ends with {@link answerList}. */
+export const wideOption = ["--wide", "show all columns, and cut none"] as const;
+
+/**
+ * Ends a command that lists something: an array with `--json`, a table or the message for none without it. Unless the
+ * table is `wide`, the last columns are left out if they do not fit, on 80 columns where there is no terminal.
+ */
 export async function answerList<T>(
   here: Surroundings,
   items: readonly T[],
   noneMessage: string,
   columns: Columns<T>,
+  wide = false,
 ): Promise<void> {
   const { stdout } = here.terminal;
   if (here.json) return write(stdout, jsonLine(items));
   if (items.length === 0) return here.say(noneMessage);
-  const rows = [Object.keys(columns), ...items.map((item) => cellsOf(columns, item))];
-  return write(stdout, table(rows, stdout.isTTY ? stdout.columns : undefined));
+  const headers = Object.keys(columns);
+  const rows = [headers, ...items.map((item) => cellsOf(columns, item))];
+  const screen = (stdout.isTTY && stdout.columns) || 80;
+  const count = wide ? headers.length : columnsThatFit(rows, screen);
+  const shown = rows.map((row) => row.slice(0, count));
+  await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, here.env)));
+  if (count < headers.length) here.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
 }
 
 /** The cells of one row. */

@@ -1,7 +1,7 @@
 import { Option } from "@commander-js/extra-typings";
 import { deleteFile, listFiles, putFile } from "../admin/files.ts";
 import { contentBytesMax } from "../names.ts";
-import { answer, answerList, counted, noun, type Surroundings, withAdmin } from "./command.ts";
+import { answer, answerList, counted, noun, type Surroundings, wideOption, withAdmin } from "./command.ts";
 import { readLocal } from "./input.ts";
 import { environmentsOption } from "./options.ts";
 import { projectVerb } from "./project.ts";
@@ -29,21 +29,25 @@ export function fileCommand(here: Surroundings) {
       await answer(here, stored, `${did} in ${project} for ${env.join(", ")}.`);
     });
 
-  const list = projectVerb(
-    "list",
-    "List the secret files. Their content is never shown.",
-    "keyhole file list acme/web",
-  ).action(async (project) => {
-    const files = await withAdmin(here, (admin) => listFiles(admin, project));
-    await answerList(here, files, `${project} has no files.`, {
-      PATH: (one) => one.path,
-      MODE: (one) => one.mode,
-      SIZE: (one) => one.size,
-      ENVIRONMENTS: (one) => one.environments.join(","),
-      UPDATED: (one) => formatTime(one.updatedAt),
-      NAME: (one) => one.name,
+  const list = projectVerb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
+    .option(...wideOption)
+    .action(async (project, { wide }) => {
+      const files = await withAdmin(here, (admin) => listFiles(admin, project));
+      await answerList(
+        here,
+        files,
+        `${project} has no files.`,
+        {
+          PATH: (one) => one.path,
+          MODE: (one) => one.mode,
+          SIZE: (one) => one.size,
+          ENVIRONMENTS: (one) => one.environments.join(","),
+          UPDATED: (one) => formatTime(one.updatedAt),
+          NAME: (one) => one.name,
+        },
+        wide,
+      );
     });
-  });
 
   const remove = projectVerb(
     "delete",

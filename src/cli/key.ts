@@ -3,9 +3,9 @@ import type { AdminContext } from "../admin/context.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { environments } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, answerList, noun, type Surroundings, toProblem, verb, withAdmin } from "./command.ts";
+import { answer, answerList, noun, type Surroundings, toProblem, verb, wideOption, withAdmin } from "./command.ts";
 import { choiceOption, parseDuration, parseList } from "./options.ts";
-import { formatTime, jsonLine, OutputClosed, table, write } from "./terminal.ts";
+import { formatTime, hasColour, jsonLine, OutputClosed, table, write } from "./terminal.ts";
 
 /** `keyhole key …` */
 export function keyCommand(here: Surroundings) {
@@ -52,21 +52,24 @@ export function keyCommand(here: Surroundings) {
 
   const list = verb("list", "List the API keys. The keys themselves are stored nowhere.", "keyhole key list")
     .option("--org <org>", "only keys of this organization")
-    .action(async ({ org }) => {
+    .option(...wideOption)
+    .action(async ({ org, wide }) => {
       const [keys, short] = await withAdmin(here, async (admin) => [
         await listKeys(admin, org),
         await shortKeyIds(admin),
       ]);
-      const { SURFACES, RESOURCES, CREATED, REVOKED, ...columns } = details;
-      const noneMessage = "There are no keys yet: run keyhole key create.";
-      await answerList(here, keys, noneMessage, { ...columns, ID: ({ id }) => short(id) });
+      const { ORG, SURFACES, RESOURCES, CREATED, REVOKED, ...first } = details;
+      // The most important ones first.
+      const columns = { ...first, ID: ({ id }: KeyRecord) => short(id), ORG, RESOURCES, SURFACES, CREATED, REVOKED };
+      await answerList(here, keys, "There are no keys yet: run keyhole key create.", columns, wide);
     });
 
   const show = verb("show", "Show what an API key may do and when it was used.", "keyhole key show 0199a3c4")
     .argument("<id>", "the key's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => showKey(admin, id));
-      await answer(here, record, "", table(Object.entries(details).map(([name, cell]) => [name, cell(record)])));
+      const rows = Object.entries(details).map(([name, cell]) => [name, cell(record)]);
+      await answer(here, record, "", table(rows, undefined, hasColour(here.terminal.stdout, here.env)));
     });
 
   const revoke = verb(

@@ -10,6 +10,7 @@ import {
   noun,
   type Surroundings,
   verb,
+  wideOption,
   withAdmin,
   yesOption,
 } from "./command.ts";
@@ -41,16 +42,24 @@ export function orgCommand(here: Surroundings) {
       await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
 
-  const list = verb("list", "List the organizations.", "keyhole org list").action(async () => {
-    const organizations = await withAdmin(here, listOrganizations);
-    const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
-    await answerList(here, organizations, noneMessage, {
-      SLUG: (one) => one.slug,
-      NAME: (one) => one.name,
-      PLAN: (one) => one.plan,
-      CREATED: (one) => formatTime(one.createdAt),
+  const list = verb("list", "List the organizations.", "keyhole org list")
+    .option(...wideOption)
+    .action(async ({ wide }) => {
+      const organizations = await withAdmin(here, listOrganizations);
+      const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
+      await answerList(
+        here,
+        organizations,
+        noneMessage,
+        {
+          SLUG: (one) => one.slug,
+          NAME: (one) => one.name,
+          PLAN: (one) => one.plan,
+          CREATED: (one) => formatTime(one.createdAt),
+        },
+        wide,
+      );
     });
-  });
 
   const remove = verb(
     "delete",

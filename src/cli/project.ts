@@ -10,6 +10,7 @@ import {
   noun,
   type Surroundings,
   verb,
+  wideOption,
   withAdmin,
   yesOption,
 } from "./command.ts";
@@ -36,17 +37,24 @@ export function projectCommand(here: Surroundings) {
 
   const list = verb("list", "List the projects.", "keyhole project list acme")
     .argument("[org]", "only projects of this organization")
-    .action(async (organization) => {
+    .option(...wideOption)
+    .action(async (organization, { wide }) => {
       const projects = await withAdmin(here, (admin) => listProjects(admin, organization));
       const noneMessage = "There are no projects yet: run keyhole project create ORG/PROJECT.";
-      await answerList(here, projects, noneMessage, {
-        PROJECT: (one) => `${one.organization}/${one.slug}`,
-        NAME: (one) => one.name,
-        VARIABLES: (one) => one.variableCount,
-        ACCOUNTS: (one) => one.accountCount,
-        FILES: (one) => one.fileCount,
-        UPDATED: (one) => formatTime(one.updatedAt),
-      });
+      await answerList(
+        here,
+        projects,
+        noneMessage,
+        {
+          PROJECT: (one) => `${one.organization}/${one.slug}`,
+          NAME: (one) => one.name,
+          VARIABLES: (one) => one.variableCount,
+          ACCOUNTS: (one) => one.accountCount,
+          FILES: (one) => one.fileCount,
+          UPDATED: (one) => formatTime(one.updatedAt),
+        },
+        wide,
+      );
     });
 
   const remove = projectVerb(

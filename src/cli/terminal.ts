@@ -28,15 +28,44 @@ export function jsonLine(document: unknown): string {
 }
 
 /**
- * Aligned columns of {@link visible} cells.
- * @param columns - the width to which all cells are cut, except the first of each row, which people copy
+ * Aligned columns of {@link visible} cells under a row of headers.
+ * @param screen - the width to which cells of text are cut, except the first of each row; ids and times stay whole
+ * @param colour - whether to show the word `revoked` in red
  */
-export function table(rows: readonly (readonly string[])[], columns?: number): string {
+export function table(rows: readonly (readonly string[])[], screen?: number, colour = false): string {
   const lines = rows.map((row) => row.map(visible));
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
-  if (columns !== undefined) shrink(widths, columns - gap.length * (widths.length - 1));
-  const padded = lines.map((line) => line.map((cell, at) => fit(cell, widths[at] ?? 0)).join(gap));
-  return padded.map((line) => `${line.trimEnd()}\n`).join("");
+  const { widths, least } = measure(lines);
+  if (screen !== undefined) shrink(widths, least, screen - gap.length * (widths.length - 1));
+  const padded = lines.map((line) =>
+    line
+      .map((cell, at) => fit(cell, widths[at] ?? 0))
+      .join(gap)
+      .trimEnd(),
+  );
+  const text = padded.map((line) => `${line}\n`).join("");
+  return colour ? text.replace(/(?<= {2})revoked(?= {2}|$)/gm, red) : text;
+}
+
+/** How many columns, from the left, a screen has room for if cells of text are cut; at least one. */
+export function columnsThatFit(rows: readonly (readonly string[])[], screen: number): number {
+  const { least } = measure(rows.map((row) => row.map(visible)));
+  let room = screen + gap.length;
+  const tooMuch = least.findIndex((width) => {
+    room -= width + gap.length;
+    return room < 0;
+  });
+  return tooMuch === -1 ? least.length : Math.max(tooMuch, 1);
+}
+
+/** Red text for a terminal. */
+export function red(text: string): string {
+  return `\x1b[31m${text}\x1b[39m`;
+}
+
+/** Whether to show colours: on a terminal that has them, unless NO_COLOR is set. @see https://no-color.org */
+export function hasColour(stream: NodeJS.WriteStream, env: Readonly<Record<string, string | undefined>>): boolean {
+  const { NO_COLOR: none, TERM: terminal } = env;
+  return stream.isTTY && !none && terminal !== undefined && terminal !== "dumb";
 }
 
 /** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
@@ -175,14 +204,27 @@ export async function withProgress<T>(
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 const gap = "  ";
-const cellWidthMin = 8;
+/** The columns of text. What is cut of an id, a number or a time is missed. */
+const textHeaders = new Set(["NAME", "NAMES", "PROJECTS", "ENVIRONMENTS", "RESOURCES", "SURFACES", "USER AGENT"]);
+const textWidthMin = 12;
 
-/** Narrows the widest columns, never the first, until all fit or the widest has the least useful width. */
-function shrink(widths: number[], room: number): void {
+/** The width of each column, and the least that it may be cut to. */
+function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {
+  const headers = lines[0] ?? [];
+  const widths = headers.map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
+  const least = widths.map((width, at) =>
+    at > 0 && textHeaders.has(headers[at] ?? "") ? Math.min(width, textWidthMin) : width,
+  );
+  return { widths, least };
+}
+
+/** Narrows the widest columns until all fit or each has its least width. */
+function shrink(widths: number[], least: readonly number[], room: number): void {
   for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
-    const widest = Math.max(...widths.slice(1));
-    if (widest <= cellWidthMin) return;
-    widths[widths.lastIndexOf(widest)] = widest - 1;
+    const spare = widths.map((width, at) => (width > (least[at] ?? 0) ? width : 0));
+    const widest = Math.max(...spare);
+    if (widest === 0) return;
+    widths[spare.lastIndexOf(widest)] = widest - 1;
   }
 }
 

@@ -3,7 +3,16 @@ import { diffVariables, revealVariable } from "../admin/reveal.ts";
 import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
 import { environments, variableValueBytesMax } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, answerList, answerSecret, counted, noun, type Surroundings, withAdmin } from "./command.ts";
+import {
+  answer,
+  answerList,
+  answerSecret,
+  counted,
+  noun,
+  type Surroundings,
+  wideOption,
+  withAdmin,
+} from "./command.ts";
 import { nameWarnings, parseEnvFile } from "./env-file.ts";
 import { decodeText, localName, readLocal } from "./input.ts";
 import { environmentVerb } from "./project.ts";
@@ -39,14 +48,22 @@ export function varCommand(here: Surroundings) {
     "list",
     "List the variables of an environment. Values are never shown.",
     "keyhole var list acme/web production",
-  ).action(async (project, environment) => {
-    const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
-    const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
-    await answerList(here, documents, `${project} has no variables in ${environment}.`, {
-      NAME: (one) => one.key,
-      UPDATED: (one) => formatTime(one.updatedAt),
+  )
+    .option(...wideOption)
+    .action(async (project, environment, { wide }) => {
+      const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
+      const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
+      await answerList(
+        here,
+        documents,
+        `${project} has no variables in ${environment}.`,
+        {
+          NAME: (one) => one.key,
+          UPDATED: (one) => formatTime(one.updatedAt),
+        },
+        wide,
+      );
     });
-  });
 
   const get = environmentVerb(
     "get",

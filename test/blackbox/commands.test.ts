@@ -324,9 +324,9 @@ onBoth("people's commands", (dialect) => {
       { action: "variables.read", names: [] },
       { action: "variables.read", names: ["LATE"] },
     ]);
-    const last = await keyhole(["audit", "list", "--org", "acme", "--limit", "1"]);
-    const [, short = ""] =
-      /^TIME .*\n\S+ +acme +web +staging +variables\.read +1 +LATE +(\S+) .*\n$/.exec(last.stdout) ?? [];
+    const list = ["audit", "list", "--org", "acme", "--limit", "1"];
+    const last = await keyhole([...list, "--wide"]);
+    const [, short = ""] = /^TIME .*\n\S+ +(\S+) +variables\.read +LATE +web +staging .*\n$/.exec(last.stdout) ?? [];
     expect([short.length < 36, keyId.startsWith(short)]).toEqual([true, true]);
     const filter = ["--project", "acme/web", "--key", short, "--action", "variables.read,file.read"];
     expect(await place.json(["audit", "list", ...filter])).toEqual(entries as unknown[]);
@@ -336,11 +336,14 @@ onBoth("people's commands", (dialect) => {
       ["--org", "nobody", 4],
       ["--project", "none", 4],
       ["--key", "ffffffff", 4],
-      ["--action", "variables.write", 2],
+      ["--action", "variables.wrote", 2],
     ] as const) {
       const refused = await keyhole(["audit", "list", option, word]);
       expect([option, refused.exitCode, refused.stdout]).toEqual([option, exitCode, ""]);
     }
+    const narrow = await keyhole(list);
+    expect(narrow.stdout).toMatch(new RegExp(`^TIME +ACTOR +ACTION.*\n\\S+ +${short} +variables\\.read +LATE.*\n$`));
+    expect(narrow.stderr).toMatch(/^--wide shows \d more columns?\.\n$/);
     expect(await server.stop()).toBe(0);
   });
 
@@ -747,6 +750,41 @@ describe("on a terminal", () => {
       ...["SEEN", "SEEN", "SEEN"],
       "stripe",
     ]);
+  });
+
+  test("tables fit 80 columns, show ids whole, and all columns with --wide", async () => {
+    const name = "a key with a name that is longer than any other";
+    const { id } = await place.key("--name", name, "--project", "web", "--env", "staging,production");
+    const { screen } = await place.onTerminal(["key", "list"]).ended;
+    for (const line of screen.split("\r\n")) expect(line.length).toBeLessThanOrEqual(80);
+    expect(screen).toContain(id);
+    expect(screen).toMatch(/ a key with [^\r]*…/);
+    expect(screen).toMatch(/\r\n--wide shows \d more columns\.\r\n$/);
+    const piped = (await place.keyhole(["key", "list"])).stdout;
+    expect(piped).toContain(name);
+    expect(piped).not.toContain("CREATED");
+    const wide = (await place.onTerminal(["key", "list", "--wide"], 400).ended).screen;
+    expect(wide).toContain(name);
+    expect(wide).toMatch(/CREATED +REVOKED/);
+  });
+
+  test("errors and the word revoked are red on a terminal that has colours, unless NO_COLOR is set", async () => {
+    const { id } = await place.key("--name", "gone");
+    await place.json(["key", "revoke", id]);
+    const run = async (env: Record<string, string>, args: string[]) => {
+      const other = makePlace({ ...place.env, ...env });
+      const { screen } = await other.onTerminal(args).ended;
+      other.remove();
+      return screen;
+    };
+    const wrong = ["key", "show", "none"];
+    expect(await run({ TERM: "xterm" }, ["key", "list"])).toContain("\x1b[31mrevoked\x1b[39m");
+    expect(await run({ TERM: "xterm" }, wrong)).toStartWith("\x1b[31mkeyhole:\x1b[39m There is no key");
+    for (const env of [{ TERM: "xterm", NO_COLOR: "1" }, { TERM: "dumb" }]) {
+      expect(await run(env, ["key", "list"])).not.toContain("\x1b");
+      expect(await run(env, wrong)).not.toContain("\x1b");
+    }
+    expect((await place.keyhole(["key", "list"])).stdout).not.toContain("\x1b");
   });
 
   test("a table fits the width, and nothing is cut elsewhere", async () => {

@@ -73,7 +73,7 @@ describe("the tree of commands", async () => {
   test.each<[words: string[], candidates: string[]]>([
     [
       ["key", "list", "-"],
-      ["--json", "--org", "--help"],
+      ["--json", "--org", "--wide", "--help"],
     ],
     [
       ["key", "create", "--env", ""],

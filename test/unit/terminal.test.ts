@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
 import fc from "fast-check";
-import { formatTime, jsonLine, table, visible, withProgress } from "../../src/cli/terminal.ts";
+import { columnsThatFit, formatTime, jsonLine, table, visible, withProgress } from "../../src/cli/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -82,14 +82,32 @@ describe("table", () => {
     );
     expect(text.split("\n")[1]).toBe(`${"i".repeat(30)}  ${"n".repeat(21)}…  pro`);
   });
-  test("never makes a line wider than the terminal as long as eight columns are left for each cell", () => {
+  test("never cuts an id, a number or a time", () => {
+    const rows = [
+      ["TIME", "KEY", "NAMES"],
+      ["t".repeat(20), "k".repeat(36), "n".repeat(36)],
+    ];
+    expect(table(rows, 80).split("\n")[1]).toBe(`${"t".repeat(20)}  ${"k".repeat(36)}  ${"n".repeat(19)}…`);
+    expect(columnsThatFit(rows, 80)).toBe(3);
+    expect(columnsThatFit(rows, 71)).toBe(2);
+    expect(columnsThatFit(rows, 10)).toBe(1);
+  });
+  test("shows the word revoked in red, if asked, and no other", () => {
+    const rows = [
+      ["ID", "NAME", "STATUS"],
+      ["1", "not revoked", "revoked"],
+    ];
+    expect(table(rows, undefined, true)).toBe("ID  NAME         STATUS\n1   not revoked  \x1b[31mrevoked\x1b[39m\n");
+    expect(table(rows)).not.toContain("\x1b");
+  });
+  test("never makes a line wider than the terminal as long as twelve columns are left for each text", () => {
     const cell = fc.string({ unit: "grapheme", maxLength: 60 });
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom("a", "bcdefgh"), cell, cell, cell)),
-        fc.integer({ min: 37, max: 150 }),
+        fc.integer({ min: 7 + 3 * (2 + 12), max: 150 }),
         (cells, columns) => {
-          for (const line of table([["A", "B", "C", "D"], ...cells], columns).split("\n")) {
+          for (const line of table([["A", "NAME", "NAMES", "PROJECTS"], ...cells], columns).split("\n")) {
             expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
           }
         },
