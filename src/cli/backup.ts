@@ -86,6 +86,9 @@ export function restoreCommand(here: Surroundings) {
 }
 
 function readFailure(file: string, error: unknown): unknown {
-  const { path, syscall } = error as NodeJS.ErrnoException;
+  const { path, syscall, code } = error as NodeJS.ErrnoException;
+  if (syscall === "copyfile" && code === "ENOSPC") {
+    return new Problem(exits.unavailable, "unavailable", `The disk is full: it has no room for a copy of ${file}.`);
+  }
   return syscall !== undefined && path === file ? unreadable(file, error) : error;
 }
