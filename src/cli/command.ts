@@ -241,8 +241,8 @@ const decryptionMessage =
 const databaseFailures: readonly (readonly [codes: RegExp, exitCode: number, code: string, message: string])[] = [
   [
     /^3D000$/,
-    exits.notFound,
-    "database_not_found",
+    exits.unavailable,
+    "unavailable",
     "The server of DATABASE_URL has no database of that name: create it, or correct the name in DATABASE_URL.",
   ],
   [

@@ -424,7 +424,7 @@ onPostgres("a database that is not this root key's, or not to be had", () => {
     ]) {
       expectSentence(
         await run(site, args, env),
-        4,
+        6,
         /^keyhole: The server of DATABASE_URL has no database of that name: /,
       );
     }

@@ -215,7 +215,7 @@ describe("a failure", () => {
     ["Ctrl-C", interrupted(2), 130, "interrupted"],
     ["a refused connection", coded("ECONNREFUSED"), 6, "unavailable"],
     ["a wrong password for the database", coded("28P01"), 6, "unavailable"],
-    ["a missing database", new Fault("unavailable", "no", {}, { cause: coded("3D000") }), 4, "database_not_found"],
+    ["a missing database", new Fault("unavailable", "no", {}, { cause: coded("3D000") }), 6, "unavailable"],
     ["a role without a right", coded("42501"), 3, "unauthorized"],
     ["a full disk", coded("SQLITE_FULL"), 6, "unavailable"],
     ["a locked database file", new Error("query", { cause: coded("SQLITE_BUSY") }), 6, "unavailable"],
