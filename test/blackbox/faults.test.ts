@@ -237,7 +237,7 @@ onPostgres("a server under a role of its own", () => {
     const site = await makeSite("postgres");
     const password = randomBytes(12).toString("hex");
     role = `keyhole_test_${randomBytes(6).toString("hex")}`;
-    await site.json(["org", "list"]); // makes the tables
+    await (await site.serve()).stop(); // makes the tables
     sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
     await sql.unsafe(`create role ${role} login password '${password}'`);
     await sql.unsafe(`grant usage on schema public, drizzle to ${role}`);
