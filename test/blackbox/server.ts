@@ -129,7 +129,8 @@ export async function furnish(
   await site.json(["project", "create", "acme/web"]);
   for (const [environment, values] of Object.entries(variables)) {
     for (const [name, value] of Object.entries(values)) {
-      await site.json(["var", "set", "acme/web", environment, name], value);
+      const empty = value === "" ? ["--value", ""] : [];
+      await site.json(["var", "set", "acme/web", environment, name, ...empty], value);
     }
   }
   return site;
