@@ -273,7 +273,7 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
     test("since its disk has no room for a backup does not call the backup unreadable", async () => {
       const made = "KEYHOLE_DATA=other ./keyhole org create acme && KEYHOLE_DATA=other ./keyhole backup b.db";
       const mounted = 'mkdir "$KEYHOLE_DATA" && mount -t tmpfs -o size=64k none "$KEYHOLE_DATA"';
-      const ran = await script(unshare, `(${made} && ${mounted}) 2> log; ./keyhole restore b.db`);
+      const ran = await script(unshare, `(${made} && ${mounted}) 2> log; ./keyhole restore b.db --yes`);
       expectSentence(ran, 6, "The disk is full: it has no room for a copy of b.db.");
     });
   }
