@@ -197,7 +197,7 @@ function segmentsWith(conditions: readonly Condition[], sinceAt: number | undefi
   return { texts: conditions.map(({ texts }) => texts), sinceAt };
 }
 
-/** The entries of a segment that meet the conditions. A damaged segment is shown, too, as one entry, unless there are any. */
+/** The entries of a segment that meet all conditions. If there are none, a damaged segment is shown as one entry. */
 function recordsOf(segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
   const { lane, firstSeq, at } = segment;
   const entries = decodeEntries(segment);

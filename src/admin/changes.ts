@@ -21,6 +21,7 @@ export type Change = {
 
 /** The lane that all commands share. */
 const lane = "commands";
+const clockStepMsMax = 3_600_000;
 
 /**
  * Puts changes on record, in the transaction that makes them: neither can exist without the other. The lane's head,
@@ -45,12 +46,14 @@ export async function recordChanges(
   const query = db.select().from(h).where(eq(h.lane, lane));
   const [head] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
   if (head === undefined) throw new Error("the head of the commands' lane was not stored");
+  const now = admin.now();
   const segment = {
     lane,
     firstSeq: head.seq + 1,
     lastSeq: head.seq + changes.length,
-    // Retention drops the beginning of a lane: no segment may be older than the one before.
-    at: Math.max(admin.now(), head.at),
+    // Retention drops the beginning of a lane, so no segment may be older than the one before. A head that is further
+    // ahead than a clock steps was changed in SQL, and must not date entries.
+    at: head.at - now > clockStepMsMax ? now : Math.max(now, head.at),
     entries: encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
   };
   const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);

@@ -29,7 +29,7 @@ type JournalOptions = {
 };
 
 const entriesPerSegmentMax = 512;
-/** Names of lists that differ, unless one list alone has more. Bounds the memory of whoever reads segments. */
+/** The most names in the distinct lists of a segment; a single list may have more. Bounds the memory of readers. */
 const namesPerSegmentMax = 32_000;
 const entriesQueuedMax = 4096;
 

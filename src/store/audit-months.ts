@@ -60,7 +60,7 @@ export async function dropAuditMonths(
   });
 }
 
-// Making and dropping need an exclusive lock. The journal waits behind whoever waits for it, for at most 1.8 s.
+// Making and dropping need an exclusive lock. While a session waits for that lock, the journal waits too, at most 1.8 s.
 const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {

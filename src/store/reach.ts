@@ -62,7 +62,7 @@ export type Authorized = { readonly keyId: string; readonly slug: string; readon
  * they must be; what a statement fetches is joined to that. The project is the one that the lookup found for a list
  * whose seal was checked.
  *
- * SQLite prepares a statement anew for each new value of a parameter that its plan might depend on, which costs 50 µs.
+ * SQLite prepares a statement again when a parameter that its plan might depend on gets another value. That costs 50 µs.
  * It does not if the parameters are columns of a subquery.
  */
 export function authorized(database: Database): SQL {

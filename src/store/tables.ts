@@ -218,7 +218,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
-  /** The newest segment of the lane that commands share: whoever locks it writes the next one. */
+  /** The newest segment of the lane that commands share. A command locks this row before it writes the next one. */
   const auditHeads = table("audit_heads", {
     lane: text("lane").primaryKey(),
     seq: bigint("seq").notNull(),

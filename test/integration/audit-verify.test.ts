@@ -27,7 +27,7 @@ const entry: AuditEntry = {
   userAgent: "curl/8",
 };
 
-/** Writes one lane through the journal itself, in segments of so many entries. */
+/** Writes one lane through the journal itself, in segments of `size` entries. */
 async function lane(
   w: World,
   moments: readonly number[],

@@ -160,6 +160,19 @@ describeBoth("a change", (world) => {
     expect(await verifyAudit(w.admin)).toHaveProperty("entries");
   });
 
+  test("has the time at which it was made, whatever somebody wrote into the lane's head", async () => {
+    const w = world();
+    await w.organization();
+    const year = 365 * 86_400_000;
+    await w.run("update audit_heads set at = at + ?", [year]);
+    const before = Date.now();
+    await w.organization();
+    const [newest] = (await people(w)).slice(-1) as [AuditRecord];
+    expect(newest.time).toBeGreaterThanOrEqual(before);
+    expect(newest.time).toBeLessThan(before + year / 2);
+    expect(await verifyAudit(w.admin)).toHaveProperty("entries");
+  });
+
   test("that somebody takes out of the record is missed", async () => {
     const w = world();
     await w.organization();
