@@ -31,6 +31,8 @@ export type Config = {
   readonly limiterUrl?: string | undefined;
   /** Where traces are sent by OTLP over HTTP, without `/v1/traces`; undefined for nowhere. */
   readonly tracesUrl?: string | undefined;
+  /** Origins that browsers may use the Model Context Protocol from; undefined if it is not served. */
+  readonly mcpOrigins?: readonly string[] | undefined;
 };
 
 /** A wrong setting. The message is one sentence that names it and never shows a secret value. */
@@ -58,6 +60,7 @@ export function readConfig(env: Environment): Config {
     ops: readOps(env),
     limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
     tracesUrl: readUrl(env, "OTEL_EXPORTER_OTLP_ENDPOINT", ["http:", "https:"], 4318),
+    mcpOrigins: readMcpOrigins(env),
   });
 }
 
@@ -72,6 +75,7 @@ const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_R
 const settings = new Set<string>([
   ...["DATABASE_URL", "KEYHOLE_DATA", ...rootKeySettings, "HOST", "PORT"],
   ...["KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "KEYHOLE_ACTOR"],
+  ...["KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
 ]);
 
 function readOps(env: Environment): Config["ops"] {
@@ -79,6 +83,19 @@ function readOps(env: Environment): Config["ops"] {
   if (port !== undefined) return { host: host ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
   if (host === undefined) return undefined;
   throw new ConfigProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
+}
+
+function readMcpOrigins(env: Environment): Config["mcpOrigins"] {
+  const { KEYHOLE_MCP: mcp, KEYHOLE_MCP_ORIGINS: list } = env;
+  if (mcp !== undefined && mcp !== "on" && mcp !== "off") throw new ConfigProblem("KEYHOLE_MCP must be on or off.");
+  if (mcp !== "on") {
+    if (list === undefined) return undefined;
+    throw new ConfigProblem("KEYHOLE_MCP_ORIGINS is set without KEYHOLE_MCP=on, which turns the MCP surface on.");
+  }
+  const origins = list?.split(",") ?? [];
+  // What a browser sends is compared as text, so only its own spelling is taken.
+  if (origins.every((origin) => /^https?:/.test(origin) && URL.parse(origin)?.origin === origin)) return origins;
+  throw new ConfigProblem("KEYHOLE_MCP_ORIGINS must be a list of origins such as https://tools.example.com.");
 }
 
 /** @returns undefined if unset or, as OpenTelemetry demands, empty. @throws ConfigProblem that does not show the URL */

@@ -23,6 +23,14 @@ export type FaultDetail = {
   readonly parameter?: { readonly name: string; readonly problem: string };
   /** Whole seconds after which one request will pass. */
   readonly retryAfterS?: number;
+  /** The invalid argument of a tool and its problem. */
+  readonly argument?: { readonly name: string; readonly problem: string };
+  /** What is wrong with a request's body. */
+  readonly body?: string;
+  /** How many variable requests may be pending, and whose. */
+  readonly pending?: { readonly max: number; readonly of: "key" | "organization" };
+  /** The one method that the path takes; GET unless it is given. */
+  readonly method?: "POST";
   /** Names of variables that the requested format cannot carry. */
   readonly names?: readonly string[];
 };

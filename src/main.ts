@@ -13,16 +13,23 @@ const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => Co
   account: async () => (await import("./cli/account.ts")).accountCommand,
   file: async () => (await import("./cli/file.ts")).fileCommand,
   key: async () => (await import("./cli/key.ts")).keyCommand,
+  request: async () => (await import("./cli/request.ts")).requestCommand,
+  trust: async () => (await import("./cli/trust.ts")).trustCommand,
   access: async () => (await import("./cli/access.ts")).accessCommand,
   expiring: async () => (await import("./cli/access.ts")).expiringCommand,
+  history: async () => (await import("./cli/history.ts")).historyCommand,
+  rollback: async () => (await import("./cli/history.ts")).rollbackCommand,
   run: async () => (await import("./cli/run.ts")).runCommand,
   pull: async () => (await import("./cli/pull.ts")).pullCommand,
   files: async () => (await import("./cli/files.ts")).filesCommand,
+  compose: async () => (await import("./cli/compose.ts")).composeCommand,
+  mcp: async () => (await import("./cli/mcp.ts")).mcpCommand,
   audit: async () => (await import("./cli/audit.ts")).auditCommand,
   backup: async () => (await import("./cli/backup.ts")).backupCommand,
   restore: async () => (await import("./cli/backup.ts")).restoreCommand,
   db: async () => (await import("./cli/db.ts")).dbCommand,
   explain: async () => (await import("./cli/explain.ts")).explainCommand,
+  openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,
   rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
   completion: async () => {
     const { completionCommand } = await import("./cli/completion.ts");
@@ -69,6 +76,9 @@ async function main(args: readonly string[]): Promise<number> {
     if (error instanceof OutputClosed) return 0; // as in `keyhole key list | head -1`
     const problem = toProblem(error);
     await complain(here, problem).catch(() => {});
+    // Docker Compose shows no stderr.
+    if (command === "compose")
+      await write(stdout, jsonLine({ type: "error", message: problem.message })).catch(() => {});
     // The codes below 125 are those of the command that `run` runs.
     const isOwn = command === "run" && problem.code !== "command_failed";
     return isOwn ? Math.max(problem.exitCode, 125) : problem.exitCode;
@@ -130,9 +140,9 @@ Settings (environment):
   KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it; or
                      KEYHOLE_ROOT_KEY_COMMAND, a command that prints it
   KEYHOLE_ACTOR      who runs the command, for the audit (default: the account and host, user@host)
-  KEYHOLE_URL        the server that run, pull and files pull ask, with KEYHOLE_API_KEY
+  KEYHOLE_URL        the server that run, pull, files pull and mcp ask, with KEYHOLE_API_KEY or KEYHOLE_OIDC
   HOST, PORT         where serve listens; health and metrics: KEYHOLE_OPS_HOST and KEYHOLE_OPS_PORT
-The README has all of them.
+docs/configuration.md has all of them.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found, 5 refused by a limit or bound, 6 unavailable.
 "keyhole COMMAND --help" explains a command.`;

@@ -22,8 +22,9 @@ export function isEnvironment(text: string): text is Environment {
   return (environments as readonly string[]).includes(text);
 }
 
-/** Organization and project slugs. */
-export const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/;
+/** Organization and project slugs, as a regular expression. */
+export const slugRule = "^[a-z0-9][a-z0-9-]{0,63}$";
+export const slugPattern: RegExp = new RegExp(slugRule);
 
 const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/;
 
@@ -48,3 +49,5 @@ export const variableValueBytesMax = 64 * 1024;
 export const itemsMax = 1000;
 /** The most plaintext bytes of files in an answer. */
 export const contentBytesMax = 8 * 1024 * 1024;
+/** The longest reason, in characters, of a variable request and of its rejection. */
+export const reasonCharactersMax = 500;

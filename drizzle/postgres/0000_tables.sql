@@ -3,6 +3,7 @@ CREATE TABLE "api_keys" (
 	"organization_id" text COLLATE "C" NOT NULL,
 	"name" text COLLATE "C" NOT NULL,
 	"digest" "bytea" NOT NULL,
+	"trust" text COLLATE "C",
 	"surfaces" integer NOT NULL,
 	"resources" integer NOT NULL,
 	"environments" integer NOT NULL,
@@ -36,6 +37,7 @@ CREATE TABLE "audit_segments" (
 	"last_seq" bigint NOT NULL,
 	"at" bigint NOT NULL,
 	"mac" "bytea" NOT NULL,
+	"texts" text COLLATE "C" NOT NULL,
 	"entries" text COLLATE "C" NOT NULL,
 	CONSTRAINT "audit_segments_lane_first_seq_at_pk" PRIMARY KEY("lane","first_seq","at")
 ) PARTITION BY RANGE ("at");
@@ -88,6 +90,22 @@ CREATE TABLE "projects" (
 	CONSTRAINT "projects_slug_rule" CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,63}$')
 );
 --> statement-breakpoint
+CREATE TABLE "set_versions" (
+	"project_id" text COLLATE "C" NOT NULL,
+	"kind" text COLLATE "C" NOT NULL,
+	"environment" text COLLATE "C" NOT NULL,
+	"version" bigint NOT NULL,
+	"at" bigint NOT NULL,
+	"actor" text COLLATE "C" NOT NULL,
+	"names" text COLLATE "C" NOT NULL,
+	"mac" "bytea" NOT NULL,
+	"generation" integer,
+	"listing_mac" "bytea",
+	"listing" text COLLATE "C",
+	"sealed" "bytea",
+	CONSTRAINT "set_versions_project_id_kind_environment_version_pk" PRIMARY KEY("project_id","kind","environment","version")
+);
+--> statement-breakpoint
 CREATE TABLE "sets" (
 	"project_id" text COLLATE "C" NOT NULL,
 	"kind" text COLLATE "C" NOT NULL,
@@ -110,41 +128,72 @@ CREATE TABLE "system_keys" (
 	CONSTRAINT "system_keys_rule" CHECK (purpose in ('pepper', 'grant', 'audit', 'listing'))
 );
 --> statement-breakpoint
+CREATE TABLE "variable_requests" (
+	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"organization_id" text COLLATE "C" NOT NULL,
+	"project_id" text COLLATE "C" NOT NULL,
+	"environment" text COLLATE "C" NOT NULL,
+	"name" text COLLATE "C" NOT NULL,
+	"reason" text COLLATE "C" NOT NULL,
+	"key_id" text COLLATE "C" NOT NULL,
+	"number" bigint NOT NULL,
+	"status" text COLLATE "C" NOT NULL,
+	"created_at" bigint NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"decided_at" bigint,
+	"decided_by" text COLLATE "C",
+	"decision_reason" text COLLATE "C",
+	CONSTRAINT "variable_requests_status_rule" CHECK (status in ('pending', 'approved', 'rejected'))
+);
+--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "data_keys" ADD CONSTRAINT "data_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "file_contents" ADD CONSTRAINT "file_contents_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "file_contents" ADD CONSTRAINT "file_contents_data_key" FOREIGN KEY ("project_id","generation") REFERENCES "public"."data_keys"("project_id","generation") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "key_uses" ADD CONSTRAINT "key_uses_key_id_api_keys_id_fk" FOREIGN KEY ("key_id") REFERENCES "public"."api_keys"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "projects" ADD CONSTRAINT "projects_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "set_versions" ADD CONSTRAINT "set_versions_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sets" ADD CONSTRAINT "sets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variable_requests" ADD CONSTRAINT "variable_requests_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "variable_requests" ADD CONSTRAINT "variable_requests_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "api_keys_digest" ON "api_keys" USING btree ("digest");--> statement-breakpoint
 CREATE INDEX "api_keys_organization" ON "api_keys" USING btree ("organization_id");--> statement-breakpoint
+CREATE INDEX "api_keys_expiry" ON "api_keys" USING btree ("expires_at") WHERE revoked_at is null;--> statement-breakpoint
+CREATE INDEX "api_keys_trusts" ON "api_keys" USING btree ("id") WHERE trust is not null;--> statement-breakpoint
 CREATE INDEX "audit_segments_at" ON "audit_segments" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "file_contents_project" ON "file_contents" USING btree ("project_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "organizations_slug" ON "organizations" USING btree ("slug");--> statement-breakpoint
 CREATE UNIQUE INDEX "projects_slug" ON "projects" USING btree ("organization_id","slug");--> statement-breakpoint
+CREATE INDEX "sets_marked" ON "sets" USING btree ("project_id") WHERE strpos(listing, '"rotateBy":"') > 0;--> statement-breakpoint
+CREATE UNIQUE INDEX "variable_requests_number" ON "variable_requests" USING btree ("organization_id","number");--> statement-breakpoint
+CREATE INDEX "variable_requests_expiry" ON "variable_requests" USING btree ("organization_id","expires_at");--> statement-breakpoint
+CREATE INDEX "variable_requests_project" ON "variable_requests" USING btree ("project_id");--> statement-breakpoint
+ALTER TABLE "set_versions" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
 ALTER TABLE "sets" ALTER COLUMN "listing" SET STORAGE EXTERNAL;--> statement-breakpoint
 ALTER TABLE "sets" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
 ALTER TABLE "file_contents" ALTER COLUMN "sealed" SET STORAGE EXTERNAL;--> statement-breakpoint
 CREATE VIEW "audit_entries" AS
 SELECT lane, first_seq + n - 1 AS seq, at,
-	texts ->> (entry ->> 0)::integer AS actor_type,
-	texts ->> (entry ->> 1)::integer AS actor,
-	CASE texts ->> (entry ->> 0)::integer WHEN 'key' THEN texts ->> (entry ->> 1)::integer END AS key_id,
-	texts ->> (entry ->> 2)::integer AS organization_id,
-	texts ->> (entry ->> 3)::integer AS organization,
-	texts ->> (entry ->> 4)::integer AS project_id,
-	texts ->> (entry ->> 5)::integer AS project,
-	texts ->> (entry ->> 6)::integer AS environment,
-	texts ->> (entry ->> 7)::integer AS action,
+	parsed.texts ->> (entry ->> 0)::integer AS actor_type,
+	parsed.texts ->> (entry ->> 1)::integer AS actor,
+	CASE parsed.texts ->> (entry ->> 0)::integer WHEN 'key' THEN parsed.texts ->> (entry ->> 1)::integer END AS key_id,
+	parsed.texts ->> (entry ->> 2)::integer AS organization_id,
+	parsed.texts ->> (entry ->> 3)::integer AS organization,
+	parsed.texts ->> (entry ->> 4)::integer AS project_id,
+	parsed.texts ->> (entry ->> 5)::integer AS project,
+	parsed.texts ->> (entry ->> 6)::integer AS environment,
+	parsed.texts ->> (entry ->> 7)::integer AS action,
 	(names -> (entry ->> 10)::integer)::text AS names,
 	json_array_length(names -> (entry ->> 10)::integer) AS count,
 	(names -> (entry ->> 12)::integer)::text AS added,
 	(names -> (entry ->> 13)::integer)::text AS changed,
 	(names -> (entry ->> 14)::integer)::text AS deleted,
 	entry ->> 11 AS request_id,
-	texts ->> (entry ->> 8)::integer AS client_address,
-	texts ->> (entry ->> 9)::integer AS user_agent
+	parsed.texts ->> (entry ->> 8)::integer AS client_address,
+	parsed.texts ->> (entry ->> 9)::integer AS user_agent,
+	CASE parsed.texts ->> (entry ->> 0)::integer WHEN 'trust' THEN parsed.texts ->> (entry ->> 1)::integer END AS trust_id,
+	parsed.texts ->> (entry ->> 15)::integer AS token
 FROM audit_segments,
-	json_to_record(audit_segments.entries::json) AS segment (texts jsonb, names json, entries jsonb),
+	LATERAL (SELECT audit_segments.texts::jsonb AS texts OFFSET 0) AS parsed,
+	json_to_record(audit_segments.entries::json) AS segment (names json, entries jsonb),
 	jsonb_array_elements(segment.entries) WITH ORDINALITY AS numbered (entry, n);

@@ -3,6 +3,7 @@ CREATE TABLE `api_keys` (
 	`organization_id` text NOT NULL,
 	`name` text NOT NULL,
 	`digest` blob NOT NULL,
+	`trust` text,
 	`surfaces` integer NOT NULL,
 	`resources` integer NOT NULL,
 	`environments` integer NOT NULL,
@@ -19,6 +20,8 @@ CREATE TABLE `api_keys` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_digest` ON `api_keys` (`digest`);--> statement-breakpoint
 CREATE INDEX `api_keys_organization` ON `api_keys` (`organization_id`);--> statement-breakpoint
+CREATE INDEX `api_keys_expiry` ON `api_keys` (`expires_at`) WHERE revoked_at is null;--> statement-breakpoint
+CREATE INDEX `api_keys_trusts` ON `api_keys` (`id`) WHERE trust is not null;--> statement-breakpoint
 CREATE TABLE `audit_checkpoints` (
 	`lane` text PRIMARY KEY NOT NULL,
 	`seq` integer NOT NULL,
@@ -39,6 +42,7 @@ CREATE TABLE `audit_segments` (
 	`last_seq` integer NOT NULL,
 	`at` integer NOT NULL,
 	`mac` blob NOT NULL,
+	`texts` text NOT NULL,
 	`entries` text NOT NULL,
 	PRIMARY KEY(`lane`, `first_seq`, `at`)
 ) STRICT;
@@ -98,6 +102,23 @@ CREATE TABLE `projects` (
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `projects_slug` ON `projects` (`organization_id`,`slug`);--> statement-breakpoint
+CREATE TABLE `set_versions` (
+	`project_id` text NOT NULL,
+	`kind` text NOT NULL,
+	`environment` text NOT NULL,
+	`version` integer NOT NULL,
+	`at` integer NOT NULL,
+	`actor` text NOT NULL,
+	`names` text NOT NULL,
+	`mac` blob NOT NULL,
+	`generation` integer,
+	`listing_mac` blob,
+	`listing` text,
+	`sealed` blob,
+	PRIMARY KEY(`project_id`, `kind`, `environment`, `version`),
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade
+) STRICT;
+--> statement-breakpoint
 CREATE TABLE `sets` (
 	`project_id` text NOT NULL,
 	`kind` text NOT NULL,
@@ -113,6 +134,7 @@ CREATE TABLE `sets` (
 	CONSTRAINT "sets_environment_rule" CHECK(environment in ('development', 'staging', 'production'))
 ) STRICT;
 --> statement-breakpoint
+CREATE INDEX `sets_marked` ON `sets` (`project_id`) WHERE instr(listing, '"rotateBy":"') > 0;--> statement-breakpoint
 CREATE TABLE `system_keys` (
 	`purpose` text PRIMARY KEY NOT NULL,
 	`root_id` text NOT NULL,
@@ -120,23 +142,48 @@ CREATE TABLE `system_keys` (
 	`created_at` integer NOT NULL,
 	CONSTRAINT "system_keys_rule" CHECK(purpose in ('pepper', 'grant', 'audit', 'listing'))
 ) STRICT, WITHOUT ROWID;--> statement-breakpoint
+CREATE TABLE `variable_requests` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`project_id` text NOT NULL,
+	`environment` text NOT NULL,
+	`name` text NOT NULL,
+	`reason` text NOT NULL,
+	`key_id` text NOT NULL,
+	`number` integer NOT NULL,
+	`status` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	`decided_at` integer,
+	`decided_by` text,
+	`decision_reason` text,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	CONSTRAINT "variable_requests_status_rule" CHECK(status in ('pending', 'approved', 'rejected'))
+) STRICT;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `variable_requests_number` ON `variable_requests` (`organization_id`,`number`);--> statement-breakpoint
+CREATE INDEX `variable_requests_expiry` ON `variable_requests` (`organization_id`,`expires_at`);--> statement-breakpoint
+CREATE INDEX `variable_requests_project` ON `variable_requests` (`project_id`);--> statement-breakpoint
 CREATE VIEW `audit_entries` AS
 SELECT lane, first_seq + entry.key AS seq, at,
-	json_extract(entries, '$.texts[' || (entry.value ->> 0) || ']') AS actor_type,
-	json_extract(entries, '$.texts[' || (entry.value ->> 1) || ']') AS actor,
-	CASE json_extract(entries, '$.texts[' || (entry.value ->> 0) || ']') WHEN 'key' THEN json_extract(entries, '$.texts[' || (entry.value ->> 1) || ']') END AS key_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 2) || ']') AS organization_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 3) || ']') AS organization,
-	json_extract(entries, '$.texts[' || (entry.value ->> 4) || ']') AS project_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 5) || ']') AS project,
-	json_extract(entries, '$.texts[' || (entry.value ->> 6) || ']') AS environment,
-	json_extract(entries, '$.texts[' || (entry.value ->> 7) || ']') AS action,
+	json_extract(texts, '$[' || (entry.value ->> 0) || ']') AS actor_type,
+	json_extract(texts, '$[' || (entry.value ->> 1) || ']') AS actor,
+	CASE json_extract(texts, '$[' || (entry.value ->> 0) || ']') WHEN 'key' THEN json_extract(texts, '$[' || (entry.value ->> 1) || ']') END AS key_id,
+	json_extract(texts, '$[' || (entry.value ->> 2) || ']') AS organization_id,
+	json_extract(texts, '$[' || (entry.value ->> 3) || ']') AS organization,
+	json_extract(texts, '$[' || (entry.value ->> 4) || ']') AS project_id,
+	json_extract(texts, '$[' || (entry.value ->> 5) || ']') AS project,
+	json_extract(texts, '$[' || (entry.value ->> 6) || ']') AS environment,
+	json_extract(texts, '$[' || (entry.value ->> 7) || ']') AS action,
 	json_extract(entries, '$.names[' || (entry.value ->> 10) || ']') AS names,
 	json_array_length(entries, '$.names[' || (entry.value ->> 10) || ']') AS count,
 	json_extract(entries, '$.names[' || (entry.value ->> 12) || ']') AS added,
 	json_extract(entries, '$.names[' || (entry.value ->> 13) || ']') AS changed,
 	json_extract(entries, '$.names[' || (entry.value ->> 14) || ']') AS deleted,
 	entry.value ->> 11 AS request_id,
-	json_extract(entries, '$.texts[' || (entry.value ->> 8) || ']') AS client_address,
-	json_extract(entries, '$.texts[' || (entry.value ->> 9) || ']') AS user_agent
+	json_extract(texts, '$[' || (entry.value ->> 8) || ']') AS client_address,
+	json_extract(texts, '$[' || (entry.value ->> 9) || ']') AS user_agent,
+	CASE json_extract(texts, '$[' || (entry.value ->> 0) || ']') WHEN 'trust' THEN json_extract(texts, '$[' || (entry.value ->> 1) || ']') END AS trust_id,
+	json_extract(texts, '$[' || (entry.value ->> 15) || ']') AS token
 FROM audit_segments, json_each(entries, '$.entries') AS entry;

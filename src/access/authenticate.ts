@@ -2,10 +2,12 @@ import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../fault.ts";
 import type { Environment } from "../names.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
+import type { TokenWords } from "./token.ts";
 
 /**
- * A key's row with its organization and, through its scope, the project that was asked for, as one statement found them.
- * `live` is judged by the database's clock. What is larger than Keyhole ever writes comes as null, or as an empty list.
+ * The row of a key or a trust with its organization and, through its scope, the project that was asked for, as one
+ * statement found them. `live` is judged by the database's clock. What is larger than Keyhole ever writes comes as
+ * null, or as an empty list.
  */
 export type KeyRow = Grant & {
   readonly digest: Uint8Array;
@@ -53,26 +55,29 @@ export type StoredSet = {
   readonly wrapped: Buffer | null;
 };
 
-/** Who asks: a key that is good at this moment. Made for one request and never kept. */
+/** Who asks: a key, or a trust with a token, that is good at this moment. Made for one request and never kept. */
 export type Caller = {
   readonly grant: Grant;
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string; readonly plan: Plan };
   readonly target: Target | null;
+  /** What the token says that was presented; undefined for a key. */
+  readonly token?: TokenWords;
 };
 
 /**
  * Judges a row that was found.
- * @param digest - of the key text that was presented
+ * @param digest - that of the key text that was presented, or that of the trust whose token was
  * @throws Fault `unauthorized`, whose message tells the operator the reason; `decryption_failed` for an organization
  *   that was damaged in SQL
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !timingSafeEqual(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
-  if (!row.live) throw new Fault("unauthorized", `key ${row.keyId} is expired or revoked`);
+  const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
+  if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
   const { grantSeal, organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
   const seal = sealGrant(grantKey, digest, row);
   if (grantSeal?.length !== seal.length || !timingSafeEqual(grantSeal, seal)) {
-    throw new Fault("unauthorized", `grant seal of key ${row.keyId} does not match: changed by other means`);
+    throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
   }
   if (name === null || slug === null || plan === null) {
     throw new Fault("decryption_failed", `organization ${id} is not as Keyhole wrote it`);

@@ -11,7 +11,7 @@ export type Resource = (typeof resources)[number];
 
 export type Plan = "free" | "pro";
 
-/** What a key may reach. */
+/** What a key or a trust may reach. */
 export type Grant = {
   readonly keyId: string;
   readonly organizationId: string;
@@ -22,6 +22,8 @@ export type Grant = {
   readonly projects: string | null;
   /** Epoch milliseconds; null: never. */
   readonly expiresAt: number | null;
+  /** The terms of a trust, exactly as stored (`token.ts`); null for a key. */
+  readonly trust: string | null;
 };
 
 /** Bits of a list, in the order of {@link surfaces} or {@link resources}. */
@@ -77,6 +79,7 @@ export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant
     grant.environments,
     grant.projects,
     grant.expiresAt,
+    grant.trust,
   ];
   return new Bun.CryptoHasher("sha256", grantKey).update(JSON.stringify(fields)).digest() as Buffer;
 }

@@ -13,7 +13,7 @@ export type AccountRecord = {
 };
 
 /** The most bytes an account's fields may take as JSON. */
-export const accountBytesMax = 64 * 1024;
+const accountBytesMax = 64 * 1024;
 
 /**
  * Writes an account: its fields and its environments become exactly these.

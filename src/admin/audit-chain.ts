@@ -1,4 +1,4 @@
-import { and, eq, lt, lte } from "drizzle-orm";
+import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import { type Dropped, type Flaw, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
@@ -11,11 +11,11 @@ import { Refused } from "./refused.ts";
 
 /**
  * Verifies the chain of every lane in bounded memory; see {@link verifyChain}.
- * @param checkpoints - the highest of each lane, from the log
+ * @param checkpoints - from the log
  */
 export function verifyAudit(
   admin: Pick<AdminContext, "database" | "systemKeys">,
-  checkpoints: ReadonlyMap<string, Checkpoint> = new Map(),
+  checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Verified | Flaw> {
   const { database, systemKeys } = admin;
@@ -55,7 +55,8 @@ export async function pruneAudit(
 ): Promise<Pruned | Flaw> {
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
-  const keptFromAt = prunesBefore(admin, keepMs);
+  const before = prunesBefore(admin, keepMs);
+  const keptFromAt = options.unverified ? before : await inOrderBefore(database, before);
   const due = { beforeAt: keptFromAt };
   const marks: Mark[] = [];
   let entries = 0;
@@ -78,6 +79,27 @@ export async function pruneAudit(
     for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, keptFromAt, index === 0);
   }
   return { keptFromAt, entries, lanes: lanes.size };
+}
+
+/**
+ * The last start of a month, `keptFromAt` or before, at which each lane can be cut in two: an entry that a wrong clock
+ * dated too early stays until those before it may go, and so does its month.
+ */
+async function inOrderBefore(database: Database, keptFromAt: number): Promise<number> {
+  const { auditSegments: s } = database.tables;
+  const kept = database.db
+    .select({ lane: s.lane, firstSeq: min(s.firstSeq).as("kept_seq") })
+    .from(s)
+    .where(gte(s.at, keptFromAt))
+    .groupBy(s.lane)
+    .as("kept");
+  const [late] = await database.db
+    .select({ at: min(s.at) })
+    .from(s)
+    .innerJoin(kept, and(eq(kept.lane, s.lane), gt(s.firstSeq, kept.firstSeq)))
+    .where(lt(s.at, keptFromAt));
+  const at = late?.at ?? null;
+  return at === null ? keptFromAt : inOrderBefore(database, monthOf(Number(at)).fromAt);
 }
 
 type Start = { readonly lane: string; readonly seq: number };

@@ -1,4 +1,4 @@
-import type { Actor, AuditAction, AuditEntry } from "../audit/entry.ts";
+import type { Actor, AuditAction, AuditEntry, TokenWords } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
 import { type SegmentFilter, segmentsByTime } from "../store/segments.ts";
 import type { AdminContext } from "./context.ts";
@@ -27,6 +27,8 @@ export type AuditRecord = {
   readonly requestId: string;
   readonly clientAddress: string;
   readonly userAgent: string;
+  /** For a trust: the id of its token, its subject and the run, in the issuer's words. */
+  readonly token?: TokenWords | undefined;
   readonly lane: string;
   readonly seq: number;
 };
@@ -41,7 +43,7 @@ export type AuditFilter = {
   readonly organization?: string | undefined;
   /** `ORG/PROJECT`, or a slug if the organization is given or the only one. */
   readonly project?: string | undefined;
-  /** What this key read, and what was done to it: its id, or the beginning of it if the key exists. */
+  /** What this key or trust read, and what was done to it: its id, or the beginning of it if it exists. */
   readonly keyId?: string | undefined;
   /** Any of these. */
   readonly actions?: readonly AuditAction[] | undefined;
@@ -115,7 +117,8 @@ export class AuditTail {
 
   #note({ lane, seq, time }: AuditRecord): void {
     this.#seen.set(lane, Math.max(seq, this.#seen.get(lane) ?? 0));
-    this.#newestAt = Math.max(time, this.#newestAt);
+    // An entry that is dated ahead must not hide those that follow.
+    this.#newestAt = Math.max(Math.min(time, this.#admin.now()), this.#newestAt);
   }
 }
 
@@ -128,8 +131,8 @@ const valuesOf = {
   organization: (entry: AuditEntry) => [entry.organizationId, entry.organization],
   project: (entry: AuditEntry) => [entry.projectId, entry.project],
   key: ({ actor, action, names }: AuditEntry) => [
-    ...(actor.type === "key" ? [actor.id] : []),
-    ...(action.startsWith("key.") ? names : []),
+    ...(actor.type === "person" ? [] : [actor.id]),
+    ...(/^(?:key|trust)\./.test(action) ? names : []),
   ],
   action: ({ action }: AuditEntry) => [action],
 };

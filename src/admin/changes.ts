@@ -20,7 +20,7 @@ export type Change = {
 };
 
 /** The lane that all commands share. */
-const lane = "commands";
+export const commandsLane = "commands";
 const clockStepMsMax = 3_600_000;
 
 /**
@@ -39,6 +39,7 @@ export async function recordChanges(
 ): Promise<void> {
   if (changes.length === 0) return;
   const { auditSegments, auditHeads: h } = admin.database.tables;
+  const lane = commandsLane;
   await db
     .insert(h)
     .values({ lane, seq: 0, at: 0, mac: Buffer.alloc(0) })
@@ -54,7 +55,7 @@ export async function recordChanges(
     // Retention drops the beginning of a lane, so no segment may be older than the one before. A head that is further
     // ahead than a clock steps was changed in SQL, and must not date entries.
     at: head.at - now > clockStepMsMax ? now : Math.max(now, head.at),
-    entries: encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
+    ...encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
   };
   const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);
   await db.insert(auditSegments).values({ ...segment, mac });

@@ -1,12 +1,12 @@
-import { and, eq, inArray } from "drizzle-orm";
-import { type Environment, environments } from "../names.ts";
+import { and, eq, sql } from "drizzle-orm";
+import { environments } from "../names.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { open } from "../seal/envelope.ts";
 import { type FileEntry, files } from "../seal/kinds.ts";
 import type { Db } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 import type { LockedProject } from "./found-project.ts";
-import { findSet, orUndefined } from "./sets.ts";
+import { findSet, keptVersions, orUndefined } from "./sets.ts";
 
 /** A file's content, opened; undefined if it is missing or does not open. The caller zeroes it. */
 export async function openContent(
@@ -29,30 +29,40 @@ export async function openContent(
   });
 }
 
-/** What a project's listings of files name, by the id of the content, and where there is no listing that verifies. */
+/**
+ * What a project's listings of files name, those of kept versions included, by the id of the content; and which
+ * listings do not verify, in words.
+ */
 export async function findListed(
   admin: AdminContext,
   project: LockedProject,
-): Promise<{ readonly entries: ReadonlyMap<string, FileEntry>; readonly damaged: readonly Environment[] }> {
+): Promise<{ readonly entries: ReadonlyMap<string, FileEntry>; readonly damaged: readonly string[] }> {
   const entries = new Map<string, FileEntry>();
-  const damaged: Environment[] = [];
-  for (const environment of environments) {
-    const set = await findSet(admin, project.db, project, files, environment);
-    if (set === undefined) damaged.push(environment);
+  const damaged: string[] = [];
+  const note = (what: string, set: { readonly entries: readonly FileEntry[] } | undefined) => {
+    if (set === undefined) damaged.push(what);
     for (const entry of set?.entries ?? []) entries.set(entry.id, entry);
+  };
+  for (const environment of environments) {
+    note(`the files in ${environment}`, await findSet(admin, project.db, project, files, environment));
+    for await (const [version, kept] of keptVersions(admin, project.db, project, files, environment)) {
+      note(`version ${version} of the files in ${environment}`, kept);
+    }
   }
   return { entries, damaged };
 }
 
-/** Deletes those of these contents that no listing names any more. One that is damaged may have named any of them. */
-export async function deleteUnusedContents(
-  admin: AdminContext,
-  project: LockedProject,
-  ids: readonly string[],
-): Promise<void> {
+/**
+ * Deletes a project's contents that no listing names any more. One that is damaged may have named any of them, and then
+ * none is deleted.
+ * @returns the damaged listings, in words
+ */
+export async function deleteUnusedContents(admin: AdminContext, project: LockedProject): Promise<readonly string[]> {
   const { fileContents: c } = admin.database.tables;
   const { entries, damaged } = await findListed(admin, project);
-  const unused = ids.filter((id) => !entries.has(id));
-  if (damaged.length > 0 || unused.length === 0) return;
-  await project.db.delete(c).where(and(eq(c.projectId, project.id), inArray(c.id, unused)));
+  if (damaged.length > 0) return damaged;
+  const rows = await project.db.select({ id: c.id }).from(c).where(eq(c.projectId, project.id));
+  const unused = JSON.stringify(rows.map(({ id }) => id).filter((id) => !entries.has(id)));
+  await project.db.delete(c).where(and(eq(c.projectId, project.id), admin.database.isMember(c.id, sql`${unused}`)));
+  return [];
 }

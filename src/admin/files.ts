@@ -4,12 +4,11 @@ import { pathProblem, pathSetProblem } from "../path.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { seal } from "../seal/envelope.ts";
 import { type FileEntry, files } from "../seal/kinds.ts";
-import { deleteUnusedContents } from "./contents.ts";
 import type { AdminContext } from "./context.ts";
 import type { LockedProject } from "./found-project.ts";
 import { findProject, sum, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { itemsOf, openSet, openSets, type SetWrite, writeSets } from "./sets.ts";
+import { itemsOf, openSet, openSets, writeSets } from "./sets.ts";
 import { displayName, requireEnvironments } from "./validate.ts";
 
 export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
@@ -48,11 +47,8 @@ export async function putFile(
     const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
     const changes = new Map(environments.map((environment) => [environment, new Map([[file.path, item]])]));
     const writes = await writeSets(admin, project, files, changes);
-    if ((await countFiles(admin, project)) > itemsMax) {
-      throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
-    }
+    await requireFileCount(admin, project);
     const created = [...writes.values()].every(({ added }) => added.length > 0);
-    await deleteUnusedContents(admin, project, idsOf(writes));
     const { path, size, sha256 } = file;
     return [{ id, path, size, sha256, environments, created }, writes];
   });
@@ -69,7 +65,7 @@ export async function listFiles(admin: AdminContext, where: string): Promise<Fil
 }
 
 /**
- * Takes the file at `path` out of these environments. A file that is in none any more is gone.
+ * Takes the file at `path` out of these environments.
  * @throws Refused `invalid`, `not_found` if any of the environments has no file there, `ambiguous`, `conflict`
  */
 export async function deleteFile(
@@ -86,20 +82,15 @@ export async function deleteFile(
     if (missing.length > 0) {
       throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
     }
-    await deleteUnusedContents(admin, project, idsOf(writes));
     return [undefined, writes];
   });
 }
 
-async function countFiles(admin: AdminContext, { db, id }: LockedProject): Promise<number> {
+/** After a write. @throws Refused `bound` if the project has more than 1000 files now */
+export async function requireFileCount(admin: AdminContext, { db, id }: LockedProject): Promise<void> {
   const { projects: p } = admin.database.tables;
   const [row] = await db.select({ counts: p.fileCounts }).from(p).where(eq(p.id, id));
-  return sum(row?.counts ?? "[]");
-}
-
-/** Of the contents that a write replaced or deleted. */
-function idsOf(writes: ReadonlyMap<Environment, SetWrite<"files">>): string[] {
-  return [...writes.values()].flatMap(({ replaced, deleted }) => [...replaced, ...deleted].map(({ id }) => id));
+  if (sum(row?.counts ?? "[]") > itemsMax) throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
 }
 
 /** Seals and stores a content, which a listing then names. */

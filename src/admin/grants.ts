@@ -26,9 +26,9 @@ export async function grantStatements(admin: AdminContext, role: string): Promis
     `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
     `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
     `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
-    `REVOKE ALL ON ${tables([...read, append, ...none])}, drizzle."__drizzle_migrations" FROM ${to};`,
+    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...none])])}, drizzle."__drizzle_migrations" FROM ${to};`,
     `GRANT SELECT ON ${tables(read)}, drizzle."__drizzle_migrations" TO ${to};`,
-    `GRANT INSERT ON ${tables([append])} TO ${to};`,
+    `GRANT INSERT ON ${tables(append)} TO ${to};`,
     `GRANT INSERT, UPDATE (${note.column}) ON ${tables([note.table])} TO ${to};`,
   ];
 }

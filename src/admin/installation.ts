@@ -6,7 +6,7 @@ import { type Keyring, newKey, type SystemKeyPurpose } from "../seal/keyring.ts"
 import { makeAuditMonths } from "../store/audit-months.ts";
 import { type Database, databaseErrorCode, type Use, warm } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
-import { exclusively, migratePostgres, migrateSqlite } from "../store/migrate.ts";
+import { exclusively, isMigrated, migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { Refused } from "./refused.ts";
@@ -34,6 +34,34 @@ export function openInstallation(config: Config, say: (line: string) => void, be
   return config.databaseUrl === undefined
     ? openEmbedded(config, say, begin)
     : openOnPostgres(config, new Servers(databaseUrls(config.databaseUrl)), say, begin);
+}
+
+/**
+ * Opens the database for reading, without its keys: makes and migrates nothing, and runs no command for the root key.
+ * Undefined if there is no installation with current tables, or if the data folder may be somebody else's.
+ * @throws ConfigProblem if a newer program migrated the database; Fault `unavailable`
+ */
+export async function openForNames({ databaseUrl, dataFolder }: Config): Promise<Database | undefined> {
+  const path = join(dataFolder, "keyhole.db");
+  if (databaseUrl === undefined && !(existsSync(path) && isPrivate(dataFolder))) return undefined;
+  const database =
+    databaseUrl === undefined
+      ? openSqlite(path, "serve")
+      : openPostgres(new Servers(databaseUrls(databaseUrl)), "serve");
+  try {
+    if (await isMigrated(database)) return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  await database.close();
+  return undefined;
+}
+
+/** Whether the folder is this user's alone, as Keyhole makes it and a cloned repository does not. */
+function isPrivate(folder: string): boolean {
+  const { mode, uid } = statSync(folder);
+  return (mode & 0o077) === 0 && uid === process.getuid?.();
 }
 
 async function openEmbedded(config: Config, say: (line: string) => void, begin: boolean): Promise<Installation> {

@@ -1,17 +1,23 @@
-import { and, asc, eq, inArray, like, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
+import { parseTerms, type Terms } from "../access/token.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../names.ts";
 import type { Db } from "../store/database.ts";
 import { type AdminContext, writing } from "./context.ts";
+import { findId, noId, shortIds } from "./ids.ts";
 import { findOrganization, type Organization } from "./organizations.ts";
 import { findProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { displayName, requireEnvironment, requireEnvironments } from "./validate.ts";
 
-/** A key for people: everything except its text, which is not stored. */
+/** What may be presented: a key, or a token that a trust stands for. Both are rows of one table. */
+export type CredentialType = "key" | "trust";
+
+/** A key or a trust for people: everything except the key's text, which is not stored. */
 export type KeyRecord = {
   readonly id: string;
+  readonly type: CredentialType;
   readonly name: string;
   /** Its slug. */
   readonly organization: string;
@@ -27,7 +33,12 @@ export type KeyRecord = {
   readonly lastUsedAt: number | null;
   /** `damaged`: the row does not match its seal, so every server refuses the key. */
   readonly status: "active" | "expired" | "revoked" | "damaged";
+  /** Of a trust only. */
+  readonly terms?: ShownTerms;
 };
+
+/** Which tokens a trust accepts. */
+export type ShownTerms = Omit<Terms, "jwks"> & { readonly keys: "published" | "pinned" };
 
 export type NewKey = {
   readonly organization?: string | undefined;
@@ -49,9 +60,22 @@ export type NewKey = {
  * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
 export async function createKey(admin: AdminContext, asked: NewKey): Promise<KeyRecord & { key: string }> {
-  const organization = await findOrganization(admin, asked.organization);
   const key = mintKey();
-  const digest = digestKey(admin.systemKeys.pepper, key);
+  return { ...(await createCredential(admin, asked, key)), key };
+}
+
+/**
+ * Creates a key or a trust.
+ * @param presented - the key's text, or the terms of the trust
+ * @throws Refused `invalid`, `not_found`, `ambiguous`
+ */
+export async function createCredential(
+  admin: AdminContext,
+  asked: NewKey,
+  presented: string | Terms,
+): Promise<KeyRecord> {
+  const organization = await findOrganization(admin, asked.organization);
+  const type = typeof presented === "string" ? "key" : "trust";
   const now = admin.now();
   const grant = {
     keyId: Bun.randomUUIDv7(),
@@ -61,12 +85,15 @@ export async function createKey(admin: AdminContext, asked: NewKey): Promise<Key
     environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
     projects: asked.projects ? await slugsToIds(admin, organization, asked.projects) : null,
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
+    trust: typeof presented === "string" ? null : JSON.stringify(presented),
   };
   const { keyId: id, ...reach } = grant;
+  // Nobody can present an id as a key, so this digest only makes the row one that the server can look up.
+  const digest = digestKey(admin.systemKeys.pepper, typeof presented === "string" ? presented : id);
   const row = {
     id,
     ...reach,
-    name: displayName("key", asked.name ?? `key of ${new Date(now).toISOString().slice(0, 10)}`),
+    name: displayName(type, asked.name ?? `${type} of ${new Date(now).toISOString().slice(0, 10)}`),
     digest,
     revokedAt: null,
     createdAt: now,
@@ -74,19 +101,26 @@ export async function createKey(admin: AdminContext, asked: NewKey): Promise<Key
   };
   await writing(admin, async (db) => {
     await db.insert(admin.database.tables.apiKeys).values(row);
-    return [undefined, [{ action: "key.create", organization, names: [id] }]];
+    return [undefined, [{ action: `${type}.create`, organization, names: [id] }]];
   });
-  return { ...recordOf(admin, row, organization.slug, null), key };
+  return recordOf(admin, row, organization.slug, null);
 }
 
-/** The keys of one organization or of all, oldest first. @throws Refused `not_found` */
-export async function listKeys(admin: AdminContext, organization?: string): Promise<KeyRecord[]> {
+/** The keys, or the trusts, of one organization or of all, oldest first. @throws Refused `not_found` */
+export async function listKeys(
+  admin: AdminContext,
+  organization?: string,
+  type: CredentialType = "key",
+): Promise<KeyRecord[]> {
   const { apiKeys: k } = admin.database.tables;
   const only = organization === undefined ? undefined : await findOrganization(admin, organization);
-  return records(admin, only && eq(k.organizationId, only.id));
+  return records(admin, and(ofType(admin, type), only && eq(k.organizationId, only.id)));
 }
 
-/** The active keys that reach a project, in one environment or in any. @throws Refused `not_found`, `ambiguous`, `invalid` */
+/**
+ * The active keys and trusts that reach a project, in one environment or in any.
+ * @throws Refused `not_found`, `ambiguous`, `invalid`
+ */
 export async function listAccess(admin: AdminContext, where: string, environment?: string): Promise<KeyRecord[]> {
   const mask = environment === undefined ? everyEnvironment : environmentMask(requireEnvironment(environment));
   const project = await findProject(admin, where);
@@ -97,14 +131,14 @@ export async function listAccess(admin: AdminContext, where: string, environment
     .where(eq(k.organizationId, project.organization.id));
   const reaching = rows
     .filter(({ environments }) => (environments & mask) !== 0)
-    // A listed key reaches the project that had the slug when the key was made, and no later one.
+    // What lists projects reaches the one that had the slug when the row was made, and no later one.
     .filter(({ projects }) => projects === null || idsOf(projects).get(project.slug) === project.id)
     .map(({ id }) => id);
   const found = reaching.length === 0 ? [] : await records(admin, inArray(k.id, reaching));
   return found.filter(({ status }) => status === "active");
 }
 
-/** The active keys that expire within this time, the next one first. */
+/** The active keys and trusts that expire within this time, the next one first. */
 export async function listExpiring(admin: AdminContext, withinMs: number): Promise<KeyRecord[]> {
   const { apiKeys: k } = admin.database.tables;
   const found = await records(admin, lte(k.expiresAt, admin.now() + withinMs));
@@ -112,57 +146,37 @@ export async function listExpiring(admin: AdminContext, withinMs: number): Promi
 }
 
 /**
- * The whole id of the key that `id` is or begins.
- * @throws Refused `not_found` if it has fewer than 8 characters, or fits no key or several
+ * The whole id of the key or trust that `id` is or begins.
+ * @param type - only of these
+ * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
-export async function findKeyId(admin: AdminContext, id: string): Promise<string> {
-  const { apiKeys: k } = admin.database.tables;
-  const fitting = /^[0-9a-f-]{8,36}$/.test(id)
-    ? await admin.database.db
-        .select({ id: k.id })
-        .from(k)
-        .where(like(k.id, `${id}%`))
-        .limit(2)
-    : [];
-  if (fitting.length > 1) throw new Refused("not_found", `Several keys begin with ${id}: give more of the id.`);
-  if (fitting[0] === undefined) throw noKey(id);
-  return fitting[0].id;
+export function findKeyId(admin: AdminContext, id: string, type?: CredentialType): Promise<string> {
+  return findId(admin, admin.database.tables.apiKeys, type ?? "key", id, type && ofType(admin, type));
 }
 
 /**
- * Shortens ids as tables show them: to the fewest characters, at least 8, with which no other key's id begins. What is
- * not the id of a key stays whole.
+ * Shortens ids as tables show them: to the fewest characters, at least 8, with which no other id begins. What is
+ * not the id of a key or a trust stays whole.
  */
 export async function shortKeyIds(admin: AdminContext): Promise<(id: string) => string> {
-  const { apiKeys: k } = admin.database.tables;
-  const rows = await admin.database.db.select({ id: k.id }).from(k).orderBy(asc(k.id));
-  const ids = rows.map(({ id }) => id);
-  const sharedLength = (a: string, b = "") => {
-    let length = 0;
-    while (length < b.length && a[length] === b[length]) length++;
-    return length;
-  };
-  const lengths = new Map(
-    ids.map((id, at) => [id, Math.max(7, sharedLength(id, ids[at - 1]), sharedLength(id, ids[at + 1])) + 1]),
-  );
-  return (id) => id.slice(0, lengths.get(id));
+  return shortIds(admin, admin.database.tables.apiKeys);
 }
 
-/** One key by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
-export async function showKey(admin: AdminContext, asked: string): Promise<KeyRecord> {
-  const id = await findKeyId(admin, asked);
+/** One key, or one trust, by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
+export async function showKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
+  const id = await findKeyId(admin, asked, type);
   const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, id));
-  if (!found) throw noKey(id);
+  if (!found) throw noKey(id, type);
   return found;
 }
 
 /**
- * Revokes a key from the next request on. The time of an earlier revocation stays.
+ * Revokes a key, or a trust, from the next request on. The time of an earlier revocation stays.
  * @throws Refused `not_found`
  */
-export async function revokeKey(admin: AdminContext, asked: string): Promise<KeyRecord> {
+export async function revokeKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
   const { apiKeys: k } = admin.database.tables;
-  const id = await findKeyId(admin, asked);
+  const id = await findKeyId(admin, asked, type);
   await writing(admin, async (db) => {
     const revoked = await db
       .update(k)
@@ -171,10 +185,10 @@ export async function revokeKey(admin: AdminContext, asked: string): Promise<Key
       .where(eq(k.id, id))
       .returning({ organizationId: k.organizationId });
     const [organization] = await organizationsOf(admin, db, revoked);
-    if (organization === undefined) throw noKey(id);
-    return [undefined, [{ action: "key.revoke", organization, names: [id] }]];
+    if (organization === undefined) throw noKey(id, type);
+    return [undefined, [{ action: `${type}.revoke`, organization, names: [id] }]];
   });
-  return showKey(admin, id);
+  return showKey(admin, id, type);
 }
 
 /**
@@ -193,7 +207,7 @@ export async function rotateKey(
   const key = mintKey();
   const digest = digestKey(admin.systemKeys.pepper, key);
   const successorId = Bun.randomUUIDv7();
-  const id = await findKeyId(admin, asked);
+  const id = await findKeyId(admin, asked, "key");
   await writing(admin, async (db) => {
     const query = db.select().from(k).where(eq(k.id, id));
     const [old] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
@@ -238,6 +252,11 @@ async function organizationsOf(
     );
 }
 
+function ofType(admin: AdminContext, type: CredentialType): SQL {
+  const { trust } = admin.database.tables.apiKeys;
+  return type === "key" ? isNull(trust) : isNotNull(trust);
+}
+
 async function records(admin: AdminContext, where: SQL | undefined): Promise<KeyRecord[]> {
   const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
   const rows = await admin.database.db
@@ -253,8 +272,10 @@ async function records(admin: AdminContext, where: SQL | undefined): Promise<Key
 type KeyRow = AdminContext["database"]["tables"]["apiKeys"]["$inferSelect"];
 
 function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUsedAt: number | null): KeyRecord {
+  const terms = row.trust === null ? undefined : parseTerms(row.trust);
   return {
     id: row.id,
+    type: row.trust === null ? "key" : "trust",
     name: row.name,
     organization,
     surfaces: membersOf(surfaces, row.surfaces),
@@ -266,7 +287,12 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
     revokedAt: row.revokedAt,
     lastUsedAt,
     status: statusOf(admin, row),
+    ...(terms && { terms: shownTerms(terms) }),
   };
+}
+
+function shownTerms({ issuer, audience, claims, jwks }: Terms): ShownTerms {
+  return { issuer, audience, claims, keys: jwks === null ? "published" : "pinned" };
 }
 
 function statusOf(admin: AdminContext, row: KeyRow): KeyRecord["status"] {
@@ -281,8 +307,8 @@ function isSealed(admin: AdminContext, row: KeyRow): boolean {
 }
 
 function sealOf(admin: AdminContext, { id: keyId, ...row }: Omit<KeyRow, "grantSeal">): Buffer {
-  const { digest, organizationId, surfaces, resources, environments, projects, expiresAt } = row;
-  const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt };
+  const { digest, organizationId, surfaces, resources, environments, projects, expiresAt, trust } = row;
+  const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust };
   return sealGrant(admin.systemKeys.grant, digest, grant);
 }
 
@@ -320,7 +346,6 @@ function requireMembers<T extends string>(what: string, all: readonly T[], asked
   return bitsOf(all, asked as readonly T[]);
 }
 
-function noKey(id: string): Refused {
-  const why = id.length < 8 ? "an id takes at least 8 characters, and " : "";
-  return new Refused("not_found", `There is no key ${JSON.stringify(id)}: ${why}\`keyhole key list\` shows the ids.`);
+function noKey(id: string, type: CredentialType = "key"): Refused {
+  return noId(type, id);
 }

@@ -54,26 +54,27 @@ export async function setPlan(admin: AdminContext, slug: string, plan: string): 
 }
 
 /**
- * Deletes an organization with its projects and keys; audit entries stay.
+ * Deletes an organization with its projects, keys and trusts; audit entries stay.
  * @returns how many went with it
  * @throws Refused `not_found`
  */
 export async function deleteOrganization(
   admin: AdminContext,
   slug: string,
-): Promise<{ projects: number; keys: number }> {
+): Promise<{ projects: number; keys: number; trusts: number }> {
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   return writing(admin, async (db) => {
     const query = db.select({ id: o.id }).from(o).where(eq(o.slug, slug));
     // Locked, so that nothing is added to it meanwhile.
     const [found] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
     if (!found) throw noOrganization(slug);
-    const keys = await db.delete(k).where(eq(k.organizationId, found.id)).returning({ id: k.id });
+    const keys = await db.delete(k).where(eq(k.organizationId, found.id)).returning({ trust: k.trust });
+    const trusts = keys.filter(({ trust }) => trust !== null).length;
     const projects = await db.delete(p).where(eq(p.organizationId, found.id)).returning({ id: p.id });
     await db.delete(o).where(eq(o.id, found.id));
     const organization = { id: found.id, slug };
     return [
-      { projects: projects.length, keys: keys.length },
+      { projects: projects.length, keys: keys.length - trusts, trusts },
       [{ action: "organization.delete", organization, names: [] }],
     ];
   });

@@ -5,11 +5,12 @@ import type { DataKey } from "../seal/keyring.ts";
 import { everyKind, type Kind, type KindDescriptor } from "../seal/kinds.ts";
 import type { Db } from "../store/database.ts";
 import type { Change } from "./changes.ts";
+import { deleteUnusedContents } from "./contents.ts";
 import { type AdminContext, writing } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { findOrganization, type Organization, requireSlug } from "./organizations.ts";
 import { Refused } from "./refused.ts";
-import { createSets, openSets, resealSet, type SetWrites } from "./sets.ts";
+import { createSets, damagedVersion, keptVersions, namesWritten, openSets, resealSet, type SetWrites } from "./sets.ts";
 import { arrayOf, displayName, isUniqueViolation } from "./validate.ts";
 
 export type Project = {
@@ -100,8 +101,8 @@ async function records(admin: AdminContext, where: ReturnType<typeof eq> | undef
 }
 
 /**
- * Deletes a project with everything in it; audit entries stay. Keys that list it keep their list and reach nothing by it,
- * not even a project that takes its slug later.
+ * Deletes a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and reach
+ * nothing by it, not even a project that takes its slug later.
  *
  * @returns how many variable names, accounts and files went with it
  * @throws Refused `not_found`, `ambiguous`
@@ -126,10 +127,10 @@ export async function deleteProject(
 
 /**
  * Gives a project another slug, and another display name if one is given. The slug is bound by the seal of every set, so
- * all nine are sealed again. Keys that list the project carry its old slug and reach nothing by it any more.
+ * all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
+ * reach nothing by it any more.
  *
- * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `conflict` if a set does not verify; Fault
- *   `decryption_failed` if one does not open
+ * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `conflict` if a set or a kept version does not open
  */
 export async function renameProject(
   admin: AdminContext,
@@ -148,7 +149,12 @@ export async function renameProject(
       if (!project) throw noProject(where);
       for (const descriptor of everyKind as readonly KindDescriptor<Kind>[]) {
         for (const set of await openSets(admin, project, descriptor)) {
+          const { environment } = set;
           await resealSet(admin, { ...project, slug }, descriptor, set);
+          for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
+            if (kept === undefined) throw damagedVersion(project, descriptor, environment, version);
+            await resealSet(admin, { ...project, slug }, descriptor, kept, true);
+          }
         }
       }
       await db
@@ -182,27 +188,32 @@ export async function findProject(admin: AdminContext, where: string): Promise<F
 
 /**
  * Runs a write to one project's items of a kind in one transaction, with the project locked. What it did to the set of
- * each environment is on record with it.
+ * each environment is on record with it, and so is what `work` says it did besides.
  * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
  */
 export async function writingProject<K extends Kind, T>(
   admin: AdminContext,
   where: string,
-  { kind, nameOf }: KindDescriptor<K>,
-  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites<K>]>,
+  descriptor: KindDescriptor<K>,
+  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites<K>, more?: readonly Change[]]>,
+  action: "write" | "rollback" = "write",
 ): Promise<T> {
   const found = await findProject(admin, where);
   return writing(admin, async (db) => {
     const locked = await lockProject(admin, db, found);
     if (!locked) throw noProject(where);
-    const [result, writes] = await work(locked);
+    const [result, writes, more = []] = await work(locked);
     const { organization, id, slug } = found;
-    const changes = [...writes].map(([environment, { added, replaced, deleted }]): Change => {
-      const write = { added, changed: replaced.map(nameOf), deleted: deleted.map(nameOf) };
+    const changes = [...writes].map(([environment, done]): Change => {
+      const write = namesWritten(descriptor, done);
       const names = [...write.added, ...write.changed, ...write.deleted].sort(compareBytes);
-      return { action: `${kind}.write`, organization, project: { id, slug }, environment, names, write };
+      const project = { id, slug };
+      return { action: `${descriptor.kind}.${action}`, organization, project, environment, names, write };
     });
-    return [result, changes];
+    if (descriptor.kind === "files" && [...writes.values()].some(({ pruned }) => pruned)) {
+      await deleteUnusedContents(admin, locked);
+    }
+    return [result, [...changes, ...more]];
   });
 }
 
@@ -221,7 +232,7 @@ export async function lockProject(
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
-export async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject): Promise<DataKey> {
+async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject): Promise<DataKey> {
   const { dataKeys: d } = admin.database.tables;
   const [newest] = await db.select().from(d).where(eq(d.projectId, project.id)).orderBy(desc(d.generation)).limit(1);
   if (newest === undefined) throw new Fault("decryption_failed", `project ${project.id} has no data key`);
@@ -242,6 +253,7 @@ async function splitPlace(admin: AdminContext, where: string): Promise<{ organiz
   return { organization, slug: second ?? first };
 }
 
-function noProject(where: string): Refused {
+/** The refusal of whatever needs a project that does not exist. */
+export function noProject(where: string): Refused {
   return new Refused("not_found", `There is no project ${JSON.stringify(where)}.`);
 }

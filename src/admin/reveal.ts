@@ -1,11 +1,12 @@
 import { compareBytes, type Environment } from "../names.ts";
+import type { VerifiedSet } from "../read/verified-set.ts";
 import { accounts, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import type { Change } from "./changes.ts";
 import { type AdminContext, writing } from "./context.ts";
 import type { FoundProject } from "./found-project.ts";
 import { findProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { openSet, openSets, openValues } from "./sets.ts";
+import { openSet, openSets, openValues, openVersion } from "./sets.ts";
 import { requireEnvironment } from "./validate.ts";
 
 // What a person sees of a secret is on record before it is shown, like what a machine reads.
@@ -61,29 +62,39 @@ export async function revealAccount(
   });
 }
 
-/** How the variables of two environments differ, by name. Values are compared and not shown. */
+/** How the variables of one environment differ from others, by name. Values are compared and not shown. */
 export type Difference = {
   readonly environment: Environment;
   readonly name: string;
-  /** `only`: the other environment has no such variable. `missing`: this one has none. `differs`: in its value. */
+  /** `only`: the other side has no such variable. `missing`: this environment has none. `differs`: in its value. */
   readonly status: "only" | "missing" | "differs";
 };
 
-/** @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
+/**
+ * @param other - another environment, or the number of a version of this one
+ * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`
+ */
 export async function diffVariables(
   admin: AdminContext,
   where: string,
   environment: string,
-  other: string,
+  other: string | number,
 ): Promise<Difference[]> {
-  const [here, there] = [requireEnvironment(environment), requireEnvironment(other)];
+  const here = requireEnvironment(environment);
+  const { db } = admin.database;
   const project = await findProject(admin, where);
-  const valuesIn = async (one: Environment) => {
-    const set = await openSet(admin, admin.database.db, project, variables, one);
-    const items = [...openValues(project, variables, set)];
+  const valuesIn = (set: VerifiedSet<"variables">, isKept = false) => {
+    const items = [...openValues(project, variables, set, isKept)];
     return new Map(items.map(([name, item]) => [name, (JSON.parse(item.toString("utf8")) as { value: string }).value]));
   };
-  const [ours, theirs] = [await valuesIn(here), await valuesIn(there)];
+  const current = await openSet(admin, db, project, variables, here);
+  const ours = valuesIn(current);
+  const theirs =
+    typeof other === "string"
+      ? valuesIn(await openSet(admin, db, project, variables, requireEnvironment(other)))
+      : other === current.stored.version
+        ? ours
+        : valuesIn(await openVersion(admin, db, project, variables, here, other), true);
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort(compareBytes).flatMap((name): Difference[] => {
     if (ours.get(name) === theirs.get(name)) return [];
     const status = !theirs.has(name) ? "only" : !ours.has(name) ? "missing" : "differs";

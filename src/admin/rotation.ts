@@ -2,10 +2,11 @@ import { and, asc, eq, gt, inArray, isNotNull, lt, ne, type SQL, sql } from "dri
 import type { Config } from "../config.ts";
 import { Fault } from "../fault.ts";
 import { environments, itemsMax } from "../names.ts";
+import type { VerifiedSet } from "../read/verified-set.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { seal } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
-import { accounts, type FileEntry, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
+import { accounts, descriptorOf, type FileEntry, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
 import { findListed, openContent } from "./contents.ts";
@@ -182,6 +183,7 @@ export type DataRotation = {
   readonly resumed: number;
   /** Resealed by this run. */
   readonly sets: number;
+  readonly versions: number;
   readonly contents: number;
   /** Data keys of older generations that nothing used any more. */
   readonly deletedKeys: number;
@@ -218,15 +220,16 @@ export async function rotateData(
       await recordChanges(admin, db, changes);
     });
   }
-  const tally = { sets: 0, contents: 0, deletedKeys: 0 };
+  const tally = { sets: 0, versions: 0, contents: 0, deletedKeys: 0 };
   const broken = lost.map((project) => `the data key of ${nameOf(project)}`);
   const projects = [...unfinished, ...due.map(({ project }) => project)];
   for (const [index, project] of projects.entries()) {
-    for (const step of [resealSets, resealContents, deleteOlderKeys]) {
+    for (const step of [resealSets, resealVersions, resealContents, deleteOlderKeys]) {
       let more = true;
       for (let after = ""; more; ) {
         const part: Part = await inTurn(admin, (db) => withLock(admin, db, project, after, step));
         tally.sets += part.sets ?? 0;
+        tally.versions += part.versions ?? 0;
         tally.contents += part.contents ?? 0;
         tally.deletedKeys += part.deletedKeys ?? 0;
         broken.push(...(part.broken ?? []));
@@ -295,6 +298,7 @@ async function beginGeneration(
 /** The result of one transaction; `after` is where the next one continues, if there is more to do. */
 type Part = {
   readonly sets?: number;
+  readonly versions?: number;
   readonly contents?: number;
   readonly deletedKeys?: number;
   readonly broken?: readonly string[];
@@ -327,11 +331,54 @@ async function resealSets(admin: AdminContext, project: LockedProject, after: st
   if (next === undefined) return {};
   const { descriptor, environment, id } = next;
   const set = await findSet(admin, project.db, project, descriptor as KindDescriptor<Kind>, environment);
-  const isBroken = set === undefined || orUndefined(() => set.open().all.fill(0)) === undefined;
-  if (isBroken) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
+  if (set === undefined || !opens(set)) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
   if (set.stored.generation === project.dataKey.generation) return { after: id };
   await resealSet(admin, project, descriptor as KindDescriptor<Kind>, set);
   return { sets: 1, after: id };
+}
+
+function opens(set: VerifiedSet<Kind>): boolean {
+  return orUndefined(() => set.open().all.fill(0)) !== undefined;
+}
+
+/** Reseals some kept versions that are under an older data key. */
+async function resealVersions(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+  const { setVersions: v } = admin.database.tables;
+  const [kind = "", environment = "", version = 0] = after.split(" ");
+  const rows = await project.db
+    .select({
+      kind: v.kind,
+      environment: v.environment,
+      version: v.version,
+      bytes: sql`length(${v.sealed})`.mapWith(Number),
+    })
+    .from(v)
+    .where(
+      and(
+        eq(v.projectId, project.id),
+        sql`(${v.kind}, ${v.environment}, ${v.version}) > (${kind}, ${environment}, ${Number(version)})`,
+        isNotNull(v.sealed),
+        isUnderOther(v, project.dataKey),
+      ),
+    )
+    .orderBy(asc(v.kind), asc(v.environment), asc(v.version))
+    .limit(itemsMax);
+  const broken: string[] = [];
+  let [versions, bytes, last] = [0, 0, ""];
+  for (const row of rows) {
+    const descriptor = descriptorOf(row.kind);
+    const set = await findSet(admin, project.db, project, descriptor, row.environment, row.version);
+    if (set === undefined || !opens(set)) {
+      broken.push(`version ${row.version} of the ${row.kind} in ${row.environment} of ${nameOf(project)}`);
+    } else {
+      await resealSet(admin, project, descriptor, set, true);
+      versions += 1;
+    }
+    last = `${row.kind} ${row.environment} ${row.version}`;
+    bytes += row.bytes;
+    if (bytes >= atOnceBytes) break;
+  }
+  return { versions, broken, ...(last !== "" && { after: last }) };
 }
 
 /**
@@ -348,7 +395,7 @@ async function resealContents(admin: AdminContext, project: LockedProject, after
     .where(and(eq(c.projectId, project.id), gt(c.id, after), isUnderOther(c, dataKey)))
     .orderBy(asc(c.id))
     .limit(itemsMax);
-  const broken = damaged.map((environment) => `the files in ${environment} of ${nameOf(project)}`);
+  const broken = damaged.map((what) => `${what} of ${nameOf(project)}`);
   let contents = 0;
   let bytes = 0;
   for (const { id, size } of rows) {
@@ -381,13 +428,13 @@ async function resealContent(
 
 /** Deletes the data keys before the newest, unless something is still under one of them. */
 async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Promise<Part> {
-  const { sets: s, fileContents: c, dataKeys: d } = admin.database.tables;
+  const { sets, setVersions, fileContents, dataKeys: d } = admin.database.tables;
   const { db, dataKey } = project;
-  const sealed = and(eq(s.projectId, project.id), isNotNull(s.sealed), isUnderOther(s, dataKey));
-  const [set] = await db.select({ one: sql`1` }).from(s).where(sealed).limit(1);
-  const old = and(eq(c.projectId, project.id), isUnderOther(c, dataKey));
-  const [content] = await db.select({ one: sql`1` }).from(c).where(old).limit(1);
-  if (set || content) return {};
+  for (const table of [sets, setVersions, fileContents]) {
+    const old = and(eq(table.projectId, project.id), isNotNull(table.sealed), isUnderOther(table, dataKey));
+    const [found] = await db.select({ one: sql`1` }).from(table).where(old).limit(1);
+    if (found) return {};
+  }
   const deleted = await db
     .delete(d)
     .where(and(eq(d.projectId, project.id), lt(d.generation, dataKey.generation)))
@@ -399,7 +446,10 @@ async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Pro
  * Whether a row is under another data key, by its column or by its envelope, which may differ if someone wrote to the
  * row by other means. What either of them names must not lose its key.
  */
-function isUnderOther(table: Tables["sets"] | Tables["fileContents"], { generation }: DataKey): SQL {
+function isUnderOther(
+  table: Tables["sets"] | Tables["setVersions"] | Tables["fileContents"],
+  { generation }: DataKey,
+): SQL {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(generation);
   return sql`(${table.generation} <> ${generation} or substr(${table.sealed}, 3, 4) <> ${bytes})`;

@@ -1,11 +1,12 @@
-import { and, eq } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, lt, max, min, sql } from "drizzle-orm";
+import type { NamesWritten } from "../audit/entry.ts";
 import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentMask, environments } from "../names.ts";
 import { VerifiedSet } from "../read/verified-set.ts";
 import { type DataKey, newKey } from "../seal/keyring.ts";
 import { type Entries, everyKind, type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
-import { sealSet } from "../seal/set.ts";
-import type { Db } from "../store/database.ts";
+import { sealSet, versionMac } from "../seal/set.ts";
+import type { Db, Tables } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { Refused } from "./refused.ts";
@@ -14,11 +15,15 @@ import { arrayOf } from "./validate.ts";
 
 /*
  * The one writer of sets. A write opens the old version, applies its changes and seals the next one, with the project
- * locked. A set that is missing or does not verify is never taken for an empty one: it refuses every write.
+ * locked. A set that is missing or does not verify is never taken for an empty one: it refuses every write. The version
+ * that was replaced is kept as it was sealed.
  */
 
-/** An item as it is written. The value is null for files, whose contents are written separately. */
-export type NewItem<K extends Kind> = { readonly entry: Entries[K]; readonly value: Uint8Array | null };
+/** An item as it is stored. The value is null for files, whose contents are written separately. */
+type Item<K extends Kind> = { readonly entry: Entries[K]; readonly value: Uint8Array | null };
+
+/** An item to write. The writer adds the version. */
+export type NewItem<K extends Kind> = Omit<Item<K>, "entry"> & { readonly entry: Omit<Entries[K], "version"> };
 
 /** What a write does to a set, by name; null deletes. */
 export type SetChanges<K extends Kind> = ReadonlyMap<string, NewItem<K> | null>;
@@ -29,8 +34,11 @@ export type SetWrite<K extends Kind> = {
   /** The entries that were replaced or deleted. */
   readonly replaced: readonly Entries[K][];
   readonly deleted: readonly Entries[K][];
+  readonly version: number;
   /** How many items the set has now. */
   readonly total: number;
+  /** Whether kept versions were old enough to go. */
+  readonly pruned: boolean;
 };
 
 /** What a write did, by environment. */
@@ -38,7 +46,7 @@ export type SetWrites<K extends Kind> = ReadonlyMap<Environment, SetWrite<K>>;
 
 /** Makes a project's first data key and its nine empty sets. */
 export async function createSets(admin: AdminContext, db: Db, project: FoundProject, now: number): Promise<void> {
-  const { dataKeys, sets } = admin.database.tables;
+  const { dataKeys, sets, setVersions } = admin.database.tables;
   const wrapped = admin.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(admin.database, db));
   await db.insert(dataKeys).values({ projectId: project.id, generation: 1, ...wrapped, createdAt: now });
   const dataKey = admin.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
@@ -48,6 +56,8 @@ export async function createSets(admin: AdminContext, db: Db, project: FoundProj
     ),
   );
   await db.insert(sets).values(rows);
+  const nothing = { added: [], changed: [], deleted: [] };
+  await db.insert(setVersions).values(rows.map((row) => versionRecord(admin, row, now, nothing)));
 }
 
 /**
@@ -69,27 +79,34 @@ export async function openSet<K extends Kind>(
   );
 }
 
-/** The same; undefined if it is missing or does not verify. */
+/**
+ * The same; undefined if it is missing or does not verify.
+ * @param version - a kept version instead of the current one
+ */
 export async function findSet<K extends Kind>(
   admin: AdminContext,
   db: Db,
   project: FoundProject,
   descriptor: KindDescriptor<K>,
   environment: Environment,
+  version?: number,
 ): Promise<VerifiedSet<K> | undefined> {
-  const { sets: s, dataKeys: d } = admin.database.tables;
+  const { sets, setVersions, dataKeys: d } = admin.database.tables;
+  const s = version === undefined ? sets : setVersions;
+  const ofVersion = version === undefined ? undefined : eq(s.version, version);
   const [row] = await db
     .select({ set: s, dataKey: { rootId: d.rootId, wrapped: d.wrapped } })
     .from(s)
     .leftJoin(d, and(eq(d.projectId, s.projectId), eq(d.generation, s.generation)))
-    .where(and(eq(s.projectId, project.id), eq(s.kind, descriptor.kind), eq(s.environment, environment)));
+    .where(and(isOfSet(s, project, descriptor, environment), ofVersion));
   if (row === undefined) return undefined;
   const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
   const { set, dataKey } = row;
   const stored = {
     ...set,
     rowVersion: "",
-    listingBytes: set.listing.length,
+    generation: set.generation ?? 0,
+    listingBytes: set.listing?.length ?? 0,
     sealedBytes: set.sealed?.length ?? null,
     rootId: dataKey?.rootId ?? null,
     wrapped: dataKey?.wrapped ?? null,
@@ -97,14 +114,86 @@ export async function findSet<K extends Kind>(
   return orUndefined(() => new VerifiedSet(setKeysOf(admin), owner, descriptor, stored));
 }
 
-/** The opened values of a set, by name. The caller may zero them. @throws Refused `conflict` if they do not open */
+/**
+ * A kept version of a set, verified.
+ * @throws Refused `not_found` if it is not kept; `conflict` if it was changed by other means than Keyhole
+ */
+export async function openVersion<K extends Kind>(
+  admin: AdminContext,
+  db: Db,
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
+  environment: Environment,
+  version: number,
+): Promise<VerifiedSet<K>> {
+  for await (const [kept, set] of keptVersions(admin, db, project, descriptor, environment, version)) {
+    if (set === undefined) throw damagedVersion(project, descriptor, environment, kept);
+    return set;
+  }
+  const { kind } = descriptor;
+  throw new Refused(
+    "not_found",
+    `Version ${version} of the ${kind} of ${project.organization.slug}/${project.slug} in ${environment} is not kept: \`keyhole history\` lists those that are.`,
+  );
+}
+
+/**
+ * The kept versions of a set, oldest first: the number, and undefined for one that does not verify. They come one at a
+ * time, since each may have 16 MiB.
+ *
+ * @param only - the number of the one that is wanted
+ */
+export async function* keptVersions<K extends Kind>(
+  admin: AdminContext,
+  db: Db,
+  project: FoundProject,
+  descriptor: KindDescriptor<K>,
+  environment: Environment,
+  only?: number,
+): AsyncGenerator<readonly [version: number, set: VerifiedSet<K> | undefined]> {
+  const { setVersions: v } = admin.database.tables;
+  const rows = await db
+    .select({ version: v.version })
+    .from(v)
+    .where(
+      and(
+        isOfSet(v, project, descriptor, environment),
+        isNotNull(v.listing),
+        only === undefined ? undefined : eq(v.version, only),
+      ),
+    )
+    .orderBy(asc(v.version));
+  for (const { version } of rows) {
+    yield [version, await findSet(admin, db, project, descriptor, environment, version)];
+  }
+}
+
+/** A condition: which rows of a table are of this set. */
+export function isOfSet(
+  table: Tables["sets"] | Tables["setVersions"],
+  project: { readonly id: string },
+  { kind }: { readonly kind: Kind },
+  environment: Environment,
+) {
+  return and(eq(table.projectId, project.id), eq(table.kind, kind), eq(table.environment, environment));
+}
+
+/**
+ * The opened values of a set, by name. The caller may zero them.
+ * @param isKept - whether it is a kept version
+ * @throws Refused `conflict` if they do not open
+ */
 export function openValues<K extends Kind>(
   project: FoundProject,
   descriptor: KindDescriptor<K>,
   set: VerifiedSet<K>,
+  isKept = false,
 ): Map<string, Buffer> {
   const opened = orUndefined(() => set.open());
-  if (opened === undefined) throw doesNotOpen(project, descriptor, set.environment);
+  if (opened === undefined) {
+    if (isKept) throw damagedVersion(project, descriptor, set.environment, set.stored.version);
+    throw doesNotOpen(project, descriptor, set.environment);
+  }
   return new Map(set.names.map((name, index) => [name, opened.item(index)]));
 }
 
@@ -118,7 +207,7 @@ export function orUndefined<T>(work: () => T): T | undefined {
   }
 }
 
-export function setKeysOf({ keyring, systemKeys }: AdminContext) {
+function setKeysOf({ keyring, systemKeys }: AdminContext) {
   return { keyring, listingKey: systemKeys.listing };
 }
 
@@ -150,51 +239,133 @@ async function writeSet<K extends Kind>(
   const { nameOf } = descriptor;
   const before = await openSet(admin, project.db, project, descriptor, environment);
   const values = descriptor.hasValues ? openValues(project, descriptor, before) : undefined;
-  const items = new Map<string, NewItem<K>>(
+  const version = await nextVersion(admin, project, descriptor, before);
+  const items = new Map<string, Item<K>>(
     before.entries.map((entry) => [nameOf(entry), { entry, value: values?.get(nameOf(entry)) ?? null }]),
   );
   const [added, replaced, deleted]: [string[], Entries[K][], Entries[K][]] = [[], [], []];
   for (const [name, item] of changes) {
     const old = items.get(name);
     if (item === null) items.delete(name);
-    else items.set(name, item);
+    else items.set(name, { ...item, entry: { ...item.entry, ...(values && { version }) } as Entries[K] });
     if (old === undefined) added.push(...(item === null ? [] : [name]));
     else (item === null ? deleted : replaced).push(old.entry);
   }
-  await storeSet(admin, project, descriptor, before, [...items.values()]);
+  const written = { added, replaced, deleted };
+  const names = namesWritten(descriptor, written);
+  const pruned = await storeSet(admin, project, descriptor, environment, version, [...items.values()], names);
   for (const value of values?.values() ?? []) value.fill(0);
-  return { added, replaced, deleted, total: items.size };
+  return { ...written, version, pruned, total: items.size };
 }
 
-/** Seals a set again as it is, under the project's newest data key and its slug in `project`, as its next version. */
+/** Which names a write touched, as the audit and the history say it. */
+export function namesWritten<K extends Kind>(
+  { nameOf }: KindDescriptor<K>,
+  { added, replaced, deleted }: Pick<SetWrite<K>, "added" | "replaced" | "deleted">,
+): NamesWritten {
+  return { added, changed: replaced.map(nameOf), deleted: deleted.map(nameOf) };
+}
+
+/**
+ * Seals a version again as it is, under the project's newest data key and its slug in `project`. It keeps its number,
+ * since nobody wrote anything.
+ *
+ * @param isKept - whether it is a kept version, and not the current one
+ * @throws Refused `conflict` if it does not open
+ */
 export async function resealSet<K extends Kind>(
   admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   before: VerifiedSet<K>,
+  isKept = false,
 ): Promise<void> {
-  const opened = descriptor.hasValues ? before.open() : undefined;
-  const items = before.entries.map((entry, index) => ({ entry, value: opened?.item(index) ?? null }));
-  await storeSet(admin, project, descriptor, before, items);
-  opened?.all.fill(0);
+  const { sets, setVersions } = admin.database.tables;
+  const { environment, stored } = before;
+  const s = isKept ? setVersions : sets;
+  const old = { ...project, slug: before.project.slug };
+  const values = descriptor.hasValues ? openValues(old, descriptor, before, isKept) : undefined;
+  const items = before.entries.map((entry) => ({ entry, value: values?.get(descriptor.nameOf(entry)) ?? null }));
+  const row = sealedRow(admin, project, descriptor, environment, stored.version, items, project.dataKey);
+  await project.db
+    .update(s)
+    .set(row)
+    .where(and(isOfSet(s, project, descriptor, environment), eq(s.version, stored.version)));
+  for (const value of values?.values() ?? []) value.fill(0);
 }
 
-/** Stores the version that follows `before`. @throws Refused `bound` */
-async function storeSet<K extends Kind>(
+/** The number of the version that follows `before`. */
+async function nextVersion<K extends Kind>(
   admin: AdminContext,
   project: LockedProject,
   descriptor: KindDescriptor<K>,
   before: VerifiedSet<K>,
-  items: readonly NewItem<K>[],
-): Promise<void> {
-  const { environment } = before;
-  const { sets: s } = admin.database.tables;
-  const version = before.stored.version + 1;
+): Promise<number> {
+  const { setVersions: v } = admin.database.tables;
+  const [newest] = await project.db
+    .select({ version: max(v.version) })
+    .from(v)
+    .where(isOfSet(v, project, descriptor, before.environment));
+  // A set that SQL put back to an earlier version goes on after its newest one: no number is given twice.
+  return Math.max(before.stored.version, newest?.version ?? 0) + 1;
+}
+
+/**
+ * Stores the next version, and keeps the one before it.
+ * @returns whether versions were too old to be kept any longer
+ * @throws Refused `bound`
+ */
+async function storeSet<K extends Kind>(
+  admin: AdminContext,
+  project: LockedProject,
+  descriptor: KindDescriptor<K>,
+  environment: Environment,
+  version: number,
+  items: readonly Item<K>[],
+  names: NamesWritten,
+): Promise<boolean> {
+  const { db, now } = project;
+  const { sets: s, setVersions: v } = admin.database.tables;
+  const [ofSet, ofVersions] = [s, v].map((table) => isOfSet(table, project, descriptor, environment));
   const row = sealedRow(admin, project, descriptor, environment, version, items, project.dataKey);
-  await project.db
-    .update(s)
-    .set(row)
-    .where(and(eq(s.projectId, project.id), eq(s.kind, descriptor.kind), eq(s.environment, environment)));
+  const [generation, listingMac] = [sql`${s.generation}`, sql`${s.listingMac}`];
+  await db
+    .update(v)
+    .set({ generation, listingMac, listing: sql`${s.listing}`, sealed: sql`${s.sealed}` })
+    .from(s)
+    .where(and(ofSet, ofVersions, eq(v.version, s.version)));
+  await db.update(s).set(row).where(ofSet);
+  await db.insert(v).values(versionRecord(admin, row, now, names));
+  // A version is kept for 90 days from when it was replaced: when the next one was written. One that a clock dated too
+  // early does not make those before it old.
+  const recent = db
+    .select({ version: min(v.version) })
+    .from(v)
+    .where(and(ofVersions, gt(v.at, now - keptMs)));
+  const old = db
+    .select({ version: max(v.version) })
+    .from(v)
+    .where(and(ofVersions, lt(v.version, sql`${recent}`)));
+  const gone = await db
+    .delete(v)
+    .where(and(ofVersions, lt(v.version, version - keptMin), lt(v.version, sql`${old}`)))
+    .returning({ version: v.version });
+  return gone.length > 0;
+}
+
+/** How long a version is kept after it was replaced, and how many are kept at least. */
+const keptMs = 90 * 86_400_000;
+const keptMin = 20;
+
+/** The record of a version that is current. */
+function versionRecord(
+  admin: AdminContext,
+  { projectId, kind, environment, version }: ReturnType<typeof sealedRow>,
+  at: number,
+  names: NamesWritten,
+) {
+  const record = { projectId, kind, environment, version, at, actor: admin.actor, names: JSON.stringify(names) };
+  return { ...record, mac: versionMac(admin.systemKeys.listing, record) };
 }
 
 function sealedRow<K extends Kind>(
@@ -203,7 +374,7 @@ function sealedRow<K extends Kind>(
   descriptor: KindDescriptor<K>,
   environment: Environment,
   version: number,
-  items: readonly NewItem<K>[],
+  items: readonly Item<K>[],
   dataKey: DataKey,
 ) {
   const { kind, nameOf, hasValues } = descriptor;
@@ -326,5 +497,19 @@ function doesNotOpen(
   return new Refused(
     "conflict",
     `The ${kind} of ${organization.slug}/${slug} in ${environment} do not open. Nothing was written. Restore a backup, or delete the project and create it again.`,
+  );
+}
+
+/** The refusal of whatever needs a kept version that was changed by other means than Keyhole. */
+export function damagedVersion(
+  { organization, slug }: FoundProject,
+  { kind }: { kind: Kind },
+  environment: Environment,
+  version: number,
+): Refused {
+  const what = `${organization.slug}/${slug}`;
+  return new Refused(
+    "conflict",
+    `Version ${version} of the ${kind} of ${what} in ${environment} was changed by other means than Keyhole. Nothing was written. \`keyhole history purge ${what} ${environment} ${kind}\` removes the kept versions.`,
   );
 }

@@ -3,18 +3,22 @@ import { asc, count, eq, sql } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
 import { describeFlaw } from "../audit/verify.ts";
 import { type Environment, environments } from "../names.ts";
+import type { VerifiedSet } from "../read/verified-set.ts";
 import { type Entries, everyKind, type FileEntry, type Kind, type KindDescriptor } from "../seal/kinds.ts";
 import type { OpenedItems } from "../seal/set.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { openContent } from "./contents.ts";
 import type { AdminContext } from "./context.ts";
 import type { FoundProject } from "./found-project.ts";
-import { countsOf, findSet } from "./sets.ts";
+import { readRecords } from "./history.ts";
+import { countsOf, findSet, keptVersions } from "./sets.ts";
 
 /** How much of everything was opened. */
 export type Opened = {
   projects: number;
   sets: number;
+  /** Earlier versions of sets. */
+  versions: number;
   variables: number;
   accounts: number;
   files: number;
@@ -29,7 +33,7 @@ export class DoesNotOpen extends Error {
 
 /**
  * Opens every set and every file content of a database, one after the other, and keeps nothing of it; checks every
- * project's counts and every key's grant seal, and walks the audit chain.
+ * project's counts and the grant seal of every key and trust, and walks the audit chain.
  *
  * @param progress - called with how many projects and audit entries are done, of how many
  * @throws DoesNotOpen
@@ -39,7 +43,8 @@ export async function openEverything(
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Opened> {
   const { db, tables: t } = admin.database;
-  const opened: Opened = { projects: 0, sets: 0, variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
+  const counts = { variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
+  const opened: Opened = { projects: 0, sets: 0, versions: 0, ...counts };
   const [projects] = await db.select({ total: count() }).from(t.projects);
   const inSegment = sql<number>`coalesce(sum(${t.auditSegments.lastSeq} - ${t.auditSegments.firstSeq} + 1), 0)`;
   const [entries] = await db.select({ total: inSegment }).from(t.auditSegments);
@@ -75,7 +80,7 @@ async function openDataKeys(admin: AdminContext, project: FoundProject): Promise
   }
 }
 
-/** The sets of one kind, each item of them, and their counts. */
+/** The sets of one kind with their kept versions, each item of them, and their counts. */
 async function openKind<K extends Kind>(
   admin: AdminContext,
   project: FoundProject,
@@ -84,21 +89,41 @@ async function openKind<K extends Kind>(
   opened: Opened,
 ): Promise<void> {
   const { kind, hasValues } = descriptor;
+  const { db } = admin.database;
   const entries = new Map<Environment, readonly Entries[K][]>();
-  for (const environment of environments) {
-    const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
-    const set = await findSet(admin, admin.database.db, project, descriptor, environment);
-    check(what, () => {
+  const filesOpened = new Set<string>();
+  const openAll = async (what: string, set: VerifiedSet<K> | undefined): Promise<readonly Entries[K][]> => {
+    const verified = check(what, () => {
       if (set === undefined) throw new Error("it is missing, or its listing was changed");
       if (hasValues) checkItems(kind, set.entries, set.open());
+      return set;
     });
-    if (set === undefined) return;
-    for (const entry of kind === "files" ? (set.entries as readonly FileEntry[]) : []) {
-      await openFile(admin, project, entry);
+    for (const entry of kind === "files" ? (verified.entries as readonly FileEntry[]) : []) {
+      // Versions and environments share contents.
+      const content = `${entry.id} ${entry.size} ${entry.sha256}`;
+      if (!filesOpened.has(content)) await openFile(admin, project, entry);
+      filesOpened.add(content);
     }
-    entries.set(environment, set.entries);
+    return verified.entries;
+  };
+  for (const environment of environments) {
+    const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
+    const set = await findSet(admin, db, project, descriptor, environment);
+    const found = await openAll(what, set);
+    entries.set(environment, found);
     opened.sets += 1;
-    opened[kind] += set.entries.length;
+    opened[kind] += found.length;
+    for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
+      await openAll(`version ${version} of ${what}`, kept);
+      opened.versions += 1;
+    }
+    const { records, unverified } = await readRecords(admin, db, project, descriptor, environment);
+    const [forged] = unverified;
+    if (forged !== undefined) throw new DoesNotOpen(`Who wrote version ${forged} of ${what} was changed with SQL.`);
+    const newest = records[0]?.version ?? 0;
+    if (newest > (set?.stored.version ?? 0)) {
+      throw new DoesNotOpen(`Somebody put ${what} back to an earlier version with SQL: version ${newest} was written.`);
+    }
   }
   check(`the count of ${kind} of ${nameOf(project)}`, () => {
     if (counted[descriptor.countsColumn] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");

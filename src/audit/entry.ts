@@ -1,29 +1,35 @@
 import type { Environment } from "../names.ts";
 
 /** What a machine read. */
-export const readActions = ["variables.read", "accounts.read", "file.read", "secrets.read"] as const;
+const readActions = ["variables.read", "accounts.read", "file.read", "secrets.read"] as const;
 export type ReadAction = (typeof readActions)[number];
 
+/** What a machine asked a person for. */
+export const requestAction = "request.file";
+
 /** What a person changed, or saw of a secret, with a command. */
-export const changeActions = [
+const changeActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
   ...(["project.create", "project.rename", "project.delete"] as const),
   ...(["variables.write", "variables.reveal", "variables.rollback"] as const),
   ...(["accounts.write", "accounts.reveal", "accounts.rollback"] as const),
-  ...(["files.write", "files.rollback"] as const),
-  ...(["key.create", "key.revoke", "key.rotate"] as const),
+  ...(["files.write", "files.rollback", "history.purge"] as const),
+  ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
+  ...(["request.approve", "request.reject"] as const),
   ...(["data_key.rotate", "root_key.rotate", "audit.prune", "restore"] as const),
 ] as const;
 export type ChangeAction = (typeof changeActions)[number];
-export const auditActions = [...readActions, ...changeActions] as const;
-export type AuditAction = ReadAction | ChangeAction;
+export const auditActions = [...readActions, requestAction, ...changeActions] as const;
+export type AuditAction = (typeof auditActions)[number];
 
-/** Who did it: a key, or a person by the name of their account, `user@host`, which is the operator's word. */
-export type Actor = { readonly type: "key"; readonly id: string } | { readonly type: "person"; readonly name: string };
+/** Who did it: a key, a trust, or a person by the name of their account, `user@host`, which is the operator's word. */
+export type Actor =
+  | { readonly type: "key" | "trust"; readonly id: string }
+  | { readonly type: "person"; readonly name: string };
 
 /**
- * Who received or changed what, and from which address. Never holds a value, a key's text, a digest or a checksum. What
- * an entry does not concern is empty: the project of a new organization, the address of a command.
+ * Who received, asked for or changed what, and from which address. Never holds a value, a key's text, a digest or a
+ * checksum. What an entry does not concern is empty: the project of a new organization, the address of a command.
  */
 export type AuditEntry = {
   readonly actor: Actor;
@@ -34,7 +40,7 @@ export type AuditEntry = {
   /** Null if an account read named no environment, or a change concerns none. */
   readonly environment: Environment | null;
   readonly action: AuditAction;
-  /** What was returned or touched: names of variables, names of accounts, paths of files, ids of keys. */
+  /** What was returned or touched: names of variables and accounts, paths of files; ids of keys, trusts, requests. */
   readonly names: readonly string[];
   /** What a write did to these names. */
   readonly write?: NamesWritten | undefined;
@@ -44,7 +50,12 @@ export type AuditEntry = {
   readonly clientAddress: string;
   /** At most 256 printable ASCII characters. */
   readonly userAgent: string;
+  /** What the token of a trust says of its job, in its issuer's words. */
+  readonly token?: TokenWords | undefined;
 };
+
+/** The token's id, its subject and the id of the run, each at most 256 printable ASCII characters, or empty. */
+export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
 
 /** Which names a write added, replaced and deleted. */
 export type NamesWritten = {
@@ -53,7 +64,7 @@ export type NamesWritten = {
   readonly deleted: readonly string[];
 };
 
-/** The first 256 characters of a user agent, with `?` for all that is not printable ASCII. */
-export function printableUserAgent(header: string | null): string {
-  return (header ?? "").slice(0, 256).replace(/[^\x20-\x7e]/g, "?");
+/** The first 256 characters of a client's or an issuer's words, with `?` for all that is not printable ASCII. */
+export function printable(words: string | null): string {
+  return (words ?? "").slice(0, 256).replace(/[^\x20-\x7e]/g, "?");
 }

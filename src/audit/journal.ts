@@ -167,8 +167,8 @@ export class Journal {
     // Retention drops whole months, and may drop only the beginning of a lane: none may be older than the one before.
     if (at < this.#at) this.#startLane();
     this.#at = at;
-    const entries = encodeEntries(batch.map(({ entry }) => entry));
-    const segment = { lane: this.#lane, firstSeq: this.#seq + 1, lastSeq: this.#seq + batch.length, at, entries };
+    const seqs = { firstSeq: this.#seq + 1, lastSeq: this.#seq + batch.length };
+    const segment = { lane: this.#lane, ...seqs, at, ...encodeEntries(batch.map(({ entry }) => entry)) };
     return { ...segment, mac: segmentMac(this.#options.auditKey, this.#mac, segment) };
   }
 

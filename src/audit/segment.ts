@@ -1,19 +1,21 @@
 import type { Environment } from "../names.ts";
-import type { Actor, AuditAction, AuditEntry } from "./entry.ts";
+import type { Actor, AuditAction, AuditEntry, TokenWords } from "./entry.ts";
 
 /*
- * A segment: the audit entries of one commit, as one row. `entries` is JSON text with three members:
+ * A segment: the audit entries of one commit, as one row. `texts` is a JSON array with every text of the entries once,
+ * those that filters look for among them: a filter reads this column only. `entries` is JSON text with two members:
  *
- *   texts    every text of the entries once
  *   names    every list of returned names once
  *   entries  for each entry an array:
  *              0 actor's type   1 actor's id or name   2 organization id   3 organization   4 project id   5 project
  *              6 environment or null   7 action   8 client address   9 user agent          as positions in `texts`
  *              10 the names, as a position in `names`           11 the request id itself
- *              12 names added   13 changed   14 deleted         as positions in `names`, for a write only
+ *              12 names added   13 changed   14 deleted         as positions in `names`, for a write only, else null
+ *              15 what the token says, as JSON, as a position in `texts`; for the entry of a trust only
+ *            An entry ends with the last of these that it has.
  *
- * The mac, HMAC-SHA-256 under the audit key, covers this text as it is stored, what stands beside it in the row, and the
- * mac of the segment before it in its lane.
+ * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, what stands beside them in the row,
+ * and the mac of the segment before it in its lane.
  */
 
 /** A segment at its position in a lane: the chain of segments that one journal writes. */
@@ -24,24 +26,26 @@ export type Segment = {
   readonly lastSeq: number;
   /** Epoch milliseconds. */
   readonly at: number;
+  readonly texts: string;
   readonly entries: string;
   readonly mac: Buffer;
 };
 
 /** The mac of a segment. @param previous - the mac of the segment before it in its lane; empty for the first */
 export function segmentMac(auditKey: Uint8Array, previous: Uint8Array, segment: Omit<Segment, "mac">): Buffer {
-  const { lane, firstSeq, lastSeq, at, entries } = segment;
-  const before = ["keyhole audit v1", Buffer.from(previous).toString("hex"), lane, firstSeq, lastSeq, at];
-  return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(before)).update(entries).digest() as Buffer;
+  const { lane, firstSeq, lastSeq, at, texts, entries } = segment;
+  const before = ["keyhole audit v1", Buffer.from(previous).toString("hex"), lane, firstSeq, lastSeq, at, texts.length];
+  const mac = new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(before)).update(texts).update(entries);
+  return mac.digest() as Buffer;
 }
 
 /** Entries as a segment stores them. */
-export function encodeEntries(entries: readonly AuditEntry[]): string {
+export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "texts" | "entries"> {
   const texts = new Map<string, number>();
   const lists = new Map<string, number>();
   const rows = entries.map((entry) => [
     positionIn(texts, entry.actor.type),
-    positionIn(texts, entry.actor.type === "key" ? entry.actor.id : entry.actor.name),
+    positionIn(texts, entry.actor.type === "person" ? entry.actor.name : entry.actor.id),
     positionIn(texts, entry.organizationId),
     positionIn(texts, entry.organization),
     positionIn(texts, entry.projectId),
@@ -53,21 +57,29 @@ export function encodeEntries(entries: readonly AuditEntry[]): string {
     positionIn(lists, encodeNames(entry.names)),
     entry.requestId,
     ...(entry.write ? writtenLists.map((list) => positionIn(lists, encodeNames(entry.write?.[list] ?? []))) : []),
+    ...(entry.token ? [null, null, null, positionIn(texts, JSON.stringify(entry.token))] : []),
   ]);
+  // What was done to a key or trust is found by its id, as what it read is.
+  for (const { action, names } of entries)
+    if (/^(key|trust)\./.test(action)) for (const id of names) positionIn(texts, id);
   const names = [...lists.keys()].join(",");
-  return `{"texts":${JSON.stringify([...texts.keys()])},"names":[${names}],"entries":${JSON.stringify(rows)}}`;
+  return {
+    texts: JSON.stringify([...texts.keys()]),
+    entries: `{"names":[${names}],"entries":${JSON.stringify(rows)}}`,
+  };
 }
 
 /** The entries of a segment; undefined if they are not as Keyhole writes them. */
-export function decodeEntries({ firstSeq, lastSeq, entries: encoded }: Segment): AuditEntry[] | undefined {
+export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): AuditEntry[] | undefined {
   try {
-    const { texts, names, entries } = JSON.parse(encoded) as Encoded;
+    const texts = JSON.parse(encoded.texts) as readonly unknown[];
+    const { names, entries } = JSON.parse(encoded.entries) as Encoded;
     if (entries.length !== lastSeq - firstSeq + 1) return undefined;
     const textAt = (position: number | null) => text(texts[position as number]);
     const listAt = (position: number) => (names[position] as readonly unknown[]).map(text);
     return entries.map((row): AuditEntry => {
       const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
-      const [address, agent, list, requestId, added, changed, deleted] = rest;
+      const [address, agent, list, requestId, added = null, changed, deleted, token] = rest;
       return {
         actor: actorOf(textAt(type), textAt(who)),
         organizationId: textAt(organizationId),
@@ -77,12 +89,13 @@ export function decodeEntries({ firstSeq, lastSeq, entries: encoded }: Segment):
         environment: environment === null ? null : (textAt(environment) as Environment),
         action: textAt(action) as AuditAction,
         names: listAt(list),
-        ...(added !== undefined && {
+        ...(added !== null && {
           write: { added: listAt(added), changed: listAt(changed as number), deleted: listAt(deleted as number) },
         }),
         requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
+        ...(token !== undefined && { token: wordsOf(textAt(token)) }),
       };
     });
   } catch {
@@ -91,7 +104,6 @@ export function decodeEntries({ firstSeq, lastSeq, entries: encoded }: Segment):
 }
 
 type Encoded = {
-  readonly texts: readonly unknown[];
   readonly names: readonly (readonly unknown[])[];
   readonly entries: readonly EncodedEntry[];
 };
@@ -100,17 +112,23 @@ type EncodedEntry = readonly [
   ...[Position, Position, Position, Position, Position, Position, Position | null, Position, Position, Position],
   names: Position,
   requestId: string,
-  added?: Position,
-  changed?: Position,
-  deleted?: Position,
+  added?: Position | null,
+  changed?: Position | null,
+  deleted?: Position | null,
+  token?: Position,
 ];
 
 const writtenLists = ["added", "changed", "deleted"] as const;
 
 function actorOf(type: string, who: string): Actor {
-  if (type === "key") return { type, id: who };
+  if (type === "key" || type === "trust") return { type, id: who };
   if (type === "person") return { type, name: who };
   throw new TypeError("no actor");
+}
+
+function wordsOf(encoded: string): TokenWords {
+  const { jti, sub, run } = JSON.parse(encoded) as Record<keyof TokenWords, unknown>;
+  return { jti: text(jti), sub: text(sub), run: text(run) };
 }
 
 function text(value: unknown): string {

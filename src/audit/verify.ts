@@ -42,7 +42,7 @@ export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
 export type Verified = {
   readonly entries: number;
   readonly lanes: number;
-  /** How many lanes were compared with a checkpoint. */
+  /** How many checkpoints were given. */
   readonly checkpoints: number;
 };
 
@@ -50,15 +50,18 @@ export type Verified = {
  * Verifies the chain of every lane. Only checkpoints kept outside the database can show that the end of a lane, or a whole
  * lane, was removed.
  *
- * @param checkpoints - the highest of each lane
+ * @param checkpoints - all of them are compared
  * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyChain(
   auditKey: Uint8Array,
   chain: Chain,
-  checkpoints: ReadonlyMap<string, Checkpoint> = new Map(),
+  checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Verified | Flaw> {
+  /** The checkpoints that the walk did not come to yet, of each lane, the highest first. */
+  const due = Map.groupBy(checkpoints, ({ lane }) => lane);
+  for (const some of due.values()) some.sort((a, b) => b.seq - a.seq);
   /** The last entry of each lane. */
   const ends = new Map<string, number>();
   let last: Link | undefined;
@@ -82,20 +85,21 @@ export async function verifyChain(
       reported = entries;
       progress(entries);
     }
-    const checkpoint = checkpoints.get(lane);
-    if (checkpoint === undefined || checkpoint.seq < firstSeq || checkpoint.seq > lastSeq) continue;
-    // A checkpoint is of the end of a segment.
-    if (checkpoint.seq !== lastSeq || checkpoint.mac !== mac.toString("hex")) {
+    const ahead = due.get(lane) ?? [];
+    for (let next = ahead.at(-1); next && next.seq <= lastSeq; next = ahead.at(-1)) {
+      ahead.pop();
+      // Retention may have dropped the segments before. A checkpoint is of the end of a segment.
+      if (next.seq < firstSeq || (next.seq === lastSeq && next.mac === mac.toString("hex"))) continue;
       return { lane, seq: firstSeq, lastSeq, what: "changed" };
     }
   }
   progress(entries);
   // Retention may have dropped all entries of a lane, or those up to its checkpoint.
-  for (const { lane, seq } of checkpoints.values()) {
+  for (const [lane, [highest]] of due) {
     const end = ends.get(lane) ?? (await droppedFrom(auditKey, chain, lane))?.seq ?? 0;
-    if (end < seq) return { lane, seq: end + 1, lastSeq: seq, what: "removed" };
+    if (highest && end < highest.seq) return { lane, seq: end + 1, lastSeq: highest.seq, what: "removed" };
   }
-  return { entries, lanes: ends.size, checkpoints: checkpoints.size };
+  return { entries, lanes: ends.size, checkpoints: checkpoints.length };
 }
 
 /** Whether the segment was written directly after the one with this mac, from entry `seq` of its lane on. */

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
 import { pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
+import { commandsLane } from "../admin/changes.ts";
 import type { AdminContext } from "../admin/context.ts";
 import { shortKeyIds } from "../admin/keys.ts";
 import { auditActions } from "../audit/entry.ts";
@@ -131,7 +132,7 @@ function filteredVerb(...description: Parameters<typeof verb>) {
   return verb(...description)
     .option("--org <org>", "only entries of this organization")
     .option("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT")
-    .option("--key <id>", "only what this key read, and what was done to it")
+    .option("--key <id>", "only what this key or trust read, and what was done to it")
     .addOption(choiceOption("--action <list>", "only these actions", auditActions))
     .option("--since <moment>", "24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
       parseMoment(text, Date.now()),
@@ -150,7 +151,7 @@ function filterOf({ org, project, key, action, since }: FilterOptions): AuditFil
  */
 const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
   TIME: (one) => formatTime(one.time),
-  ACTOR: (one) => (one.actor.type === "key" ? short(one.actor.id) : one.actor.name),
+  ACTOR: (one) => (one.actor.type === "person" ? one.actor.name : short(one.actor.id)),
   ACTION: (one) => one.action,
   NAMES: (one) => one.names.join(","),
   PROJECT: (one) => one.project ?? "-",
@@ -160,6 +161,7 @@ const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
   COUNT: (one) => one.count,
   CLIENT: (one) => one.clientAddress || "-",
   "USER AGENT": (one) => one.userAgent || "-",
+  TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
 });
 
 /** Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. */
@@ -207,31 +209,38 @@ function exportAudit(
 }
 
 const csvFields = [
-  ...(["time", "organization", "project", "environment", "action", "count", "names", "actor"] as const),
-  ...(["clientAddress", "requestId", "userAgent", "lane", "seq"] as const),
+  ...(["time", "organization", "project", "environment", "action", "count", "names"] as const),
+  ...(["added", "changed", "deleted", "actor"] as const),
+  ...(["clientAddress", "requestId", "userAgent", "lane", "seq", "token"] as const),
 ];
 
 function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
-  if (field === "time") return new Date(one.time).toISOString();
+  if (field === "time") return Number.isNaN(new Date(one.time).getTime()) ? "" : new Date(one.time).toISOString();
   if (field === "actor") return actorOf(one);
-  return field === "names" ? JSON.stringify(one.names) : String(one[field] ?? "");
+  const value = one[field] ?? "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** The id of a key, or a person's `user@host`. */
+/** The id of a key or a trust, or a person's `user@host`. */
 function actorOf({ actor }: AuditRecord): string {
-  return actor.type === "key" ? actor.id : actor.name;
+  return actor.type === "person" ? actor.name : actor.id;
 }
 
-/** The highest checkpoint of each lane in a log. @throws Problem if there is none */
-async function readCheckpoints(here: Surroundings, path: string): Promise<Map<string, Checkpoint>> {
-  const highest = new Map<string, Checkpoint>();
+/**
+ * The checkpoints of a log that matter: the highest of each process's lane, which only that process went on with, and
+ * every one of the commands' lane, which goes on from what stands in the database.
+ * @throws Problem if there is none
+ */
+async function readCheckpoints(here: Surroundings, path: string): Promise<Checkpoint[]> {
+  const found = new Map<string, Checkpoint>();
   for await (const { event, lane, seq, mac } of logEvents(here, path)) {
     if (event !== "checkpoint" || typeof lane !== "string" || !Number.isSafeInteger(seq)) continue;
     if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
-    const before = highest.get(lane);
-    if (!before || before.seq < (seq as number)) highest.set(lane, { lane, seq: seq as number, mac });
+    const which = lane === commandsLane ? `${lane} ${seq} ${mac}` : lane;
+    const before = found.get(which);
+    if (!before || before.seq < (seq as number)) found.set(which, { lane, seq: seq as number, mac });
   }
-  if (highest.size > 0) return highest;
+  if (found.size > 0) return [...found.values()];
   throw new Problem(exits.failed, "no_checkpoints", `${localName(path)} has no checkpoint line.`);
 }
 

@@ -29,6 +29,7 @@ export function backupCommand(here: Surroundings) {
         counted(opened.accounts, "account"),
         counted(opened.files, "file"),
         counted(opened.sets, "set"),
+        counted(opened.versions, "earlier version"),
         counted(opened.keys, "key"),
         counted(opened.auditEntries, "audit entry", "audit entries"),
       ];

@@ -83,13 +83,14 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
     .enablePositionalOptions()
+    .configureHelp({ minWidthToWrap: 30 }) // long options leave less than the 40 columns below which it does not wrap
     .configureOutput({ writeOut: show, writeErr: () => {}, outputError: () => {} })
     .exitOverride((error) => {
       throw error.exitCode === 0 ? new Shown() : misuse(command, error);
     });
   // Commander silently keeps the last value of an option that is given twice.
   for (const option of command.options) {
-    if (!option.required || option.variadic) continue;
+    if ((!option.required && !option.optional) || option.variadic) continue;
     let given = false;
     command.on(`option:${option.name()}`, () => {
       if (given) throw usageProblem(`--${option.name()} is given twice.`);

@@ -1,13 +1,20 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
+import type { Named, NamesAsked } from "../admin/names-in-use.ts";
+import { readConfig } from "../config.ts";
+import { isEnvironment } from "../names.ts";
 import { answer, type Surroundings, verb } from "./command.ts";
+import { visible } from "./terminal.ts";
 
-/* At each Tab the scripts run this program with the words typed so far, as plain arguments: nothing is expanded. */
+/*
+ * At each Tab the scripts run this program with the words typed so far, as plain arguments: nothing is expanded. Shells
+ * put what it prints on the command line, so it prints no word that a shell would act on.
+ */
 
 /** `keyhole completion …`; `loadProgram` loads the whole tree of commands. */
 export function completionCommand(here: Surroundings, loadProgram: () => Promise<CommandUnknownOpts>) {
   return verb(
     "completion",
-    "Print a script that lets a shell complete commands, options and their fixed values.",
+    "Print a script that lets a shell complete commands, options, their fixed values and names from the database.",
     "source <(keyhole completion bash)",
     "keyhole completion zsh > ~/.zfunc/_keyhole",
     "keyhole completion fish > ~/.config/fish/completions/keyhole.fish",
@@ -16,17 +23,25 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
     .argument("[words...]", "what the script passes at each Tab: the words up to the cursor")
     .action(async (shell, words) => {
       if (words.length === 0) return answer(here, { shell, script: scripts[shell] }, "", scripts[shell]);
-      const found = complete(await loadProgram(), words);
-      await answer(here, found, "", found.map((word) => `${word}\n`).join(""));
+      const found = await complete(await loadProgram(), words, (asked) => findNames(here, asked));
+      const shownWith = ({ name }: Named) => (shell !== "bash" && name !== undefined ? `\t${visible(name)}` : "");
+      await answer(here, found, "", found.map((one) => `${one.word}${shownWith(one)}\n`).join(""));
     });
 }
 
-/** What the last word may become. If any text is allowed there, nothing: the shells then offer file names. */
-export function complete(program: CommandUnknownOpts, words: readonly string[]): string[] {
+/**
+ * What the last word may become. If any text is allowed there, nothing: the shells then offer file names.
+ * @param find - finds the names that the database has
+ */
+export async function complete(
+  program: CommandUnknownOpts,
+  words: readonly string[],
+  find: (asked: NamesAsked) => Promise<readonly Named[]>,
+): Promise<Named[]> {
   const typed = words.at(-1) ?? "";
   let command = program;
   let option: Option | undefined;
-  let operands = 0;
+  const operands: string[] = [];
   for (const word of words.slice(0, -1)) {
     if (word === "--") return [];
     const child = command.commands.find((one) => one.name() === word);
@@ -34,26 +49,80 @@ export function complete(program: CommandUnknownOpts, words: readonly string[]):
     else if (word.startsWith("-"))
       option = command.options.find(({ required, long, short }) => required && (long === word || short === word));
     else if (child !== undefined) command = child;
-    else operands += 1;
+    else operands.push(word);
   }
-  const candidates = option === undefined ? candidatesOf(command, operands, typed) : (option.argChoices ?? []);
-  return candidates.filter((word) => word.startsWith(typed));
+  const fixed = option === undefined ? fixedWords(command, operands.length, typed) : (option.argChoices ?? []);
+  const asked = option === undefined && typed.startsWith("-") ? undefined : namesAsked(command, option, operands);
+  const names = asked === undefined ? [] : shortened(await find(asked), asked, option, typed);
+  return [...fixed.map((word) => ({ word })), ...names.filter(({ word }) => inert.test(word))].filter(({ word }) =>
+    word.startsWith(typed),
+  );
 }
 
-function candidatesOf(command: CommandUnknownOpts, operands: number, typed: string): string[] {
+/** A word in which no shell sees anything but text, and this program no option. */
+const inert = /^[A-Za-z0-9_][A-Za-z0-9_./+-]*$/;
+
+function fixedWords(command: CommandUnknownOpts, operandCount: number, typed: string): string[] {
   if (typed.startsWith("-"))
     return command
       .createHelp()
       .visibleOptions(command)
       .map(({ long }) => long ?? "");
   const commands = command.commands.map((child) => child.name());
-  return [...commands, ...(command.registeredArguments[operands]?.argChoices ?? [])];
+  return [...commands, ...(command.registeredArguments[operandCount]?.argChoices ?? [])];
 }
+
+/** Which names can stand for an argument or an option's value, by what the help calls it. */
+function namesAsked(
+  command: CommandUnknownOpts,
+  option: Option | undefined,
+  operands: readonly string[],
+): NamesAsked | undefined {
+  const noun = command.parent?.name() ?? "";
+  const what = option === undefined ? command.registeredArguments[operands.length]?.name() : option.flags;
+  if (what === "org" || what === "--org <org>") return { of: "organizations" };
+  if (what === "project" || what === "--project <project>" || what === "--project <list>") return { of: "projects" };
+  if (what === "id" && (noun === "key" || noun === "trust")) return { of: noun === "key" ? "keys" : "trusts" };
+  if (what === "id" && noun === "request") return { of: "requests" };
+  if (what === "--key <id>") return { of: "keysAndTrusts" };
+  const of = what === "name" || what === "path" ? kindOf[noun] : undefined;
+  const [project, second] = operands;
+  if (of === undefined || project === undefined) return undefined;
+  return { of, project, environment: second !== undefined && isEnvironment(second) ? second : undefined };
+}
+
+const kindOf: Readonly<Record<string, Extract<NamesAsked, { project: string }>["of"]>> = {
+  var: "variables",
+  account: "accounts",
+  file: "files",
+};
+
+/** Projects without their organization, if that may be left out. */
+function shortened(names: readonly Named[], asked: NamesAsked, option: Option | undefined, typed: string): Named[] {
+  if (asked.of !== "projects") return [...names];
+  const organizations = new Set(names.map(({ word }) => word.split("/")[0]));
+  const isShort = option?.flags.endsWith("<list>") || (organizations.size === 1 && !typed.includes("/"));
+  return names.map(({ word, ...rest }) => ({ word: isShort ? word.slice(word.indexOf("/") + 1) : word, ...rest }));
+}
+
+/** The names in the database; none if it does not answer at once, for whatever reason. */
+async function findNames(here: Surroundings, asked: NamesAsked): Promise<readonly Named[]> {
+  try {
+    const { namesInUse } = await import("../admin/names-in-use.ts");
+    const found = namesInUse(readConfig(here.env), asked);
+    return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
+  } catch {
+    return [];
+  }
+}
+
+const waitMsMax = 1000;
 
 const scripts = {
   bash: `# bash completion for keyhole. In ~/.bashrc: source <(keyhole completion bash)
 _keyhole() {
   local IFS=$'\\n'
+  # No word on offer has a character on which the expansion acts.
   COMPREPLY=($(keyhole completion bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null))
 }
 complete -o default -F _keyhole keyhole
@@ -62,7 +131,10 @@ complete -o default -F _keyhole keyhole
 # zsh completion for keyhole. Put it into a folder of $fpath as _keyhole, or: source <(keyhole completion zsh)
 _keyhole() {
   local found="$(keyhole completion zsh -- "\${(@)words[2,CURRENT]}" 2> /dev/null)"
-  if [[ -n "$found" ]]; then compadd -- \${(f)found}; else _files; fi
+  local -a offered=("\${(@f)found}")
+  local -a shown=("\${(@)offered/$'\\t'/  -- }")
+  offered=("\${(@)offered%%$'\\t'*}")
+  if [[ -n "$found" ]]; then compadd -l -d shown -a offered; else _files; fi
 }
 if [[ "\${funcstack[1]}" == _keyhole ]]; then _keyhole "$@"; else compdef _keyhole keyhole; fi
 `,

@@ -1,3 +1,4 @@
+import type { CredentialType } from "../admin/keys.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import { answer, type Surroundings, verb } from "./command.ts";
 import { type LogEvent, logEvents } from "./log-lines.ts";
@@ -51,6 +52,7 @@ const labels = {
   code: "CODE",
   reason: "REASON",
   keyId: "KEY",
+  trustId: "TRUST",
   organizationId: "ORG",
   durationMs: "MILLISECONDS",
   defect: "DEFECT",
@@ -59,19 +61,21 @@ const labels = {
 };
 
 function explained(event: LogEvent): LogEvent {
-  const keyId = event["keyId"] ?? keyIn(event["reason"]);
-  const known: LogEvent = { ...event, keyId, hint: hintFor(event["code"], keyId) };
+  const keyId = event["keyId"] ?? idIn("key", event["reason"]);
+  const trustId = event["trustId"] ?? idIn("trust", event["reason"]);
+  const hint = hintFor("key", event["code"], keyId) ?? hintFor("trust", event["code"], trustId);
+  const known: LogEvent = { ...event, keyId, trustId, hint };
   return Object.fromEntries(Object.keys(labels).map((name) => [name, known[name] ?? null]));
 }
 
-/** The key that the reason names: a refused key is not logged as the request's key. */
-function keyIn(reason: unknown): string | null {
-  return (typeof reason === "string" && /\bkey ([0-9a-f-]{36})\b/.exec(reason)?.[1]) || null;
+/** The key or trust that the reason names: a refused one is not logged as the request's. */
+function idIn(type: CredentialType, reason: unknown): string | null {
+  return (typeof reason === "string" && new RegExp(`\\b${type} ([0-9a-f-]{36})\\b`).exec(reason)?.[1]) || null;
 }
 
-function hintFor(code: unknown, keyId: unknown): string | null {
-  if (typeof keyId !== "string" || !keyRefusals.test(String(code))) return null;
-  return `keyhole key show ${keyId} shows what the key may read and whether it is valid`;
+function hintFor(type: CredentialType, code: unknown, id: unknown): string | null {
+  if (typeof id !== "string" || !keyRefusals.test(String(code))) return null;
+  return `keyhole ${type} show ${id} shows what the ${type} may read and whether it is valid`;
 }
 
 const keyRefusals = /^(?:unauthorized|project_not_found|environment_not_in_scope|(?:surface|resource)_required)$/;

@@ -1,8 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { variableValueBytesMax } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import type { Surroundings } from "./command.ts";
+import { readHidden } from "./terminal.ts";
 
 /** Reads a local file, or stdin for `-`. @throws Problem, which calls it `what` if it is larger than `bytesMax` */
 export async function readLocal(
@@ -24,6 +26,25 @@ export async function readLocal(
   }
   if (length <= bytesMax) return Buffer.concat(chunks);
   throw new Problem(exits.refused, "bound", `${what} is larger than ${bytesMax} bytes.`);
+}
+
+/**
+ * Reads the value of a variable: from a file if one is named, else from stdin, byte for byte, or from a hidden prompt.
+ * @param unlessEmpty - what to do if an empty value is meant @throws Problem, also if it is empty
+ */
+export async function readValue(
+  here: Surroundings,
+  name: string,
+  unlessEmpty: string,
+  file = "-",
+): Promise<Uint8Array> {
+  const asks = file === "-" && here.terminal.stdin.isTTY;
+  const value = asks
+    ? await readHidden(here.terminal, `Value of ${name}`)
+    : await readLocal(here, file, variableValueBytesMax, `The value of ${name}`);
+  if (value.length > 0) return value;
+  const words = asks ? "No value was typed" : file === "-" ? "Nothing came on stdin" : `${localName(file)} is empty`;
+  throw usageProblem(`${words}: ${unlessEmpty}.`);
 }
 
 /** The lines of a local text of any length, or of stdin for `-`. @throws Problem */

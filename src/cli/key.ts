@@ -1,50 +1,24 @@
-import { resources, surfaces } from "../access/grant.ts";
 import type { AdminContext } from "../admin/context.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
-import { environments } from "../names.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
+import { exits, Problem } from "../problem.ts";
 import { answer, answerList, noun, type Surroundings, toProblem, verb, wideOption, withAdmin } from "./command.ts";
-import { choiceOption, parseDuration, parseList } from "./options.ts";
+import { grantColumns, grantOf, grantVerb, summary } from "./grant.ts";
+import { parseDuration } from "./options.ts";
 import { formatTime, hasColour, jsonLine, OutputClosed, table, write } from "./terminal.ts";
 
 /** `keyhole key …` */
 export function keyCommand(here: Surroundings) {
-  const create = verb(
+  const create = grantVerb(
     "create",
     "Create an API key. It is printed on stdout once and cannot be shown again.",
     "keyhole key create --org acme --name ci --project web --env production --expires-in 90d",
     "keyhole key create --org acme --resource variables,files --all-projects --env staging > key.txt",
   )
-    .option("--org <org>", "the organization; optional if only one exists")
     .option("--name <name>", "what it is for")
-    .addOption(
-      choiceOption(
-        "--surface <list>",
-        "what it may be used for (default: rest_api, for run, pull and the CI action)",
-        surfaces,
-      ),
-    )
-    .addOption(choiceOption("--resource <list>", "what it may read (default: projects,variables)", resources))
-    .option("--project <list>", "slugs of the projects it reaches; this or --all-projects is required", parseList)
-    .option("--all-projects", "it reaches every project, those created later too")
-    .addOption(
-      choiceOption("--env <list>", "the environments it reaches; this or --all-environments is required", environments),
-    )
-    .option("--all-environments", "it reaches every environment")
-    .option("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration)
-    .action(async (options) => {
-      const projects = reachOf("project", options.project, options.allProjects);
-      const environments = reachOf("env", options.env, options.allEnvironments);
+    .action(async ({ name, ...options }) => {
+      const asked = { ...grantOf(options), name };
       await withAdmin(here, async (admin) => {
-        const { id, key, ...rest } = await createKey(admin, {
-          organization: options.org,
-          name: options.name,
-          surfaces: options.surface,
-          resources: options.resource,
-          projects,
-          environments,
-          expiresInMs: options.expiresIn,
-        });
+        const { id, key, ...rest } = await createKey(admin, asked);
         await handOver(here, admin, { id, key, ...rest });
         if (!here.json) here.say(`${summary({ id, ...rest })}\nThe key is shown only once: store it now.`);
       });
@@ -58,7 +32,7 @@ export function keyCommand(here: Surroundings) {
         await listKeys(admin, org),
         await shortKeyIds(admin),
       ]);
-      const { ORG, SURFACES, RESOURCES, CREATED, REVOKED, ...first } = details;
+      const { ORG, SURFACES, RESOURCES, CREATED, REVOKED, ...first } = grantColumns;
       // The most important ones first.
       const columns = { ...first, ID: ({ id }: KeyRecord) => short(id), ORG, RESOURCES, SURFACES, CREATED, REVOKED };
       await answerList(here, keys, "There are no keys yet: run keyhole key create.", columns, wide);
@@ -68,7 +42,7 @@ export function keyCommand(here: Surroundings) {
     .argument("<id>", "the key's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => showKey(admin, id));
-      const rows = Object.entries(details).map(([name, cell]) => [name, cell(record)]);
+      const rows = Object.entries(grantColumns).map(([name, cell]) => [name, cell(record)]);
       await answer(here, record, "", table(rows, undefined, hasColour(here.terminal.stdout, here.env)));
     });
 
@@ -106,17 +80,6 @@ export function keyCommand(here: Surroundings) {
 
 const overlapMs = 86_400_000;
 
-/** What a key reaches: a list, or null for all. One of the two must be given, so that nothing is reached by default. */
-function reachOf<T extends string>(
-  option: "project" | "env",
-  list: T[] | undefined,
-  all: true | undefined,
-): T[] | null {
-  const allOption = option === "project" ? "--all-projects" : "--all-environments";
-  if ((list === undefined) !== (all === undefined)) return list ?? null;
-  throw usageProblem(`Say what the key reaches: either --${option} with a list, or ${allOption}.`);
-}
-
 /** Prints a new key. If that fails, nobody has the key, and it is revoked. @throws Problem, which ends with `more` */
 async function handOver(
   here: Surroundings,
@@ -134,32 +97,3 @@ async function handOver(
     throw new Problem(exits.failed, "unwritable", `${reason} ${done} ${more}`.trimEnd(), { cause: error });
   });
 }
-
-/** Projects or environments as text; null means all. */
-function reach(scope: readonly string[] | null): string {
-  return scope === null ? "all" : scope.join(",") || "none";
-}
-
-function summary(record: KeyRecord): string {
-  const expiry = record.expiresAt === null ? "never expires" : `expires ${formatTime(record.expiresAt)}`;
-  return [
-    `Created key ${record.id} (${record.name}) for ${record.organization}; it ${expiry}.`,
-    `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
-    `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
-  ].join("\n");
-}
-
-const details = {
-  ID: (key: KeyRecord) => key.id,
-  NAME: (key: KeyRecord) => key.name,
-  ORG: (key: KeyRecord) => key.organization,
-  STATUS: (key: KeyRecord) => key.status,
-  SURFACES: (key: KeyRecord) => key.surfaces.join(","),
-  RESOURCES: (key: KeyRecord) => key.resources.join(","),
-  PROJECTS: (key: KeyRecord) => reach(key.projects),
-  ENVIRONMENTS: (key: KeyRecord) => reach(key.environments),
-  CREATED: (key: KeyRecord) => formatTime(key.createdAt),
-  EXPIRES: (key: KeyRecord) => formatTime(key.expiresAt),
-  REVOKED: (key: KeyRecord) => formatTime(key.revokedAt),
-  "LAST USED": (key: KeyRecord) => formatTime(key.lastUsedAt),
-};

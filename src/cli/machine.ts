@@ -1,6 +1,7 @@
 import { Option } from "@commander-js/extra-typings";
 import type { Asked } from "../fetch/answers.ts";
-import { Client } from "../fetch/client.ts";
+import { type Api, Client } from "../fetch/client.ts";
+import { fetchRunnerToken, type Runner } from "../fetch/runner-token.ts";
 import type { Source } from "../fetch/variables.ts";
 import { environments, isEnvironment, slugPattern } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
@@ -17,12 +18,23 @@ export function machineVerb(...description: Parameters<typeof verb>) {
     .addOption(
       new Option("-e, --env <environment>", "the environment (default: KEYHOLE_ENVIRONMENT)").choices(environments),
     )
-    .option("--url <url>", "the server, or its API root (default: KEYHOLE_URL)")
-    .option("--api-key-file <file>", "a file that holds the API key (default: KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE)")
-    .option("--timeout <duration>", "how long one request may take (default: 30s)", parseDuration)
+    .option(...urlOption)
+    .option(...apiKeyFileOption)
+    .option(...timeoutOption)
     .option("--wait <duration>", "how long to retry a busy or unavailable server (default: not at all)", parseDuration)
     .option("--allow-empty", "accept that there is nothing at all");
 }
+
+export const urlOption = ["--url <url>", "the server, or its API root (default: KEYHOLE_URL)"] as const;
+export const apiKeyFileOption = [
+  "--api-key-file <file>",
+  "a file that holds the API key (default: KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE or KEYHOLE_OIDC)",
+] as const;
+export const timeoutOption = [
+  "--timeout <duration>",
+  "how long one request may take (default: 30s)",
+  parseDuration,
+] as const;
 
 /** A command that fetches variables. */
 export function variablesVerb(...description: Parameters<typeof verb>) {
@@ -46,10 +58,20 @@ export async function atMachine<T>(
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
   const asked = readAsked(here, options);
-  const root = parseApiRoot(...required(here, "--url", options.url, "KEYHOLE_URL"));
-  const key = await readApiKey(here, options.apiKeyFile);
+  const api = await readApi(here, options);
+  return holdNotes(here, (say) => work({ asked, client: new Client({ ...api, say }), say }));
+}
+
+/** Where the server is and what proves who asks. The options and the environment are validated. */
+export async function readApi(
+  here: Surroundings,
+  options: Pick<MachineOptions, "url" | "apiKeyFile" | "timeout" | "wait">,
+): Promise<Omit<Api, "say">> {
+  const [setting, url] = required(here, "--url", options.url, "KEYHOLE_URL");
+  const root = parseApiRoot(setting, url, readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]));
   const { timeout: timeoutMs = timeoutMsDefault, wait: waitMs = 0 } = options;
-  return holdNotes(here, (say) => work({ asked, client: new Client({ root, key, timeoutMs, waitMs, say }), say }));
+  const credential = await readCredential(here, options.apiKeyFile, new URL(root).origin, timeoutMs);
+  return { root, credential, timeoutMs, waitMs };
 }
 
 const timeoutMsDefault = 30_000;
@@ -80,17 +102,32 @@ function required(
   return [setting, value];
 }
 
-/** The API root, from it or the server's origin. @throws Problem, also if the key would be sent in the clear */
-export function parseApiRoot(setting: string, text: string): string {
+/** The hosts that may be asked without TLS, as URLs spell them. */
+function readAllowedHosts(text: string | undefined): readonly string[] {
+  if (text === undefined) return [];
+  const hosts = text.split(",");
+  if (hosts.every((host) => host !== "" && URL.parse(`http://${host}`)?.hostname === host)) return hosts;
+  throw usageProblem(
+    "KEYHOLE_ALLOW_HTTP must be names of hosts with commas between them, such as keyhole,10.0.0.5, without ports.",
+  );
+}
+
+/**
+ * The API root, from it or the server's origin.
+ * @param allowedHosts - those that may be asked without TLS, beside this machine
+ * @throws Problem, also if the key would be sent in the clear
+ */
+export function parseApiRoot(setting: string, text: string, allowedHosts: readonly string[] = []): string {
   const url = URL.parse(text);
   const example = "such as https://keyhole.example.com";
   if (url === null || !/^https?:$/.test(url.protocol)) throw usageProblem(`${setting} must be a URL ${example}.`);
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw usageProblem(`${setting} must be a URL without a user, a query and a fragment, ${example}.`);
   }
-  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname) && !allowedHosts.includes(url.hostname)) {
     const risk = "where others on the network could read the key";
-    throw usageProblem(`${setting} is plain http to another machine, ${risk}: use https.`);
+    const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
+    throw usageProblem(`${setting} is plain http to another machine, ${risk}: ${way}.`);
   }
   if (url.pathname === "/") return `${url.origin}/api/v1`;
   if (/\/api\/v1\/?$/.test(url.pathname)) return `${url.origin}${url.pathname.replace(/\/$/, "")}`;
@@ -109,6 +146,78 @@ function parseApiKey(source: string, text: string): string {
   throw new Problem(exits.unauthorized, "unauthorized", words);
 }
 
+/** The API key, or a token if KEYHOLE_OIDC says where one is. Only a file is read again for each request. */
+async function readCredential(
+  here: Surroundings,
+  flag: string | undefined,
+  origin: string,
+  timeoutMs: number,
+): Promise<() => Promise<string>> {
+  const { KEYHOLE_OIDC: setting, KEYHOLE_API_KEY: key, KEYHOLE_API_KEY_FILE: file } = here.env;
+  if (flag !== undefined || setting === undefined) {
+    const text = await readApiKey(here, flag);
+    return async () => text;
+  }
+  if (key !== undefined || file !== undefined) {
+    throw usageProblem("KEYHOLE_OIDC and an API key are both set: keep one of them.");
+  }
+  const [, kind = "", rest = ""] = /^(github|env|file)(?::(.+))?$/s.exec(setting) ?? [];
+  if (kind === "file" && rest !== "") return () => readToken(here, rest);
+  if (kind === "env" && rest !== "") {
+    const value = here.env[rest];
+    if (!value) throw usageProblem(`KEYHOLE_OIDC names the variable ${rest}, which is not set.`);
+    const text = parseToken(rest, value);
+    return async () => text;
+  }
+  if (kind !== "github") throw usageProblem("KEYHOLE_OIDC is github, env:NAME or file:PATH.");
+  const runner = { url: here.env["ACTIONS_ID_TOKEN_REQUEST_URL"], bearer: here.env["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] };
+  return runnerTokens(runner, rest || origin, timeoutMs);
+}
+
+/** Tokens of a job of GitHub Actions, which live for some minutes: each is used for one. */
+function runnerTokens(
+  { url, bearer }: Partial<Record<keyof Runner, string | undefined>>,
+  audience: string,
+  timeoutMs: number,
+): () => Promise<string> {
+  if (!url || !bearer) {
+    throw usageProblem(
+      "KEYHOLE_OIDC is github, and the runner gives no token: the job needs permissions: id-token: write.",
+    );
+  }
+  const { protocol, hostname } = URL.parse(url) ?? {};
+  if (protocol !== "https:" && !(protocol === "http:" && isLoopback(hostname ?? ""))) {
+    throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is no https URL.");
+  }
+  let last: { readonly text: string; readonly atMs: number } | undefined;
+  return async () => {
+    if (last === undefined || performance.now() - last.atMs > tokenUseMs) {
+      const text = parseToken("The runner's answer", await fetchRunnerToken({ url, bearer }, audience, timeoutMs));
+      last = { text, atMs: performance.now() };
+    }
+    return last.text;
+  };
+}
+
+const tokenUseMs = 60_000;
+
+async function readToken(here: Surroundings, path: string): Promise<string> {
+  const source = "The file of KEYHOLE_OIDC";
+  return parseToken(source, decodeText(await readLocal(here, path, tokenFileBytesMax, source), source).trim());
+}
+
+/** A token. Any other text may be another secret that was put here by mistake, so it is never sent. */
+function parseToken(source: string, text: string): string {
+  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) return text;
+  throw new Problem(
+    exits.unauthorized,
+    "unauthorized",
+    `${source} holds no token: one has three parts, with dots between.`,
+  );
+}
+
+const tokenFileBytesMax = 16 * 1024;
+
 async function readApiKey(here: Surroundings, flag: string | undefined): Promise<string> {
   const { KEYHOLE_API_KEY: own, KEYHOLE_API_KEY_FILE: file } = here.env;
   if (flag === undefined && own !== undefined) {
@@ -116,7 +225,7 @@ async function readApiKey(here: Surroundings, flag: string | undefined): Promise
     throw usageProblem("KEYHOLE_API_KEY and KEYHOLE_API_KEY_FILE are both set: keep one of them.");
   }
   if (flag === undefined && file === undefined) {
-    throw usageProblem("KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE or --api-key-file is required.");
+    throw usageProblem("KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE, --api-key-file or KEYHOLE_OIDC is required.");
   }
   const [setting, path] = required(here, "--api-key-file", flag, "KEYHOLE_API_KEY_FILE");
   const source = `The file of ${setting}`;

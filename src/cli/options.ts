@@ -39,18 +39,35 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError("takes a duration such as 30s, 15m, 24h or 90d, of at most 36500d.");
 }
 
+/** @returns milliseconds of a duration that a timer can wait for */
+export function parseInterval(text: string): number {
+  const intervalMs = parseDuration(text);
+  if (intervalMs <= unitMs.d) return intervalMs;
+  throw new InvalidArgumentError("takes a duration such as 30s or 15m, of at most 24h.");
+}
+
 /** @returns epoch milliseconds of a duration ago, of a day's start in UTC, or of a time with its offset */
 export function parseMoment(text: string, nowMs: number): number {
   if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
   const [, day, time = "T00:00Z"] =
     /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
   const moment = Date.parse(`${day}${time}`);
-  // Date.parse may read a day that does not exist, such as 2026-02-30, as one of the next month.
-  const exists = day !== undefined && !Number.isNaN(moment) && new Date(`${day}T00:00Z`).toISOString().startsWith(day);
-  if (exists) return moment;
+  if (day !== undefined && !Number.isNaN(moment) && isDay(day)) return moment;
   throw new InvalidArgumentError(
     "takes a duration ago such as 24h, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.",
   );
+}
+
+/** @returns a day in UTC that is not over, as it was given */
+export function parseComingDay(text: string, nowMs: number): string {
+  if (isDay(text) && Date.parse(text) + unitMs.d > nowMs) return text;
+  throw new InvalidArgumentError("takes a day in UTC that is not past, such as 2027-01-31.");
+}
+
+/** Date.parse may read a day that does not exist, such as 2026-02-30, as one of the next month. */
+function isDay(text: string): boolean {
+  const startMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00Z`) : Number.NaN;
+  return !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);
 }
 
 /** @returns a whole number of at least 1 */

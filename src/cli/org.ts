@@ -35,7 +35,7 @@ export function orgCommand(here: Surroundings) {
     "Change an organization's plan, in effect from the next request on.",
     "keyhole org plan acme pro",
   )
-    .argument("<slug>", "the organization")
+    .argument("<org>", "the organization")
     .addArgument(new Argument("<plan>", "the plan").choices(plans))
     .action(async (slug, chosen) => {
       const organization = await withAdmin(here, (admin) => setPlan(admin, slug, chosen));
@@ -63,18 +63,21 @@ export function orgCommand(here: Surroundings) {
 
   const remove = verb(
     "delete",
-    "Delete an organization with its projects and keys. This cannot be undone. Audit entries stay.",
+    "Delete an organization with its projects, keys and trusts. This cannot be undone. Audit entries stay.",
     "keyhole org delete old-acme",
   )
-    .argument("<slug>", "the organization")
+    .argument("<org>", "the organization")
     .option(...yesOption)
     .action(async (slug, { yes }) => {
-      const held = ({ projects, keys }: { projects: number; keys: number }) =>
-        `${counted(projects, "project")} and ${counted(keys, "key")}`;
+      const held = ({ projects, keys, trusts }: { projects: number; keys: number; trusts: number }) =>
+        trusts === 0
+          ? `${counted(projects, "project")} and ${counted(keys, "key")}`
+          : `${counted(projects, "project")}, ${counted(keys, "key")} and ${counted(trusts, "trust")}`;
       const gone = await withAdmin(here, async (admin) => {
         const projects = (await listProjects(admin, slug)).length;
         const keys = (await listKeys(admin, slug)).length;
-        await confirm(here, yes, `delete organization ${slug} with ${held({ projects, keys })}, for good`);
+        const trusts = (await listKeys(admin, slug, "trust")).length;
+        await confirm(here, yes, `delete organization ${slug} with ${held({ projects, keys, trusts })}, for good`);
         return deleteOrganization(admin, slug);
       });
       await answer(here, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);

@@ -89,16 +89,17 @@ export function projectCommand(here: Surroundings) {
       const { before, renamed, keys } = await withAdmin(here, async (admin) => {
         const before = await showProject(admin, project);
         const renamed = await renameProject(admin, project, { slug, name });
-        const listing = (await listKeys(admin, before.organization)).filter(
-          ({ status, projects }) => status === "active" && projects?.includes(before.slug),
-        );
+        const { organization } = before;
+        const all = [...(await listKeys(admin, organization)), ...(await listKeys(admin, organization, "trust"))];
+        const listing = all.filter(({ status, projects }) => status === "active" && projects?.includes(before.slug));
         return { before, renamed, keys: slug === before.slug ? [] : listing };
       });
       const { organization } = renamed;
       const lines = [`Renamed project ${organization}/${before.slug} to ${organization}/${slug}.`];
       if (keys.length > 0) {
-        const which = keys.map(({ id, name }) => `${id} (${name})`).join(", ");
-        lines.push(`Keys that list it as ${before.slug} reach nothing by that any more; create new ones: ${which}.`);
+        const which = keys.map(({ type, id, name }) => `${type === "trust" ? "trust " : ""}${id} (${name})`).join(", ");
+        const what = keys.some(({ type }) => type === "trust") ? "Keys and trusts" : "Keys";
+        lines.push(`${what} that list it as ${before.slug} reach nothing by that any more; create new ones: ${which}.`);
       }
       await answer(here, { ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
     });

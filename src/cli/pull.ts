@@ -1,5 +1,5 @@
 import { Option } from "@commander-js/extra-typings";
-import { type Format, formats, renderForGithub, renderPulled } from "../fetch/pull.ts";
+import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../fetch/pull.ts";
 import { SharedFile } from "../fetch/shared-file.ts";
 import { fetchVariables, refuseSteering } from "../fetch/variables.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
@@ -29,8 +29,7 @@ export function pullCommand(here: Surroundings) {
       await atMachine(here, options, async (machine) => {
         const githubFile = format === "github" ? githubFileOf(here, out, asOutput) : "";
         const variables = await fetchVariables(machine, options);
-        // JSON and YAML are data; every other format becomes an environment.
-        if (format !== "json" && format !== "yaml" && asOutput === undefined) refuseSteering(variables, allowName);
+        if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
         if (format === "github") return toGithub(here, machine, variables, githubFile, asOutput);
         const text = renderPulled(format, variables, machine.say);
         // JSON has escapes for the characters on which a terminal acts.
@@ -50,7 +49,7 @@ export function pullCommand(here: Surroundings) {
 
 /** These formats show values raw, and a terminal acts on control characters. @throws Problem */
 function refuseUnseen(here: Surroundings, variables: readonly NamedValue[], format: Format): void {
-  if (!here.terminal.stdout.isTTY || !["env", "shell", "docker"].includes(format)) return;
+  if (!here.terminal.stdout.isTTY || !["env", "csv", "shell", "docker"].includes(format)) return;
   const steers = (value: string) => visible(value.replace(/[\n\t]/g, "")) !== value.replace(/[\n\t]/g, "");
   const names = variables.filter(({ value }) => steers(value)).map(({ name }) => name);
   if (names.length === 0) return;

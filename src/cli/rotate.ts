@@ -44,14 +44,15 @@ export function rotateCommand(here: Surroundings) {
       const done = await withProgress(here.terminal.stderr, "Resealing", "projects", (report) =>
         withAdmin(here, (admin) => rotateData(admin, project, report)),
       );
-      const { projects, resumed, sets, contents, deletedKeys, broken } = done;
+      const { projects, resumed, sets, versions, contents, deletedKeys, broken } = done;
       if (broken.length > 0) {
-        const advice = "Restore a backup, or delete what is damaged, then run this again.";
+        const advice =
+          "Restore a backup, or delete what is damaged (`keyhole history purge` for earlier versions), then run this again.";
         const words = `Cannot be decrypted and stayed as it was: ${listed(broken)}. Everything else has new data keys.`;
         throw new Problem(exits.failed, "decryption_failed", `${words} ${advice}`);
       }
       const again = resumed > 0 ? `, of which an earlier run had begun ${resumed}` : "";
-      const resealed = `Resealed ${counted(sets, "set")} and ${counted(contents, "file content")}`;
+      const resealed = `Resealed ${counted(sets, "set")}, ${counted(versions, "earlier version")} and ${counted(contents, "file content")}`;
       const deleted = `${counted(deletedKeys, "older data key")} deleted`;
       await answer(here, done, `${resealed} of ${counted(projects, "project")}${again}; ${deleted}.`);
     });

@@ -70,7 +70,9 @@ export function hasColour(stream: NodeJS.WriteStream, env: Readonly<Record<strin
 
 /** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
 export function formatTime(at: number | null | undefined): string {
-  return at === null || at === undefined ? "-" : `${new Date(at).toISOString().slice(0, 19)}Z`;
+  if (at === null || at === undefined) return "-";
+  // Somebody may have written a number to the database that is no time.
+  return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
 /** The reader of the output has closed it. */
@@ -205,7 +207,17 @@ const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 const gap = "  ";
 /** The columns of text. What is cut of an id, a number or a time is missed. */
-const textHeaders = new Set(["NAME", "NAMES", "PROJECTS", "ENVIRONMENTS", "RESOURCES", "SURFACES", "USER AGENT"]);
+const textHeaders = new Set([
+  "NAME",
+  "NAMES",
+  "PROJECTS",
+  "ENVIRONMENTS",
+  "RESOURCES",
+  "SURFACES",
+  "USER AGENT",
+  "REASON",
+  "CHANGES",
+]);
 const textWidthMin = 12;
 
 /** The width of each column, and the least that it may be cut to. */

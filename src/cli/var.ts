@@ -1,22 +1,31 @@
 import { Argument } from "@commander-js/extra-typings";
 import { diffVariables, revealVariable } from "../admin/reveal.ts";
-import { deleteVariable, listVariables, setVariables } from "../admin/variables.ts";
-import { environments, variableValueBytesMax } from "../names.ts";
+import {
+  deleteVariable,
+  listVariables,
+  setVariables,
+  type VariablesWrite,
+  type WriteOptions,
+} from "../admin/variables.ts";
+import { environments } from "../names.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import {
   answer,
   answerList,
   answerSecret,
+  confirm,
   counted,
   noun,
   type Surroundings,
   wideOption,
   withAdmin,
+  yesOption,
 } from "./command.ts";
 import { nameWarnings, parseEnvFile } from "./env-file.ts";
-import { decodeText, localName, readLocal } from "./input.ts";
+import { decodeText, localName, readLocal, readValue } from "./input.ts";
+import { parseComingDay, parseCount } from "./options.ts";
 import { environmentVerb } from "./project.ts";
-import { formatTime, readHidden } from "./terminal.ts";
+import { formatTime } from "./terminal.ts";
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
@@ -25,23 +34,34 @@ export function varCommand(here: Surroundings) {
     "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole var set acme/web production DATABASE_URL",
     "keyhole var set web production TLS_KEY < key.pem",
+    "keyhole var set web production STRIPE_KEY --rotate-by 2027-01-31",
   )
     .argument("<name>", "letters, digits and _, not starting with a digit")
     .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
+    .option(
+      "--rotate-by <day>",
+      "the last day to rotate it, in UTC: keyhole expiring and a metric remind of it (default: none)",
+      (text) => parseComingDay(text, Date.now()),
+    )
     .action(async (project, environment, name, options) => {
-      const value = options.value === undefined ? await readValue(here, name) : encodeArgument(options.value);
-      const { created, warnings } = await withAdmin(here, (admin) =>
-        setVariables(admin, project, environment, [{ name, value }]),
+      const value =
+        options.value === undefined
+          ? await readValue(here, name, `--value "" stores an empty value`)
+          : encodeArgument(options.value);
+      const { rotateBy = null } = options;
+      const { added, warnings } = await withAdmin(here, (admin) =>
+        setVariables(admin, project, environment, [{ name, value, rotateBy }]),
       );
-      const status = created === 1 ? "created" : "updated";
+      const status = added.length === 1 ? "created" : "updated";
       if (value.at(-1) === 0x0a) here.say(`The value of ${name} ends in a newline, which is part of it.`);
       const warning = nameWarnings(name);
       if (warning !== undefined) here.say(`${warning}.`);
       if (value.length === 0) here.say(`The value of ${name} is empty.`);
       for (const one of warnings) here.say(one);
-      const done = created === 1 ? "Created" : "Updated";
-      const document = { project, environment, key: name, status, warnings };
-      await answer(here, document, `${done} ${name} in ${project}, ${environment}.`);
+      const done = added.length === 1 ? "Created" : "Updated";
+      const document = { project, environment, key: name, status, ...(rotateBy && { rotateBy }), warnings };
+      const words = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;
+      await answer(here, document, `${done} ${name} in ${project}, ${environment}.${words}`);
     });
 
   const list = environmentVerb(
@@ -52,7 +72,8 @@ export function varCommand(here: Surroundings) {
     .option(...wideOption)
     .action(async (project, environment, { wide }) => {
       const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
-      const documents = variables.map(({ name, updatedAt }) => ({ key: name, updatedAt }));
+      const documents = variables.map(({ name, ...rest }) => ({ key: name, ...rest }));
+      const isMarked = variables.some(({ rotateBy }) => rotateBy !== undefined);
       await answerList(
         here,
         documents,
@@ -60,6 +81,7 @@ export function varCommand(here: Surroundings) {
         {
           NAME: (one) => one.key,
           UPDATED: (one) => formatTime(one.updatedAt),
+          ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
         },
         wide,
       );
@@ -79,15 +101,23 @@ export function varCommand(here: Surroundings) {
 
   const diff = environmentVerb(
     "diff",
-    "List the variables that differ from another environment's. Values are compared and never shown.",
+    "List the variables that differ from another environment's, or from an earlier version. Values are never shown.",
     "keyhole var diff acme/web staging production",
+    "keyhole var diff acme/web staging --version 3",
   )
-    .addArgument(new Argument("<other>", "the other environment").choices(environments))
-    .action(async (project, environment, other) => {
+    .addArgument(new Argument("[other]", "the other environment").choices(environments))
+    .option("--version <number>", "compare with this version, which `keyhole history` lists", parseCount)
+    .action(async (project, environment, otherEnvironment, { version }) => {
+      const other = otherEnvironment ?? version;
+      if (other === undefined || (otherEnvironment !== undefined && version !== undefined)) {
+        throw usageProblem("var diff: name another environment or give --version, one of the two.");
+      }
       const found = await withAdmin(here, (admin) => diffVariables(admin, project, environment, other));
       const documents = found.map(({ name, status }) => ({ key: name, status }));
-      const words = { only: `only in ${environment}`, missing: `only in ${other}`, differs: "another value" };
-      await answerList(here, documents, `${environment} and ${other} of ${project} have the same variables.`, {
+      const [ours, theirs] = version === undefined ? [environment, other] : ["the current version", `version ${other}`];
+      const words = { only: `only in ${ours}`, missing: `only in ${theirs}`, differs: "another value" };
+      const noneMessage = `${version === undefined ? ours : environment} and ${theirs} of ${project} have the same variables.`;
+      await answerList(here, documents, noneMessage, {
         NAME: (one) => one.key,
         DIFFERENCE: (one) => words[one.status],
       });
@@ -108,31 +138,60 @@ export function varCommand(here: Surroundings) {
     "sops decrypt secrets.env | keyhole var import web staging -",
   )
     .argument("<file>", "dotenv text, or - for stdin")
+    .option("--prune", "also delete the variables that the file does not have; asks first")
+    .option("--dry-run", "say which variables it would add, change and delete, and write nothing")
     .option("--allow-empty", "succeed if it holds no variables")
-    .action(async (project, environment, file, { allowEmpty }) => {
+    .option(...yesOption)
+    .action(async (project, environment, file, { prune = false, dryRun = false, allowEmpty, yes }) => {
       const { variables, warnings: ofFile } = await readEnvFile(here, file);
       if (variables.length === 0 && !allowEmpty) {
         throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
       }
-      const written = await withAdmin(here, (admin) => setVariables(admin, project, environment, variables));
-      const { created, updated } = written;
+      const written = await withAdmin(here, async (admin) => {
+        const write = (options: WriteOptions) => setVariables(admin, project, environment, variables, options);
+        if (dryRun || !prune || yes) return write({ prune, dryRun });
+        const { deleted } = await write({ prune, dryRun: true });
+        const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
+        await confirm(here, yes, `${imports}, and delete ${deletions(deleted)}`);
+        return write({ prune, agreed: deleted });
+      });
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);
-      const document = { project, environment, created, updated, warnings };
-      const imported = counted(created + updated, "variable");
-      await answer(here, document, `Imported ${imported}: ${created} created, ${updated} updated.`);
+      if (dryRun) return answerDryRun(here, { project, environment }, { ...written, warnings });
+      const { updated, deleted } = written;
+      const created = written.added.length;
+      const document = { project, environment, created, updated, ...(prune && { deleted }), warnings };
+      const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
+      await answer(here, document, `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`);
     });
 
   return noun("var", "Variables of a project, one value per environment.", set, get, list, diff, remove, load);
 }
 
-async function readValue(here: Surroundings, name: string): Promise<Uint8Array> {
-  const { isTTY } = here.terminal.stdin;
-  const value = isTTY
-    ? await readHidden(here.terminal, `Value of ${name}`)
-    : await readLocal(here, "-", variableValueBytesMax, `The value of ${name}`);
-  if (value.length > 0) return value;
-  throw usageProblem(`${isTTY ? "No value was typed" : "Nothing came on stdin"}: --value "" stores an empty value.`);
+/** What a prune deletes, for the question. */
+function deletions(names: readonly string[]): string {
+  if (names.length === 0) return "none";
+  const more = names.length > namesMax ? ` and ${names.length - namesMax} more (--dry-run lists them)` : "";
+  return `${names.length} that the file does not have: ${names.slice(0, namesMax).join(", ")}${more}`;
+}
+
+const namesMax = 20;
+
+async function answerDryRun(
+  here: Surroundings,
+  place: { readonly project: string; readonly environment: string },
+  { added, changed, deleted, warnings }: VariablesWrite,
+): Promise<void> {
+  if (here.json) return answer(here, { ...place, added, changed, deleted, warnings }, "");
+  const rows = Object.entries({ added, changed, deleted }).flatMap(([change, names]) =>
+    names.map((name) => ({ name, change })),
+  );
+  await answerList(here, rows, "Each variable of the file has its value already.", {
+    NAME: (one) => one.name,
+    "WOULD BE": (one) => one.change,
+  });
+  const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
+  here.say(`Nothing was written. The import would ${counts}.`);
 }
 
 function encodeArgument(value: string): Uint8Array {

@@ -4,11 +4,13 @@ import { exits, Problem } from "../problem.ts";
 import type { NamedValue } from "../render/dotenv.ts";
 import type { Asked, FetchedFile, FileRecord, Selection } from "./answers.ts";
 import { Untrustworthy, validateContents, validateFiles, validateVariables } from "./answers.ts";
+import { type McpAnswer, type McpCall, mcpCall, validateMcpAnswer } from "./mcp.ts";
 
 /** Where the API is, such as `https://keyhole.example.com/api/v1`, and how patient its client is. */
 export type Api = {
   readonly root: string;
-  readonly key: string;
+  /** Gives the API key, or a token of a trusted issuer, for each request. */
+  readonly credential: () => Promise<string>;
   /** How long one request may take, including its answer. */
   readonly timeoutMs: number;
   /** How long to repeat a request that may succeed later; 0 means never. */
@@ -37,41 +39,63 @@ export const queryBytesMax = 7000;
 export class Client {
   readonly #api: Api;
   readonly #clock: Clock;
+  readonly #tags: Map<string, string> | undefined;
+  #presented = "";
 
-  constructor(api: Api, clock: Clock = realClock) {
+  /** @param tags - see {@link conditional} */
+  constructor(api: Api, clock: Clock = realClock, tags?: Map<string, string>) {
     this.#api = api;
     this.#clock = clock;
+    this.#tags = tags;
   }
 
-  /** The API key, for keeping it from child processes and logs. */
+  /**
+   * The same client for questions that are asked again and again: the variables and the records of files.
+   * @param tags - of the answers so far, by question. The client adds to them. If it would get the answer of a tag
+   *   again, it throws {@link Unchanged}
+   */
+  conditional(tags: Map<string, string>): Client {
+    return new Client(this.#api, this.#clock, tags);
+  }
+
+  /** The API key or token that was last sent, for keeping it from child processes and logs. */
   get key(): string {
-    return this.#api.key;
+    return this.#presented;
   }
 
   /** The variables of one environment. @throws Problem */
   variables(asked: Asked, selection: Selection = {}): Promise<NamedValue[]> {
     const { keys, prefix } = selection;
     const query = queryOf({ environment: asked.environment, keys: keys?.join(","), prefix });
-    return this.#ask(`/projects/${asked.project}/variables`, query, (answer) =>
-      validateVariables(answer, asked, selection),
-    );
+    const question = { path: `/projects/${asked.project}/variables?${query}`, tags: this.#tags };
+    return this.#ask(question, (answer) => validateVariables(answer, asked, selection));
   }
 
   /** The records of all files of one environment, without content. @throws Problem */
   listFiles(asked: Asked): Promise<FileRecord[]> {
-    return this.#ask("/files", queryOf({ ...asked, metadataOnly: "true" }), (answer) => validateFiles(answer, asked));
+    const query = queryOf({ ...asked, metadataOnly: "true" });
+    return this.#ask({ path: `/files?${query}`, tags: this.#tags }, (answer) => validateFiles(answer, asked));
   }
 
   /** Files with content, each exactly as listed. With `all` of the environment no paths are sent. @throws Problem */
   fetchFiles(asked: Asked, records: readonly FileRecord[], all: boolean): Promise<FetchedFile[]> {
     const query = queryOf(asked) + (all ? "" : records.map(pathParameter).join(""));
-    return this.#ask("/files", query, (answer) => validateContents(answer, asked, records));
+    return this.#ask({ path: `/files?${query}` }, (answer) => validateContents(answer, asked, records));
   }
 
-  async #ask<T>(path: string, query: string, validate: (answer: unknown) => T): Promise<T> {
+  /**
+   * Calls a method of the Model Context Protocol at the server's `/mcp`.
+   * @returns the JSON-RPC answer: a result or an error
+   * @throws Problem
+   */
+  callMcp(method: string, params: Readonly<Record<string, unknown>>): Promise<McpAnswer> {
+    return this.#ask({ path: "/mcp", call: mcpCall(method, params) }, validateMcpAnswer);
+  }
+
+  async #ask<T>(question: Question, validate: (answer: unknown) => T): Promise<T> {
     const firstMs = this.#clock.nowMs();
     for (let tries = 0; ; tries++) {
-      const outcome = await this.#askOnce(path, query, validate);
+      const outcome = await this.#askOnce(question, validate);
       if ("value" in outcome) return outcome.value;
       const { problem, afterS } = outcome;
       const { message, requestId } = problem;
@@ -92,14 +116,24 @@ export class Client {
     }
   }
 
-  /** @throws Problem if it is pointless to ask again */
-  async #askOnce<T>(path: string, query: string, validate: (answer: unknown) => T): Promise<{ value: T } | Transient> {
-    const { root, key, timeoutMs } = this.#api;
+  /** @throws Problem if it is pointless to ask again, or Unchanged */
+  async #askOnce<T>(
+    { path, tags, call }: Question,
+    validate: (answer: unknown) => T,
+  ): Promise<{ value: T } | Transient> {
+    const { root, credential, timeoutMs } = this.#api;
+    this.#presented = await credential();
+    const tag = tags?.get(path);
     let requestId: string | null = null;
     try {
-      const response = await fetch(`${root}${path}?${query}`, {
+      // The protocol's path is outside the API's root.
+      const url = call === undefined ? `${root}${path}` : root.replace(/\/api\/v1$/, path);
+      const response = await fetch(url, {
+        ...(call && { method: "POST", body: call.body }),
         headers: {
-          Authorization: `Bearer ${key}`,
+          ...call?.headers,
+          ...(tag !== undefined && { "If-None-Match": tag }),
+          Authorization: `Bearer ${this.#presented}`,
           Accept: "application/json",
           // An answer that is not compressed cannot grow while it is unpacked.
           "Accept-Encoding": "identity",
@@ -117,10 +151,14 @@ export class Client {
       });
       const header = response.headers.get("x-request-id");
       requestId = header !== null && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : null;
+      if (response.status === 304 && tag !== undefined) throw new Unchanged();
       if (response.status !== 200) return await refusalOf(response, requestId);
-      return { value: validate(await readJson(response, answerBytesMax)) };
+      const value = validate(await readJson(response, answerBytesMax));
+      const etag = response.headers.get("etag") ?? "";
+      if (/^"[0-9A-Za-z_-]{43}"$/.test(etag)) tags?.set(path, etag);
+      return { value };
     } catch (error) {
-      if (error instanceof Problem) throw error;
+      if (error instanceof Problem || error instanceof Unchanged) throw error;
       if (!(error instanceof Untrustworthy)) return failureOf(error, root, timeoutMs, requestId);
       const words = `The server's answer cannot be trusted: ${error.message}.`;
       throw new Problem(exits.failed, "invalid_answer", words, { requestId });
@@ -128,12 +166,27 @@ export class Client {
   }
 }
 
+/** What is asked of the server. */
+type Question = {
+  /** Below the API's root, with its query. */
+  readonly path: string;
+  /** The tags of earlier answers, if the answer may be that it is unchanged. */
+  readonly tags?: Map<string, string> | undefined;
+  readonly call?: McpCall;
+};
+
+/** Thrown in place of an answer that a {@link Client.conditional} client has had before. */
+export class Unchanged extends Error {
+  override readonly name = "Unchanged";
+}
+
 /** How a file is asked for, after other parameters. */
 export function pathParameter({ path }: Pick<FileRecord, "path">): string {
   return `&path=${encodeURIComponent(path)}`;
 }
 
-const realClock: Clock = { nowMs: () => performance.now(), sleep: Bun.sleep, random: Math.random };
+/** The clock of every client that is given no other. */
+export const realClock: Clock = { nowMs: () => performance.now(), sleep: Bun.sleep, random: Math.random };
 
 /** A failure that may pass. `afterS` is the server's `Retry-After`. */
 type Transient = { readonly problem: Problem; readonly afterS: number | undefined };
@@ -156,8 +209,8 @@ function queryOf(parameters: Readonly<Record<string, string | undefined>>): stri
     .join("&");
 }
 
-/** Reading stops at the first chunk that exceeds the bound. @throws Untrustworthy */
-async function readJson(response: Response, bytesMax: number): Promise<unknown> {
+/** The JSON of an answer. Reading stops at the first chunk that exceeds the bound. @throws Untrustworthy */
+export async function readJson(response: Response, bytesMax: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
@@ -216,7 +269,7 @@ function exitCodeOf(status: number): number {
 
 const hints: Readonly<Record<string, string>> = {
   surface_required:
-    "Commands and the CI action need a key with the surface rest_api, the default; ci_action is for /secrets alone.",
+    "Commands and the CI action need a key with the surface rest_api, the default; `keyhole mcp` needs mcp_server, and ci_action is for /secrets alone.",
   resource_required: "Variables need a key with the resource variables, files one with the resource files.",
 };
 

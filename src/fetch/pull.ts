@@ -2,17 +2,34 @@ import { randomBytes } from "node:crypto";
 import { parse } from "dotenv";
 import { Fault } from "../fault.ts";
 import { exits, Problem } from "../problem.ts";
+import { renderCsv } from "../render/csv.ts";
 import { renderDocker } from "../render/docker.ts";
 import { type NamedValue, renderDotenv, unrepresentable } from "../render/dotenv.ts";
 import { renderGithub, renderMasks } from "../render/github.ts";
 import { renderPowershell } from "../render/powershell.ts";
 import { isExact } from "../render/read-back.ts";
 import { renderShell } from "../render/shell.ts";
+import { renderTfvars } from "../render/tfvars.ts";
+import { renderToml } from "../render/toml.ts";
 import { renderYaml } from "../render/yaml.ts";
 
 /** The formats that `keyhole pull` writes. */
-export const formats = ["env", "json", "yaml", "shell", "docker", "powershell", "github"] as const;
+export const formats = [
+  "env",
+  "json",
+  "yaml",
+  "toml",
+  "csv",
+  "tfvars",
+  "shell",
+  "docker",
+  "powershell",
+  "github",
+] as const;
 export type Format = (typeof formats)[number];
+
+/** Formats that are data. Every other becomes an environment. */
+export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
 
 /** Variables as text. Each renderer reads back what it wrote. @throws Problem that names those it cannot carry */
 export function renderPulled(
@@ -26,6 +43,9 @@ export function renderPulled(
 const renderers = {
   json: renderJson,
   yaml: renderYaml,
+  toml: renderToml,
+  csv: renderCsv,
+  tfvars: renderTfvars,
   shell: renderShell,
   docker: renderDocker,
   powershell: renderPowershell,
@@ -89,6 +109,9 @@ const limits: Readonly<Record<Format, string>> = {
   env: "a `$(` together with a line break",
   json: "text that is not Unicode",
   yaml: "text that is not Unicode",
+  toml: "text that is not Unicode",
+  csv: "text that is not Unicode",
+  tfvars: "a name that Terraform reserves, or text that it normalizes",
   shell: "text that is not Unicode",
   docker: "a line break, or a line of 64 KiB",
   powershell: "an empty value, or names that differ only in case",

@@ -14,7 +14,8 @@ export function refuseMangled(args: readonly string[]): void {
 
 /**
  * The command's environment: the fetched variables on top of the inherited ones, or below them with `preserve`.
- * Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key under any name.
+ * Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key or token under
+ * any name, and what a runner gives tokens for if Keyhole took one from it.
  */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
@@ -23,8 +24,10 @@ export function childEnvironment(
 ): { env: Record<string, string>; withheld: string[] } {
   const env = new Map<string, string>();
   const withheld: string[] = [];
+  const askedRunner = own["KEYHOLE_OIDC"]?.startsWith("github");
   for (const [name, value = ""] of Object.entries(own)) {
-    if (isSetting(name) || name === "DATABASE_URL" || value.includes(how.apiKey)) withheld.push(name);
+    const isRunners = askedRunner && name.startsWith("ACTIONS_ID_TOKEN_REQUEST_");
+    if (isSetting(name) || name === "DATABASE_URL" || isRunners || value.includes(how.apiKey)) withheld.push(name);
     else if (how.inherit || isEssential(name)) env.set(name, value);
   }
   for (const { name, value } of fetched) {
@@ -75,37 +78,76 @@ function notRunnable(program: string, reason: string, cause?: unknown): Problem 
   return new Problem(126, "command_not_runnable", `The command ${program} cannot be run: ${reason}.`, { cause });
 }
 
+/** A program, its arguments from its own name on, and its environment. */
+export type Command = {
+  readonly path: string;
+  readonly argv: readonly [string, ...string[]];
+  readonly env: Record<string, string>;
+};
+
 /**
  * Runs the command to its end with our own streams and forwards every signal, except those that a terminal sends to all
  * of its foreground processes: many programs treat a second one differently.
+ *
+ * @param changes - `next` resolves to a command that takes the place of the running one. That gets SIGTERM, and SIGKILL
+ *   after `stopMs`. Nothing takes its place after a signal that asked it to end
  * @returns its exit code, or 128 plus the number of the signal that ended it. @throws Problem with exit code 126
  */
 export async function supervise(
-  path: string,
-  argv: readonly [string, ...string[]],
-  env: Record<string, string>,
+  command: Command,
   onTerminal: boolean,
+  changes?: { readonly next: () => Promise<Command>; readonly say: (line: string) => void },
+  stopMs = 10_000,
 ): Promise<number> {
   const fromTerminal = onTerminal ? ["SIGINT", "SIGQUIT"] : [];
   let child: Bun.Subprocess | undefined;
+  let isEnding = false;
   const forward = (signal: NodeJS.Signals) => {
+    isEnding ||= endings.includes(signal);
     if (!fromTerminal.includes(signal)) child?.kill(signal);
   };
   for (const signal of forwarded) process.on(signal, forward);
   try {
-    child = Bun.spawn([path, ...argv.slice(1)], { argv0: argv[0], env, stdio: ["inherit", "inherit", "inherit"] });
-    await child.exited;
-    const { exitCode, signalCode: signal } = child;
-    if (signal === null) return exitCode ?? 125;
-    return 128 + (typeof signal === "number" ? signal : system.signals[signal]);
-  } catch (error) {
-    const { code = "no reason given" } = error as NodeJS.ErrnoException;
-    throw notRunnable(argv[0], spawnFailures[code] ?? code, error);
+    for (let running = command; ; ) {
+      child = start(running);
+      const ended = child.exited.then(() => undefined);
+      const following = await Promise.race([ended, changes?.next() ?? ended]);
+      if (following !== undefined && !isEnding) {
+        changes?.say("Something changed: the command is started again.");
+        await stop(child, stopMs);
+      }
+      await ended;
+      if (following === undefined || isEnding) return exitCodeOf(child);
+      running = following;
+    }
   } finally {
     for (const signal of forwarded) process.off(signal, forward);
   }
 }
 
+function start({ path, argv, env }: Command): Bun.Subprocess {
+  try {
+    return Bun.spawn([path, ...argv.slice(1)], { argv0: argv[0], env, stdio: ["inherit", "inherit", "inherit"] });
+  } catch (error) {
+    const { code = "no reason given" } = error as NodeJS.ErrnoException;
+    throw notRunnable(argv[0], spawnFailures[code] ?? code, error);
+  }
+}
+
+async function stop(child: Bun.Subprocess, stopMs: number): Promise<void> {
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), stopMs);
+  await child.exited;
+  clearTimeout(timer);
+}
+
+function exitCodeOf({ exitCode, signalCode: signal }: Bun.Subprocess): number {
+  if (signal === null) return exitCode ?? 125;
+  return 128 + (typeof signal === "number" ? signal : system.signals[signal]);
+}
+
+/** Signals by which people and systems ask a program to end. On SIGHUP many read their settings again instead. */
+const endings: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGQUIT"];
 const forwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
 const spawnFailures: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import { digestKey, isWellFormedKey } from "../access/api-key.ts";
 import { authenticate, type Caller, type KeyRow } from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
+import { isTokenShaped, type KeySet, readToken, type Trust, verifyToken, wordsOf } from "../access/token.ts";
 import { Fault } from "../fault.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
 import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
@@ -15,6 +16,10 @@ export type Gatekeeper = {
   readonly pepper: Uint8Array;
   readonly grantKey: Uint8Array;
   readonly lookUp: (lookup: Lookup) => Promise<KeyRow | undefined>;
+  /** The trusts that name an issuer. */
+  readonly findTrusts: (issuer: string) => Promise<readonly Trust[]>;
+  /** The keys that an issuer publishes. It may wait for them for 2 s. */
+  readonly findIssuerKeys: (issuer: string, kid: string | undefined) => Promise<KeySet | undefined>;
   readonly limiter: Limiter;
   /** Buckets shared with other processes, which then decide instead of the limiter's own. Never rejects. */
   readonly shared?: { take: (...call: Parameters<Limiter["take"]>) => Decision | Promise<Decision> } | undefined;
@@ -24,7 +29,9 @@ export type Gatekeeper = {
   readonly lookupQueue: AdmissionQueue;
   /** Monotonic whole microseconds. */
   readonly nowUs: () => number;
-  /** Called with each good key; must return at once. */
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Called with the id of each good key or trust; must return at once. */
   readonly used: (keyId: string) => void;
   /** While the port closes, what a new request waits for. */
   readonly recess: () => Promise<void> | undefined;
@@ -77,7 +84,8 @@ async function recognize(
   const { presented } = exchange;
   if (presented.kind === "nothing") throw new Fault("unauthorized", "no Authorization header");
   const text = presented.kind === "token" ? (token ?? "") : presented.text;
-  if (presented.kind === "malformed" || !isWellFormedKey(text)) {
+  exchange.byToken = isTokenShaped(text);
+  if (presented.kind === "malformed" || !(exchange.byToken || isWellFormedKey(text))) {
     throw refuseUnrecognized(gate, text, new Fault("unauthorized", "malformed key"));
   }
   const digest = digestKey(gate.pepper, text);
@@ -91,14 +99,22 @@ async function recognize(
     await charge(gate, exchange, known, bucket);
   }
   passed(exchange.stages, "lookUpFromMs");
-  const lookUp = () => gate.lookUp({ digest, ...sought });
-  const row = await (known === undefined ? gate.lookupQueue.run(digestText, lookUp) : lookUp());
-  passed(exchange.stages, "lookUpToMs");
-  const caller = judge(gate, exchange, text, digest, row);
+  const inTurn: InTurn = (work) => (known === undefined ? gate.lookupQueue.run(digestText, work) : work());
+  let caller: Caller;
+  try {
+    caller = await (exchange.byToken
+      ? identifyByToken(gate, text, sought, inTurn)
+      : identifyByKey(gate, digest, sought, inTurn));
+  } catch (error) {
+    throw refused(gate, exchange, text, digestText, error);
+  } finally {
+    passed(exchange.stages, "lookUpToMs");
+  }
   const { keyId, organizationId } = caller.grant;
   exchange.keyId = keyId;
   exchange.organizationId = organizationId;
-  if (known === undefined) {
+  // A key's id never changes, but a token that is used again may fit another trust by now.
+  if (known !== keyId) {
     gate.limiter.recognize(digestText, keyId);
     await charge(gate, exchange, keyId, bucket);
   }
@@ -106,18 +122,37 @@ async function recognize(
   return caller;
 }
 
-function judge(gate: Gatekeeper, exchange: Exchange, text: string, digest: Buffer, row: KeyRow | undefined): Caller {
-  try {
-    return authenticate(row, digest, gate.grantKey);
-  } catch (error) {
-    // From here on as for a key that never existed: same answer, same count until 429, no RateLimit fields.
-    gate.limiter.forget(digest.toString("latin1"));
-    exchange.rateLimit = undefined;
-    throw error instanceof Fault ? refuseUnrecognized(gate, text, error) : error;
-  }
+/** Runs work that anybody can cause, when its turn comes. */
+type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+async function identifyByKey(gate: Gatekeeper, digest: Buffer, sought: Sought, inTurn: InTurn): Promise<Caller> {
+  const row = await inTurn(() => gate.lookUp({ digest, ...sought }));
+  return authenticate(row, digest, gate.grantKey);
 }
 
-async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> {
+/** The wait for an issuer is no part of the turn: an issuer that is away must not hold up others. */
+async function identifyByToken(gate: Gatekeeper, text: string, sought: Sought, inTurn: InTurn): Promise<Caller> {
+  const token = readToken(text);
+  const trusts = await gate.findTrusts(token.issuer);
+  const isPublished = trusts.some(({ pinned }) => pinned === null);
+  const published = isPublished ? await gate.findIssuerKeys(token.issuer, token.kid) : undefined;
+  return inTurn(async () => {
+    const { digest } = await verifyToken(token, trusts, published, gate.now());
+    const row = await gate.lookUp({ digest, ...sought });
+    return { ...authenticate(row, digest, gate.grantKey), token: wordsOf(token) };
+  });
+}
+
+/** From here on as for a key that never existed: same answer, same count until 429, no RateLimit fields. */
+function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
+  gate.limiter.forget(digestText);
+  exchange.rateLimit = undefined;
+  return refuseUnrecognized(gate, text, error);
+}
+
+/** Takes one token of a recognized key. @throws Fault `rate_limited` */
+export async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> {
   const nowUs = gate.nowUs();
   const decision = await (gate.shared ?? gate.limiter).take(keyId, bucket, nowUs);
   exchange.rateLimit = rateLimitHeaders(policies[bucket], decision, nowUs);

@@ -35,7 +35,7 @@ export function createApp(keyhole: Keyhole) {
       (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
       context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
-      judgeTransport(request, context.exchange);
+      judgeTransport(request, context.exchange, keyhole.mcp !== undefined);
     })
     .onError({ as: "global" }, ({ error, code, exchange }) =>
       failed(keyhole, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
@@ -50,8 +50,22 @@ export function createApp(keyhole: Keyhole) {
       return answered(keyhole, exchange, work, route === "/files" ? filesDeadline : requestDeadline);
     });
   }
+  const { mcp } = keyhole;
+  if (mcp !== undefined) {
+    prepared.post(
+      mcpPath,
+      ({ exchange, bearer, request }) => {
+        exchange.route = mcpPath;
+        return answered(keyhole, exchange, mcp(keyhole, exchange, bearer, request), requestDeadline);
+      },
+      { parse: "none" }, // the endpoint reads the body itself, whatever its type
+    );
+  }
   return prepared;
 }
+
+/** Where the Model Context Protocol is spoken, if it is turned on. */
+export const mcpPath = "/mcp";
 
 const endpoints = {
   "/organization": getOrganization,
@@ -62,6 +76,10 @@ const endpoints = {
   "/files": getFiles,
   "/secrets": getSecrets,
 };
+
+/** A path below {@link apiRoot}, with its parameters. */
+export type EndpointPath = keyof typeof endpoints;
+export const endpointPaths: readonly EndpointPath[] = Object.keys(endpoints) as EndpointPath[];
 
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
@@ -77,17 +95,19 @@ export const serveOptions = {
   error: () => Response.json({ error: "Internal error.", code: "internal_error" }, { status: 500 }),
 } as const;
 
-const knownPath = new RegExp(`^${apiRoot}(?:${Object.keys(endpoints).join("|").replaceAll("{slug}", "[^/]+")})$`);
+const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
 
-/** Gate 1 beyond routing: only GET, and a GET without a body. @throws Fault */
-function judgeTransport({ url, method, headers }: Request, exchange: Exchange): void {
+/** Gate 1 beyond routing: only GET, and a GET without a body; for the Model Context Protocol only POST. @throws Fault */
+function judgeTransport({ url, method, headers }: Request, exchange: Exchange, speaksMcp: boolean): void {
   // With a malformed Host Bun's url is only a path, and none of it can be trusted.
   if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");
   const isGet = method === "GET"; // Elysia would run GET's handler for HEAD, and the length tells something of a secret
   const hasBody = (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
-  if (isGet && !hasBody) return;
+  const isMcp = speaksMcp && exchange.path === mcpPath;
+  if (isMcp ? method === "POST" : isGet && !hasBody) return;
   // Nobody will read the body, so what follows it on the connection cannot be trusted.
-  if (isGet) exchange.closing = true;
+  if (isGet && hasBody) exchange.closing = true;
+  if (isMcp) throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`, { method: "POST" });
   if (!knownPath.test(exchange.path)) throw new Fault("not_found", "no such path");
   if (isGet) throw new Fault("invalid_request", "a GET that announces a body");
   throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
@@ -97,7 +117,7 @@ function judgeTransport({ url, method, headers }: Request, exchange: Exchange): 
 async function answered(keyhole: Keyhole, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {
   try {
     const response = await deadline.of(work);
-    logRequest(keyhole, exchange, response.status);
+    logRequest(keyhole, exchange, response.status, exchange.refusal);
     return response;
   } catch (error) {
     // A late answer holds memory until its body is cancelled.
@@ -137,7 +157,7 @@ function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?
     code: fault?.code,
     reason: fault?.message,
     ...(fault?.cause instanceof Error && defectOf(fault.cause)),
-    keyId: exchange.keyId,
+    [exchange.byToken ? "trustId" : "keyId"]: exchange.keyId,
     organizationId: exchange.organizationId,
     durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,
     bytes: exchange.bytes,

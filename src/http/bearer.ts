@@ -15,7 +15,7 @@ export type Presented =
 export function normalizeAuthorization(headers: Headers): Presented {
   const header = headers.get("authorization");
   if (header === null) return { kind: "nothing" };
-  const token = /^bearer +([0-9A-Za-z_]+)$/i.exec(header)?.[1];
+  const token = /^bearer +([\w.-]+)$/i.exec(header)?.[1];
   if (token === undefined) {
     headers.delete("authorization");
     return { kind: "malformed", text: header };

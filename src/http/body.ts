@@ -19,12 +19,12 @@ const waitedMs = 1000;
 type Logger = { readonly log: (event: Readonly<Record<string, unknown>>) => void };
 
 /** A 200 with the body that the share was taken for. */
-export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: Share): Response {
+export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: Share, etag: string): Response {
   const { content, contentType } = body;
-  const headers = { ...headersOf(exchange, contentType), ...body.headers };
+  const headers = { ...headersOf(exchange, contentType, etag), ...body.headers };
   if (typeof content !== "string" && !(content instanceof Uint8Array)) {
     if (share.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, content, share);
-    return answer(keyhole, exchange, { ...body, content: [...content].join("") }, share);
+    return answer(keyhole, exchange, { ...body, content: [...content].join("") }, share, etag);
   }
   exchange.bytes = Buffer.byteLength(content);
   if (exchange.bytes > smallBytesMax) return streamed(keyhole, exchange, headers, [content], share);
@@ -61,7 +61,8 @@ function streamed(
         if (!pace.look() || share.waitedForMs() < waitedMs) return;
         end();
         controller.error(new Error("cut off: others wait for its memory"));
-        keyhole.log({ event: "cut", requestId: exchange.requestId, keyId: exchange.keyId, route: exchange.route });
+        const { requestId, route, keyId, byToken } = exchange;
+        keyhole.log({ event: "cut", requestId, [byToken ? "trustId" : "keyId"]: keyId, route });
       }, lookEveryMs);
       watch.unref();
     },

@@ -1,3 +1,5 @@
+import { isSameEtag, parseEtag } from "../access/etag.ts";
+import type { Fault } from "../fault.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages, type Stages } from "../read/stages.ts";
 import { jsonType } from "../render/body.ts";
@@ -15,15 +17,21 @@ export type Exchange = {
   /** Aborts when the client goes away. Made on first use, because most requests need none. */
   readonly signal: () => AbortSignal;
   readonly userAgent: string | null;
+  /** The tag of the answer that the client already has. */
+  readonly ifNoneMatch: string | undefined;
   /** The socket's peer; empty if there is no socket (tests). */
   readonly clientAddress: () => string;
   /** Whether the answer closes its connection: the server is about to stop, or what follows cannot be trusted. */
   closing: boolean;
   /** Set when a recognized key has been charged. */
   rateLimit: ReturnType<typeof rateLimitHeaders> | undefined;
+  /** What a tool refused, for the log: its protocol answers that with a 200. */
+  refusal: Fault | undefined;
   /** For the log. */
   route: string;
   keyId: string | undefined;
+  /** Whether a token was presented, so that `keyId` is a trust's. */
+  byToken: boolean;
   organizationId: string | undefined;
   /** Of the body, if it was made whole before it was sent. */
   bytes: number | undefined;
@@ -52,11 +60,14 @@ export function beginExchange(
     presented: normalizeAuthorization(headers),
     signal: () => request.signal,
     userAgent: headers.get("user-agent"),
+    ifNoneMatch: parseEtag(headers.get("if-none-match")),
     clientAddress,
     closing,
     rateLimit: undefined,
+    refusal: undefined,
     route: "none",
     keyId: undefined,
+    byToken: false,
     organizationId: undefined,
     bytes: undefined,
     stages: wanted.stages ? newStages() : undefined,
@@ -64,23 +75,39 @@ export function beginExchange(
   };
 }
 
-/** The headers of every answer, success or not. */
-export function headersOf({ requestId, rateLimit, closing }: Exchange, contentType: string): Record<string, string> {
+/**
+ * The headers of every answer, success or not.
+ * @param contentType - undefined for an answer without a body
+ * @param etag - of a read that can be conditional
+ */
+export function headersOf(
+  { requestId, rateLimit, closing }: Exchange,
+  contentType: string | undefined,
+  etag?: string,
+): Record<string, string> {
   const headers: Record<string, string> = {
-    "Content-Type": contentType,
     "x-request-id": requestId,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
   };
+  if (contentType !== undefined) headers["Content-Type"] = contentType;
+  if (etag !== undefined) headers["ETag"] = etag;
   if (rateLimit) Object.assign(headers, rateLimit);
   if (closing) headers["Connection"] = "close";
   return headers;
 }
 
-/** A 200 of JSON text that holds no value. */
-export function json(exchange: Exchange, body: string): Response {
+/** JSON text that holds no value: a 200, or a 304 if the client has it already. */
+export function json(exchange: Exchange, body: string, etag?: string): Response {
+  if (etag !== undefined && isSameEtag(etag, exchange.ifNoneMatch)) return notModified(exchange, etag);
   exchange.bytes = Buffer.byteLength(body);
-  return whole(body, exchange.bytes, headersOf(exchange, jsonType));
+  return whole(body, exchange.bytes, headersOf(exchange, jsonType, etag));
+}
+
+/** A 304: the client has this answer already. */
+export function notModified(exchange: Exchange, etag: string): Response {
+  exchange.bytes = 0;
+  return new Response(null, { status: 304, headers: headersOf(exchange, undefined, etag) });
 }
 
 /**

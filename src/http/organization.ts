@@ -3,7 +3,7 @@ import { type Exchange, json } from "./exchange.ts";
 import type { Keyhole } from "./keyhole.ts";
 import { parseNoQuery } from "./query.ts";
 
-const organization: Admission = { bucket: "metadata", surface: null, resource: null };
+export const organization: Admission = { bucket: "metadata", surface: null, resource: null };
 
 /** GET /organization: the organization of any valid key. */
 export async function getOrganization(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {

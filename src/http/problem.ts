@@ -1,7 +1,7 @@
 import type { Fault, FaultCode } from "../fault.ts";
 
 /** Status and sentence of every error. Faults with the same code differ only in the names of parameters or variables. */
-const answers = {
+export const problems = {
   invalid_request: [400, "A request takes no body here."],
   unauthorized: [401, "A valid API key is required."],
   plan_required: [403, "The organization's plan does not include the API."],
@@ -22,14 +22,19 @@ const answers = {
 
 /** The response to a Fault, without the headers that every response has. */
 export function problemOf({ code, detail }: Fault) {
-  const [status, sentence] = answers[code];
-  const { parameter, names, retryAfterS } = detail;
+  const [status, sentence] = problems[code];
+  const { parameter, argument, body, pending, method = "GET", names, retryAfterS } = detail;
   const headers: Record<string, string> = {};
   let error: string = sentence;
   if (parameter) error = `The query parameter ${quotable(parameter.name)} ${parameter.problem}.`;
+  if (argument) error = `The argument '${argument.name}' ${argument.problem}.`;
+  if (body) error = `The body ${body}.`;
+  if (pending)
+    error = `${pending.max} requests of this ${pending.of} are pending already; no more are taken before some are decided or expire.`;
+  if (code === "method_not_allowed") error = `Only ${method} is allowed.`;
   if (names) error = `${sentence} They are: ${names.join(", ")}.`;
   if (code === "unauthorized") headers["WWW-Authenticate"] = 'Bearer realm="keyhole"';
-  if (code === "method_not_allowed") headers["Allow"] = "GET";
+  if (code === "method_not_allowed") headers["Allow"] = method;
   if (retryAfterS !== undefined) headers["Retry-After"] = String(retryAfterS);
   return { status, body: JSON.stringify({ error, code }), headers };
 }

@@ -5,7 +5,7 @@ import { type Exchange, json } from "./exchange.ts";
 import type { Keyhole } from "./keyhole.ts";
 import { parseNoQuery } from "./query.ts";
 
-const projects: Admission = { bucket: "metadata", surface: "rest_api", resource: "projects" };
+export const projects: Admission = { bucket: "metadata", surface: "rest_api", resource: "projects" };
 
 /** GET /projects: those in the key's scope; an empty list if there are none. */
 export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {

@@ -18,28 +18,35 @@ import type { Sought } from "./admit.ts";
  * is parsed here, and anything but one valid value for each known parameter is refused.
  */
 
-const environment = Type.Enum([...environments]);
-const text = Type.String({ minLength: 1 });
-const format = Type.Enum(["json", "env"]);
-const flag = Type.Enum(["true", "false"]);
+const environment = oneOf(environments, "The environment to read.");
+const project = text("The slug of a project.");
+const format = Type.Optional(oneOf(["json", "env"], "The form of the answer; `env` is dotenv text. Default: `json`."));
+const namesOnly = "With `true`, the answer has no values, and the request is charged to the metadata bucket.";
+const flag = Type.Optional(oneOf(["true", "false"], namesOnly));
 
-const schemas = {
+/** The parameters of each endpoint. The description of the API is made of the same schemas. */
+export const querySchemas = {
   none: strict({}),
   variables: strict({
     environment: Type.Optional(environment),
-    keys: Type.Optional(text),
-    prefix: Type.Optional(text),
-    metadata_only: Type.Optional(flag),
-    format: Type.Optional(format),
+    keys: Type.Optional(text(`Exact names with commas between them, at most ${itemsMax}.`)),
+    prefix: Type.Optional(text("What names must begin with.")),
+    metadata_only: flag,
+    format,
   }),
-  accounts: strict({ environment: Type.Optional(environment), metadata_only: Type.Optional(flag) }),
+  accounts: strict({ environment: Type.Optional(environment), metadata_only: flag }),
   files: strict({
-    project: text,
+    project,
     environment,
-    metadataOnly: Type.Optional(Type.Enum(["true", "1", "false", "0"])),
-    path: Type.Optional(Type.Array(text, { maxItems: itemsMax })),
+    metadataOnly: Type.Optional(oneOf(["true", "1", "false", "0"], namesOnly.replace("`true`", "`true` or `1`"))),
+    path: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        maxItems: itemsMax,
+        description: "The exact path of a file. May be repeated; without it, all files are read.",
+      }),
+    ),
   }),
-  secrets: strict({ project: text, environment, format: Type.Optional(format) }),
+  secrets: strict({ project, environment, format }),
 };
 
 /**
@@ -47,11 +54,12 @@ const schemas = {
  * @throws Fault `invalid_request` that names the first invalid parameter, as all parsers below do
  */
 export function parseNoQuery(raw: string): void {
-  parse(schemas.none, raw);
+  parse(querySchemas.none, raw);
 }
 
+/** As all parsers below, it gives two spellings of one question as the same: the tag of the answer is made of it. */
 export function parseVariablesQuery(raw: string) {
-  const { environment, keys, prefix, metadata_only, format = "json" } = parse(schemas.variables, raw);
+  const { environment, keys, prefix, metadata_only, format = "json" } = parse(querySchemas.variables, raw);
   const metadataOnly = metadata_only === "true";
   if (environment === undefined && !metadataOnly) throw invalid("environment", "is required");
   if (format === "env" && metadataOnly) throw invalid("format", "must not be env with metadata_only=true");
@@ -59,17 +67,18 @@ export function parseVariablesQuery(raw: string) {
 }
 
 export function parseAccountsQuery(raw: string) {
-  const { environment, metadata_only } = parse(schemas.accounts, raw);
+  const { environment, metadata_only } = parse(querySchemas.accounts, raw);
   return { environment: environment ?? null, metadataOnly: metadata_only === "true" };
 }
 
 export function parseFilesQuery(raw: string) {
-  const { project, environment, metadataOnly, path } = parse(schemas.files, raw);
-  return { project, environment, metadataOnly: metadataOnly === "true" || metadataOnly === "1", paths: path };
+  const { project, environment, metadataOnly, path } = parse(querySchemas.files, raw);
+  const paths = path && [...new Set(path)].sort();
+  return { project, environment, metadataOnly: metadataOnly === "true" || metadataOnly === "1", paths };
 }
 
 export function parseSecretsQuery(raw: string) {
-  const { project, environment, format = "json" } = parse(schemas.secrets, raw);
+  const { project, environment, format = "json" } = parse(querySchemas.secrets, raw);
   return { project, environment, format };
 }
 
@@ -112,7 +121,15 @@ export function soughtBy(kind: Sought["kind"], slug: string | undefined, raw: st
 }
 
 /** No query with more pairs passes gate 5: only `path` may be repeated. Bounds what a stranger's query costs. */
-const pairsMax = itemsMax + Object.keys(schemas.variables.properties).length;
+const pairsMax = itemsMax + Object.keys(querySchemas.variables.properties).length;
+
+function oneOf<const T extends string>(values: readonly T[], description: string) {
+  return Type.Enum([...values], { type: "string", description });
+}
+
+function text(description: string) {
+  return Type.String({ minLength: 1, description });
+}
 
 function strict<P extends TProperties>(properties: P) {
   return { properties, check: Compile(Type.Object(properties, { additionalProperties: false })) };
@@ -169,7 +186,7 @@ function selectionOf(keys: string | undefined, prefix: string | undefined): Sele
     if (names.includes("")) throw invalid("keys", "has an empty name");
     // No variable can have another name, and PostgreSQL would refuse some texts, such as one with a NUL.
     const possible = names.filter((name) => isVariableName(name) && name.startsWith(prefix ?? ""));
-    return { by: "names", names: [...new Set(possible)] };
+    return { by: "names", names: [...new Set(possible)].sort() };
   }
   if (prefix === undefined) return { by: "all" };
   return /^[A-Za-z0-9_]+$/.test(prefix) ? { by: "prefix", prefix } : { by: "names", names: [] };

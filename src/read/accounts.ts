@@ -8,7 +8,7 @@ import type { OpenedItems } from "../seal/set.ts";
 import { readListings, readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { Read } from "./variables.ts";
-import type { ReadProject, VerifiedSet } from "./verified-set.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "./verified-set.ts";
 
 /**
  * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches. An account is
@@ -28,16 +28,16 @@ export function readAccounts(
   const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values };
   return readSets(source, caller, wanted, signal, (project, sets) => {
     passed(stages, "readToMs");
-    const { accounts: found, names } = foundIn(project, sets, environment);
+    const { accounts: found, names, fingerprint } = foundIn(project, sets, environment);
     const opened = new Map<VerifiedSet<"accounts">, OpenedItems>();
     for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
     const read = found.map(({ before, set, index }) => ({ before, index, opened: opened.get(set) as OpenedItems }));
     noteOpened(stages, "account", found.length);
-    return { project, names, held: new Held(read) };
+    return { project, names, fingerprint, held: new Held(read) };
   });
 }
 
-/** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. */
+/** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. The fingerprint is that of the values, too. */
 export async function listAccountNames(
   source: Source,
   caller: Caller,
@@ -45,12 +45,13 @@ export async function listAccountNames(
   environment: Environment | null,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<AccountRecord[]> {
+): Promise<{ readonly accounts: AccountRecord[]; readonly fingerprint: string }> {
   passed(stages, "readFromMs");
   const wanted = { slug, descriptor: accounts, environments: everyEnvironment };
   const { project, sets } = await readListings(source, caller, wanted, signal);
   passed(stages, "readToMs");
-  return foundIn(project, sets, environment).accounts.map(({ record }) => record);
+  const found = foundIn(project, sets, environment);
+  return { accounts: found.accounts.map(({ record }) => record), fingerprint: found.fingerprint };
 }
 
 /** Where the values of an account are. */
@@ -61,6 +62,7 @@ type Found = {
   readonly environment: Environment | null;
   readonly accounts: readonly FoundAccount[];
   readonly names: readonly string[];
+  readonly fingerprint: string;
 };
 
 /** What remembered sets hold together, by the first of them. */
@@ -79,7 +81,8 @@ function foundIn(
   const accounts = merge(sets, environment);
   if (accounts.length > itemsMax) throw new Fault("too_many_items", `${accounts.length} accounts in ${id}`);
   const names = Object.freeze(accounts.map(({ record }) => record.name));
-  const found = { sets, environment, accounts, names };
+  const values = accounts.map(({ before, set, index }) => [before, set.environment, set.entries[index]?.version]);
+  const found = { sets, environment, accounts, names, fingerprint: digestOf(JSON.stringify(values)) };
   remembered.set(first, found);
   return found;
 }

@@ -13,7 +13,7 @@ import { authorizedAt, judgeStanding, readListings, type Source } from "./lookup
 import { countOf } from "./projects.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
 import type { Read } from "./variables.ts";
-import type { ReadProject, VerifiedSet } from "./verified-set.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "./verified-set.ts";
 
 /** A file that is listed. */
 type ListedFile = {
@@ -39,7 +39,7 @@ const deadlineMs = 15_000;
 
 /**
  * Gates 7 to 9 for metadata: files whose contents are there.
- * @returns a JSON array
+ * @returns a JSON array, and the fingerprint of the answer
  * @throws Fault as `readSets`, `too_many_items`
  */
 export async function listFiles(
@@ -48,7 +48,7 @@ export async function listFiles(
   ask: FilesAsk,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<string> {
+): Promise<{ readonly files: string; readonly fingerprint: string }> {
   passed(stages, "readFromMs");
   const { listed } = await readFound(source, caller, ask, signal, async ({ project, listed }) => {
     const entries = listed.map(({ entry }) => entry);
@@ -56,7 +56,17 @@ export async function listFiles(
     passed(stages, "readToMs");
     return { listed };
   });
-  return `[${listed.map(({ json }) => json).join(",")}]`;
+  return { files: `[${listed.map(({ json }) => json).join(",")}]`, fingerprint: fingerprintOf(listed) };
+}
+
+/**
+ * The fingerprint of an answer with content, which is not fetched. An answer of the same fingerprint has passed the
+ * bound of 8 MiB, because sizes are part of it.
+ * @throws Fault as `readSets`, `too_many_items`
+ */
+export async function fingerprintFiles(source: Source, caller: Caller, ask: FilesAsk, signal: () => AbortSignal) {
+  const { listed } = await findFiles(source, caller, ask, signal, false);
+  return { fingerprint: fingerprintOf(listed) };
 }
 
 /** Gates 7 to 9 for content: every file that is asked for. @throws Fault as {@link listFiles}, `content_too_large` */
@@ -91,13 +101,23 @@ export async function readFiles(
         if (rowVersion === "") return;
         source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
       });
-      return { project, names: listed.map(({ names }) => names), held: new Held(files), share };
+      const names = listed.map(({ names }) => names);
+      return { project, names, fingerprint: fingerprintOf(listed), held: new Held(files), share };
     } catch (error) {
       share.release();
       throw error;
     }
   });
 }
+
+/** The metadata of a file has the checksum of its content. Made once for a list that is remembered. */
+function fingerprintOf(listed: readonly ListedFile[]): string {
+  const fingerprint = fingerprints.get(listed) ?? digestOf(listed.map(({ json }) => json).join(","));
+  fingerprints.set(listed, fingerprint);
+  return fingerprint;
+}
+
+const fingerprints = new WeakMap<readonly ListedFile[], string>();
 
 type Found = {
   readonly project: ReadProject;

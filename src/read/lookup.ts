@@ -8,6 +8,7 @@ import { type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../sea
 import type { ContentQueries } from "../store/contents.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
+import type { RequestQueries } from "../store/requests.ts";
 import type { SetQueries } from "../store/sets.ts";
 import type { RememberedContents } from "./remembered-contents.ts";
 import type { RememberedSets } from "./remembered-sets.ts";
@@ -20,6 +21,7 @@ export type Source = {
   readonly projects: ProjectQueries;
   readonly sets: SetQueries;
   readonly contents: ContentQueries;
+  readonly requests: RequestQueries;
   readonly memory: MemoryBudget;
   readonly remembered: RememberedSets;
   readonly rememberedContents: RememberedContents;

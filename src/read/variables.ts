@@ -15,7 +15,7 @@ import { variables } from "../seal/kinds.ts";
 import type { OpenedItems } from "../seal/set.ts";
 import { readListings, readSets, type Source } from "./lookup.ts";
 import { noteOpened, passed, type Stages } from "./stages.ts";
-import type { ReadProject, VerifiedSet } from "./verified-set.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "./verified-set.ts";
 
 /** Opened values, with what may be said of them before their release and the memory to give back after it. */
 export type Read<T> = {
@@ -23,6 +23,8 @@ export type Read<T> = {
   /** In byte order. */
   readonly names: readonly string[];
   readonly held: Held<T>;
+  /** Two answers to one question are equal if their fingerprints are. Values are not opened for it. */
+  readonly fingerprint: string;
   /** To be released when the last byte has left, or nothing will. */
   readonly share: Share;
 };
@@ -46,16 +48,18 @@ export function readVariables(
     const chosen = choose(set.names, selection);
     const names = chosen === "all" ? set.names : chosen.map((index) => set.names[index] as string);
     if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
+    const fingerprint = fingerprintOf(set, chosen);
     const opened = set.open();
     noteOpened(stages, "variable", names.length);
-    return { project, names, held: new Held({ objects: chosen === "all" ? opened.all : pick(opened, chosen) }) };
+    const objects = chosen === "all" ? opened.all : pick(opened, chosen);
+    return { project, names, fingerprint, held: new Held({ objects }) };
   });
 }
 
 /**
  * Gates 7 to 9 for names: those of one environment, or the distinct ones of every environment that the key reaches with
  * their latest change. Nothing is decrypted.
- * @returns a JSON array of `{"key","updatedAt"}`
+ * @returns a JSON array of `{"key","updatedAt"}`, and the fingerprint of an answer with these names or their values
  * @throws Fault as {@link readVariables}
  */
 export async function listVariableNames(
@@ -66,7 +70,7 @@ export async function listVariableNames(
   selection: Selection,
   signal: () => AbortSignal,
   stages?: Stages,
-): Promise<string> {
+): Promise<{ readonly listing: string; readonly fingerprint: string }> {
   passed(stages, "readFromMs");
   const environments = environment === null ? everyEnvironment : environmentMask(environment);
   const wanted = { slug, descriptor: variables, environments };
@@ -74,22 +78,47 @@ export async function listVariableNames(
   passed(stages, "readToMs");
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
-    return first.listing;
+    return { listing: shownOf(first), fingerprint: fingerprintOf(first, "all") };
   }
   const latest = new Map<string, number>();
-  for (const { names, entries } of sets) {
-    const chosen = choose(names, selection);
-    for (const { key, updatedAt } of chosen === "all" ? entries : chosen.flatMap((index) => entries[index] ?? [])) {
+  const fingerprints: string[] = [];
+  for (const set of sets) {
+    const chosen = choose(set.names, selection);
+    for (const { key, updatedAt } of entriesOf(set, chosen)) {
       latest.set(key, Math.max(latest.get(key) ?? 0, updatedAt));
     }
+    fingerprints.push(fingerprintOf(set, chosen));
   }
   if (latest.size > itemsMax) throw new Fault("too_many_items", `${latest.size} variable names in ${project.id}`);
   const sorted = [...latest].sort(([a], [b]) => compareBytes(a, b));
-  return JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt })));
+  return {
+    listing: JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt }))),
+    fingerprint: fingerprints.join(" "),
+  };
 }
 
+/** The listing of a whole set as metadata shows it; made once. */
+function shownOf(set: VariableSet): string {
+  const shown = shownBefore.get(set) ?? JSON.stringify(set.entries.map(({ key, updatedAt }) => ({ key, updatedAt })));
+  shownBefore.set(set, shown);
+  return shown;
+}
+
+type VariableSet = VerifiedSet<"variables">;
+const shownBefore = new WeakMap<VariableSet, string>();
+
+function fingerprintOf(set: VariableSet, chosen: Chosen): string {
+  return `${set.environment} ${chosen === "all" ? set.digest : digestOf(JSON.stringify(entriesOf(set, chosen)))}`;
+}
+
+function entriesOf({ entries }: VariableSet, chosen: Chosen) {
+  return chosen === "all" ? entries : chosen.flatMap((index) => entries[index] ?? []);
+}
+
+type Chosen = readonly number[] | "all";
+
 /** The indexes of the selected names, in order. */
-function choose(names: readonly string[], selection: Selection): readonly number[] | "all" {
+function choose(names: readonly string[], selection: Selection): Chosen {
   if (selection.by === "all") return "all";
   const selected =
     selection.by === "prefix"

@@ -12,6 +12,11 @@ export type ReadProject = { readonly id: string; readonly organizationId: string
 /** What verifies and opens sets. */
 export type SetKeys = { readonly keyring: Keyring; readonly listingKey: Uint8Array };
 
+/** SHA-256 in base64url. */
+export function digestOf(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("base64url");
+}
+
 /** A set whose listing was verified, in the project that the caller was authorized for: both are needed to open it. */
 export class VerifiedSet<K extends Kind> {
   readonly project: ReadProject;
@@ -24,6 +29,7 @@ export class VerifiedSet<K extends Kind> {
   readonly #identity: SetIdentity;
   readonly #keyring: Keyring;
   #opener: { open(): OpenedItems } | undefined;
+  #digest: string | undefined;
 
   /** @throws Fault `decryption_failed` */
   constructor(keys: SetKeys, project: ReadProject, { kind, nameOf, hasValues }: KindDescriptor<K>, stored: StoredSet) {
@@ -41,6 +47,12 @@ export class VerifiedSet<K extends Kind> {
     this.listing = listing;
     this.entries = JSON.parse(listing) as Entries[K][];
     this.names = Object.freeze(this.entries.map(nameOf));
+  }
+
+  /** Says which items these are, whatever the version and the data key that sealed them. Nothing is opened for it. */
+  get digest(): string {
+    this.#digest ??= digestOf(this.listing);
+    return this.#digest;
   }
 
   /** The values; what opens them is made once, what is opened each time. @throws Fault `decryption_failed` */

@@ -34,6 +34,19 @@ export function listingFields(set: SetIdentity, generation: number, listing: str
   return encodeFields("listing", organizationId, projectId, slug, kind, environment, version, generation, listing);
 }
 
+/** What the mac of a version's record covers: which version it is, when and by whom it was written, and which names. */
+export function versionFields(version: VersionRecord): Buffer {
+  const { projectId, kind, environment, at, actor, names } = version;
+  return encodeFields("version", projectId, kind, environment, version.version, at, actor, names);
+}
+
+/** Who wrote a version of a set. The project's slug is not in it: it may be renamed since. */
+export type VersionRecord = Omit<SetIdentity, "organizationId" | "slug"> & {
+  readonly at: number;
+  readonly actor: string;
+  readonly names: string;
+};
+
 type ContentIdentity = {
   readonly projectId: string;
   readonly id: string;

@@ -12,6 +12,7 @@ import { open, seal } from "./envelope.ts";
  *    ├─ root id      "root id"     8 bytes as 16 hex digits: stored beside what the root wrapped
  *    └─ wrap key     "wrap key"
  *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key, listing key
+ *        │   └─ etag key            "etag key", of the listing key
  *        └─ data key               random, one per project and generation
  *            └─ subkeys            "variables subkey", "accounts subkey", "file subkey"
  */
@@ -169,6 +170,11 @@ export class Keyring {
     }
     return this.#wrapKeys.get(rootId);
   }
+}
+
+/** The key of the tags of answers. A key of its own, and nothing more to store, wrap and rotate. */
+export function etagKeyOf(listingKey: Uint8Array): Uint8Array {
+  return derive(listingKey, "etag key");
 }
 
 function wrapKeyOf(rootKey: Uint8Array): [rootId: string, wrapKey: Uint8Array] {

@@ -1,7 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../fault.ts";
-import { listingFields, type SetIdentity, setAssociatedData } from "./associated-data.ts";
+import {
+  listingFields,
+  type SetIdentity,
+  setAssociatedData,
+  type VersionRecord,
+  versionFields,
+} from "./associated-data.ts";
 import { generationOf, open, seal } from "./envelope.ts";
 import type { DataKey } from "./keyring.ts";
 
@@ -87,8 +93,17 @@ export function describe({ projectId, kind, environment }: SetIdentity): string 
   return `the ${kind} of project ${projectId} in ${environment}`;
 }
 
+/** The mac of a version's record. @throws Fault `decryption_failed` for a record that Keyhole cannot have written */
+export function versionMac(listingKey: Uint8Array, version: VersionRecord): Buffer {
+  return hmac(listingKey, versionFields(version));
+}
+
 function macOf(listingKey: Uint8Array, set: SetIdentity, generation: number, listing: string): Buffer {
-  return new Bun.CryptoHasher("sha256", listingKey).update(listingFields(set, generation, listing)).digest() as Buffer;
+  return hmac(listingKey, listingFields(set, generation, listing));
+}
+
+function hmac(listingKey: Uint8Array, bytes: Uint8Array): Buffer {
+  return new Bun.CryptoHasher("sha256", listingKey).update(bytes).digest() as Buffer;
 }
 
 function subkeyOf({ kind }: SetIdentity): "variables" | "accounts" {

@@ -15,16 +15,20 @@ export type Readiness = {
 
 /**
  * Health and metrics on an address of their own. `/readyz` answers 503 with the names of the failed checks if requests
- * should go elsewhere. Concurrent requests share one answer, so nobody who reaches this address can keep the database busy.
+ * should go elsewhere, and `/metrics` runs the same checks. Concurrent requests share one answer, so nobody who reaches
+ * this address can keep the database busy.
  *
  * @throws what `Bun.serve` throws, such as EADDRINUSE
  */
 export function startOps(
   { host, port }: { readonly host: string; readonly port: number },
-  answers: { readonly readiness: () => Promise<Readiness>; readonly metrics: () => Promise<string> },
+  answers: {
+    readonly readiness: () => Promise<Readiness>;
+    readonly metrics: (readiness: Readiness) => Promise<string>;
+  },
 ): { readonly origin: string; readonly stop: () => Promise<void> } {
   const readiness = shared(answers.readiness);
-  const metrics = shared(answers.metrics);
+  const metrics = shared(async () => answers.metrics(await readiness()));
   const pages: Readonly<Record<string, () => Promise<Response>>> = {
     "/livez": async () => json(200, { status: "alive" }),
     "/readyz": async () => {
@@ -45,7 +49,8 @@ export function startOps(
     maxRequestBodySize: 1024,
     idleTimeout: 30,
     fetch: async (request) => {
-      const path = /^https?:\/\/[^/]+(\/[^?]*)/.exec(request.url)?.[1] ?? "";
+      // Load balancers may ask by HTTP/1.0 without a Host, and then the url is only a path.
+      const path = /^(?:https?:\/\/[^/]+)?(\/[^?]*)/.exec(request.url)?.[1] ?? "";
       const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
       if (page === undefined) return json(404, { error: "No such path.", code: "not_found" });
       if (request.method !== "GET" && request.method !== "HEAD") {

@@ -1,6 +1,8 @@
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { MeasuredBatch } from "../audit/journal.ts";
+import { endpointPaths } from "../http/app.ts";
 import type { Measure } from "../http/keyhole.ts";
+import type { Readiness } from "./health.ts";
 import { spansOf } from "./spans.ts";
 
 /* Labels are route patterns, statuses, codes and fixed words, so their number is bounded and no caller can add one. */
@@ -15,9 +17,14 @@ type Watched = {
   /** By size of the read. */
   readonly memory: () => Readonly<Record<string, number>>;
   readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
+  /** By kind; see `daysLeft`. */
+  readonly expiryDays: () => Promise<Readonly<Record<string, number>>>;
   /** Undefined if this process is meant to count alone. */
   readonly shared: { readonly away: boolean; readonly losses: number } | undefined;
 };
+
+/** A number, or numbers by a label. */
+type Reading = number | Readonly<Record<string, number>>;
 
 /** The metrics of one process, to be added to those of others; plain data. */
 export type Scrape = readonly object[];
@@ -25,6 +32,13 @@ export type Scrape = readonly object[];
 const latencyBucketsS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 20,
 ];
+/** Refusals that docs/prometheus/alerts.yml counts: on a quiet server the first one must be seen as an increase. */
+const alertedCodes = [
+  ["401", "unauthorized"],
+  ["500", "internal_error"],
+  ["503", "decryption_failed"],
+  ["503", "unavailable"],
+] as const;
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** The metrics of one process. */
@@ -47,10 +61,14 @@ export class Metrics {
   );
 
   /** @param version - of this program */
-  constructor(version: string, { dialect, auditQueued, pools, memory, refusals, buckets, shared }: Watched) {
+  constructor(version: string, watched: Watched) {
+    const { dialect, auditQueued, pools, memory, refusals, buckets, expiryDays, shared } = watched;
     // A rate needs the zero before the first event.
     for (const kind of ["variable", "account", "file"]) this.#decryptions.inc({ kind }, 0);
     for (const outcome of ["durable", "refused", "unknown"]) this.#batches.inc({ outcome }, 0);
+    for (const route of [...endpointPaths, "none"]) {
+      for (const [status, code] of alertedCodes) this.#requests.inc({ route, status, code }, 0);
+    }
     this.#watchProcess(version, dialect);
     const ofPools = (field: "underWay" | "connectionsMax") => () =>
       Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, pool[field]]));
@@ -61,6 +79,9 @@ export class Metrics {
     this.#watch("keyhole_memory_bytes", memoryHelp, memory, { label: "read" });
     this.#watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refusals, { label: "bucket" });
     this.#watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", buckets);
+    // Every process has the same answer, or one that is a minute older.
+    const expiryHelp = "Days until the next live key or trust expires, and until the next variable is to be rotated.";
+    this.#watch("keyhole_next_expiry_days", expiryHelp, expiryDays, { label: "kind", aggregator: "min" });
     if (shared === undefined) return;
     const away = () => (shared.away ? 1 : 0);
     this.#watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });
@@ -85,11 +106,6 @@ export class Metrics {
     this.#batchEntries.observe(entries);
     this.#commits.observe(commitMs / 1000);
   };
-
-  /** In Prometheus's text format. */
-  text(): Promise<string> {
-    return this.#registry.metrics();
-  }
 
   scrape(): Promise<Scrape> {
     return this.#registry.getMetricsAsJSON();
@@ -126,7 +142,7 @@ export class Metrics {
   #watch(
     name: string,
     help: string,
-    read: () => number | Readonly<Record<string, number>>,
+    read: () => Reading | Promise<Reading>,
     { label = "", aggregator = "sum" }: { label?: string; aggregator?: Aggregator } = {},
   ): void {
     const Kind = name.endsWith("_total") ? Counter : Gauge;
@@ -136,8 +152,8 @@ export class Metrics {
       labelNames: label === "" ? [] : [label],
       aggregator,
       registers: [this.#registry],
-      collect(this: Counter | Gauge) {
-        const reading = read();
+      async collect(this: Counter | Gauge) {
+        const reading = await read();
         this.reset();
         if (typeof reading === "number") this.inc(reading);
         else for (const [key, value] of Object.entries(reading)) this.inc({ [label]: key }, value);
@@ -147,18 +163,25 @@ export class Metrics {
 }
 
 /**
- * Adds up the metrics of several processes.
+ * Adds up the metrics of one or several processes.
+ * @param readiness - of all of them together, as `/readyz` answers at this moment
  * @param more - gauges, or counters if their name ends in `_total`
  * @returns Prometheus's text format
  */
 export function summed(
   scrapes: readonly Scrape[],
-  more: Readonly<Record<string, readonly [help: string, value: number]>>,
+  { ready, checks }: Readiness,
+  more: Readonly<Record<string, readonly [help: string, value: number]>> = {},
 ): Promise<string> {
   const registry = AggregatorRegistry.aggregate([...scrapes]);
+  const registers = [registry];
+  new Gauge({ name: "keyhole_ready", help: "1 if /readyz answers 200.", registers }).set(ready ? 1 : 0);
+  const help = "1 if a check of /readyz passes.";
+  const passes = new Gauge({ name: "keyhole_check_passes", help, labelNames: ["check"], registers });
+  for (const [check, passed] of Object.entries(checks)) passes.set({ check }, passed ? 1 : 0);
   for (const [name, [help, value]] of Object.entries(more)) {
     const Kind = name.endsWith("_total") ? Counter : Gauge;
-    new Kind({ name, help, registers: [registry] }).inc(value);
+    new Kind({ name, help, registers }).inc(value);
   }
   return registry.metrics();
 }

@@ -3,13 +3,13 @@ import { sql } from "drizzle-orm";
 import type { Installation } from "../admin/installation.ts";
 import { Refused } from "../admin/refused.ts";
 import type { Config } from "../config.ts";
-import { apiRoot, createApp, serveOptions } from "../http/app.ts";
+import { apiRoot, createApp, mcpPath, serveOptions } from "../http/app.ts";
 import { defectOf } from "../http/problem.ts";
 import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
 import { rightsBeyondServing } from "../store/rights.ts";
 import { type OpenKeyhole, openKeyhole } from "./compose.ts";
-import { originOf, startOps } from "./health.ts";
+import { originOf, type Readiness, startOps } from "./health.ts";
 import type { Log } from "./log.ts";
 import { redisBuckets } from "./shared-limiter.ts";
 import type { WorkerLink } from "./worker-link.ts";
@@ -48,6 +48,7 @@ export async function startServer(
     buckets: config.limiterUrl === undefined ? link?.buckets : redisBuckets(config.limiterUrl),
     metered: config.ops !== undefined,
     tracesUrl: config.tracesUrl,
+    mcpOrigins: config.mcpOrigins,
   });
   opening.defer(keyhole.close);
   await warnOf(config, keyhole, say);
@@ -58,8 +59,10 @@ export async function startServer(
   );
   if (server === null) throw new Error("the API listens on nothing");
   opening.defer(() => server.stop(true));
+  const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   if (config.ops !== undefined && link === undefined) {
-    const metrics = async () => (await keyhole.metrics?.text()) ?? "";
+    const { summed } = await import("./metrics.ts");
+    const metrics = async (readiness: Readiness) => summed([await scrape()], readiness);
     const ops = openOps(config.ops, { readiness: keyhole.readiness, metrics }, say);
     opening.defer(ops.stop);
   }
@@ -95,8 +98,8 @@ export async function startServer(
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
   for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, onDefect);
-  const scrape = async () => (await keyhole.metrics?.scrape()) ?? [];
   link?.listening({ readiness: keyhole.readiness, metrics: scrape }, () => void stop());
+  void keyhole.announceCommands();
   return { origin, stop: () => void stop(), stopped };
 }
 
@@ -104,8 +107,9 @@ export async function startServer(
 export const drainNotice = "finishing open requests. A second signal stops at once.";
 
 /** Says where the API can be reached, and warns if that is beyond this machine. */
-export function sayOrigin({ host }: Config, origin: string, say: (line: string) => void): void {
+export function sayOrigin({ host, mcpOrigins }: Config, origin: string, say: (line: string) => void): void {
   say(`Keyhole listens on ${origin}${apiRoot}`);
+  if (mcpOrigins !== undefined) say(`Agents use ${origin}${mcpPath}`);
   if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
   say("WARNING: Other machines can reach this address, and Keyhole speaks plain HTTP. Put TLS in front of it.");
 }

@@ -90,8 +90,8 @@ class Supervisor {
         checks: { workers: each.length > 0, ...Object.fromEntries(checks) },
       };
     };
-    const metrics = async () =>
-      summed(await this.#ask<Scrape>("metrics"), {
+    const metrics = async (now: Readiness) =>
+      summed(await this.#ask<Scrape>("metrics"), now, {
         keyhole_workers: ["Workers that listen.", this.#listening.length],
         keyhole_worker_restarts_total: ["Workers started after another died.", this.#restarted],
       });

@@ -15,8 +15,8 @@ export function postgresJournal(servers: Servers): JournalStore {
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   return {
     append: async (segment, again) => {
-      const { lane, firstSeq, lastSeq, at, entries, mac } = segment ?? nothing;
-      const parameters = [lane, firstSeq, lastSeq, at, entries, mac.toString("hex"), segment ? 1 : 0];
+      const { lane, firstSeq, lastSeq, at, mac, texts, entries } = segment ?? nothing;
+      const parameters = [lane, firstSeq, lastSeq, at, mac.toString("hex"), texts, entries, segment ? 1 : 0];
       const { answer, giveUp } = clients.ask(1, (client) => client.unsafe(appendText, parameters, { prepare: true }));
       try {
         await deadline.of(answer, giveUp);
@@ -32,7 +32,7 @@ export function postgresJournal(servers: Servers): JournalStore {
   };
 }
 
-const nothing = { lane: "", firstSeq: 0, lastSeq: 0, at: 0, entries: "", mac: Buffer.alloc(0) };
+const nothing = { lane: "", firstSeq: 0, lastSeq: 0, at: 0, mac: Buffer.alloc(0), texts: "", entries: "" };
 
 /** What the embedded journal's thread is told: where the database is, then one segment, or none, at a time. */
 export type JournalOrder =
@@ -45,8 +45,9 @@ export type SegmentValues = [
   firstSeq: number,
   lastSeq: number,
   at: number,
-  entries: string,
   mac: Uint8Array,
+  texts: string,
+  entries: string,
 ];
 
 /** A journal on the embedded database, in its own thread (see `journal-worker.ts`). */
@@ -71,8 +72,8 @@ export function sqliteJournal(path: string): JournalStore {
   return {
     append: (segment) => {
       if (segment === undefined) return ask({ append: undefined });
-      const { lane, firstSeq, lastSeq, at, entries, mac } = segment;
-      return ask({ append: [lane, firstSeq, lastSeq, at, entries, mac] });
+      const { lane, firstSeq, lastSeq, at, mac, texts, entries } = segment;
+      return ask({ append: [lane, firstSeq, lastSeq, at, mac, texts, entries] });
     },
     close: async () => {
       await ask({ close: true });
@@ -83,13 +84,13 @@ export function sqliteJournal(path: string): JournalStore {
 
 const uniqueViolation = "23505";
 
-const columns = "lane, first_seq, last_seq, at, entries, mac";
+const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
 // A trigger that keeps the row out makes the count differ, and the division by zero rolls the insert back. PostgreSQL
 // itself refuses to combine WITH and a rule on the table.
 const appendText = `with written as (
     insert into audit_segments (${columns})
-    select $1::text, $2::bigint, $3::bigint, $4::bigint, $5::text, decode($6::text, 'hex')
-    from generate_series(1, $7::integer) returning 1)
-  select 1 / (count(*) = $7::integer)::integer from written`;
-const insertText = `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?)`;
+    select $1::text, $2::bigint, $3::bigint, $4::bigint, decode($5::text, 'hex'), $6::text, $7::text
+    from generate_series(1, $8::integer) returning 1)
+  select 1 / (count(*) = $8::integer)::integer from written`;
+const insertText = `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)`;

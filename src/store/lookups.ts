@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyRow, StoredSet } from "../access/authenticate.ts";
 import type { Database } from "./database.ts";
 import { grouped } from "./grouped.ts";
-import { bounded, liveness, projectInReach, projectList, setsInReach } from "./reach.ts";
+import { bounded, liveness, projectInReach, projectList, setsInReach, trustTerms } from "./reach.ts";
 import { rowVersion, setColumns, type WantedSets } from "./sets.ts";
 
 /** A key's digest and what its request asks for: a project and sets in it, or empty texts and masks of zero. */
@@ -76,7 +76,8 @@ function keyColumns(database: Database): SQL {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
   return sql`${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
     ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
-    ${k.expiresAt} as "expiresAt", ${k.digest} as digest, ${bounded(k.grantSeal, 32)} as "grantSeal",
+    ${k.expiresAt} as "expiresAt", ${trustTerms(database)} as trust, ${k.digest} as digest,
+    ${bounded(k.grantSeal, 32)} as "grantSeal",
     ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
     ${bounded(p.fileCounts, 128)} as "fileCounts"`;

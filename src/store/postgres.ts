@@ -143,6 +143,7 @@ const sessionOf = {
   serve: readsOnly,
   files: readsOnly,
   // Here PostgreSQL's deadline comes first, so that a batch which waits for a lock is known to be refused.
-  journal: { statement_timeout: queryDeadlineMs - 200, synchronous_commit: "on" },
+  // `nextExpiry` must find its rows by index, like requests.
+  journal: { statement_timeout: queryDeadlineMs - 200, synchronous_commit: "on", enable_seqscan: "off" },
   admin: {},
 };

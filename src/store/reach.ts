@@ -2,8 +2,9 @@ import { type SQL, sql } from "drizzle-orm";
 import { environments } from "../names.ts";
 import type { Database } from "./database.ts";
 
-// What a key reaches, as fragments of SQL. The lookup that judges the key and every statement that fetches something
-// for it are built from these, so authority and data are always one snapshot, and what is out of reach is not found.
+// What a key reaches, as fragments of SQL. A trust is a row of `api_keys`, and a key here. The lookup that judges the
+// key and every statement that fetches something for it are built from these, so authority and data are always one
+// snapshot, and what is out of reach is not found.
 
 /** A column, or null if it is larger than Keyhole ever writes: nobody can fill the server's memory through a row. */
 export function bounded(column: SQL | { readonly getSQL: () => SQL }, bytesMax: number): SQL {
@@ -16,9 +17,19 @@ export function liveness({ tables: { apiKeys: k }, nowMs }: Database): SQL {
     then 1 else 0 end`;
 }
 
+/** The longest project list that is read: over some 2,000 projects. */
+export const projectsBytesMax = 256 * 1024;
+
 /** A key's project list; an empty text, which no grant seal fits, if it is too large: over some 2,000 projects. */
 export function projectList({ tables: { apiKeys: k } }: Database): SQL {
-  return sql`case when ${k.projects} is not null then coalesce(${bounded(k.projects, 256 * 1024)}, '') end`;
+  return sql`case when ${k.projects} is not null then coalesce(${bounded(k.projects, projectsBytesMax)}, '') end`;
+}
+
+export const termsBytesMax = 16 * 1024;
+
+/** The terms of a trust, null for a key; an empty text, which no grant seal fits, if they are too large. */
+export function trustTerms({ tables: { apiKeys: k } }: Database): SQL {
+  return sql`case when ${k.trust} is not null then coalesce(${bounded(k.trust, termsBytesMax)}, '') end`;
 }
 
 /**

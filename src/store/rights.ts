@@ -13,12 +13,15 @@ export const servingRights = {
     tables.fileContents,
     tables.apiKeys,
     tables.keyUses,
+    tables.auditHeads,
+    tables.variableRequests,
   ].map(getTableName),
-  append: getTableName(tables.auditSegments),
+  /** Rows are added and never changed. */
+  append: [tables.auditSegments, tables.variableRequests].map(getTableName),
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
   /** What only commands touch, and a view for people. */
-  none: [...[tables.auditHeads, tables.auditCheckpoints].map(getTableName), "audit_entries"],
+  none: [...[tables.setVersions, tables.auditCheckpoints].map(getTableName), "audit_entries"],
 } as const;
 
 /**
@@ -27,7 +30,7 @@ export const servingRights = {
  */
 export async function rightsBeyondServing(database: Database): Promise<{ role: string; beyond: string[] }> {
   const { read, append, note, none } = servingRights;
-  const guarded = [...read.filter((name) => name !== note.table), append, ...none];
+  const guarded = [...read.filter((name) => name !== note.table), ...append, ...none];
   type Row = { role: string; superuser: boolean; makesRoles: boolean; owner: boolean; changes: string };
   const [row] = await database.query<Row>(sql`
     with ours as (
@@ -44,7 +47,7 @@ export async function rightsBeyondServing(database: Database): Promise<{ role: s
       (select rolcreaterole from pg_roles where rolname = current_user) as "makesRoles",
       exists (select 1 from ours where pg_has_role(relowner, 'MEMBER')) as owner,
       coalesce((select json_agg(distinct name) from ours where case
-        when name = ${append} then has_table_privilege(oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+        when ${database.isMember(sql`name::text`, sql`${JSON.stringify(append)}`)} then has_table_privilege(oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER')
           or has_any_column_privilege(oid, 'UPDATE')
         else has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
           or has_any_column_privilege(oid, 'INSERT, UPDATE') end), '[]')::text as changes`)({});

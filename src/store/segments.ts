@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, gte, or, type SQL, sql } from "drizzle-orm";
+import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import type { Database } from "./database.ts";
 
@@ -6,7 +7,7 @@ import type { Database } from "./database.ts";
 
 /** Which segments; an absent field matches all. */
 export type SegmentFilter = {
-  /** Texts, such as the id of a key. Of each list, one occurs in the segment's entries. */
+  /** Texts, such as the id of a key. Of each list, one is among the segment's texts. */
   readonly texts?: readonly (readonly string[])[];
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
@@ -43,6 +44,20 @@ export async function* segmentsByLane(
   for await (const page of found) yield* page;
 }
 
+/** Reads the end of a lane that several processes write; undefined if it has none that a segment could end with. */
+export function laneHead(database: Database, lane: string): () => Promise<Checkpoint | undefined> {
+  const { auditHeads: h } = database.tables;
+  const find = database.query<{ seq: number; mac: Buffer }>(
+    sql`select ${h.seq} as seq, ${h.mac} as mac from ${h}
+      where ${h.lane} = ${sql.placeholder("lane")} and length(${h.mac}) = 32`,
+    { retry: false },
+  );
+  return async () => {
+    const [head] = await find({ lane });
+    return head && { lane, seq: head.seq, mac: head.mac.toString("hex") };
+  };
+}
+
 async function* pages(
   { db, tables }: Database,
   where: SQL | undefined,
@@ -61,7 +76,7 @@ async function* pages(
     if (rows.length > 0) yield rows;
     if (rows.length < size) return;
     last = rows.at(-1);
-    const length = rows.reduce((sum, { entries }) => sum + entries.length, 0);
+    const length = rows.reduce((sum, { texts, entries }) => sum + texts.length + entries.length, 0);
     size = Math.ceil(Math.min(pageSizeMax, (size * pageLength) / length));
   }
 }
@@ -74,11 +89,11 @@ const pageLength = 256 * 1024;
 
 function matching(database: Database, { texts = [], sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
   const { auditSegments: s } = database.tables;
-  // As the text of `entries` spells it.
+  // As `texts` spells it.
   const occurs = (text: string) =>
     database.dialect === "postgres"
-      ? sql`strpos(${s.entries}, ${JSON.stringify(text)}) > 0`
-      : sql`instr(${s.entries}, ${JSON.stringify(text)}) > 0`;
+      ? sql`strpos(${s.texts}, ${JSON.stringify(text)}) > 0`
+      : sql`instr(${s.texts}, ${JSON.stringify(text)}) > 0`;
   return and(
     ...texts.map((some) => or(...some.map(occurs))),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),

@@ -24,6 +24,8 @@ const postgresKit = {
   bigint: (name: string) => pg.bigint(name, { mode: "number" }),
   check: (name: string, rule: string) => pg.check(name, sql.raw(rule)),
   slugRule: "slug ~ '^[a-z0-9][a-z0-9-]{0,63}$'",
+  /** Whether a listing has a variable that is marked for rotation. */
+  markedRule: sql`strpos(listing, '"rotateBy":"') > 0`,
 };
 
 const sqliteKit = {
@@ -33,6 +35,7 @@ const sqliteKit = {
   bigint: (name: string) => sqlite.integer(name),
   check: (name: string, rule: string) => sqlite.check(name, sql.raw(rule)),
   slugRule: "length(slug) between 1 and 64 and slug not glob '*[^a-z0-9-]*' and slug not glob '-*'",
+  markedRule: sql`instr(listing, '"rotateBy":"') > 0`,
 } as unknown as typeof postgresKit;
 
 export const postgresTables = describe(postgresKit);
@@ -116,15 +119,19 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     ],
   );
 
+  const setVersion = () => ({
+    projectId: projectId(),
+    kind: text("kind").$type<"variables" | "accounts" | "files">().notNull(),
+    environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
+    /** From 1; every write raises it. */
+    version: bigint("version").notNull(),
+  });
+
   /** What a project holds of one kind in one environment (`seal/set.ts`). A project has nine, from its creation on. */
   const sets = table(
     "sets",
     {
-      projectId: projectId(),
-      kind: text("kind").$type<"variables" | "accounts" | "files">().notNull(),
-      environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
-      /** From 1; every write raises it. */
-      version: bigint("version").notNull(),
+      ...setVersion(),
       /** Of the data key that sealed the values; 0 for files, whose contents are sealed one by one. */
       generation: integer("generation").notNull(),
       listingMac: bytes("listing_mac").notNull(),
@@ -135,9 +142,31 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     },
     (t) => [
       kit.primaryKey({ columns: [t.projectId, t.kind, t.environment] }),
+      kit.index("sets_marked").on(t.projectId).where(kit.markedRule),
       kit.check("sets_kind_rule", "kind in ('variables', 'accounts', 'files')"),
       kit.check("sets_environment_rule", "environment in ('development', 'staging', 'production')"),
     ],
+  );
+
+  /** Every version of a set: who wrote it, and once it was replaced, the version itself. Only commands read it. */
+  const setVersions = table(
+    "set_versions",
+    {
+      ...setVersion(),
+      at: bigint("at").notNull(),
+      /** As in the audit. */
+      actor: text("actor").notNull(),
+      /** JSON: which names were added, changed and deleted. */
+      names: text("names").notNull(),
+      /** HMAC under the listing key over all of the above. */
+      mac: bytes("mac").notNull(),
+      /** The row of `sets` as it was replaced; null while it is there. */
+      generation: integer("generation"),
+      listingMac: bytes("listing_mac"),
+      listing: text("listing"),
+      sealed: bytes("sealed"),
+    },
+    (t) => [kit.primaryKey({ columns: [t.projectId, t.kind, t.environment, t.version] })],
   );
 
   /** The contents that the listings of files refer to by id. */
@@ -167,8 +196,10 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       id: text("id").primaryKey(),
       organizationId: organizationId(),
       name: text("name").notNull(),
-      /** HMAC of the key's text under the pepper. */
+      /** HMAC under the pepper: of the key's text, or of a trust's id, which nobody can present as a key. */
       digest: bytes("digest").notNull(),
+      /** Of a trust only: which tokens stand in place of a key, as JSON (`access/token.ts`). */
+      trust: text("trust"),
       /** Bits, in the order of `access/grant.ts`. */
       surfaces: integer("surfaces").notNull(),
       resources: integer("resources").notNull(),
@@ -184,19 +215,53 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [
       kit.uniqueIndex("api_keys_digest").on(t.digest),
       kit.index("api_keys_organization").on(t.organizationId),
+      kit.index("api_keys_expiry").on(t.expiresAt).where(sql`revoked_at is null`),
+      kit.index("api_keys_trusts").on(t.id).where(sql`trust is not null`),
       kit.check("api_keys_surfaces_rule", "surfaces between 1 and 7"),
       kit.check("api_keys_resources_rule", "resources between 0 and 31"),
       kit.check("api_keys_environments_rule", "environments between 1 and 7"),
     ],
   );
 
-  /** The one thing beside audit entries that the server writes: when a key was last used. */
+  /** When a key or a trust was last used. */
   const keyUses = table("key_uses", {
     keyId: text("key_id")
       .primaryKey()
       .references(() => apiKeys.id, { onDelete: "cascade" }),
     lastUsedAt: bigint("last_used_at").notNull(),
   });
+
+  /**
+   * Variables that machines ask people for. A row is neither sealed nor believed: what is written on approval is what
+   * the person who approves was shown.
+   */
+  const variableRequests = table(
+    "variable_requests",
+    {
+      id: text("id").primaryKey(),
+      organizationId: organizationId(),
+      projectId: projectId(),
+      environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
+      name: text("name").notNull(),
+      reason: text("reason").notNull(),
+      keyId: text("key_id").notNull(),
+      /** Numbers the requests of an organization: of two filed at once one gets the number, the other counts again. */
+      number: bigint("number").notNull(),
+      /** One that is pending after `expiresAt` has expired. */
+      status: text("status").$type<"pending" | "approved" | "rejected">().notNull(),
+      createdAt: bigint("created_at").notNull(),
+      expiresAt: bigint("expires_at").notNull(),
+      decidedAt: bigint("decided_at"),
+      decidedBy: text("decided_by"),
+      decisionReason: text("decision_reason"),
+    },
+    (t) => [
+      kit.uniqueIndex("variable_requests_number").on(t.organizationId, t.number),
+      kit.index("variable_requests_expiry").on(t.organizationId, t.expiresAt),
+      kit.index("variable_requests_project").on(t.projectId),
+      kit.check("variable_requests_status_rule", "status in ('pending', 'approved', 'rejected')"),
+    ],
+  );
 
   /**
    * What left, for whom, when: a row for each commit (`audit/segment.ts`). It refers to no other table, so that it
@@ -212,7 +277,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       at: bigint("at").notNull(),
       /** HMAC under the audit key over the lane's previous mac and this row. */
       mac: bytes("mac").notNull(),
-      /** JSON, kept as the text the mac was made over. */
+      /** JSON, kept as the text the mac was made over: what filters look for, and the entries (`audit/segment.ts`). */
+      texts: text("texts").notNull(),
       entries: text("entries").notNull(),
     },
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
@@ -241,9 +307,11 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     systemKeys,
     dataKeys,
     sets,
+    setVersions,
     fileContents,
     apiKeys,
     keyUses,
+    variableRequests,
     auditSegments,
     auditHeads,
     auditCheckpoints,

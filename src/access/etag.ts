@@ -1,0 +1,34 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Caller } from "./authenticate.ts";
+
+/*
+ * The tag of an answer: 43 base64url characters in double quotes. It is an HMAC over the key's id, the project, the
+ * exact question and a fingerprint of the answer. So it tells nothing without the etag key, and no two keys or
+ * questions share one.
+ */
+
+/** @returns the tag that the header names; undefined for a list, `*`, a weak tag or one of another form */
+export function parseEtag(header: string | null): string | undefined {
+  return header !== null && /^"[0-9A-Za-z_-]{43}"$/.test(header) ? header : undefined;
+}
+
+/**
+ * The tag of what this caller gets.
+ * @param question - the endpoint and its parsed parameters: one spelling for each question
+ * @param fingerprint - equal only for equal answers to this question about this project
+ */
+export function etagOf(
+  etagKey: Uint8Array,
+  { grant, target }: Caller,
+  question: readonly unknown[],
+  fingerprint: string,
+): string {
+  // JSON of one array has one reading.
+  const fields = JSON.stringify(["keyhole etag v1", grant.keyId, target?.projectId, question, fingerprint]);
+  return `"${new Bun.CryptoHasher("sha256", etagKey).update(fields).digest("base64url")}"`;
+}
+
+/** Compares two tags in constant time. */
+export function isSameEtag(a: string, b: string | undefined): boolean {
+  return b !== undefined && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}

@@ -1,0 +1,127 @@
+import { type KeySet, mayAsk, parseKeySet } from "./token.ts";
+
+/** Fetches a JSON document, bounded in size and time, and follows no redirect. Its errors say what was wrong. */
+export type FetchJson = (url: string) => Promise<unknown>;
+
+/** Says in the log that an issuer's keys were fetched after a failure, or why they could not be. */
+export type NoteIssuer = (issuer: string, failure: string | undefined) => void;
+
+const refreshAfterMs = 50 * 60_000;
+const attemptEveryMs = 30_000;
+const usableMs = 24 * 3_600_000;
+
+/**
+ * Asks an issuer for its keys by OpenID Connect Discovery.
+ * @throws Error whose message says what is wrong
+ * @see https://openid.net/specs/openid-connect-discovery-1_0.html
+ */
+export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promise<KeySet> {
+  if (!mayAsk(issuer)) throw new Error("the issuer is no https URL");
+  const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
+  const { issuer: named, jwks_uri: url } = (document ?? {}) as {
+    readonly issuer?: unknown;
+    readonly jwks_uri?: unknown;
+  };
+  if (named !== issuer) throw new Error("its discovery document is another issuer's");
+  const isWeaker = issuer.startsWith("https:") && !String(url).startsWith("https:");
+  if (typeof url !== "string" || !mayAsk(url) || isWeaker) throw new Error("its jwks_uri is no https URL");
+  return parseKeySet(await fetchJson(url));
+}
+
+/**
+ * The keys that issuers publish, fetched in the background. A set is replaced as a whole, at least hourly, and when a
+ * token names a key that it lacks. Each issuer is asked at most every 30 s, whatever tokens say.
+ */
+export class IssuerKeys {
+  readonly #fetchJson: FetchJson;
+  readonly #note: NoteIssuer;
+  readonly #nowMs: () => number;
+  readonly #waitMsMax: number;
+  readonly #issuers = new Map<string, State>();
+
+  /**
+   * @param nowMs - monotonic milliseconds
+   * @param waitMsMax - how long a request waits for an issuer
+   */
+  constructor(fetchJson: FetchJson, note: NoteIssuer, nowMs: () => number, waitMsMax = 2000) {
+    this.#fetchJson = fetchJson;
+    this.#note = note;
+    this.#nowMs = nowMs;
+    this.#waitMsMax = waitMsMax;
+  }
+
+  /** Refreshes those sets of these issuers that are due, and forgets all others. Returns at once. */
+  keep(issuers: Iterable<string>): void {
+    const kept = new Set(issuers);
+    for (const issuer of this.#issuers.keys()) if (!kept.has(issuer)) this.#issuers.delete(issuer);
+    for (const issuer of kept) {
+      if (this.#nowMs() - this.#stateOf(issuer).fetchedAtMs >= refreshAfterMs) void this.#refresh(issuer);
+    }
+  }
+
+  /**
+   * The issuer's keys. Waits for a fetch only if they are not known, or lack this one.
+   * @param issuer - one that a trust names
+   * @param kid - the key that the token names
+   */
+  async find(issuer: string, kid: string | undefined): Promise<KeySet | undefined> {
+    const state = this.#stateOf(issuer);
+    const keys = this.#usable(state);
+    if (keys === undefined || (kid !== undefined && !keys.kids.has(kid))) await this.#briefly(this.#refresh(issuer));
+    return this.#usable(state);
+  }
+
+  #usable({ keys, fetchedAtMs }: State): KeySet | undefined {
+    return this.#nowMs() - fetchedAtMs < usableMs ? keys : undefined;
+  }
+
+  #stateOf(issuer: string): State {
+    let state = this.#issuers.get(issuer);
+    if (state === undefined) {
+      const never = Number.NEGATIVE_INFINITY;
+      state = { keys: undefined, fetchedAtMs: never, triedAtMs: never, failed: false, attempt: undefined };
+      this.#issuers.set(issuer, state);
+    }
+    return state;
+  }
+
+  /** Resolves when the fetch that is under way or due has ended, well or not. */
+  async #refresh(issuer: string): Promise<void> {
+    const state = this.#stateOf(issuer);
+    if (state.attempt === undefined && this.#nowMs() - state.triedAtMs >= attemptEveryMs) {
+      state.triedAtMs = this.#nowMs();
+      state.attempt = this.#fetch(issuer, state).finally(() => {
+        state.attempt = undefined;
+      });
+    }
+    await state.attempt;
+  }
+
+  async #fetch(issuer: string, state: State): Promise<void> {
+    try {
+      const startedAtMs = this.#nowMs();
+      state.keys = await discoverKeys(issuer, this.#fetchJson);
+      state.fetchedAtMs = startedAtMs;
+      if (state.failed) this.#note(issuer, undefined);
+      state.failed = false;
+    } catch (error) {
+      if (!state.failed) this.#note(issuer, error instanceof Error ? error.message : "no reason given");
+      state.failed = true;
+    }
+  }
+
+  async #briefly(work: Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, this.#waitMsMax);
+    await Promise.race([work, promise]);
+    clearTimeout(timer);
+  }
+}
+
+type State = {
+  keys: KeySet | undefined;
+  fetchedAtMs: number;
+  triedAtMs: number;
+  failed: boolean;
+  attempt: Promise<void> | undefined;
+};

@@ -1,0 +1,216 @@
+import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import { Fault } from "../fault.ts";
+
+/*
+ * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave a job. If it meets the terms of exactly one
+ * trust, it stands in place of an API key. Every refusal here is a Fault `unauthorized`: clients see the same 401 as
+ * for an unknown key, the log has the reason.
+ */
+
+/** Which tokens a trust accepts. Stored as JSON, under the seal of its row. */
+export type Terms = {
+  readonly issuer: string;
+  readonly audience: string;
+  /** Claims that a token must have, each equal as text. */
+  readonly claims: Readonly<Record<string, string>>;
+  /** A JSON Web Key Set as text, in place of the one that the issuer publishes; null for that one. */
+  readonly jwks: string | null;
+};
+
+/** A trust whose seal was checked. */
+export type Trust = {
+  readonly id: string;
+  /** Of its row, which each request looks up by it. */
+  readonly digest: Uint8Array;
+  readonly terms: Terms;
+  /** Null if the issuer publishes its keys. */
+  readonly pinned: KeySet | null;
+};
+
+/** An issuer's public keys. */
+export type KeySet = {
+  readonly getKey: ReturnType<typeof createLocalJWKSet>;
+  readonly kids: ReadonlySet<string>;
+};
+
+/** What a token says. Nothing of it is true before {@link verifyToken}. */
+export type Token = {
+  readonly text: string;
+  readonly issuer: string;
+  readonly kid: string | undefined;
+  readonly payload: Readonly<Record<string, unknown>>;
+};
+
+/** Of a token, in its issuer's words, for the audit. */
+export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
+
+export const tokenBytesMax = 8192;
+const skewS = 30;
+const ageSMax = 600;
+const keysMax = 100;
+/** Never `none`, and never HMAC, for which the public key would be a shared secret that everybody knows. */
+const algorithms = ["RS256", "ES256", "EdDSA", "PS256"];
+
+/** Whether a text may be a token. Looks at its form only. */
+export function isTokenShaped(text: string): boolean {
+  return text.length <= tokenBytesMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
+}
+
+/** Reads what a token says, to find the trusts that name its issuer. @throws Fault `unauthorized` */
+export function readToken(text: string): Token {
+  const [header, payload] = text.split(".").slice(0, 2).map(readPart);
+  if (header === undefined || payload === undefined) {
+    throw new Fault("unauthorized", "token: it is not JSON objects without duplicate members");
+  }
+  const { alg, kid } = header;
+  if (!algorithms.some((one) => one === alg)) {
+    throw new Fault("unauthorized", `token: its algorithm ${shown(alg)} is none of ${algorithms.join(", ")}`);
+  }
+  const issuer = payload["iss"];
+  if (typeof issuer !== "string") throw new Fault("unauthorized", "token: it names no issuer");
+  return { text, issuer, kid: typeof kid === "string" ? kid : undefined, payload };
+}
+
+/**
+ * Verifies a token against the trusts that name its issuer. The signature and the times come first, so that only those
+ * whom the issuer gave a token could learn anything from what follows.
+ *
+ * @param published - the keys that the issuer publishes, if they are known
+ * @returns the one trust that it meets. @throws Fault `unauthorized` for none and for several
+ */
+export async function verifyToken(
+  token: Token,
+  trusts: readonly Trust[],
+  published: KeySet | undefined,
+  nowMs: number,
+): Promise<Trust> {
+  const reasons = new Set<string>();
+  const fitting: Trust[] = [];
+  for (const some of Map.groupBy(trusts, ({ terms }) => terms.jwks).values()) {
+    const unverified = await whyNotVerified(token, some[0]?.pinned ?? published, nowMs);
+    for (const trust of some) {
+      const reason = unverified ?? whyNotMet(token, trust.terms);
+      if (reason === undefined) fitting.push(trust);
+      else reasons.add(reason);
+    }
+  }
+  const [trust, another] = fitting;
+  const from = `token of ${shown(token.issuer)}`;
+  if (another) throw new Fault("unauthorized", `${from}: it fits several trusts, ${idsOf(fitting)}`);
+  if (trust) return trust;
+  const [reason = "no trust names its issuer"] = reasons;
+  const which = trusts.length === 1 ? `trust ${idsOf(trusts)}` : `${trusts.length} trusts`;
+  throw new Fault("unauthorized", `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`);
+}
+
+/** What the audit says of a token: its id, its subject and the id of the run; empty if it does not say. */
+export function wordsOf({ payload }: Token): TokenWords {
+  const word = (...names: readonly string[]) => {
+    const text = names.map((name) => payload[name]).find((value) => typeof value === "string") as string | undefined;
+    return text ?? "";
+  };
+  return { jti: word("jti"), sub: word("sub"), run: word("run_id", "job_id", "pipeline_id") };
+}
+
+/** The keys of a JSON Web Key Set. @throws Error whose message says what is wrong with it */
+export function parseKeySet(document: unknown): KeySet {
+  const { keys } = (document ?? {}) as { readonly keys?: unknown };
+  if (!Array.isArray(keys) || keys.length === 0 || !keys.every(isObject)) throw new Error("it is no JSON Web Key Set");
+  if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
+  const kids = keys.map(({ kid }) => kid).filter((kid) => typeof kid === "string");
+  return { getKey: createLocalJWKSet({ keys } as JSONWebKeySet), kids: new Set(kids) };
+}
+
+/** The terms that a row holds; undefined if they are damaged, which its seal shows, too. */
+export function parseTerms(text: string): Terms | undefined {
+  try {
+    return JSON.parse(text) as Terms;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a URL may be asked for keys: by https, or by http on this machine. */
+export function mayAsk(url: string): boolean {
+  const { protocol, hostname } = URL.parse(url) ?? {};
+  return (
+    protocol === "https:" || (protocol === "http:" && /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname ?? ""))
+  );
+}
+
+async function whyNotVerified(token: Token, keys: KeySet | undefined, nowMs: number): Promise<string | undefined> {
+  if (keys === undefined) return "the issuer's keys are not known now";
+  try {
+    await jwtVerify(token.text, keys.getKey, {
+      algorithms,
+      issuer: token.issuer,
+      requiredClaims: ["exp", "iat"],
+      maxTokenAge: ageSMax,
+      clockTolerance: skewS,
+      currentDate: new Date(nowMs),
+    });
+    return undefined;
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+function failureOf(error: unknown): string {
+  if (error instanceof errors.JWTExpired) {
+    return error.claim === "iat" ? "it was issued more than 10 minutes ago" : "it has expired";
+  }
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const { claim, reason } = error;
+    if (reason !== "check_failed") return `its ${claim} is ${reason === "missing" ? "missing" : "not a number"}`;
+    return claim === "nbf" ? "it is not valid yet" : "it was issued in the future";
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is not by the issuer's key";
+  if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key as it names";
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return "several of the issuer's keys could have signed it";
+  return `it cannot be verified (${error instanceof errors.JOSEError ? error.code : "its key is not usable"})`;
+}
+
+function whyNotMet({ payload }: Token, { audience, claims }: Terms): string | undefined {
+  const { aud } = payload;
+  // Kubernetes writes a list of one. If others accept the token as well, one of them may have passed it on.
+  const only = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
+  if (only !== audience) return `its audience is ${shown(aud)}, not ${shown(audience)}`;
+  for (const [name, value] of Object.entries(claims)) {
+    if (!Object.hasOwn(payload, name)) return `its claim ${name} is missing`;
+    if (payload[name] !== value) return `its claim ${name} is ${shown(payload[name])}, not ${shown(value)}`;
+  }
+  return undefined;
+}
+
+/** A part of a token: a JSON object in UTF-8, or undefined. */
+function readPart(part: string): Record<string, unknown> | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, "base64url"));
+    const parsed: unknown = JSON.parse(text);
+    // A JSON parser keeps the last of two members of one name, and another program may have read the first. Outside
+    // strings, each member has one colon.
+    const colons = text.replace(/"(?:[^"\\]|\\.)*"/g, "").split(":").length - 1;
+    return isObject(parsed) && membersIn(parsed) === colons ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function membersIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
+  return Object.values(value).reduce((sum: number, member) => sum + membersIn(member), own);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A caller's word in a reason, shortened. */
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? "missing").slice(0, 200);
+}
+
+function idsOf(trusts: readonly Trust[]): string {
+  return trusts.map(({ id }) => id).join(", ");
+}

@@ -1,0 +1,74 @@
+import { timingSafeEqual } from "node:crypto";
+import { type Grant, sealGrant } from "./grant.ts";
+import { parseKeySet, parseTerms, type Trust } from "./token.ts";
+
+/** A trust's row. Its reader checks the seal. */
+export type TrustRow = Grant & { readonly digest: Uint8Array; readonly grantSeal: Uint8Array | null };
+
+/** How old the list may be when a token arrives. */
+const freshMs = 100;
+
+/**
+ * The trusts of the installation by issuer, so that a stranger's token costs no statement of its own. Tokens make it
+ * read the list again only if the last read is a tenth of a second old. The list only says which trust a token is for.
+ * Whether that is still valid, each request asks the database, as for a key.
+ */
+export class TrustDirectory {
+  readonly #load: () => Promise<readonly TrustRow[]>;
+  readonly #grantKey: Uint8Array;
+  readonly #nowMs: () => number;
+  #byIssuer: ReadonlyMap<string, readonly Trust[]> = new Map();
+  /** By the row's own text, because importing keys takes longer than the rest. */
+  #byTerms = new Map<string, Trust>();
+  #loadedAtMs = Number.NEGATIVE_INFINITY;
+  #loading: Promise<void> | undefined;
+
+  /**
+   * @param load - reads the valid trusts
+   * @param nowMs - monotonic milliseconds
+   */
+  constructor(load: () => Promise<readonly TrustRow[]>, grantKey: Uint8Array, nowMs: () => number) {
+    this.#load = load;
+    this.#grantKey = grantKey;
+    this.#nowMs = nowMs;
+  }
+
+  /** The issuers whose published keys are needed. */
+  get issuers(): string[] {
+    const named = [...this.#byIssuer];
+    return named.filter(([, trusts]) => trusts.some(({ pinned }) => pinned === null)).map(([issuer]) => issuer);
+  }
+
+  /** The trusts that name this issuer. @throws Fault `unavailable` */
+  async find(issuer: string): Promise<readonly Trust[]> {
+    if (this.#nowMs() - this.#loadedAtMs >= freshMs) await this.refresh();
+    return this.#byIssuer.get(issuer) ?? [];
+  }
+
+  /** Reads the list; callers at the same time share one read. @throws Fault `unavailable` */
+  refresh(): Promise<void> {
+    this.#loading ??= this.#read().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #read(): Promise<void> {
+    const startedAtMs = this.#nowMs();
+    const rows = await this.#load();
+    const byTerms = new Map<string, Trust>();
+    for (const row of rows) {
+      const { keyId: id, digest, grantSeal, trust: text } = row;
+      const seal = sealGrant(this.#grantKey, digest, row);
+      // What SQL wrote must not even make the server ask an issuer for keys.
+      if (text === null || grantSeal?.length !== seal.length || !timingSafeEqual(grantSeal, seal)) continue;
+      const terms = parseTerms(text);
+      if (terms === undefined) continue;
+      const pinned = terms.jwks === null ? null : parseKeySet(JSON.parse(terms.jwks));
+      byTerms.set(id + text, this.#byTerms.get(id + text) ?? { id, digest, terms, pinned });
+    }
+    this.#byTerms = byTerms;
+    this.#byIssuer = Map.groupBy(byTerms.values(), ({ terms }) => terms.issuer);
+    this.#loadedAtMs = startedAtMs;
+  }
+}

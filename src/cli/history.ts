@@ -1,0 +1,101 @@
+import { Argument } from "@commander-js/extra-typings";
+import { listHistory, planRollback, purgeHistory, rollBack } from "../admin/history.ts";
+import { listed } from "../admin/rotation.ts";
+import type { NamesWritten } from "../audit/entry.ts";
+import {
+  answer,
+  answerList,
+  confirm,
+  counted,
+  type Surroundings,
+  wideOption,
+  withAdmin,
+  yesOption,
+} from "./command.ts";
+import { parseCount } from "./options.ts";
+import { environmentVerb } from "./project.ts";
+import { formatTime } from "./terminal.ts";
+
+const kinds = ["variables", "accounts", "files"] as const;
+
+/** `keyhole history …` and `keyhole history purge …` */
+export function historyCommand(here: Surroundings) {
+  const purge = environmentVerb(
+    "purge",
+    "Remove all earlier versions, for a value that must not be kept. This cannot be undone.",
+    "keyhole history purge acme/web production variables",
+  )
+    .addArgument(new Argument("<kind>", "of what").choices(kinds))
+    .option(...yesOption)
+    .action(async (project, environment, kind, { yes }) => {
+      const what = `the ${kind} of ${project} in ${environment}`;
+      const { removed, warnings } = await withAdmin(here, async (admin) => {
+        await confirm(here, yes, `remove all earlier versions of ${what}, for good`);
+        return purgeHistory(admin, project, environment, kind);
+      });
+      for (const warning of warnings) here.say(`WARNING: ${warning}`);
+      const words = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
+      await answer(here, { project, environment, kind, removed, warnings }, words);
+    });
+
+  return environmentVerb(
+    "history",
+    "List the versions of an environment, newest first: who wrote them, and what changed.",
+    "keyhole history acme/web production",
+    "keyhole history acme/web production files",
+  )
+    .addArgument(new Argument("[kind]", "of what").choices(kinds).default("variables" as const))
+    .option(...wideOption)
+    .action(async (project, environment, kind, { wide }) => {
+      const { versions, warnings } = await withAdmin(here, (admin) => listHistory(admin, project, environment, kind));
+      for (const warning of warnings) here.say(`WARNING: ${warning}`);
+      await answerList(
+        here,
+        versions,
+        `There is no history of the ${kind} of ${project} in ${environment}.`,
+        {
+          VERSION: (one) => one.version,
+          WRITTEN: (one) => formatTime(one.at),
+          CHANGES: (one) => changesOf(one),
+          ACTOR: (one) => one.actor.name,
+        },
+        wide,
+      );
+    })
+    .addCommand(purge);
+}
+
+/** `keyhole rollback …` */
+export function rollbackCommand(here: Surroundings) {
+  return environmentVerb(
+    "rollback",
+    "Write an earlier version of an environment as its new version. Earlier versions stay.",
+    "keyhole rollback acme/web production variables --to 3",
+  )
+    .addArgument(new Argument("<kind>", "of what").choices(kinds))
+    .requiredOption("--to <version>", "required: the version, which `keyhole history` lists", parseCount)
+    .option(...yesOption)
+    .action(async (project, environment, kind, { to, yes }) => {
+      const what = `the ${kind} of ${project} in ${environment}`;
+      const done = await withAdmin(here, async (admin) => {
+        const plan = await planRollback(admin, project, environment, kind, to);
+        const changes = changesOf(plan, ["add", "change", "delete"]);
+        await confirm(here, yes, `roll ${what} back from version ${plan.from} to ${to}: ${changes}`);
+        return { ...plan, ...(await rollBack(admin, project, environment, kind, plan)) };
+      });
+      const { version, warnings } = done;
+      for (const warning of warnings) here.say(warning);
+      const words = `Rolled ${what} back to version ${to}: ${changesOf(done)}. This is version ${version}.`;
+      await answer(here, { project, environment, kind, ...done }, words);
+    });
+}
+
+/** Such as `added A, B; deleted C`. */
+function changesOf(
+  { added, changed, deleted }: NamesWritten,
+  [add, change, remove] = ["added", "changed", "deleted"],
+): string {
+  const parts = [[add, added] as const, [change, changed] as const, [remove, deleted] as const];
+  const told = parts.filter(([, names]) => names.length > 0).map(([verb, names]) => `${verb} ${listed(names)}`);
+  return told.join("; ") || "no changes";
+}

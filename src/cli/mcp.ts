@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { version } from "../../package.json";
+import { Client } from "../fetch/client.ts";
+import { Problem } from "../problem.ts";
+import { type Surroundings, toProblem, verb } from "./command.ts";
+import { harden } from "./harden.ts";
+import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
+
+/** `keyhole mcp`: the server's tools, for an agent that starts this program. It has no tool of its own. */
+export function mcpCommand(here: Surroundings) {
+  return verb(
+    "mcp",
+    "Pass the tools of a server's MCP surface on to an agent, on stdin and stdout. No tool shows a value.",
+    "KEYHOLE_URL=https://keyhole.example.com KEYHOLE_API_KEY_FILE=~/.keyhole-agent keyhole mcp",
+  )
+    .option(...urlOption)
+    .option(...apiKeyFileOption)
+    .option(...timeoutOption)
+    .action(async (options) => {
+      const client = new Client({ ...(await readApi(here, options)), say: here.say });
+      harden();
+      const { stdin, stdout } = here.terminal;
+      const ended = once(stdin, "end");
+      const served = serveStdio(() => serverFor(client), { transport: new StdioServerTransport(stdin, stdout) });
+      await ended;
+      await served.close();
+    });
+}
+
+/** A server that passes each message on. The SDK speaks whatever revision the agent speaks. */
+function serverFor(client: Client): Server {
+  const server = new Server({ name: "keyhole", version }, { capabilities: { tools: {} } });
+  server.setRequestHandler("tools/list", async () => {
+    const { tools } = await call(client, "tools/list", {}).catch((error: unknown) => {
+      throw new ProtocolError(ProtocolErrorCode.InternalError, explained(error).message);
+    });
+    return { tools: tools as never };
+  });
+  server.setRequestHandler("tools/call", async ({ params: { name, arguments: given = {} } }) => {
+    // It becomes a header.
+    if (!/^[a-z_]{1,64}$/.test(name))
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "There is no such tool.");
+    try {
+      const { content, structuredContent, isError } = await call(client, "tools/call", { name, arguments: given });
+      return { content, structuredContent, ...(isError === true && { isError }) } as never;
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      const { message, code } = explained(error);
+      const problem = { error: message, code };
+      return { isError: true, content: [{ type: "text", text: JSON.stringify(problem) }], structuredContent: problem };
+    }
+  });
+  return server;
+}
+
+/** @throws ProtocolError for an error of the protocol, Problem for any other failure */
+async function call(client: Client, method: string, params: Readonly<Record<string, unknown>>) {
+  const answer = await client.callMcp(method, params);
+  if ("error" in answer) throw new ProtocolError(answer.error.code, answer.error.message);
+  return answer.result;
+}
+
+/** The failure as an agent is told it: without the client's advice to wait, which is for commands. */
+function explained(error: unknown): Problem {
+  const thrown = toProblem(error);
+  const problem = thrown.cause instanceof Problem ? thrown.cause : thrown;
+  if (problem.code !== "not_found") return problem;
+  return new Problem(problem.exitCode, problem.code, `${problem.message} The server needs KEYHOLE_MCP=on.`);
+}

@@ -1,0 +1,13 @@
+import { version } from "../../package.json";
+import { describeApi } from "../http/description.ts";
+import { type Surroundings, verb } from "./command.ts";
+import { write } from "./terminal.ts";
+
+/** `keyhole openapi` */
+export function openapiCommand(here: Surroundings) {
+  return verb(
+    "openapi",
+    "Print the description of the API: an OpenAPI 3.1 document, also in docs/openapi.json.",
+    "keyhole openapi > openapi.json",
+  ).action(() => write(here.terminal.stdout, `${JSON.stringify(describeApi(version), undefined, 2)}\n`));
+}

@@ -1,0 +1,138 @@
+import { InvalidArgumentError } from "@commander-js/extra-typings";
+import { discoverKeys } from "../access/issuer-keys.ts";
+import { isTokenShaped, readToken, tokenBytesMax, verifyToken } from "../access/token.ts";
+import type { AdminContext } from "../admin/context.ts";
+import { type KeyRecord, listKeys, revokeKey, shortKeyIds, showKey } from "../admin/keys.ts";
+import { createTrust, validTrusts } from "../admin/trusts.ts";
+import { Fault } from "../fault.ts";
+import { exits, Problem } from "../problem.ts";
+import { fetchJson } from "../server/fetch-json.ts";
+import { answer, answerList, noun, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
+import { grantColumns, grantOf, grantVerb, summary } from "./grant.ts";
+import { decodeText, readLocal } from "./input.ts";
+import { hasColour, table } from "./terminal.ts";
+
+/** `keyhole trust …` */
+export function trustCommand(here: Surroundings) {
+  const add = grantVerb(
+    "add",
+    "Let the tokens of an OpenID Connect issuer stand in place of an API key.",
+    "keyhole trust add --org acme --name web-deploy --issuer https://token.actions.githubusercontent.com --audience https://keyhole.example.com --claim repository_id=123456 --claim environment=production --project web --env production",
+    "keyhole trust add --org acme --name web-pods --issuer https://kubernetes.default.svc.cluster.local --audience keyhole --claim sub=system:serviceaccount:web:web --jwks-file jwks.json --project web --env production",
+  )
+    .requiredOption("--name <name>", "required: what it is for")
+    .requiredOption("--issuer <url>", "required: who issues the tokens, exactly as in their claim iss")
+    .requiredOption("--audience <text>", "required: whom the tokens must be for, their only aud")
+    .requiredOption(
+      "--claim <name=value...>",
+      "required: a claim that they must have, exactly; may be repeated",
+      parseClaim,
+    )
+    .option("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them")
+    .action(async ({ name, issuer, audience, claim: claims, jwksFile, ...options }) => {
+      const grant = grantOf(options);
+      const jwks =
+        jwksFile === undefined ? undefined : decodeText(await readLocal(here, jwksFile, jwksBytesMax), jwksFile);
+      const asked = { ...grant, name, issuer, audience, claims, jwks };
+      const { trust, warnings } = await withAdmin(here, (admin) => createTrust(admin, asked));
+      const document = warnings.length > 0 ? { ...trust, warnings } : trust;
+      const words = [summary(trust), ...warnings.map((warning) => `WARNING: ${warning}`)];
+      await answer(here, document, words.join("\n"), `${trust.id}\n`);
+    });
+
+  const list = verb("list", "List the trusts.", "keyhole trust list --org acme")
+    .option("--org <org>", "only trusts of this organization")
+    .option(...wideOption)
+    .action(async ({ org, wide }) => {
+      const [trusts, short] = await withAdmin(here, async (admin) => [
+        await listKeys(admin, org, "trust"),
+        await shortKeyIds(admin),
+      ]);
+      const { ORG, SURFACES, RESOURCES, CREATED, REVOKED, ...first } = trustColumns;
+      const columns = { ...first, ID: ({ id }: KeyRecord) => short(id), ORG, RESOURCES, SURFACES, CREATED, REVOKED };
+      await answerList(here, trusts, "There are no trusts yet: run keyhole trust add.", columns, wide);
+    });
+
+  const show = verb("show", "Show which tokens a trust accepts, and what they may read.", "keyhole trust show 0199a3c4")
+    .argument("<id>", "the trust's id, or its first 8 or more characters")
+    .action(async (id) => {
+      const record = await withAdmin(here, (admin) => showKey(admin, id, "trust"));
+      const rows = Object.entries(trustColumns).map(([name, cell]) => [name, cell(record)]);
+      await answer(here, record, "", table(rows, undefined, hasColour(here.terminal.stdout, here.env)));
+    });
+
+  const revoke = verb("revoke", "Revoke a trust. The next request by it is refused.", "keyhole trust revoke 0199a3c4")
+    .argument("<id>", "the trust's id, or its first 8 or more characters")
+    .action(async (id) => {
+      const record = await withAdmin(here, (admin) => revokeKey(admin, id, "trust"));
+      await answer(here, record, `Revoked trust ${record.id} (${record.name}) of ${record.organization}.`);
+    });
+
+  const tested = verb(
+    "test",
+    "Say whether a trust accepts the token on stdin, and if not, which check it fails.",
+    "keyhole trust test 0199a3c4 < /var/run/secrets/tokens/keyhole",
+  )
+    .argument("<id>", "the trust's id, or its first 8 or more characters")
+    .action(async (asked) => {
+      const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
+      const { id, name } = await withAdmin(here, (admin) => testToken(admin, asked, text));
+      await answer(here, { id, accepted: true }, `Trust ${id} (${name}) accepts this token.`);
+    });
+
+  return noun("trust", "Tokens of CI jobs and pods in place of API keys.", add, list, show, revoke, tested);
+}
+
+const jwksBytesMax = 256 * 1024;
+const tokenFileBytesMax = 64 * 1024;
+
+function parseClaim(text: string, before: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> {
+  const [, name = "", value = ""] = /^([^=]+)=(.+)$/su.exec(text) ?? [];
+  if (name === "") throw new InvalidArgumentError("takes NAME=VALUE, such as repository_id=123456.");
+  if (before?.has(name)) throw new InvalidArgumentError("names a claim that was given before.");
+  return new Map([...(before ?? []), [name, value]]);
+}
+
+const trustColumns = {
+  ...grantColumns,
+  ISSUER: ({ terms }: KeyRecord) => terms?.issuer ?? "-",
+  AUDIENCE: ({ terms }: KeyRecord) => terms?.audience ?? "-",
+  CLAIMS: ({ terms }: KeyRecord) =>
+    Object.entries(terms?.claims ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join(" "),
+  KEYS: ({ terms }: KeyRecord) => terms?.keys ?? "-",
+};
+
+/** Judges a token as a server does. @throws Problem that names the first check that it fails */
+async function testToken(admin: AdminContext, asked: string, text: string): Promise<KeyRecord> {
+  const record = await showKey(admin, asked, "trust");
+  const { id, status, terms } = record;
+  try {
+    if (!isTokenShaped(text)) {
+      throw refusal(`it does not have the three parts of a token, or more than ${tokenBytesMax} characters`);
+    }
+    const token = readToken(text);
+    if (token.issuer !== terms?.issuer) throw refusal(`its issuer is ${JSON.stringify(token.issuer)}`);
+    const trusts = await validTrusts(admin, token.issuer);
+    const own = trusts.filter((trust) => trust.id === id);
+    if (own.length === 0) throw refusal(`the trust is ${status}`);
+    const published = own[0]?.pinned === null ? await keysOf(token.issuer) : undefined;
+    await verifyToken(token, own, published, admin.now());
+    await verifyToken(token, trusts, published, admin.now());
+    return record;
+  } catch (error) {
+    if (error instanceof Fault && error.code === "unauthorized") throw refusal(error.message);
+    throw error;
+  }
+}
+
+function keysOf(issuer: string): ReturnType<typeof discoverKeys> {
+  return discoverKeys(issuer, fetchJson).catch((error: unknown) => {
+    throw refusal(`the issuer's keys cannot be had from here, ${(error as Error).message}`);
+  });
+}
+
+function refusal(reason: string): Problem {
+  return new Problem(exits.unauthorized, "unauthorized", `The token is refused: ${reason}.`);
+}

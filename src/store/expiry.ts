@@ -1,0 +1,43 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Database } from "./database.ts";
+import { bounded } from "./reach.ts";
+
+/** What ends next; null if nothing does. */
+export type NextExpiry = {
+  /** When the next key or trust expires, in epoch milliseconds. */
+  readonly key: number | null;
+  /** The first day that a variable is marked with, such as `2027-01-31`. */
+  readonly variable: string | null;
+};
+
+/**
+ * Sets with a variable that is marked for rotation: the condition of the index `sets_marked`, and nothing that would
+ * make another index look better. Other kinds have no such member, and JSON escapes the quotes in their names.
+ */
+export function isMarked({ dialect, tables: { sets: s } }: Database): SQL {
+  const find = dialect === "postgres" ? sql`strpos` : sql`instr`;
+  return sql`${find}(${s.listing}, '"rotateBy":"') > 0`;
+}
+
+/**
+ * Prepares the search for what ends next among all keys and variables. By two indexes it reads one key, and only the
+ * listings that hold a mark. No seal is checked, and a listing that SQL damaged is passed over.
+ *
+ * @param listingBytesMax - a longer listing is passed over
+ */
+export function nextExpiry(database: Database, listingBytesMax: number): () => Promise<NextExpiry> {
+  const { sets: s, apiKeys: k } = database.tables;
+  const listing = bounded(s.listing, listingBytesMax);
+  const days =
+    database.dialect === "postgres"
+      ? // PostgreSQL 15 cannot ask whether a text is JSON.
+        sql`select min(mark[1]) from ${s},
+          regexp_matches(${listing}, '"rotateBy":"([0-9]{4}-[0-9]{2}-[0-9]{2})"', 'g') as mark where ${isMarked(database)}`
+      : sql`select min(mark.atom) from ${s}, json_tree(case when json_valid(${listing}) then ${listing} end) as mark
+          where ${isMarked(database)} and mark.key = 'rotateBy' and mark.atom glob '????-??-??'`;
+  // In a subquery of its own the clock is read once, and bounds the index.
+  const key = sql`select ${k.expiresAt} from ${k}
+    where ${k.revokedAt} is null and ${k.expiresAt} > (select ${database.nowMs}) order by ${k.expiresAt} limit 1`;
+  const find = database.query<NextExpiry>(sql`select (${key}) as key, (${days}) as variable`);
+  return async () => (await find({}))[0] ?? { key: null, variable: null };
+}

@@ -1,0 +1,91 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Environment } from "../names.ts";
+import { type Database, databaseErrorCode } from "./database.ts";
+import { type Authorized, authorized, bounded, liveness, type Standing, standingColumns } from "./reach.ts";
+
+/** The most requests that may be pending at once. */
+export const pendingPerKeyMax = 20;
+export const pendingPerOrganizationMax = 200;
+/** How long a request waits for a decision. */
+const lifetimeMs = 7 * 86_400_000;
+
+/** A variable that a key asks people for. */
+export type NewRequest = Authorized & {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly environment: Environment;
+  readonly name: string;
+  readonly reason: string;
+};
+
+/** Why a request was not filed: what its key may do now, and how many requests are pending. */
+export type RequestRefusal = Standing & { readonly ofKey: number; readonly ofOrganization: number };
+
+/** A request as its key may see it; nulls if it has none with that id. */
+export type RequestRow = Standing & {
+  readonly status: "pending" | "approved" | "rejected" | "expired" | null;
+  readonly decisionReason: string | null;
+};
+
+export type RequestQueries = ReturnType<typeof requestQueries>;
+
+/**
+ * Prepares what keys do with variable requests.
+ * @param writable - a connection that may add rows
+ */
+export function requestQueries(database: Database, writable: Database) {
+  const { variableRequests: r, apiKeys: k, organizations: o } = database.tables;
+  const text = (name: string) => sql`cast(${sql.placeholder(name)} as text)`;
+  const { nowMs } = database;
+  const pending = (of: SQL) => sql`(select count(*) from ${r}
+    where ${r.organizationId} = ${text("organizationId")} and ${r.expiresAt} > ${nowMs} and ${r.status} = 'pending' ${of})`;
+  const ofKey = pending(sql`and ${r.keyId} = ${text("keyId")}`);
+  const ofOrganization = pending(sql``);
+  const file = writable.query<{ expiresAt: number }>(
+    sql`
+    insert into ${r} (id, organization_id, project_id, environment, name, reason, key_id, number, status, created_at, expires_at)
+    with ${authorized(database)}
+    select ${text("id")}, ${text("organizationId")}, standing.reached, ${text("environment")}, ${text("name")},
+      ${text("reason")}, ${text("keyId")},
+      (select coalesce(max(${r.number}), 0) + 1 from ${r} where ${r.organizationId} = ${text("organizationId")}),
+      'pending', ${nowMs}, ${nowMs} + ${sql.raw(String(lifetimeMs))}
+    from standing
+    where standing.reached is not null
+      and ${ofKey} < ${sql.raw(String(pendingPerKeyMax))} and ${ofOrganization} < ${sql.raw(String(pendingPerOrganizationMax))}
+    on conflict (organization_id, number) do nothing
+    returning expires_at as "expiresAt"`,
+    { retry: false },
+  );
+  const refusal = database.query<RequestRefusal>(sql`
+    with ${authorized(database)}
+    select ${standingColumns}, ${ofKey} as "ofKey", ${ofOrganization} as "ofOrganization" from standing`);
+  const find = database.query<RequestRow>(sql`
+    select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'any' as "projectId",
+      case when ${r.status} = 'pending' and ${r.expiresAt} <= ${nowMs} then 'expired' else ${r.status} end as status,
+      ${bounded(r.decisionReason, 8192)} as "decisionReason"
+    from ${k} join ${o} on ${o.id} = ${k.organizationId}
+    left join ${r} on ${r.id} = ${text("id")} and ${r.keyId} = ${k.id}
+    where ${k.id} = ${text("keyId")}`);
+  return {
+    /**
+     * Files a request if the key still reaches the project and the limits allow one more. Two that are filed at the
+     * same moment have the same number, so the second does not get in and must count again.
+     * @returns when it expires; undefined if it was not filed, because it may not be or another writer was in its way
+     * @throws Fault `unavailable`
+     */
+    file: async (request: NewRequest): Promise<number | undefined> => {
+      try {
+        const [filed] = await file(request);
+        return filed?.expiresAt;
+      } catch (error) {
+        // This connection waits for no lock, which would stop the event loop.
+        if (databaseErrorCode(error).startsWith("SQLITE_BUSY")) return undefined;
+        throw error;
+      }
+    },
+    /** One row, unless the key is gone. */
+    refusal: (request: NewRequest) => refusal(request),
+    /** One row, unless the key is gone. */
+    find: (keyId: string, id: string) => find({ keyId, id }),
+  };
+}
