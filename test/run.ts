@@ -1,14 +1,20 @@
 /**
- * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments, and
- * ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
+ * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments, several
+ * files at once, and ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
+import { buildBinary } from "./build.ts";
 import { type Postgres, startPostgres } from "./postgres.ts";
+import { makeScratch } from "./scratch.ts";
 
 /** Ends tests that hang, but no test that is only slow because the machine is busy. */
 const testTimeoutMs = 60_000;
+/** Files that run at once. Some only wait, so one more than there are processors keeps all of these busy. */
+const workers = availableParallelism() + 1;
+/** How long each file took, so that the slowest start first. `bun run test --update-timings` writes it again. */
+const timings = join(import.meta.dir, "timings.json");
 const root = join(import.meta.dir, "..");
 const inCi = !["", "0", "false"].includes(process.env["CI"] ?? "");
 
@@ -22,20 +28,21 @@ for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
 }
 
 const problems: string[] = [];
-const cluster = await startPostgres().catch((error: unknown) => {
-  problems.push(error instanceof Error ? error.message : String(error));
-  return undefined;
-});
+const note = (error: unknown) => void problems.push(error instanceof Error ? error.message : String(error));
+const scratch = makeScratch();
+process.env["TMPDIR"] = scratch;
+const cluster = await startPostgres(say, ["max_wal_size=1GB"]).catch(note);
 if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
 else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
-  if (!interruptedBy) await buildBinary();
+  if (!interruptedBy) build();
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
 } finally {
   await cluster?.stop();
+  rmSync(scratch, { recursive: true, force: true });
 }
 if (interruptedBy) problems.push(`Interrupted by ${interruptedBy}.`);
 else if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
@@ -52,47 +59,37 @@ function say(sentence: string): void {
   process.stderr.write(`${sentence}\n`);
 }
 
-/** Builds dist/keyhole for the black-box tests. A failed build is a problem, and must not leave an older binary to test. */
-async function buildBinary(): Promise<void> {
-  rmSync(join(root, "dist/keyhole"), { force: true });
+function build(): void {
   const startedAt = performance.now();
-  const build = Bun.spawn([process.execPath, "run", "build"], {
-    cwd: root,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  running = build;
-  const [code, ...output] = await Promise.all([build.exited, build.stdout.text(), build.stderr.text()]);
-  if (code !== 0) problems.push(`dist/keyhole could not be built:\n${output.join("")}`);
-  else say(`Built dist/keyhole in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
+  try {
+    buildBinary();
+    say(`Built dist/keyhole in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
+  } catch (error) {
+    note(error);
+  }
 }
 
 /** Returns the counts of `bun test`. If it fails without counting a failure, that is a problem. */
 async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
-  const folder = mkdtempSync(join(tmpdir(), "keyhole-test-"));
-  try {
-    const report = join(folder, "report.xml");
-    const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
-    command.push("--reporter=junit", `--reporter-outfile=${report}`, ...process.argv.slice(2));
-    const tests = Bun.spawn(command, {
-      cwd: root,
-      env: testEnvironment(cluster),
-      stdin: "ignore",
-      stdout: "inherit",
-      stderr: "inherit",
-    });
-    running = tests;
-    await tests.exited;
-    const counted = existsSync(report) ? parseReport(readFileSync(report, "utf8")) : undefined;
-    if (!counted)
-      problems.push(`bun test ended without a report (${tests.signalCode ?? `exit code ${tests.exitCode}`}).`);
-    else if (tests.exitCode !== 0 && counted.failed === 0)
-      problems.push(`bun test ended with exit code ${tests.exitCode}: see above.`);
-    return counted ?? total;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const report = join(scratch, "report.xml");
+  const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
+  command.push(`--parallel=${workers}`, `--timings=${timings}`);
+  command.push("--reporter=junit", `--reporter-outfile=${report}`, ...process.argv.slice(2));
+  const tests = Bun.spawn(command, {
+    cwd: root,
+    env: testEnvironment(cluster),
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  running = tests;
+  await tests.exited;
+  const counted = existsSync(report) ? parseReport(readFileSync(report, "utf8")) : undefined;
+  if (!counted)
+    problems.push(`bun test ended without a report (${tests.signalCode ?? `exit code ${tests.exitCode}`}).`);
+  else if (tests.exitCode !== 0 && counted.failed === 0)
+    problems.push(`bun test ended with exit code ${tests.exitCode}: see above.`);
+  return counted ?? total;
 }
 
 /** The caller's environment without the settings of Keyhole, postgres.js and libpq. */
@@ -100,7 +97,11 @@ function testEnvironment(cluster: Postgres | undefined): Record<string, string |
   const settings =
     /^(KEYHOLE_(?!TEST_).*|KEYHOLE_TEST_(DATABASE_URL|POSTGRES)|TEST_DATABASE_URL|DATABASE_URL|HOST|PORT|PG[A-Z]+)$/;
   const kept = Object.entries(process.env).filter(([name]) => !settings.test(name));
-  return { ...Object.fromEntries(kept), ...(cluster && { KEYHOLE_TEST_DATABASE_URL: cluster.url }) };
+  return {
+    ...Object.fromEntries(kept),
+    KEYHOLE_TEST_BUILT: "1",
+    ...(cluster && { KEYHOLE_TEST_DATABASE_URL: cluster.url }),
+  };
 }
 
 function parseReport(xml: string): typeof total {

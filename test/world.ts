@@ -36,10 +36,8 @@ import { type Environment, environmentMask } from "../src/names.ts";
 import { type DataKey, newKey } from "../src/seal/keyring.ts";
 import { accounts, files } from "../src/seal/kinds.ts";
 import { type OpenKeyhole, openKeyhole } from "../src/server/compose.ts";
-import { createDatabase } from "./postgres.ts";
-
-/** The server that `test/run.ts` found, or undefined. */
-export const postgresUrl: string | undefined = process.env["KEYHOLE_TEST_DATABASE_URL"];
+import { expectDescribed } from "./described.ts";
+import { createDatabase, postgresUrl, skipped } from "./postgres.ts";
 
 export type LogEvent = Readonly<Record<string, unknown>>;
 
@@ -153,7 +151,7 @@ export function describeBoth(
   setDefaultTimeout(60_000);
   for (const dialect of dialects) {
     if (dialect === "postgres" && postgresUrl === undefined) {
-      describe.skip(`${name}, on PostgreSQL, SKIPPED without KEYHOLE_TEST_DATABASE_URL`, () =>
+      describe.skip(`${name}, on PostgreSQL, ${skipped}`, () =>
         suite(() => {
           throw new Error("there is no PostgreSQL");
         }, dialect));
@@ -196,15 +194,16 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   const admin = adminContextOf(installation, "ann@host", () => clock.nowMs ?? Date.now());
   const raw = database ? rawPostgres(database.url) : rawSqlite(join(config.dataFolder, "keyhole.db"));
   let organizations = 0;
+  const spare: App[] = [];
   const client: World["client"] = (change = () => ({})) => {
     // It shares the database, the journal, the remembered sets and the memory budget with the world's own app.
     const fresh = {
       limiter: new Limiter(),
-      unrecognized: new UnrecognizedLimiter(),
+      unrecognized: new UnrecognizedLimiter(undefined, 2 ** 10),
       lookupQueue: new AdmissionQueue(),
     };
     const own = { ...keyhole, gate: { ...keyhole.gate, ...fresh } };
-    return clientOf({ ...own, ...change(own) });
+    return clientOf({ ...own, ...change(own) }, spare);
   };
   return {
     ...client(),
@@ -249,7 +248,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     regrant: async ({ id }, change) => {
       const [row] = await raw.run(
         `select id as "keyId", organization_id as "organizationId", surfaces, resources, environments, projects,
-          expires_at as "expiresAt", digest from api_keys where id = ?`,
+          expires_at as "expiresAt", trust, digest from api_keys where id = ?`,
         [id],
       );
       const { digest, ...before } = row as Grant & { digest: Buffer };
@@ -293,11 +292,42 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   };
 }
 
-/** An app made of these parts, and ways to ask it. */
-export function clientOf(keyhole: Keyhole): Client {
-  const app = createApp(keyhole);
-  const handle = async (request: Request) => app.handle(request);
-  return { handle, ask: async (path, ask) => answerOf(await handle(requestOf(path, ask))) };
+/** An app whose parts can be replaced. */
+type App = { readonly parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] }; readonly handle: Client["handle"] };
+
+/**
+ * An app made of these parts, and ways to ask it. Making one takes ten times as long as a request, so a client that asks
+ * one thing at a time takes an app from `spare` for each.
+ */
+export function clientOf(keyhole: Keyhole, spare: App[] = []): Client {
+  // These are looked at when an app is made.
+  const needsOwn = keyhole.meter !== undefined || keyhole.trace !== undefined || keyhole.mcp !== undefined;
+  let own: App | undefined;
+  let borrowed: App | undefined;
+  const handle: Client["handle"] = (request) => {
+    own ??= makeApp(keyhole);
+    return own.handle(request);
+  };
+  const ask: Client["ask"] = async (path, ask) => {
+    let app: App | undefined;
+    if (!needsOwn && own === undefined && borrowed === undefined) {
+      app = borrowed = spare.pop() ?? makeApp({ ...keyhole });
+      Object.assign(app.parts, keyhole);
+    }
+    const answer = await answerOf(await (app?.handle ?? handle)(requestOf(path, ask)));
+    if (app) {
+      borrowed = undefined;
+      spare.push(app);
+    }
+    if ((ask?.method ?? "GET") === "GET") expectDescribed(path, answer.status, answer.headers, () => answer.text);
+    return answer;
+  };
+  return { handle, ask };
+}
+
+function makeApp(parts: Keyhole): App {
+  const app = createApp(parts);
+  return { parts, handle: async (request) => app.handle(request) };
 }
 
 /** A request for a path below the API's root. */
@@ -328,6 +358,9 @@ export async function answerOf(response: Response): Promise<Answer> {
 export function headersOf(answer: Answer): Record<string, unknown> {
   return Object.fromEntries(answer.headers);
 }
+
+/** The tag of every 200 that can be asked for conditionally. */
+export const tagged = { etag: expect.stringMatching(/^"[0-9A-Za-z_-]{43}"$/) as string };
 
 /** The headers of every answer, and `more`. The request id is a generated one unless `more` has another. */
 export function usualHeaders(more: Readonly<Record<string, string>> = {}): Record<string, unknown> {

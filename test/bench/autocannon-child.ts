@@ -27,12 +27,17 @@ const { duration, errors, timeouts } = await autocannon({
     const first = from + clients++;
     client.setRequests(
       Array.from({ length: requestsEach }, (_, turn) => {
-        const [path = "", key = ""] = (lines[(first + turn * connections) % lines.length] as string).split(" ");
-        return { method: "GET", path, headers: { authorization: `Bearer ${key}`, "user-agent": userAgent } };
+        const [path = "", key = "", tag] = (lines[(first + turn * connections) % lines.length] as string).split(" ");
+        const condition = tag !== undefined && { "if-none-match": tag };
+        return {
+          method: "GET",
+          path,
+          headers: { authorization: `Bearer ${key}`, "user-agent": userAgent, ...condition },
+        };
       }),
     );
     client.on("response", (status, length, durationMs) => {
-      if (status !== 200) refused += 1;
+      if (status !== 200 && status !== 304) refused += 1;
       bytes += length;
       durationsMs.push(durationMs);
     });

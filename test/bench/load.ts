@@ -8,7 +8,10 @@ export type Load = {
   readonly connections: number;
   /** Whole seconds. */
   readonly seconds: number;
-  /** A file with one request per line: path, space, API key. The connections share it and start over at its end. */
+  /**
+   * A file with one request per line: path, API key and, if it is conditional, a tag, with spaces between them. The
+   * connections share it and start over at its end.
+   */
   readonly list: string;
   /** The line to start at; 0 is the first. */
   readonly from: number;
@@ -25,7 +28,7 @@ export type Loaded = {
   readonly p99Ms: number;
   /** Bytes received, including headers. */
   readonly bytes: number;
-  /** Answers other than 200. */
+  /** Answers other than 200 and 304. */
   readonly refused: number;
   /** Failed connections, and requests that timed out. */
   readonly failed: number;
@@ -62,11 +65,12 @@ export function percentile(sorted: readonly number[], share: number): number {
  * in the number of bytes.
  */
 const wrkScript = `
-local paths, keys, count, at, rest = {}, {}, 0, 0, ""
+local paths, keys, tags, count, at, rest = {}, {}, {}, 0, 0, ""
 function init(args)
   for line in io.lines(args[1]) do
     count = count + 1
-    paths[count], keys[count] = line:match("^(%S+) (%S+)$")
+    local path, key, tag = line:match("^(%S+) (%S+) ?(%S*)$")
+    paths[count], keys[count], tags[count] = path, key, tag == "" and "" or "\\r\\nIf-None-Match: " .. tag
   end
   at = tonumber(args[2])
   rest = "\\r\\nUser-Agent: " .. args[4] .. "\\r\\n\\r\\n"
@@ -74,7 +78,7 @@ function init(args)
 end
 function request()
   at = at % count + 1
-  return "GET " .. paths[at] .. host .. keys[at] .. rest
+  return "GET " .. paths[at] .. host .. keys[at] .. tags[at] .. rest
 end
 function done(summary, latency)
   local e = summary.errors

@@ -17,7 +17,7 @@ export type Sample = {
   readonly rssMib: number | null;
   /** Share of the machine's CPU time that unrelated programs took; null without `/proc`. */
   readonly others: number | null;
-  /** Answers other than 200. */
+  /** Answers other than 200 and 304. */
   readonly refused: number;
   /** Failed connections, and requests that timed out. */
   readonly failed: number;
@@ -108,14 +108,18 @@ const perSecondUnseen = 20_000;
 function faultOf(row: Row, loaded: Loaded): string | null {
   if (loaded.requests === 0) return "no request was answered";
   if (loaded.failed > 0) return `${loaded.failed} failed`;
-  if (row.expected === "200") {
-    if (loaded.refused > 0) return `${loaded.refused} of ${loaded.requests} were not 200`;
+  if (row.expected !== "refusal") {
+    if (loaded.refused > 0) return `${loaded.refused} of ${loaded.requests} were not ${row.expected}`;
+    if (row.expected === "304" && loaded.bytes > loaded.requests * headBytesMax) return "some answers had a body";
     if (loaded.bytes < loaded.requests * row.bodyBytes) return "answers were shorter than they should be";
   } else if (loaded.refused < loaded.requests * 0.99) {
     return `${loaded.requests - loaded.refused} of ${loaded.requests} were not refused`;
   }
   return null;
 }
+
+/** An answer without a body has fewer bytes, and each 200 of a row that expects 304 has more. */
+const headBytesMax = 600;
 
 /** Median, minimum and maximum. */
 export type Spread = { readonly median: number; readonly least: number; readonly most: number };

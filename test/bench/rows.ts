@@ -18,7 +18,7 @@ export type Row = {
   readonly bucket: Bucket;
   readonly list: RequestList;
   /** The correct answer; any other makes the run invalid. */
-  readonly expected: "200" | "refusal";
+  readonly expected: "200" | "304" | "refusal";
   /** The minimum body size of a correct answer. */
   readonly bodyBytes: number;
   /** Whether answers have megabytes. Such rows are not measured at 256 connections, and last, because of their memory. */
@@ -71,7 +71,7 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
     title: string,
     bucket: Bucket,
     list: RequestList,
-    items: number | "refusal" | "text",
+    items: number | "refusal" | "text" | "unchanged",
     more: Partial<Row> = {},
   ): Promise<Row> => ({
     id: `${postgres ? "postgres" : "sqlite"}/${name}`,
@@ -80,15 +80,17 @@ export async function rowsOf(rig: Rig): Promise<Row[]> {
     floor: postgres && items !== "refusal" ? "floor/select-1" : "floor/fixed",
     bucket,
     list,
-    expected: items === "refusal" ? "refusal" : "200",
+    expected: items === "refusal" ? "refusal" : items === "unchanged" ? "304" : "200",
     bodyBytes: items === "refusal" ? 0 : await check(rig, bucket, list, items),
     large: false,
     server: () => rig.server,
     ...more,
   });
+  const conditional = await withTags(rig, rig.list(small("")));
   return [
     await make("metadata", "metadata read", "metadata", rig.list(small("&metadata_only=true")), variablesPerProject),
     await make("value-20", "value read of 20", "value", rig.list(small("")), variablesPerProject),
+    await make("unchanged-20", "unchanged value read of 20, 304", "metadata", conditional, "unchanged"),
     await make("value-1000", "value read of 1000", "value", rig.list(large), variablesPerLarge),
     await make("filtered", "filtered read, 3 of 20", "value", rig.list(small(`&keys=${three}`)), 3),
     await make("env", "format=env, 20", "value", rig.list(small("&format=env")), "text"),
@@ -172,11 +174,38 @@ export async function floorsOf(
 
 const hopByHop = new Set(["content-length", "transfer-encoding", "connection", "date"]);
 
+/** A list of value reads with the tag of each answer, so that each becomes a 304. */
+async function withTags(rig: Rig, list: RequestList): Promise<RequestList> {
+  const lines = readFileSync(list.file, "utf8").trimEnd().split("\n");
+  const tagged: string[] = [];
+  while (tagged.length < lines.length) {
+    const group = lines.slice(tagged.length, tagged.length + askedAtOnce);
+    const tags = await Promise.all(
+      group.map(async (line) => {
+        const response = await ask(rig.server, line);
+        await response.arrayBuffer();
+        return `${line} ${response.headers.get("etag")}`;
+      }),
+    );
+    tagged.push(...tags);
+  }
+  rig.sent("value", lines.length);
+  return rig.listOf(tagged);
+}
+
+const askedAtOnce = 32;
+
 /** Sends the first line of a list and checks the answer. @returns the length of its body */
-async function check(rig: Rig, bucket: Bucket, list: RequestList, items: number | "text"): Promise<number> {
+async function check(
+  rig: Rig,
+  bucket: Bucket,
+  list: RequestList,
+  items: number | "text" | "unchanged",
+): Promise<number> {
   const response = await ask(rig.server, list.first);
   rig.sent(bucket, 1);
   const text = await response.text();
+  if (items === "unchanged" && response.status === 304) return 0;
   if (response.status !== 200) throw new Error(`${list.first.split(" ")[0]} was answered with ${response.status}`);
   const found = items === "text" ? text.split("\n").filter((line) => line.startsWith(variableName(0).slice(0, 8))) : [];
   const count = items === "text" ? found.length : itemsOf(JSON.parse(text) as Record<string, unknown>);
@@ -207,6 +236,7 @@ async function drain(rig: Rig, keys: readonly string[], path: string): Promise<v
 
 /** Sends one line of a list. */
 export function ask(server: Server, line: string): Promise<Response> {
-  const [path, key] = line.split(" ");
-  return fetch(`${server.origin}${path}`, { headers: { authorization: `Bearer ${key}` } });
+  const [path, key, tag] = line.split(" ");
+  const condition = tag !== undefined && { "if-none-match": tag };
+  return fetch(`${server.origin}${path}`, { headers: { authorization: `Bearer ${key}`, ...condition } });
 }

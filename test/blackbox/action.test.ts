@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -12,9 +12,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
+import { startRunner } from "../issuer.ts";
 import { honestly, type Question, type Reply, refusal } from "../liar.ts";
+import { blockOf } from "../markdown.ts";
 import { binary } from "./keyhole.ts";
 import { type Machine, machineMaker, truth } from "./machine.ts";
+
+setDefaultTimeout(60_000);
 
 const root = join(import.meta.dir, "../..");
 const bash = Bun.which("bash") ?? "";
@@ -32,7 +36,7 @@ const machine = machineMaker();
 describe("the action's file", () => {
   test("is a composite action with the inputs that it promises", () => {
     expect(action.runs.using).toBe("composite");
-    expect(Object.keys(action.inputs).join()).toBe("url,api-key,project,environment,keys,prefix,files,export");
+    expect(Object.keys(action.inputs).join()).toBe("url,api-key,audience,project,environment,keys,prefix,files,export");
     for (const [name, input] of Object.entries(action.inputs)) {
       expect({ name, fine: input.required === true || typeof input.default === "string" }).toEqual({
         name,
@@ -73,9 +77,7 @@ describe("the action's steps, run as the runner runs them", () => {
     const asked = await machine(() => refusal(403, "surface_required", "This key may not be used for this endpoint."));
     const job = await runAction(asked, inputs(asked));
     expect(job.failed).toBe("Fetch the variables");
-    expect(job.log).toContain(
-      "the CI action need a key with the surface rest_api, the default; ci_action is for /secrets",
-    );
+    expect(job.log).toContain("the CI action need a key with the surface rest_api, the default;");
     expect(action.inputs["api-key"]?.description).toContain("surface rest_api");
   });
 
@@ -91,6 +93,23 @@ describe("the action's steps, run as the runner runs them", () => {
     }
     expect(job.raw.indexOf(`::add-mask::${asked.key}`)).toBe(0); // before anything else
     expect(readdirSync(job.workspace)).toEqual([]);
+  });
+
+  test.each([
+    ["the server's origin", { audience: "" }],
+    ["the input audience", { audience: "keyhole" }],
+  ])("without a key use the job's own token, for %s", async (_, more) => {
+    const asked = await machine();
+    await using runner = startRunner();
+    const given = inputs(asked, { "api-key": "", files: "true", ...more });
+    const job = await runAction(asked, given, root, "", runner.env);
+    expect(job.failed).toBeUndefined();
+    expect(job.env).toEqual(truth.variables);
+    expect(new Set(runner.audiences)).toEqual(new Set([more.audience || asked.liar.origin]));
+    for (const question of asked.liar.questions) {
+      expect(question.headers.get("authorization")).toBe(`Bearer ${runner.token}`);
+    }
+    expect(job.raw).not.toContain(runner.token);
   });
 
   test("take only what keys and prefix name, and fail for one that is missing", async () => {
@@ -180,8 +199,7 @@ describe("the action's steps, run as the runner runs them", () => {
 
 describe("the recipes", () => {
   test("the plain shell's runs as it stands, and stops where nothing can be fetched", async () => {
-    const recipe = /```sh\n(set -eu\n[\s\S]*?)```/.exec(readFileSync(join(root, "docs/ci.md"), "utf8"))?.[1] ?? "";
-    expect(recipe).toContain("keyhole pull");
+    const recipe = blockOf("docs/ci.md", "sh", "keyhole pull --wait");
     for (const shell of ["dash", "bash"]) {
       for (const honest of [true, false]) {
         const asked = await machine(honest ? undefined : () => refusal(401, "unauthorized", "No."));
@@ -193,15 +211,28 @@ describe("the recipes", () => {
   });
 
   test("GitLab's is YAML whose script names what the program has", async () => {
-    const recipe = /## GitLab[\s\S]*?```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/ci.md"), "utf8"))?.[1];
-    const { deploy } = parseYaml(recipe ?? "") as { deploy: { variables: Record<string, string>; script: string[] } };
+    const { deploy } = parseYaml(blockOf("docs/ci.md", "yaml", "id_tokens")) as {
+      deploy: { variables: Record<string, string>; script: string[] };
+    };
     const asked = await machine();
     writeFileSync(join(asked.folder, "deploy.sh"), '#!/bin/sh\nprintf "%s\\n" "$API_TOKEN"\n', { mode: 0o755 });
     const command = [bash, "-e", "-c", deploy.script.join("\n")];
-    const ran = await runRecipe(asked, command, { ...deploy.variables, CI_PROJECT_DIR: asked.folder });
+    const { KEYHOLE_API_KEY: _, ...env } = asked.env;
+    const job = { ...deploy.variables, CI_PROJECT_DIR: asked.folder, KEYHOLE_TOKEN: "a.b.c" };
+    const ran = await runRecipe({ ...asked, env }, command, job);
+    expect(asked.liar.questions[0]?.headers.get("authorization")).toBe("Bearer a.b.c");
     // The recipe asks for a variable that this server has, and puts the files where it says.
     expect(ran).toEqual([0, "tok-123456\n"]);
     expect(readdirSync(join(asked.folder, "config"))).toEqual(["tls.key"]);
+  });
+
+  test("the container's copies the program from where its image has it, and starts a command with its variables", async () => {
+    const entryPoint = /^ENTRYPOINT (\[.*\])$/m;
+    const page = readFileSync(join(root, "docs/containers.md"), "utf8");
+    const [program] = JSON.parse(entryPoint.exec(readFileSync(join(root, "Dockerfile"), "utf8"))?.[1] ?? "");
+    expect(page).toContain(`COPY --from=keyhole ${program} ${program}`);
+    const command = [...JSON.parse(entryPoint.exec(page)?.[1] ?? ""), "printenv", "API_TOKEN"];
+    expect(await runRecipe(await machine(), [bash, "-c", '"$@"', "bash", ...command], {})).toEqual([0, "tok-123456\n"]);
   });
 });
 
@@ -243,6 +274,7 @@ async function runAction(
   given: Record<string, string>,
   actionPath = root,
   tools = "",
+  runner: Record<string, string> = {},
 ): Promise<Job> {
   const home = mkdtempSync(join(folder, "job-"));
   const workspace = join(home, "workspace");
@@ -276,6 +308,7 @@ async function runAction(
         GITHUB_OUTPUT: file("output"),
         RUNNER_OS: "Linux",
         RUNNER_TEMP: home,
+        ...runner,
       },
       stdin: "ignore",
       stdout: "pipe",

@@ -1,7 +1,7 @@
 /** The built program answers as its source does. Bundled and minified, a function says less of what it reads. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { furnish, makeSite, type ServeOptions, type Site } from "./server.ts";
@@ -108,6 +108,11 @@ describe("the built program and its source", () => {
     for (const [index, question] of questions.entries()) {
       expect({ question, ...fromBuilt[index] }).toEqual({ question, ...(fromSource[index] as Answer) });
     }
+  });
+
+  test("describe the same API, and so does docs/openapi.json", async () => {
+    const { stdout } = await site.keyhole(["openapi"]);
+    expect(stdout).toBe(readFileSync(join(import.meta.dir, "../../docs/openapi.json"), "utf8"));
   });
 
   /** What a server of this kind answers to all of them, one after the other. */

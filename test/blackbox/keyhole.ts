@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { builtBinary } from "../build.ts";
 
-/** The compiled program, as `bun run build` leaves it. */
-export const binary = join(import.meta.dir, "../../dist/keyhole");
+/** The compiled program. */
+export const binary: string = builtBinary();
 
 /** How a run of the program ended. */
 export type Ran = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
@@ -38,14 +39,16 @@ export type RunOptions = {
   readonly stdin?: string | Uint8Array;
   /** The command in front of the program, such as a shell that lowers a limit first. */
   readonly as?: readonly string[];
+  /** Another program than the built one. */
+  readonly program?: string;
 };
 
 /** Runs the program to its end. */
 export async function runBinary(
   args: readonly string[],
-  { cwd, env = {}, stdin = "", as = [] }: RunOptions,
+  { cwd, env = {}, stdin = "", as = [], program = binary }: RunOptions,
 ): Promise<Ran> {
-  const child = Bun.spawn([...as, binary, ...args], {
+  const child = Bun.spawn([...as, program, ...args], {
     ...(cwd !== undefined && { cwd }),
     env,
     stdin: Buffer.from(stdin),
@@ -56,38 +59,45 @@ export async function runBinary(
   return { exitCode, stdout, stderr };
 }
 
+/** The same, its `--json` document parsed. @throws if it failed or printed more than one document */
+export async function runJson(args: readonly string[], options: RunOptions): Promise<unknown> {
+  const { exitCode, stdout, stderr } = await runBinary([...args, "--json"], options);
+  if (exitCode !== 0) throw new Error(`keyhole ${args.join(" ")} ended with ${exitCode}: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
 /** @param env - settings beside KEYHOLE_DATA, such as DATABASE_URL */
 export function makePlace(env: Readonly<Record<string, string>> = {}): Place {
-  if (!existsSync(binary)) throw new Error("There is no dist/keyhole: `bun run build` makes it.");
   const folder = mkdtempSync(join(tmpdir(), "keyhole-commands-"));
   const own = { KEYHOLE_DATA: join(folder, "data"), ...env };
-  const keyhole: Place["keyhole"] = (args, stdin) =>
-    runBinary(args, { cwd: folder, env: own, ...(stdin !== undefined && { stdin }) });
+  const options = (stdin?: string | Uint8Array) => ({ cwd: folder, env: own, ...(stdin !== undefined && { stdin }) });
   return {
     folder,
     env: own,
-    keyhole,
-    json: async (args, stdin) => {
-      const { exitCode, stdout, stderr } = await keyhole([...args, "--json"], stdin);
-      if (exitCode !== 0) throw new Error(`keyhole ${args.join(" ")} ended with ${exitCode}: ${stderr}`);
-      return JSON.parse(stdout);
-    },
-    onTerminal: (args, columns = 80) => startOnTerminal(args, columns, folder, own),
+    keyhole: (args, stdin) => runBinary(args, options(stdin)),
+    json: (args, stdin) => runJson(args, options(stdin)),
+    onTerminal: (args, columns = 80) => startOnTerminal([binary, ...args], columns, folder, own),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
-function startOnTerminal(
-  args: readonly string[],
+/**
+ * Starts any program on a pseudo-terminal.
+ * @param reply - what to type each time that the question appears
+ */
+export function startOnTerminal(
+  command: readonly string[],
   columns: number,
   cwd: string,
   env: Readonly<Record<string, string>>,
+  reply?: { readonly question: string; readonly answer: string },
 ): OnTerminal {
   let screen = "";
+  let answered = 0;
   const decoder = new TextDecoder();
   const waiting = new Set<() => void>();
   const closed = Promise.withResolvers<void>();
-  const child = Bun.spawn([binary, ...args], {
+  const child = Bun.spawn([...command], {
     cwd,
     env,
     terminal: {
@@ -96,6 +106,10 @@ function startOnTerminal(
       data: (_, bytes) => {
         screen += decoder.decode(bytes, { stream: true });
         for (const look of waiting) look();
+        const at = reply ? screen.indexOf(reply.question, answered) : -1;
+        if (reply === undefined || at === -1) return;
+        answered = at + reply.question.length;
+        child.terminal?.write(reply.answer);
       },
       exit: () => closed.resolve(),
     },

@@ -1,15 +1,21 @@
 /**
- * The manifests of docs/kubernetes against a running server, by the rules that External Secrets Operator publishes for its
- * webhook provider and follows in its source.
+ * The manifests of docs/kubernetes against the fields that External Secrets Operator defines, and against a running
+ * server, by the rules that the operator publishes for its webhook provider and follows in its source.
  *
  * @see https://external-secrets.io/latest/provider/webhook/
  * @see https://github.com/external-secrets/external-secrets/blob/cc5bfbc2234ace9cb0caff4ea89c435cf517b27b/providers/v1/webhook/pkg/webhook/webhook.go
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
+import definitions from "./external-secrets.json";
+import { whereInstalled } from "./programs.ts";
 import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
 
 type Manifest = {
   apiVersion: string;
@@ -63,6 +69,13 @@ describe("the manifests", () => {
     expect(webhook.secrets[0]?.secretRef.name).toBe(secret.metadata.name);
   });
 
+  test("have only fields that the operator defines, with values of their types", () => {
+    for (const manifest of manifests) expect(problemsOf(manifest)).toEqual([]);
+    const typo = structuredClone(store) as { spec: { provider: { webhook: Record<string, unknown> } } };
+    typo.spec.provider.webhook["timeOut"] = "10s";
+    expect(problemsOf(typo)).toEqual(["/spec/provider/webhook must NOT have additional properties"]);
+  });
+
   test("label the key's Secret, without which the provider does not read it", () => {
     expect(secret.metadata.labels).toEqual({ "external-secrets.io/type": "webhook" });
   });
@@ -97,6 +110,15 @@ describe("against a server", () => {
     expect((await site.audit()).at(-1)).toMatchObject({ action: "secrets.read" });
   });
 
+  test("each refresh is a whole read: the operator keeps no tag, and the manifests name none", async () => {
+    expect(Object.keys(webhook.headers)).toEqual(["Authorization"]);
+    const before = (await site.audit()).length;
+    for (const count of [1, 2]) {
+      expect(await refresh({ key: "web" })).toEqual(variables);
+      expect((await site.audit()).length).toBe(before + count);
+    }
+  });
+
   test("a key that it puts into the address is escaped there", async () => {
     expect(urlOf({ key: "a&environment=staging#" })).toContain(
       "project=a%26environment%3Dstaging%23&environment=production",
@@ -117,11 +139,8 @@ describe("against a server", () => {
 
   /** What the operator does at each refresh of `dataFrom.extract`; `apiKey` stands in the Secret. */
   async function refresh(remoteRef: { key: string }, apiKey = key.key): Promise<Record<string, string>> {
-    const data = { auth: { ...secret.stringData, key: apiKey }, remoteRef };
-    const headers = Object.fromEntries(
-      Object.entries(webhook.headers).map(([name, template]) => [name, render(template, data)]),
-    );
     const url = urlOf(remoteRef);
+    const headers = headersOf(remoteRef, apiKey);
     const answer = await fetch(`${server.origin}${url.slice(url.indexOf("/api/"))}`, { headers });
     if (answer.status === 404) throw new Error("NoSecretErr");
     if (!answer.ok) throw new Error(`endpoint gave error ${answer.status}`);
@@ -136,13 +155,47 @@ describe("against a server", () => {
       }),
     );
   }
-
-  /** Of the address's data everything of `remoteRef` is escaped as Go's url.QueryEscape does. */
-  function urlOf(remoteRef: { key: string }): string {
-    const escaped = encodeURIComponent(remoteRef.key).replaceAll("%20", "+");
-    return render(webhook.url, { remoteRef: { key: escaped } });
-  }
 });
+
+whereInstalled(["go"], "the templates", (go) => {
+  test("give in Go what this test takes them for", async () => {
+    const home = mkdtempSync(join(tmpdir(), "keyhole-go-"));
+    const keys = ["web", "a&environment=staging#", "a b/ü"];
+    try {
+      const program = Bun.spawn([go ?? "", "run", join(import.meta.dir, "webhook-provider.go")], {
+        env: { PATH: process.env["PATH"], HOME: home, GOTOOLCHAIN: "local" },
+        stdin: new Blob([JSON.stringify({ ...webhook, secrets: { auth: { key: "kh_one" } }, keys })]),
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+      expect(await program.stdout.json()).toEqual(
+        keys.map((key) => ({ url: urlOf({ key }), ...headersOf({ key }, "kh_one") })),
+      );
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+});
+
+/** What a server that validates fields would say of a manifest. */
+function problemsOf(manifest: object): string[] {
+  const { apiVersion, kind } = manifest as Manifest;
+  const ajv = new Ajv2020({ allErrors: true });
+  ajv.validate({ $defs: definitions.$defs, $ref: `#/$defs/${apiVersion.replace("/", "~1")} ${kind}` }, manifest);
+  return (ajv.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+/** Of the address's data everything of `remoteRef` is escaped as Go's url.QueryEscape does. */
+function urlOf(remoteRef: { key: string }): string {
+  const escaped = encodeURIComponent(remoteRef.key).replaceAll("%20", "+");
+  return render(webhook.url, { remoteRef: { key: escaped } });
+}
+
+/** `apiKey` stands in the Secret that the store names as `auth`. */
+function headersOf(remoteRef: { key: string }, apiKey: string): Record<string, string> {
+  const data = { auth: { ...secret.stringData, key: apiKey }, remoteRef };
+  return Object.fromEntries(Object.entries(webhook.headers).map(([name, template]) => [name, render(template, data)]));
+}
 
 /** `{{ .a.b }}` of Go's templates; anything more is not in the manifests. */
 function render(template: string, data: Record<string, Record<string, string>>): string {

@@ -3,6 +3,7 @@ import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
 import { ranMs } from "./clock.ts";
+import { freePort } from "./programs.ts";
 import { eventually, furnish, type Key, makeSite, onPostgres, passedOf60, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -45,13 +46,6 @@ async function startStore(port = freePort()): Promise<Store> {
       await child.exited;
     },
   };
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }
 
 function withStore(name: string, suite: () => void): void {

@@ -143,5 +143,5 @@ describe("a data folder that has a root key", () => {
 });
 
 function segment(seq: number): Segment {
-  return { lane: "lane", firstSeq: seq, lastSeq: seq, at: 1, entries: "{}", mac: Buffer.alloc(32) };
+  return { lane: "lane", firstSeq: seq, lastSeq: seq, at: 1, texts: "[]", entries: "{}", mac: Buffer.alloc(32) };
 }

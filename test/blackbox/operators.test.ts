@@ -45,11 +45,12 @@ onBoth("the record of what left", (dialect) => {
       // Seven reads, and six commands: the organization, the project, the variable, two keys and a revocation.
       entries: 13,
       lanes: 2,
-      checkpoints: 1,
+      // The server's lane, and that of the commands when it started and when it stopped.
+      checkpoints: 3,
     });
     const piped = await site.keyhole(["audit", "verify", "--checkpoint", "-"], readFileSync(log));
     expect(piped.stderr).toBe(
-      "Every entry is unchanged: 13 entries in 2 lanes, compared with 1 checkpoint of the log.\n",
+      "Every entry is unchanged: 13 entries in 2 lanes, compared with 3 checkpoints of the log.\n",
     );
   });
 
@@ -79,11 +80,15 @@ onBoth("the record of what left", (dialect) => {
     // The header, the key's creation, its reads, and what follows the last line.
     expect(lines).toHaveLength(1 + 1 + 7 + 1);
     expect(lines[0]).toBe(
-      "time,organization,project,environment,action,count,names,actor,clientAddress,requestId,userAgent,lane,seq",
+      "time,organization,project,environment,action,count,names,added,changed,deleted,actor,clientAddress,requestId,userAgent,lane,seq,token",
     );
-    expect(lines[1]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,,,key\.create,1,"\[""[0-9a-f-]{36}""\]",\S+@/);
+    expect(lines[1]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,,,key\.create,1,"\[""[0-9a-f-]{36}""\]",,,,\S+@/);
     expect(lines[2]).toMatch(
-      /^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,web,production,variables\.read,1,"\[""TOKEN""\]",[0-9a-f-]{36},127\.0\.0\.1,[0-9a-f-]{36},"'=HYPERLINK\(""http:\/\/127\.0\.0\.1\/"",""x""\),""quoted""",[0-9a-f-]{36},1$/,
+      /^\d{4}-\d\d-\d\dT[\d:.]+Z,acme,web,production,variables\.read,1,"\[""TOKEN""\]",,,,[0-9a-f-]{36},127\.0\.0\.1,[0-9a-f-]{36},"'=HYPERLINK\(""http:\/\/127\.0\.0\.1\/"",""x""\),""quoted""",[0-9a-f-]{36},1,$/,
+    );
+    const written = await site.keyhole(["audit", "export", "--format", "csv", "--action", "variables.write"]);
+    expect(written.stdout.split("\r\n")[1]).toMatch(
+      /^[^,]+,acme,web,production,variables\.write,1,"\[""TOKEN""\]","\[""TOKEN""\]",\[\],\[\],\S+@/,
     );
     expect((await site.keyhole(["audit", "export", "--since", "2099-01-01"])).stdout).toBe("");
     expect((await site.keyhole(["audit", "export", "--org", "nobody"])).exitCode).toBe(4);
@@ -207,15 +212,24 @@ onBoth("the record of what left", (dialect) => {
   });
 
   test("audit verify names the first entry that somebody changed, and an end that somebody cut off", async () => {
-    await site.sql("delete from audit_segments where first_seq > 5");
+    await site.sql("delete from audit_segments where lane <> 'commands' and first_seq > 5");
     const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
     expect(cut.exitCode).toBe(1);
     expect(JSON.parse(cut.stdout)).toMatchObject({ verified: false, seq: 6, lastSeq: 7, what: "removed" });
     expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_removed" });
+    await site.sql("delete from audit_segments where lane <> 'commands' or first_seq > 5");
+    await site.sql("update audit_heads set seq = 5, mac = (select mac from audit_segments where first_seq = 5)");
+    expect((await site.keyhole(["audit", "verify"])).exitCode).toBe(0);
+    for (const slug of ["later", "last"]) await site.json(["org", "create", slug]);
+    const server = await site.serve();
+    await server.stop();
+    const logs = [readFileSync(log), Buffer.from(`\n${server.said().stdout}`)];
+    const printed = await site.keyhole(["audit", "verify", "--checkpoint", "-"], Buffer.concat(logs));
+    expect(printed.stderr).toBe("keyhole: Lane commands: entry 6 was changed.\n");
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
     const changed = await site.keyhole(["audit", "verify"]);
     expect(changed).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(changed.stderr).toMatch(/^keyhole: Lane [0-9a-f-]{36}: entry 3 was changed\.\n$/);
+    expect(changed.stderr).toMatch(/^keyhole: Lane commands: entry 3 was changed\.\n$/);
   });
 });
 
@@ -249,6 +263,7 @@ describe("backup and restore of the embedded database", () => {
       accounts: 0,
       files: 1,
       sets: 9,
+      versions: 2,
       keys: 1,
       auditEntries: 1 + 5,
     });

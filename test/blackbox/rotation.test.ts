@@ -24,9 +24,9 @@ const projectCount = 24;
 /** Fewer than a full bucket of value reads: the limiter must not refuse any. */
 const readsPerKey = 28;
 /** Between two reads of one of the 64 clients. */
-const pauseMs = 150;
+const pauseMs = 300;
 /** As many as the clients use up in the minute in which a bucket fills again. */
-const keyCount = 1000;
+const keyCount = 500;
 const large = Buffer.alloc(300 * 1024, "large ");
 
 type Ask = { readonly path: string; readonly text: string };

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,8 @@ import { honestly, type Question, type Reply, refusal, type Truth } from "../lia
 import nasty from "../property/readers/nasty.json" with { type: "json" };
 import { binary, makePlace } from "./keyhole.ts";
 import { type Machine, machineMaker, truth } from "./machine.ts";
+
+setDefaultTimeout(60_000);
 
 const machine = machineMaker();
 const holding = (variables: Truth["variables"]) => machine((question) => honestly({ ...truth, variables }, question));

@@ -5,15 +5,13 @@ import { readFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
-import { createDatabase } from "../postgres.ts";
+import { expectDescribed } from "../described.ts";
+import { createDatabase, postgresUrl, skipped } from "../postgres.ts";
 import { ranMs, stoodStillMs } from "./clock.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
 
 export type Dialect = "sqlite" | "postgres";
 export type Row = Readonly<Record<string, unknown>>;
-
-/** The server that `test/run.ts` found, or undefined. */
-export const postgresUrl: string | undefined = process.env["KEYHOLE_TEST_DATABASE_URL"];
 
 /** KEYHOLE_TEST_LONG=1 runs the full numbers, which would make an everyday run too slow. */
 export const long: boolean = process.env["KEYHOLE_TEST_LONG"] === "1";
@@ -27,7 +25,7 @@ export function onBoth(name: string, suite: (dialect: Dialect) => void): void {
 /** The same on PostgreSQL alone. */
 export function onPostgres(name: string, suite: () => void): void {
   if (postgresUrl !== undefined) describe(`${name}, on PostgreSQL`, suite);
-  else describe.skip(`${name}, on PostgreSQL, SKIPPED for want of KEYHOLE_TEST_DATABASE_URL`, suite);
+  else describe.skip(`${name}, on PostgreSQL, ${skipped}`, suite);
 }
 
 /** A place with its own empty database. */
@@ -60,15 +58,19 @@ export type ServeOptions = {
   readonly program?: string;
 };
 
+type Settings = Readonly<Record<string, string>>;
+
 /**
  * @param url - the database; by default a new one on {@link postgresUrl}, which is dropped with the site
+ * @param settings - of everything that runs in it; by default a new root key, which the embedded database makes itself
  */
-export async function makeSite(dialect: Dialect, url?: string): Promise<Site> {
+export async function makeSite(dialect: Dialect, url?: string, settings: Settings = {}): Promise<Site> {
   const database = dialect === "postgres" && url === undefined ? await createDatabase(postgresUrl ?? "") : undefined;
   const databaseUrl = url ?? database?.url ?? "";
-  const { remove: removeFolder, ...place } = makePlace(
-    dialect === "sqlite" ? {} : { DATABASE_URL: databaseUrl, KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") },
-  );
+  const { remove: removeFolder, ...place } = makePlace({
+    ...(dialect === "postgres" && { DATABASE_URL: databaseUrl, KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") }),
+    ...settings,
+  });
   const data = place.env["KEYHOLE_DATA"] ?? "";
   const servers: Server[] = [];
   const sql = async (text: string, values: readonly unknown[] = []): Promise<Row[]> => {
@@ -231,8 +233,11 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
   };
   await says("Keyhole listens on ");
   const origin = /Keyhole listens on (http:\/\/\S+?)\/api\/v1\n/.exec(stderr)?.[1] ?? "";
-  const get = (path: string, key: string, headers: Readonly<Record<string, string>> = {}) =>
-    ask(`${origin}/api/v1${path}`, { Authorization: `Bearer ${key}`, ...headers });
+  const get = async (path: string, key: string, headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await ask(`${origin}/api/v1${path}`, { Authorization: `Bearer ${key}`, ...headers });
+    expectDescribed(path, answer.status, answer.headers, () => answer.body.toString("utf8"));
+    return answer;
+  };
   return {
     origin,
     pid: child.pid,
@@ -247,7 +252,7 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
     },
     kill: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-      await ended;
+      await child.exited; // Bun does not always notice the end of what a killed process wrote
     },
     said: () => ({ stdout, stderr }),
     says,

@@ -67,6 +67,9 @@ onPostgres("workers", () => {
     expect(now).toContain(before[1] as number);
     expect(now).not.toContain(before[0] as number);
     for (let asked = 0; asked < 10; asked++) expect((await server.get(names, key)).status).toBe(200);
+    const text = await (await fetch(`${server.ops()}/metrics`)).text();
+    expect(text).toMatch(/^keyhole_ready 1$/m);
+    expect(text).toMatch(/^keyhole_check_passes\{check="workers"\} 1$/m);
     expect(await server.stop()).toBe(0);
     expect(server.said().stdout).toMatch(/"event":"worker_died","pid":\d+,"exitCode":null,"signal":"SIGKILL"/);
   });

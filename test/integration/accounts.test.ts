@@ -12,6 +12,7 @@ import {
   leaksIn,
   memoryWithoutLarge,
   numbered,
+  tagged,
   usualHeaders,
 } from "../world.ts";
 
@@ -41,7 +42,7 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
           '{"name":"Mail","environments":["development","production"],"updatedAt":1700000000000,' +
           '"values":{"user":"ci","password":"p\\"\\\\ä\\n🦔"}}]}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.value));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged }));
       expect((await w.ask("/projects/web/accounts", { key })).json).toMatchObject({
         environment: null,
         accounts: [{ name: "Later" }, { name: "Mail" }, { name: "staging only", values: { token: "the token" } }],
@@ -121,7 +122,7 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
       expect(answer.text).toBe(
         '{"environment":null,"accounts":[{"name":"ci","environments":["staging","production"],"updatedAt":1700000000000}]}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.metadata, ...tagged }));
       const one = await w.ask("/projects/web/accounts?metadata_only=true&environment=staging", { key });
       expect(one.text).toBe(answer.text.replace("null", '"staging"'));
       expect(await w.audit(key)).toEqual([]);

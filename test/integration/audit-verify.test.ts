@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/admin/audit.ts";
 import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
+import { setPlan } from "../../src/admin/organizations.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
-import { type Segment, segmentMac } from "../../src/audit/segment.ts";
+import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { type Chain, verifyChain } from "../../src/audit/verify.ts";
 import { Deadline } from "../../src/deadline.ts";
 import { Fault } from "../../src/fault.ts";
@@ -67,7 +68,6 @@ const from = Date.UTC(2026, 4, 7);
 const perMoment = 5;
 const minutes = (count: number, first = from) =>
   Array.from({ length: count }, (_, at) => first + Math.floor(at / perMoment) * 60_000);
-const listed = (...checkpoints: readonly Checkpoint[]) => new Map(checkpoints.map((one) => [one.lane, one]));
 
 describeBoth("audit verify", (world, dialect) => {
   beforeEach(async () => {
@@ -80,7 +80,7 @@ describeBoth("audit verify", (world, dialect) => {
     const w = world();
     const checkpoints = [await lane(w, minutes(600)), await lane(w, minutes(1)), await lane(w, minutes(257))];
     let walked = 0;
-    const found = await verifyAudit(w.admin, listed(...checkpoints), (entries) => {
+    const found = await verifyAudit(w.admin, checkpoints, (entries) => {
       walked = entries;
     });
     expect(found).toEqual({ entries: 858, lanes: 3, checkpoints: 3 });
@@ -102,7 +102,7 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   describe("names the first entry that was tampered with", () => {
-    const columns = "lane, first_seq, last_seq, at, entries, mac";
+    const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
     const moveBy = (w: World, from: number, by: number) =>
       w.run("update audit_segments set first_seq = first_seq + ?, last_seq = last_seq + ? where first_seq = ?", [
         by,
@@ -121,11 +121,11 @@ describeBoth("audit verify", (world, dialect) => {
           from audit_segments where first_seq = ?`,
         [to, to, at, seq],
       );
-    const edit = (w: World, seq: number, change: (entries: string) => string) => {
-      const read = w.sql`select entries from audit_segments where first_seq = ${seq}`;
-      return read.then(([row]) =>
-        w.run("update audit_segments set entries = ? where first_seq = ?", [change(String(row?.["entries"])), seq]),
-      );
+    const edit = async (w: World, seq: number, change: (text: string) => string, column = "entries") => {
+      const [row] = await w.run(`select ${column} as text from audit_segments where first_seq = ?`, [seq]);
+      const text = String(row?.["text"]);
+      expect(change(text)).not.toBe(text);
+      await w.run(`update audit_segments set ${column} = ? where first_seq = ?`, [change(text), seq]);
     };
 
     const tamperings: [
@@ -136,10 +136,10 @@ describeBoth("audit verify", (world, dialect) => {
       /** The same unless given. */
       lastSeq?: number,
     ][] = [
-      ["changed", 7, "its key", (w) => edit(w, 7, (entries) => entries.replace("key-1", "key-2"))],
+      ["changed", 7, "its key", (w) => edit(w, 7, (texts) => texts.replace("key-1", "key-2"), "texts")],
       ["changed", 7, "the spelling of its entries", (w) => edit(w, 7, (entries) => `${entries} `)],
       ["changed", 7, "its names", (w) => edit(w, 7, (entries) => entries.replace('"DATABASE_URL",', ""))],
-      ["changed", 7, "its environment", (w) => edit(w, 7, (entries) => entries.replace("production", "staging"))],
+      ["changed", 7, "its environment", (w) => edit(w, 7, (texts) => texts.replace("production", "staging"), "texts")],
       ["changed", 7, "its moment", (w) => w.sql`update audit_segments set at = at + 1 where first_seq = 7`],
       [
         "changed",
@@ -317,7 +317,7 @@ describeBoth("audit verify", (world, dialect) => {
       await lane(w, minutes(3));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > 17`;
       expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20 });
-      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual({
+      expect(await verifyAudit(w.admin, [checkpoint])).toEqual({
         lane: checkpoint.lane,
         seq: 18,
         lastSeq: 20,
@@ -330,24 +330,50 @@ describeBoth("audit verify", (world, dialect) => {
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane}`;
       const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
-      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
+      expect(await verifyAudit(w.admin, [checkpoint])).toEqual(flaw);
       // Someone who writes to the database could blame retention, but not seal the checkpoint.
       await w.sql`insert into audit_checkpoints (lane, seq, mac, seal)
         values (${checkpoint.lane}, 20, ${Buffer.from(checkpoint.mac, "hex")}, ${Buffer.alloc(32)})`;
-      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
+      expect(await verifyAudit(w.admin, [checkpoint])).toEqual(flaw);
+    });
+
+    test("notices a lane that was cut off and went on, though later checkpoints fit it", async () => {
+      const written: Segment[] = [];
+      const write = (...requestIds: readonly string[]) => {
+        for (const requestId of requestIds) {
+          const previous = written.at(-1);
+          const seq = (previous?.lastSeq ?? 0) + 1;
+          const encoded = encodeEntries([{ ...entry, requestId }]);
+          const segment = { lane: "lane", firstSeq: seq, lastSeq: seq, at: from, ...encoded };
+          written.push({ ...segment, mac: segmentMac(auditKey, previous?.mac ?? Buffer.alloc(0), segment) });
+        }
+        const { lane, lastSeq, mac } = written.at(-1) as Segment;
+        return { lane, seq: lastSeq, mac: mac.toString("hex") };
+      };
+      const before = write("1", "2", "3", "4");
+      written.splice(2);
+      const after = [write("5"), write("6", "7")];
+      expect(await verifyChain(auditKey, chainOf(written), after)).toEqual({ entries: 5, lanes: 1, checkpoints: 2 });
+      const flaw = { lane: "lane", seq: 4, lastSeq: 4, what: "changed" as const };
+      for (const checkpoints of [
+        [before, ...after],
+        [...after, before],
+      ]) {
+        expect(await verifyChain(auditKey, chainOf(written), checkpoints)).toEqual(flaw);
+      }
     });
 
     test("notices that somebody with the audit key cut the segments in other places", async () => {
       const forged: Segment[] = [];
       for (const firstSeq of [1, 8, 15]) {
-        const segment = { lane: "lane", firstSeq, lastSeq: firstSeq + 6, at: from, entries: "{}" };
+        const segment = { lane: "lane", firstSeq, lastSeq: firstSeq + 6, at: from, texts: "[]", entries: "{}" };
         forged.push({ ...segment, mac: segmentMac(auditKey, forged.at(-1)?.mac ?? Buffer.alloc(0), segment) });
       }
       expect(await verifyChain(auditKey, chainOf(forged))).toMatchObject({ entries: 21 });
       // The mac is that of the segment's end, and entry 20 is in its middle.
       const checkpoint = { lane: "lane", seq: 20, mac: (forged[2] as Segment).mac.toString("hex") };
       const flaw = { lane: "lane", seq: 15, lastSeq: 21, what: "changed" as const };
-      expect(await verifyChain(auditKey, chainOf(forged), listed(checkpoint))).toEqual(flaw);
+      expect(await verifyChain(auditKey, chainOf(forged), [checkpoint])).toEqual(flaw);
     });
 
     test("notices a chain that somebody with the audit key wrote again", async () => {
@@ -357,14 +383,15 @@ describeBoth("audit verify", (world, dialect) => {
       const forged = await lane(w, minutes(20), { actor: { type: "key", id: "another" } });
       let mac: Buffer = Buffer.alloc(0);
       for (const row of await w.sql`select * from audit_segments where lane = ${forged.lane} order by first_seq`) {
-        type Stored = { first_seq: number; last_seq: number; at: number; entries: string };
-        const { first_seq: firstSeq, last_seq: lastSeq, at, entries } = row as Stored;
-        mac = segmentMac(w.admin.systemKeys.audit, mac, { lane: checkpoint.lane, firstSeq, lastSeq, at, entries });
+        type Stored = { first_seq: number; last_seq: number; at: number; texts: string; entries: string };
+        const { first_seq: firstSeq, last_seq: lastSeq, at, texts, entries } = row as Stored;
+        const segment = { lane: checkpoint.lane, firstSeq, lastSeq, at, texts, entries };
+        mac = segmentMac(w.admin.systemKeys.audit, mac, segment);
         await w.sql`update audit_segments set lane = ${checkpoint.lane}, mac = ${mac} where first_seq = ${firstSeq}`;
       }
       expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20 });
       const flaw = { lane: checkpoint.lane, seq: 20, lastSeq: 20, what: "changed" as const };
-      expect(await verifyAudit(w.admin, listed(checkpoint))).toEqual(flaw);
+      expect(await verifyAudit(w.admin, [checkpoint])).toEqual(flaw);
     });
   });
 
@@ -380,7 +407,7 @@ describeBoth("audit verify", (world, dialect) => {
       const across = await lane(w, [...atMonth(6, 300), ...atMonth(7, 10), ...atMonth(8, 10)]);
       const old = await lane(w, atMonth(6, 5));
       const young = await lane(w, atMonth(9, 5));
-      const all = listed(across, old, young);
+      const all = [across, old, young];
       // 80 days back is just after 1 September: July and August are over by then.
       const pruned = await pruneAudit(w.admin, 80 * dayMs);
       expect(pruned).toEqual({ keptFromAt: Date.UTC(2026, 8, 1), entries: 315, lanes: 2 });
@@ -478,7 +505,7 @@ describeBoth("audit verify", (world, dialect) => {
         await lane(w, minutes(40), long),
         await lane(w, minutes(300), { size: 5 }),
       ];
-      expect(await verifyAudit(w.admin, listed(...lanes))).toEqual({ entries: 640, lanes: 3, checkpoints: 3 });
+      expect(await verifyAudit(w.admin, lanes)).toEqual({ entries: 640, lanes: 3, checkpoints: 3 });
       expect(await listAudit(w.admin, { limit: 1000 })).toHaveLength(640);
     });
 
@@ -528,5 +555,22 @@ describeBoth("audit verify", (world, dialect) => {
     const w = world();
     await lane(w, [from, from + 1000, from - dayMs, from + 1]);
     expect(await verifyAudit(w.admin)).toEqual({ entries: 4, lanes: 2, checkpoints: 0 });
+  });
+
+  test("finds nothing wrong if one command was dated too late or too early, and drops what comes before both", async () => {
+    for (const wrongMs of [2 * 3_600_000, -300 * dayMs]) {
+      const w = world();
+      const organization = await w.organization();
+      const first = Date.UTC(2025, 5, 30, 22, 50);
+      for (const at of [first, first + 600_000, first + 600_000 + wrongMs, first + 700_000, Date.UTC(2025, 6, 2)]) {
+        w.clock.nowMs = at;
+        await setPlan(w.admin, organization.slug, "pro");
+      }
+      w.clock.nowMs = Date.UTC(2025, 6, 1) + 410 * dayMs;
+      expect(await verifyAudit(w.admin)).not.toHaveProperty("what");
+      expect(await pruneAudit(w.admin, 400 * dayMs)).not.toHaveProperty("what");
+      expect(await verifyAudit(w.admin)).not.toHaveProperty("what");
+      w.clock.nowMs = undefined;
+    }
   });
 });

@@ -85,6 +85,7 @@ const opened = () => ({
   accounts: 2,
   files: 4,
   sets: 9 * (projects + 1),
+  versions: projects + 8,
   keys: 1,
   auditEntries: 5 + changes,
 });

@@ -10,7 +10,9 @@ import { createProject, deleteProject } from "../../src/admin/projects.ts";
 import { diffVariables, revealAccount, revealVariable } from "../../src/admin/reveal.ts";
 import { rotateData } from "../../src/admin/rotation.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
-import { describeBoth, type World } from "../world.ts";
+import type { Checkpoint } from "../../src/audit/journal.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
+import { describeBoth, type LogEvent, type Row, type World } from "../world.ts";
 
 /** What was put on record while `work` ran, without what every entry has. */
 async function recorded(w: World, work: () => Promise<unknown>) {
@@ -181,6 +183,64 @@ describeBoth("a change", (world) => {
     await w.sql`delete from audit_segments where lane = 'commands' and first_seq = ${newest.seq}`;
     const missed = { lane: "commands", seq: newest.seq, lastSeq: newest.seq, what: "removed" as const };
     expect(await verifyAudit(w.admin)).toEqual(missed);
+  });
+});
+
+describeBoth("the end of the record of changes", (world) => {
+  /** The checkpoints that a server prints from its start to its exit. */
+  const serve = async (w: World, meanwhile: () => Promise<unknown> = async () => {}): Promise<Checkpoint[]> => {
+    const events: LogEvent[] = [];
+    const server = await openKeyhole(w.installation, (event) => events.push(event));
+    await server.announceCommands();
+    await meanwhile();
+    await server.close();
+    expect(events.every(({ event }) => event === "checkpoint")).toBeTrue();
+    return events.map(({ event: _, ...checkpoint }) => checkpoint as Checkpoint);
+  };
+  const headOf = async (w: World) => (await w.sql`select seq, at, mac from audit_heads`)[0] as Row;
+
+  test("is printed by a server when it starts and when it stops, each once", async () => {
+    const w = world();
+    expect(await serve(w)).toEqual([]);
+    await w.organization();
+    const at = async () => {
+      const { seq, mac } = await headOf(w);
+      return { lane: "commands", seq: Number(seq), mac: Buffer.from(mac as Uint8Array).toString("hex") };
+    };
+    const first = await at();
+    expect(await serve(w)).toEqual([first]);
+    expect(await serve(w, () => w.organization())).toEqual([first, await at()]);
+  });
+
+  test("is missed if somebody takes it out and puts the head back, even if changes follow", async () => {
+    const w = world();
+    await w.organization();
+    const { seq, at, mac } = await headOf(w);
+    await w.organization();
+    const checkpoints = await serve(w);
+    const [end] = checkpoints as [Checkpoint];
+    expect(await verifyAudit(w.admin, checkpoints)).toHaveProperty("entries");
+    await w.sql`delete from audit_segments where lane = 'commands' and first_seq > ${seq}`;
+    await w.sql`update audit_heads set seq = ${seq}, at = ${at}, mac = ${mac}`;
+    expect(await verifyAudit(w.admin)).toHaveProperty("entries");
+    const flaw = { lane: "commands", seq: end.seq, lastSeq: end.seq };
+    expect(await verifyAudit(w.admin, checkpoints)).toEqual({ ...flaw, what: "removed" });
+    await w.organization();
+    await w.organization();
+    checkpoints.push(...(await serve(w)));
+    expect(checkpoints.map((one) => one.seq - end.seq)).toEqual([0, 1]);
+    expect(await verifyAudit(w.admin)).toHaveProperty("entries");
+    expect(await verifyAudit(w.admin, checkpoints)).toEqual({ ...flaw, what: "changed" });
+  });
+
+  test("that cannot be read stops no server, which says so", async () => {
+    const w = world();
+    const events: LogEvent[] = [];
+    const server = await openKeyhole(w.installation, (event) => events.push(event));
+    await server.announceCommands();
+    await w.run("alter table audit_heads rename to audit_gone");
+    await server.close().finally(() => w.run("alter table audit_gone rename to audit_heads"));
+    expect(events.at(-1)).toMatchObject({ event: "checkpoint_failed", lane: "commands" });
   });
 });
 

@@ -3,12 +3,13 @@ import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
-import { createDatabase } from "../postgres.ts";
-import { postgresUrl } from "../world.ts";
+import { createDatabase, postgresUrl, skipped } from "../postgres.ts";
 
 setDefaultTimeout(60_000);
 
-describe.skipIf(postgresUrl === undefined)("a PostgreSQL whose connections are lost while they open", () => {
+const lost = "a PostgreSQL whose connections are lost while they open";
+const describePostgres = postgresUrl === undefined ? describe.skip : describe;
+describePostgres(`${lost}${postgresUrl ? "" : `, ${skipped}`}`, () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let killer: postgres.Sql;
   beforeAll(async () => {

@@ -3,25 +3,20 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { applyGrants, grantStatements } from "../../src/admin/grants.ts";
 import { type Installation, openInstallation } from "../../src/admin/installation.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
+import { createKey, revokeKey } from "../../src/admin/keys.ts";
+import { rejectRequest } from "../../src/admin/requests.ts";
+import { setVariables } from "../../src/admin/variables.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
+import { summed } from "../../src/server/metrics.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
-import {
-  type Client,
-  clientOf,
-  everything,
-  type Key,
-  openWorld,
-  type Placed,
-  postgresUrl,
-  type World,
-} from "../world.ts";
+import { connectAgent } from "../mcp.ts";
+import { postgresUrl, skipped } from "../postgres.ts";
+import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../world.ts";
 
 setDefaultTimeout(60_000);
 
-if (postgresUrl === undefined)
-  describe.skip("the role that serve runs under, SKIPPED without KEYHOLE_TEST_DATABASE_URL", () => test("", () => {}));
+if (postgresUrl === undefined) describe.skip(`the role that serve runs under, ${skipped}`, suite);
 else describe("the role that serve runs under", suite);
 
 function suite() {
@@ -50,7 +45,7 @@ function suite() {
     url.username = encodeURIComponent(role);
     url.password = "of-a-test";
     installation = await openInstallation({ ...w.config, databaseUrl: url.href }, () => {});
-    keyhole = await openKeyhole(installation, (event) => w.log.push(event));
+    keyhole = await openKeyhole(installation, (event) => w.log.push(event), { mcpOrigins: [] });
     client = clientOf(keyhole);
     raw = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });
   });
@@ -105,6 +100,30 @@ function suite() {
     expect(use?.["at"]).toBeGreaterThan(1_700_000_000_000);
   });
 
+  test("may look for what expires next", async () => {
+    await createKey(w.admin, {
+      organization: project.organization,
+      projects: null,
+      environments: null,
+      expiresInMs: 1e9,
+    });
+    const variable = { name: "MARKED", value: "1", rotateBy: "2099-01-31" };
+    await setVariables(w.admin, project.where, "staging", [variable]);
+    const metered = await openKeyhole(installation, () => {}, { metered: true });
+    const text = await summed([(await metered.metrics?.scrape()) ?? []], await metered.readiness());
+    await metered.close();
+    for (const kind of ["key", "variable"]) expect(text).toContain(`keyhole_next_expiry_days{kind="${kind}"} `);
+  });
+
+  test("files the request of an agent, and tells what became of it", async () => {
+    const { call } = await connectAgent(client, key);
+    const asked = { project: "web", environment: "production", name: "NEW", reason: "a test" };
+    const { id } = (await call("request_variable", asked)).found as { id: string };
+    await rejectRequest(w.admin, id, "not needed");
+    expect((await call("get_request", { id })).found).toEqual({ id, status: "rejected", reason: "not needed" });
+    expect((await w.audit(key)).at(-1)).toMatchObject({ action: "request.file", names: [id, "NEW"] });
+  });
+
   test("sees a revocation on the next request", async () => {
     const short = await w.key({ slug: project.organization } as never);
     expect((await client.ask("/organization", { key: short })).status).toBe(200);
@@ -129,8 +148,11 @@ function suite() {
     ["delete an audit entry", "delete from audit_segments"],
     ["empty the audit entries", "truncate audit_segments"],
     ["delete an audit entry in its partition", "delete from audit_segments_default"],
+    ["read a version of a set that was replaced", "select * from set_versions"],
     ["read an audit entry", "select * from audit_segments"],
     ["read an audit entry in the view", "select * from audit_entries"],
+    ["approve a request", "update variable_requests set status = 'approved'"],
+    ["delete a request", "delete from variable_requests"],
     ["add an audit checkpoint", "insert into audit_checkpoints values ('x', 1, '', '')"],
     ["delete a last use", "delete from key_uses"],
     ["move a last use to another key", "update key_uses set key_id = key_id"],
@@ -158,6 +180,7 @@ function suite() {
       ...Object.fromEntries(
         [
           "api_keys",
+          "audit_heads",
           "data_keys",
           "file_contents",
           "organizations",
@@ -169,6 +192,7 @@ function suite() {
       ),
       audit_segments: "INSERT",
       key_uses: "INSERT SELECT UPDATE",
+      variable_requests: "INSERT SELECT",
     });
     const [schema] = await raw`select has_schema_privilege('public', 'CREATE') as makes,
       has_column_privilege('key_uses', 'key_id', 'UPDATE') as renames`;
@@ -185,6 +209,9 @@ function suite() {
     await w.run(`grant update (sealed) on sets to ${quoted}`);
     await w.run(`grant insert on api_keys to ${quoted}`);
     expect(await beyond()).toEqual(["may change api_keys, sets"]);
+    await w.run(`grant update (status) on variable_requests to ${quoted}`);
+    expect(await beyond()).toEqual(["may change api_keys, sets, variable_requests"]);
+    await w.run(`revoke update (status) on variable_requests from ${quoted}`);
     await w.run(`grant delete on audit_segments to ${quoted}`);
     await w.run(`grant select on audit_entries to ${quoted}`);
     expect(await beyond()).toEqual(["may change api_keys, audit_segments, sets"]);
@@ -205,7 +232,9 @@ function suite() {
 
   test("prints the statements that it applies, and does not make a role", async () => {
     const statements = await grantStatements(w.admin, 'of "Ann"');
-    expect(statements.at(-2)).toBe(`GRANT INSERT ON public."audit_segments" TO "of ""Ann""";`);
+    expect(statements.at(-2)).toBe(
+      'GRANT INSERT ON public."audit_segments", public."variable_requests" TO "of ""Ann""";',
+    );
     await expect(applyGrants(w.admin, "nobody here")).rejects.toThrow(
       'There is no role "nobody here": create it first',
     );

@@ -236,7 +236,7 @@ describe("a segment", () => {
     projectId: fc.constantFrom("a", "p"),
     project: fc.string(),
     environment: fc.constantFrom("staging" as const, null),
-    action: fc.constantFrom("variables.read" as const, "file.read" as const),
+    action: fc.constantFrom("variables.read" as const, "file.read" as const, "key.rotate" as const),
     names: fc.array(anyText),
     requestId: anyText,
     clientAddress: fc.string(),
@@ -248,39 +248,48 @@ describe("a segment", () => {
       fc.property(fc.array(anyEntry, { minLength: 1, maxLength: 20 }), fc.nat(), (entries, before) => {
         const encoded = encodeEntries(entries);
         const at = { lane: "lane", firstSeq: before + 1, lastSeq: before + entries.length, at: 1 };
-        expect(decodeEntries({ ...at, entries: encoded, mac: Buffer.alloc(0) })).toEqual(entries);
+        expect(decodeEntries({ ...at, ...encoded, mac: Buffer.alloc(0) })).toEqual(entries);
       }),
     );
   });
 
   test("has each text and each list of names once", () => {
     const entries = Array.from({ length: 3 }, () => ({ ...entry, names: [...entry.names] }));
-    const { texts, names } = JSON.parse(encodeEntries(entries)) as { texts: string[]; names: string[][] };
-    expect(names).toEqual([[...entry.names]]);
+    const encoded = encodeEntries(entries);
+    expect(JSON.parse(encoded.entries)).toHaveProperty("names", [[...entry.names]]);
+    const texts = JSON.parse(encoded.texts) as string[];
     expect(new Set(texts).size).toBe(texts.length);
   });
 
   test.each([
-    ["another number of entries", (encoded: string) => encoded.replace(/"entries":\[(.*)\]\}$/, '"entries":[$1,$1]}')],
-    ["a position without a text", (encoded: string) => encoded.replace(/\[\[0,/, "[[99,")],
-    ["a position without names", (encoded: string) => encoded.replace('"names":[[', '"names":[],"others":[[')],
-    ["no JSON", (encoded: string) => encoded.slice(1)],
-    ["other JSON", () => "null"],
-    ["names that are no texts", (encoded: string) => encoded.replace('"names":[["A"', '"names":[[{}')],
-  ])("that somebody edited to have %s does not decode", (_, edit) => {
+    [
+      "another number of entries",
+      "entries",
+      (text: string) => text.replace(/"entries":\[(.*)\]\}$/, '"entries":[$1,$1]}'),
+    ],
+    ["a position without a text", "entries", (text: string) => text.replace(/\[\[0,/, "[[99,")],
+    ["a position without names", "entries", (text: string) => text.replace('"names":[[', '"names":[],"others":[[')],
+    ["no JSON", "entries", (text: string) => text.slice(1)],
+    ["other JSON", "entries", () => "null"],
+    ["names that are no texts", "entries", (text: string) => text.replace('"names":[["A"', '"names":[[{}')],
+    ["texts that are no JSON", "texts", (text: string) => text.slice(1)],
+    ["no texts", "texts", () => "[]"],
+    ["a text that is none", "texts", (text: string) => text.replace('"key"', "1")],
+  ] as const)("that somebody edited to have %s does not decode", (_, column, edit) => {
     const segment = { lane: "lane", firstSeq: 1, lastSeq: 1, at: 1, mac: Buffer.alloc(0) };
     const encoded = encodeEntries([entry]);
-    expect(decodeEntries({ ...segment, entries: encoded })).toEqual([entry]);
-    expect(edit(encoded)).not.toBe(encoded);
-    expect(decodeEntries({ ...segment, entries: edit(encoded) })).toBeUndefined();
+    expect(decodeEntries({ ...segment, ...encoded })).toEqual([entry]);
+    const edited = edit(encoded[column]);
+    expect(edited).not.toBe(encoded[column]);
+    expect(decodeEntries({ ...segment, ...encoded, [column]: edited })).toBeUndefined();
   });
 
-  const segment = { lane: "lane", firstSeq: 5, lastSeq: 6, at: 1_700_000_000_000, entries: encodeEntries([entry]) };
+  const segment = { lane: "lane", firstSeq: 5, lastSeq: 6, at: 1_700_000_000_000, ...encodeEntries([entry]) };
 
-  test("has as its mac the HMAC-SHA-256 over a JSON array of the previous mac and its fields, then its entries", () => {
-    const { entries, ...fields } = segment;
-    const said = JSON.stringify(["keyhole audit v1", "6265666f7265", ...Object.values(fields)]);
-    const expected = createHmac("sha256", auditKey).update(said).update(entries).digest("hex");
+  test("has as its mac the HMAC-SHA-256 over a JSON array of the previous mac and its fields, then both its texts", () => {
+    const { texts, entries, ...fields } = segment;
+    const said = JSON.stringify(["keyhole audit v1", "6265666f7265", ...Object.values(fields), texts.length]);
+    const expected = createHmac("sha256", auditKey).update(said).update(texts).update(entries).digest("hex");
     expect(segmentMac(auditKey, Buffer.from("before"), segment).toString("hex")).toBe(expected);
   });
 
@@ -296,6 +305,8 @@ describe("a segment", () => {
     for (const [name, value] of Object.entries(segment)) {
       macs.push(mac({ [name]: typeof value === "number" ? value + 1 : `${value} ` }));
     }
+    const { texts, entries } = segment;
+    macs.push(mac({ texts: texts + entries.slice(0, 1), entries: entries.slice(1) }));
     expect(new Set(macs).size).toBe(macs.length);
   });
 });

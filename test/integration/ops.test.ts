@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ConfigProblem, readConfig } from "../../src/config.ts";
 import { Fault } from "../../src/fault.ts";
+import { endpointPaths } from "../../src/http/app.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
+import { summed } from "../../src/server/metrics.ts";
 import type { Database } from "../../src/store/database.ts";
 import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../world.ts";
 
@@ -49,10 +51,15 @@ describeBoth("metrics and traces", (world) => {
     await close();
     await collector.stop();
   });
-  const scrape = async () => parse((await keyhole.metrics?.text()) ?? "");
+  const text = async () => summed([(await keyhole.metrics?.scrape()) ?? []], await keyhole.readiness());
+  const scrape = async () => parse(await text());
 
   test("every metric moves with what it names", async () => {
     const before = await scrape();
+    // Without the zero, nobody would see the first refusal as an increase.
+    const refused = [...before].filter(([name]) => name.startsWith("keyhole_requests_total"));
+    expect(refused).toHaveLength(4 * (endpointPaths.length + 1));
+    expect(refused.filter(([, count]) => count !== 0)).toEqual([]);
     const asked = [
       ["/projects/web/variables?environment=staging", 200],
       ["/projects/web/variables?environment=staging&prefix=TOKEN", 200],
@@ -145,9 +152,9 @@ describeBoth("metrics and traces", (world) => {
 
   test("no metric names a key, a slug, a variable, a value or a user agent", async () => {
     await client.ask("/projects/canary-slug", { key, headers: { "user-agent": "canary-agent" } });
-    const text = (await keyhole.metrics?.text()) ?? "";
+    const said = await text();
     for (const word of ["canary", "web", "acme", "org-", "TOKEN", key.id, key.key, "staging"]) {
-      expect(text).not.toContain(word);
+      expect(said).not.toContain(word);
     }
   });
 
@@ -197,8 +204,11 @@ describeBoth("metrics and traces", (world) => {
       ready: false,
       failed: ["root_key"],
     });
+    const during = await scrape();
+    expect([during.get("keyhole_ready"), during.get('keyhole_check_passes{check="root_key"}')]).toEqual([0, 0]);
+    expect(during.get('keyhole_check_passes{check="audit"}')).toBe(1);
     await w.sql`update system_keys set wrapped = ${wrapped} where purpose = 'audit'`;
-    expect((await keyhole.readiness()).ready).toBe(true);
+    expect((await scrape()).get("keyhole_ready")).toBe(1);
     expect(log.findLast(({ event }) => event === "readiness")).toMatchObject({ ready: true, failed: [] });
     if (w.dialect === "sqlite") return;
     await w.run("alter table audit_segments rename to audit_segments_gone");
@@ -327,7 +337,7 @@ describe("the second listener", () => {
           await letGo;
           return { ready: false, draining: false, checks: { database: false } };
         },
-        metrics: async () => "x 1\n",
+        metrics: async ({ ready }) => `ready ${ready}\n`,
       },
     );
     const asking = Array.from({ length: 20 }, () => fetch(`${ops.origin}/readyz`));
@@ -340,7 +350,9 @@ describe("the second listener", () => {
     expect(asked).toBeLessThan(20);
     const metrics = await fetch(`${ops.origin}/metrics`);
     expect(metrics.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-    expect(await metrics.text()).toBe("x 1\n");
+    expect(await metrics.text()).toBe("ready false\n");
+    expect(await withoutHost(ops.origin, "/livez")).toStartWith("HTTP/1.1 200 ");
+    expect(await withoutHost(ops.origin, "/livez/x")).toStartWith("HTTP/1.1 404 ");
     for (const path of ["/", "/api/v1/organization", "/metrics/", "/constructor", "/livez/x"]) {
       expect((await fetch(`${ops.origin}${path}`)).status).toBe(404);
     }
@@ -348,6 +360,26 @@ describe("the second listener", () => {
     await ops.stop();
   });
 });
+
+/** Asks as simple health checks do, by HTTP/1.0. Returns the whole answer. */
+async function withoutHost(origin: string, path: string): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let answer = "";
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data: (_, bytes) => {
+        answer += bytes.toString();
+      },
+      close: () => resolve(),
+    },
+  });
+  socket.write(`GET ${path} HTTP/1.0\r\n\r\n`);
+  await promise;
+  return answer;
+}
 
 async function anotherKey(world: World, key: Key): Promise<Key> {
   const [row] = await world.sql`select o.slug as slug from api_keys k join organizations o on o.id = k.organization_id

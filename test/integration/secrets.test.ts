@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { describeBoth, expectMemoryBack, firstOf, headersOf, leaksIn, numbered, usualHeaders } from "../world.ts";
+import {
+  describeBoth,
+  expectMemoryBack,
+  firstOf,
+  headersOf,
+  leaksIn,
+  numbered,
+  tagged,
+  usualHeaders,
+} from "../world.ts";
 
 const reader = { surfaces: ["ci_action"], resources: ["requests"] };
 const staging = "/secrets?project=web&environment=staging";
@@ -22,7 +31,7 @@ describeBoth("GET /secrets", (world) => {
         '{"project":{"slug":"web"},"environment":"staging","secrets":{' +
           '"A":"","A_":"é🦔\\n","B":"q\\"\\\\","b":"2","constructor":"c","hasOwnProperty":"h","toString":"t"}}',
       );
-      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.value));
+      expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.value, ...tagged }));
     });
 
     test("is an empty object if there is nothing", async () => {
@@ -49,6 +58,7 @@ describeBoth("GET /secrets", (world) => {
       expect(secrets.text).toBe(variables.text);
       const expected = usualHeaders({
         ...firstOf.value,
+        ...tagged,
         "content-type": "text/plain; charset=utf-8",
         "keyhole-env-nonportable": "B, C",
       });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
+import { purgeHistory } from "../../src/admin/history.ts";
 import { deleteOrganization } from "../../src/admin/organizations.ts";
 import { createProject, deleteProject, listProjects, renameProject } from "../../src/admin/projects.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
@@ -93,6 +94,7 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
     await w.sql`select * from projects where id = ${id}`,
     await w.sql`select * from data_keys where project_id = ${id} order by generation`,
     await w.sql`select * from sets where project_id = ${id} order by kind, environment`,
+    await w.sql`select * from set_versions where project_id = ${id} order by kind, environment, version`,
     await w.sql`select * from file_contents where project_id = ${id} order by id`,
   ];
 }
@@ -213,7 +215,7 @@ describeBoth("writers of sets", (world) => {
     await openEverything(w.admin);
   });
 
-  test("delete a content that no listing names any more, and keep one that any listing names", async () => {
+  test("keep every content that a listing or a kept version names, and delete one with the last version that does", async () => {
     const { w, project, read, putFile } = await furnished(world());
     const contents = async () =>
       (await w.sql`select id from file_contents where project_id = ${project.id}`).map((row) => row["id"]);
@@ -222,11 +224,13 @@ describeBoth("writers of sets", (world) => {
     expect(await contents()).toHaveLength(3);
     expect([await read.files("staging"), await read.files("production")]).toEqual(["a=newer,b=b", "a=a,b=b"]);
     await putFile("a", "newest", "staging", "production");
-    expect(await contents()).toHaveLength(2);
     await deleteFile(w.admin, project.where, "a", ["staging"]);
-    expect(await contents()).toHaveLength(2);
     expect([await read.files("staging"), await read.files("production")]).toEqual(["b=b", "a=newest,b=b"]);
     await deleteFile(w.admin, project.where, "a", ["production"]);
+    expect(await contents()).toHaveLength(4);
+    await purgeHistory(w.admin, project.where, "staging", "files");
+    expect(await contents()).toHaveLength(3);
+    await purgeHistory(w.admin, project.where, "production", "files");
     expect(await contents()).toHaveLength(1);
     await openEverything(w.admin);
   });
@@ -439,7 +443,7 @@ describeBoth("the sets of a project that takes another slug", (world) => {
     expect(
       await w.sql`select distinct version from sets where project_id = ${project.id} and environment = 'staging'
       and kind = 'variables'`,
-    ).toEqual([{ version: 3 }]);
+    ).toEqual([{ version: 2 }]);
     for (const kind of ["variables", "accounts", "files"] as const) expect(await read[kind]("staging")).toBe(404);
     const ask = async (path: string) => (await w.client().ask(path, { key })).json;
     expect(await ask("/projects/shop/variables?environment=staging")).toMatchObject({
@@ -492,8 +496,8 @@ describeBoth("an organization that is deleted", (world) => {
   test("takes its projects and keys along, and nothing of another", async () => {
     const { w, project, key } = await furnished(world());
     const other = await furnished(w);
-    expect(await deleteOrganization(w.admin, project.organization)).toEqual({ projects: 1, keys: 1 });
-    expect(await rowsOf(w, project)).toEqual([[], [], [], []]);
+    expect(await deleteOrganization(w.admin, project.organization)).toEqual({ projects: 1, keys: 1, trusts: 0 });
+    expect(await rowsOf(w, project)).toEqual([[], [], [], [], []]);
     expect((await w.client().ask("/organization", { key })).status).toBe(401);
     expect(await other.read.variables("staging")).toBe("A=1,B=2");
     await expect(deleteOrganization(w.admin, project.organization)).rejects.toThrow("There is no organization");

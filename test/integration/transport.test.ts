@@ -602,6 +602,7 @@ function nothing(): Keyhole {
   return {
     gate: untouchable as Keyhole["gate"],
     source: untouchable as Keyhole["source"],
+    etagKey: untouchable as Keyhole["etagKey"],
     journal: untouchable as Keyhole["journal"],
     log: () => {},
     draining: () => false,

@@ -1,7 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { digestKey, isWellFormedKey, mintKey } from "../../src/access/api-key.ts";
+
+setDefaultTimeout(60_000);
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Random bytes, then enough zeros to complete a key. */

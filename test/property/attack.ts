@@ -85,7 +85,7 @@ const parameterSentence = new RegExp(
     "must not be env with metadata_only=true)\\.$",
 );
 const neverSent =
-  /^(access-control-.*|etag|last-modified|set-cookie|server|location|content-encoding|x-powered-by|vary|age|expires)$/;
+  /^(access-control-.*|last-modified|set-cookie|server|location|content-encoding|x-powered-by|vary|age|expires)$/;
 
 /**
  * What is wrong with an answer by CONTRACT §1 and §3, or undefined: headers, the closed list of codes, one body for
@@ -96,6 +96,8 @@ export function contractProblem({ status, headers, text }: Judged): string | und
   if (headers.get("cache-control") !== "no-store") return "not no-store";
   if (headers.get("x-content-type-options") !== "nosniff") return "not nosniff";
   for (const name of headers.keys()) if (neverSent.test(name)) return `the header ${name}`;
+  const etag = headers.get("etag");
+  if (etag !== null && (status !== 200 || !/^"[0-9A-Za-z_-]{43}"$/.test(etag))) return `the ETag ${etag}`;
   const type = headers.get("content-type");
   if (status === 200) {
     if (type === "text/plain; charset=utf-8") return undefined;

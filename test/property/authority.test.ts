@@ -132,7 +132,7 @@ describeBoth("a change of authority", (world) => {
     expect(wrong).toEqual([]);
     expect(counts.before).toBeGreaterThan(200);
     expect(counts.after).toBeGreaterThan(200);
-  }, 60_000);
+  }, 180_000);
 
   const meanwhile: [what: string, end: (world: World, key: Key) => Promise<unknown>, code: string][] = [
     ["revoked", (world, key) => revokeKey(world.admin, key.id), "unauthorized"],
@@ -158,13 +158,19 @@ describeBoth("a change of authority", (world) => {
   ];
   test.each(meanwhile)("a key that is %s between its lookup and the fetch gets nothing", async (_, end, code) => {
     const plain = await stage.client.ask("/organization", { key: mintKey() });
-    for (const path of reads) {
+    const furnished = async () => {
       const organization = await world().organization();
       const project = await world().project(organization, "web", contentOf("web"));
       const names = numbered("N".repeat(245), 999);
       const entries = names.map((name) => ({ name, value: "" }));
       await setVariables(world().admin, project.where, "staging", entries);
       await insertAccounts(world(), project, names, ["staging"]);
+      return organization;
+    };
+    let organization = await furnished();
+    for (const path of reads) {
+      if (code === "project_not_found" && path !== reads[0]) organization = await furnished();
+      if (code === "plan_required") await setPlan(world().admin, organization.slug, "pro");
       const key = await world().key(organization, everything);
       const client = unlimited(world(), (keyhole) => {
         const lookUp = async (ask: Lookup) => {
@@ -490,6 +496,7 @@ async function nextKey(stage: Stage, dice: Dice) {
     environments: environmentMask(...key.environments),
     projects: listed ? JSON.stringify(map) : null,
     expiresAt: key.state === "expired" ? now - dice.below(1000) - 1 : dice.chance(0.5) ? null : now + 3_600_000,
+    trust: null,
   };
   const digest = digestKey(world.installation.systemKeys.pepper, text);
   const revokedAt = key.state === "revoked" ? now : null;

@@ -2,7 +2,7 @@
  * How other programs read Keyhole's dotenv text: which of them read which values back exactly, and that no value runs a
  * command, damages another variable or adds one. There is no dotenv standard, so the tests run the programs.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,8 @@ import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
 import { seed } from "../seed.ts";
 import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";
 import { type Family, families, findReaders, type Reader, type Reading } from "./readers/readers.ts";
+
+setDefaultTimeout(60_000);
 
 const timeoutMs = 120_000;
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-dotenv-"));

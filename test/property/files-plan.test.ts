@@ -1,9 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { FileRecord } from "../../src/fetch/answers.ts";
 import { pathParameter, queryBytesMax } from "../../src/fetch/client.ts";
 import { planRequests } from "../../src/fetch/files-pull.ts";
 import { contentBytesMax } from "../../src/names.ts";
+
+setDefaultTimeout(60_000);
 
 const mebibyte = 1024 * 1024;
 

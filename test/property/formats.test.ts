@@ -1,24 +1,30 @@
 /**
  * How other programs read the formats of `keyhole pull`: every value is read back exactly, or was refused by name. Shells,
- * YAML parsers and docker are run if they are installed. The rules of docker and of the GitHub runner are implemented here
+ * Python's parsers, docker and Terraform are run if they are installed. The rules of docker and of the GitHub runner are implemented here
  * again, from their published sources and not from our code.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { Fault } from "../../src/fault.ts";
 import { renderEnv } from "../../src/fetch/pull.ts";
+import { renderCsv } from "../../src/render/csv.ts";
 import { renderDocker } from "../../src/render/docker.ts";
 import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
 import { renderGithub, renderMasks } from "../../src/render/github.ts";
 import { renderPowershell } from "../../src/render/powershell.ts";
 import { renderShell } from "../../src/render/shell.ts";
+import { renderTfvars } from "../../src/render/tfvars.ts";
+import { renderToml } from "../../src/render/toml.ts";
 import { renderYaml } from "../../src/render/yaml.ts";
 import { seed } from "../seed.ts";
 import nasty from "./readers/nasty.json" with { type: "json" };
+
+setDefaultTimeout(60_000);
 
 /** KEYHOLE_TEST_LONG=1 tries many more values. */
 const count = process.env["KEYHOLE_TEST_LONG"] === "1" ? 100_000 : 4000;
@@ -187,27 +193,94 @@ describe("yaml", () => {
     }
   });
 
-  const python = pythonWith("yaml");
-  if (python === undefined) skipped("PyYAML");
+  pythonReads("yaml", "yaml.safe_load(text)", texts);
+});
+
+describe("toml", () => {
+  const texts = sets.map(renderToml);
+
+  test("smol-toml reads every value back", () => {
+    for (const [at, text] of texts.entries()) {
+      expectSame(
+        Object.entries(parseToml(text)).flat().map(String),
+        sets[at]?.flatMap(({ name, value }) => [name, value]) ?? [],
+      );
+    }
+  });
+
+  pythonReads("tomllib", "tomllib.loads(text)", texts);
+});
+
+describe("csv", () => {
+  const texts = sets.map(renderCsv);
+
+  test("each set begins with the header", () => {
+    expect(texts.filter((text) => !text.startsWith("key,value\r\nV000,"))).toEqual([]);
+  });
+
+  pythonReads("csv, io", "dict(list(csv.reader(io.StringIO(text, newline=''), strict=True))[1:])", texts);
+});
+
+describe("tfvars", () => {
+  test("nothing is refused but what Terraform would change", () => {
+    for (const set of sets) {
+      const { carried } = carry(set, renderTfvars);
+      expect(carried).toEqual(set.filter(({ value }) => value === value.normalize("NFC")));
+    }
+  });
+
+  const terraform = Bun.which("terraform") ?? Bun.which("tofu");
+  if (terraform === null) skipped("terraform");
   else {
+    const run = (folder: string, ...command: string[]) => {
+      const env = { PATH: process.env["PATH"] ?? "", HOME: scratch, CHECKPOINT_DISABLE: "1" };
+      return Bun.spawnSync([terraform, ...command], { cwd: folder, env });
+    };
+    const apply = (variables: readonly NamedValue[], text: string) => {
+      const folder = mkdtempSync(join(scratch, "terraform-"));
+      const names = variables.map(({ name }) => name);
+      const declared = names.map((name) => `variable "${name}" { type = string }\n`).join("");
+      writeFileSync(
+        join(folder, "main.tf"),
+        `${declared}output "all" { value = [${names.map((name) => `var.${name}`)}] }\n`,
+      );
+      writeFileSync(join(folder, "pulled.tfvars"), text);
+      const applied = run(folder, "apply", "-auto-approve", "-no-color", "-var-file=pulled.tfvars");
+      if (applied.exitCode !== 0) throw new Error(applied.stderr.toString());
+      return JSON.parse(run(folder, "output", "-json", "all").stdout.toString()) as string[];
+    };
+
     test(
-      "PyYAML reads every value back",
+      "Terraform reads every value back that was not refused",
       () => {
-        writeFileSync(join(scratch, "sets.json"), JSON.stringify(texts));
-        const script = [
-          "import json, sys, yaml",
-          "print(json.dumps([yaml.safe_load(text) for text in json.load(open(sys.argv[1], encoding='utf8'))]))",
-        ].join("\n");
-        const ran = Bun.spawnSync([python, "-X", "utf8", "-c", script, join(scratch, "sets.json")]);
-        expect(ran.stderr.toString()).toBe("");
-        const found = JSON.parse(ran.stdout.toString()) as Record<string, string>[];
-        expectSame(
-          found.flatMap((set) => Object.values(set)),
-          sets.flat().map(({ value }) => value),
-        );
+        const all = sets.flat().map(({ value }, at) => ({ name: `V${String(at).padStart(6, "0")}`, value }));
+        for (const set of chunks(all, 800)) {
+          const { text, carried } = carry(set, renderTfvars);
+          expectSame(
+            apply(carried, text),
+            carried.map(({ value }) => value),
+          );
+        }
       },
       timeoutMs,
     );
+
+    test("Terraform changes the values that are refused, and refuses the names", () => {
+      const rows = ["e\u0301", "\u212b", `a${"\u0301".repeat(31)}`, "\u1161".repeat(31)].map((value, at) => ({
+        name: `V${at}`,
+        value,
+      }));
+      const text = rows.map(({ name, value }) => `${name} = "${value}"\n`).join("");
+      const found = apply(rows, text);
+      for (const [at, row] of rows.entries()) {
+        expect(found[at]).not.toBe(row.value);
+        expect(() => renderTfvars([row])).toThrow();
+      }
+      for (const name of ["source", "version", "providers", "count", "for_each", "lifecycle", "depends_on", "locals"]) {
+        expect(() => apply([{ name, value: "x" }], "")).toThrow("Invalid variable name");
+        expect(() => renderTfvars([{ name, value: "x" }])).toThrow();
+      }
+    });
   }
 });
 
@@ -358,6 +431,33 @@ function readAsPowershell(line: string): [name: string, value: string] {
   }
   expect(rest.slice(at + 1)).toBe(encoded ? "))" : "");
   return [name, encoded ? Buffer.from(text, "base64").toString("utf8") : text];
+}
+
+/** A test that Python reads every value of all sets back. `expression` makes a dictionary of `text`. */
+function pythonReads(modules: string, expression: string, texts: readonly string[]): void {
+  const python = pythonWith(modules);
+  if (python === undefined) {
+    skipped(`Python's ${modules}`);
+    return;
+  }
+  test(
+    `Python's ${modules} reads every value back`,
+    () => {
+      writeFileSync(join(scratch, "sets.json"), JSON.stringify(texts));
+      const script = [
+        `import json, sys, ${modules}`,
+        `print(json.dumps([${expression} for text in json.load(open(sys.argv[1], encoding='utf8'))]))`,
+      ].join("\n");
+      const ran = Bun.spawnSync([python, "-X", "utf8", "-c", script, join(scratch, "sets.json")]);
+      expect(ran.stderr.toString()).toBe("");
+      const found = JSON.parse(ran.stdout.toString()) as Record<string, string>[];
+      expectSame(
+        found.flatMap((set) => Object.entries(set).flat()),
+        sets.flat().flatMap(({ name, value }) => [name, value]),
+      );
+    },
+    timeoutMs,
+  );
 }
 
 function pythonWith(module: string): string | undefined {

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { type BucketName, type Policy, policies, rateLimitHeaders, retryAfterS, take } from "../../src/limit/bucket.ts";
 import { ByteBudget, type Share } from "../../src/limit/budget.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+
+setDefaultTimeout(60_000);
 
 const anyPolicy: fc.Arbitrary<Policy> = fc.oneof(
   fc.constantFrom(...Object.values(policies)),

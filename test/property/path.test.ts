@@ -1,7 +1,9 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { posix, win32 } from "node:path";
 import fc from "fast-check";
 import { pathProblem, pathSetProblem } from "../../src/path.ts";
+
+setDefaultTimeout(60_000);
 
 /** Parts that are mostly valid, and others made from what makes them invalid. */
 const anyPart = fc.oneof(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/fault.ts";
 import {
@@ -13,6 +13,8 @@ import { generationOf, open, overheadBytes, seal } from "../../src/seal/envelope
 import { FileContent } from "../../src/seal/file-content.ts";
 import { type DataKey, Keyring, newKey, type SubkeyKind } from "../../src/seal/keyring.ts";
 import { sealSet, setOpener, verifyListing } from "../../src/seal/set.ts";
+
+setDefaultTimeout(60_000);
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const bytes = fc.uint8Array({ maxLength: 80 });

@@ -30,6 +30,25 @@ describe("the server's address", () => {
     expect(parseApiRoot("KEYHOLE_URL", given)).toBe(root);
   });
 
+  test.each([
+    ["http://keyhole:4100", ["keyhole"]],
+    ["http://keyhole", ["other", "keyhole"]],
+    ["http://10.0.0.5:4100", ["10.0.0.5"]],
+    ["http://[fd00::5]:4100", ["[fd00::5]"]],
+  ])("%s is taken if %j are allowed", (given, allowed) => {
+    expect(parseApiRoot("KEYHOLE_URL", given, allowed)).toBe(`${given}/api/v1`);
+  });
+
+  test.each([
+    ["http://keyhole.example.com", ["keyhole"]],
+    ["http://akeyhole", ["keyhole"]],
+    ["http://keyhole", []],
+    ["http://keyhole", ["*"]],
+  ])("%s is refused if %j are allowed", async (given, allowed) => {
+    const problem = await failing(Promise.try(parseApiRoot, "KEYHOLE_URL", given, allowed));
+    expect(problem.message).toContain("KEYHOLE_ALLOW_HTTP");
+  });
+
   const refused: [given: string, says: RegExp][] = [
     ["http://keyhole.example.com", /plain http/],
     ["http://127.0.0.1.example.com", /plain http/],
@@ -88,10 +107,43 @@ describe("settings", () => {
     }
   });
 
+  test("may name a token in the environment or in a file, which is read again for each request", async () => {
+    const env = { ...whole, KEYHOLE_API_KEY: undefined };
+    expect((await settle({ ...env, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b.c" })).key).toBe("a.b.c");
+    const path = join(folder, "token");
+    await atMachine(here({ ...env, KEYHOLE_OIDC: `file:${path}` }), {}, async ({ asked, client }) => {
+      for (const text of ["a.b.c", "d.e.f"]) {
+        writeFileSync(path, `${text}\n`);
+        await client.variables(asked).catch(() => {});
+        expect(client.key).toBe(text);
+      }
+    });
+  });
+
+  const noKey = { KEYHOLE_API_KEY: undefined };
   const wrong: [what: string, env: Record<string, string | undefined>, says: RegExp, exitCode?: number][] = [
     ["no address", { KEYHOLE_URL: undefined }, /--url or KEYHOLE_URL is required/],
+    ["no list of hosts", { KEYHOLE_ALLOW_HTTP: "" }, /KEYHOLE_ALLOW_HTTP must be names of hosts/],
+    ["a host with a port", { KEYHOLE_ALLOW_HTTP: "keyhole:4100" }, /KEYHOLE_ALLOW_HTTP must be names of hosts/],
+    ["any host", { KEYHOLE_ALLOW_HTTP: "a, b" }, /KEYHOLE_ALLOW_HTTP must be names of hosts/],
     ["an empty address", { KEYHOLE_URL: "" }, /KEYHOLE_URL is empty/],
-    ["no key", { KEYHOLE_API_KEY: undefined }, /KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE or/],
+    ["no key", { KEYHOLE_API_KEY: undefined }, /KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE, --api-key-file or KEYHOLE_OIDC/],
+    ["a key and a token", { KEYHOLE_OIDC: "env:TOKEN" }, /KEYHOLE_OIDC and an API key are both set/],
+    ["no source of tokens", { ...noKey, KEYHOLE_OIDC: "gitlab" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
+    ["an empty source of tokens", { ...noKey, KEYHOLE_OIDC: "" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
+    ["a variable without a token", { ...noKey, KEYHOLE_OIDC: "env:TOKEN" }, /the variable TOKEN, which is not set/],
+    ["something else for a token", { ...noKey, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b" }, /TOKEN holds no token/, 3],
+    ["no runner", { ...noKey, KEYHOLE_OIDC: "github" }, /id-token: write/],
+    [
+      "a runner in the clear",
+      {
+        ...noKey,
+        KEYHOLE_OIDC: "github",
+        ACTIONS_ID_TOKEN_REQUEST_URL: "http://192.0.2.1",
+        ACTIONS_ID_TOKEN_REQUEST_TOKEN: "x",
+      },
+      /ACTIONS_ID_TOKEN_REQUEST_URL is no https URL/,
+    ],
     ["an empty key", { KEYHOLE_API_KEY: "" }, /KEYHOLE_API_KEY is empty/],
     ["two keys", { KEYHOLE_API_KEY_FILE: file }, /both set/],
     ["something else for a key", { KEYHOLE_API_KEY: "hunter2" }, /no API key/, 3],
@@ -183,7 +235,10 @@ describe("names that steer", () => {
 });
 
 async function settle(env: Readonly<Record<string, string | undefined>>, options: MachineOptions = {}) {
-  return atMachine(here(env), options, async ({ asked, client }) => ({ ...asked, key: client.key }));
+  return atMachine(here(env), options, async ({ asked, client }) => {
+    await client.variables(asked).catch(() => {}); // nobody answers, but the key was taken
+    return { ...asked, key: client.key };
+  });
 }
 
 function here(env: Readonly<Record<string, string | undefined>>): Surroundings {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Api, answerBytesMax, Client, type Clock } from "../../src/fetch/client.ts";
+import { type Api, answerBytesMax, Client, type Clock, Unchanged } from "../../src/fetch/client.ts";
 import { failing } from "../failing.ts";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../liar.ts";
 
@@ -47,6 +47,59 @@ describe("an honest answer", () => {
     expect(fetched.map(({ path, content }) => [path, Buffer.from(content)])).toEqual([
       ["config/b.bin", Buffer.alloc(5000, 7)],
     ]);
+  });
+});
+
+describe("a question that is asked again", () => {
+  const etag = `"${"t".repeat(43)}"`;
+  /** Knows one answer, by this tag. */
+  const tagging = (tag: string) => (question: Question) =>
+    question.headers.get("if-none-match") === tag
+      ? { status: 304, headers: { ETag: tag } }
+      : { ...honestly(truth, question), headers: { ETag: tag } };
+
+  test("names the tag of its own last answer, and throws for the same one", async () => {
+    const { client, liar } = await meet(tagging(etag));
+    const tags = new Map<string, string>();
+    const conditional = client.conditional(tags);
+    const values = await conditional.variables(asked);
+    const records = await conditional.listFiles(asked);
+    for (const again of [conditional.variables(asked), conditional.listFiles(asked)]) {
+      expect(await again.catch((error: unknown) => error)).toBeInstanceOf(Unchanged);
+    }
+    expect(await conditional.variables(asked, { keys: ["A"] })).toEqual(values.slice(0, 1));
+    expect(liar.questions.map(({ headers }) => headers.get("if-none-match"))).toEqual([
+      undefined,
+      undefined,
+      etag,
+      etag,
+      undefined,
+    ]);
+    expect(tags.size).toBe(3);
+    expect(await client.variables(asked)).toEqual(values);
+    expect((await conditional.fetchFiles(asked, records, true)).length).toBe(2);
+    expect((await conditional.fetchFiles(asked, records, true)).length).toBe(2);
+    expect(liar.questions.slice(5).some(({ headers }) => headers.has("if-none-match"))).toBe(false);
+  });
+
+  test.each([`W/${etag}`, "none", '""'])("names no tag that Keyhole does not send: %s", async (odd) => {
+    const { client, liar } = await meet(tagging(odd));
+    const conditional = client.conditional(new Map());
+    await conditional.variables(asked);
+    await conditional.variables(asked);
+    expect(liar.questions.some(({ headers }) => headers.has("if-none-match"))).toBe(false);
+  });
+
+  test("keeps no tag of an answer that cannot be trusted", async () => {
+    const { client } = await meet((question) => ({ ...one("A", 1)(question), headers: { ETag: etag } }));
+    const tags = new Map<string, string>();
+    await failing(client.conditional(tags).variables(asked));
+    expect(tags.size).toBe(0);
+  });
+
+  test("is a failure if nobody asked for a 304", async () => {
+    const { client } = await meet(() => ({ status: 304 }));
+    expect((await failing(client.conditional(new Map()).variables(asked))).code).toBe("redirected");
   });
 });
 
@@ -365,7 +418,7 @@ function meetAt(origin: string, api: Partial<Api> = {}, random = 0) {
   };
   const settings: Api = {
     root: `${origin}/api/v1`,
-    key,
+    credential: async () => key,
     timeoutMs: 10_000,
     waitMs: 0,
     say: (line) => said.push(line),

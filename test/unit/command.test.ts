@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import type { NamesAsked } from "../../src/admin/names-in-use.ts";
 import { Refused } from "../../src/admin/refused.ts";
 import { complain, frame, noun, pathOf, Shown, type Surroundings, toProblem, verb } from "../../src/cli/command.ts";
 import { complete } from "../../src/cli/completion.ts";
@@ -87,8 +88,46 @@ describe("the tree of commands", async () => {
     [["var", "import", "web", "staging", ""], []],
     [["key", "create", "--name", ""], []],
     [["run", "--", "ke"], []],
-  ])("completes %j to %j", (words, candidates) => {
-    expect(complete(program, words)).toEqual(candidates);
+  ])("completes %j to %j", async (words, candidates) => {
+    const found = await complete(program, words, async () => []);
+    expect(found.map(({ word }) => word)).toEqual(candidates);
+  });
+
+  const inUse: Record<NamesAsked["of"], string[]> = {
+    organizations: ["acme"],
+    projects: ["acme/shop", "acme/web"],
+    keys: ["0199a3c4-1"],
+    trusts: ["0199a3c4-2"],
+    keysAndTrusts: ["0199a3c4-1", "0199a3c4-2"],
+    requests: ["0199a3c4-3"],
+    variables: ["TOKEN", "URL"],
+    accounts: ["ci", "$(touch ran)", "-x", "a b", "`id`", "a;b", "*", "a\nb", "a=b"],
+    files: ["etc/a.pem"],
+  };
+  test.each<[line: string, asked: NamesAsked | undefined, candidates: string[]]>([
+    ["org plan ", { of: "organizations" }, ["acme"]],
+    ["org create ", undefined, []],
+    ["audit list --org ", { of: "organizations" }, ["acme"]],
+    ["audit list --project acme/w", { of: "projects" }, ["acme/web"]],
+    ["project delete ", { of: "projects" }, ["shop", "web"]],
+    ["project rename web ", undefined, []],
+    ["key create --project s", { of: "projects" }, ["shop"]],
+    ["key revoke 0199", { of: "keys" }, ["0199a3c4-1"]],
+    ["trust revoke 0199", { of: "trusts" }, ["0199a3c4-2"]],
+    ["request approve 0199", { of: "requests" }, ["0199a3c4-3"]],
+    ["audit list --key ", { of: "keysAndTrusts" }, ["0199a3c4-1", "0199a3c4-2"]],
+    ["var get web staging T", { of: "variables", project: "web", environment: "staging" }, ["TOKEN"]],
+    ["var get web staging -", undefined, ["--json", "--help"]],
+    ["account get acme/web ", { of: "accounts", project: "acme/web", environment: undefined }, ["ci"]],
+    ["file delete web ", { of: "files", project: "web", environment: undefined }, ["etc/a.pem"]],
+    ["run --project ", undefined, []],
+  ])("completes %j with names of %j", async (line, asked, candidates) => {
+    let found: NamesAsked | undefined;
+    const offered = await complete(program, line.split(" "), async (one) => {
+      found = one;
+      return inUse[one.of].map((word) => ({ word }));
+    });
+    expect([found, offered.map(({ word }) => word)]).toEqual([asked, candidates]);
   });
 });
 

@@ -200,7 +200,7 @@ type Hooks<M> = { [K in keyof M]: M[K] extends typeof Render ? K : M[K] extends 
 const refused: [what: string, code: string, reason: RegExp][] = [
   ["a Held as JSON text", "json(exchange, held);", /'Held<OpenedVariables>' is not assignable to .* 'string'/],
   ["a Held as a response", "new Response(held);", /'Held<OpenedVariables>' is not assignable/],
-  ["a Held as a body", "answer(keyhole, exchange, held, share);", /'Held<OpenedVariables>' is missing .* 'Body'/],
+  ["a Held as a body", 'answer(keyhole, exchange, held, share, "");', /'Held<OpenedVariables>' is missing .* 'Body'/],
   ["its value by name", "held.value;", /'value' does not exist/],
   ["its private field", "held.#value;", /'#value' is not accessible outside class 'Held'/],
   [
@@ -216,7 +216,7 @@ const refused: [what: string, code: string, reason: RegExp][] = [
   ],
   [
     "opened items instead of a Held",
-    "released(keyhole, exchange, entries, { held: opened, share }, variablesDotenv);",
+    'released(keyhole, exchange, entries, { held: opened, share }, variablesDotenv, "");',
     /'OpenedItems' is .*'Held</,
   ],
   ["no entries", "release(keyhole.journal, held, variablesDotenv);", /Expected 4 arguments/],

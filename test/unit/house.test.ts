@@ -23,13 +23,15 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "names.ts": [],
   "path.ts": shared,
   "problem.ts": [],
+  // A package of its own, for other people's programs.
+  "client.ts": [],
   "deadline.ts": [],
   "modules.d.ts": [],
   "tidy.ts": ["bun:jsc"],
   "thread-url.ts": [],
   "config.ts": ["node:", "shell-quote"],
   "whole-file.ts": ["problem.ts", "node:"],
-  access: [...shared, "node:"],
+  access: [...shared, "node:", "jose"],
   limit: shared,
   seal: [...shared, "thread-url.ts", "tidy.ts", "node:"],
   audit: [...shared, "node:"],
@@ -37,7 +39,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   store: words("access audit config.ts deadline.ts thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
   read: words("access limit render seal store"),
   // Read-only: neither store, seal nor anything that writes.
-  http: words("access audit limit read render deadline.ts tidy.ts elysia @elysiajs/bearer typebox"),
+  http: words(
+    "access audit limit read render deadline.ts tidy.ts elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
+  ),
   admin: words("access audit read seal store config.ts path.ts problem.ts whole-file.ts node: drizzle-orm"),
   server: words(
     "access admin audit http limit read render seal store config.ts deadline.ts package.json",
@@ -47,8 +51,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // What machines run shares only these with the server.
   fetch: words("render path.ts problem.ts whole-file.ts package.json node: bun:ffi dotenv"),
   cli: words(
-    "access admin audit fetch http render server config.ts problem.ts whole-file.ts",
-    "node: bun:ffi dotenv @commander-js/extra-typings",
+    "access admin audit fetch http render server config.ts problem.ts whole-file.ts package.json",
+    "node: bun:ffi dotenv @commander-js/extra-typings @modelcontextprotocol/server",
   ),
   "main.ts": ["cli", "package.json", "@commander-js/extra-typings"],
 };
@@ -59,6 +63,10 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/audit/release.ts": { release: ["http/keyhole.ts"] },
   "src/audit/journal.ts": { Journal: ["server/compose.ts"] },
   "src/read/lookup.ts": { readSets: ["read"] },
+  // What an agent is told comes from other functions, so no tool can return a value.
+  "src/read/variables.ts": { readVariables: ["http/variables.ts"] },
+  "src/read/accounts.ts": { readAccounts: ["http/accounts.ts"] },
+  "src/read/files.ts": { readFiles: ["http/files.ts"] },
   "src/read/remembered-sets.ts": { RememberedSets: ["server/compose.ts"] },
   "src/read/remembered-contents.ts": { RememberedContents: ["server/compose.ts"] },
   "src/read/verified-set.ts": { VerifiedSet: ["read/lookup.ts", "admin/sets.ts"] },
@@ -161,6 +169,7 @@ describe("a planted violation is seen:", () => {
     ["src/http/app.ts", 'import type, { renderHeld } from "../held.ts";', "*"],
     ["src/http/files.ts", 'import { release } from "../audit/release.ts";', "release"],
     ["src/http/files.ts", 'import { readSets } from "../read/lookup.ts";', "readSets"],
+    ["src/http/tools.ts", 'import { listFiles, readFiles } from "../read/files.ts";', "readFiles"],
     ["src/read/files.ts", 'import { Render } from "../held.ts";', "Render"],
     ["src/limit/pace.ts", 'export * as held from "../held.ts";', "*"],
     ["src/audit/release.ts", 'export { renderHeld as jsonOf } from "../held.ts";', "*"],

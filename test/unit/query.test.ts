@@ -34,7 +34,7 @@ describe("the lookup's hint", () => {
 
   test("is found after a thousand paths", () => {
     const raw = `${"path=a&".repeat(1000)}environment=production&project=web`;
-    expect(parseFilesQuery(raw).paths).toHaveLength(1000);
+    expect(parseFilesQuery(raw).paths).toEqual(["a"]);
     expect(hint(undefined, raw)).toEqual({ slug: "web", environment: "production" });
   });
 

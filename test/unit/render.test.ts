@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { renderCsv } from "../../src/render/csv.ts";
 import { renderDocker } from "../../src/render/docker.ts";
 import { renderPowershell } from "../../src/render/powershell.ts";
 import { renderShell } from "../../src/render/shell.ts";
+import { renderTfvars } from "../../src/render/tfvars.ts";
+import { renderToml } from "../../src/render/toml.ts";
 import { renderYaml } from "../../src/render/yaml.ts";
 
 /** The Fault that names these variables. */
@@ -117,5 +120,73 @@ describe("yaml", () => {
 
   test("no variables are an empty mapping, not an empty file", () => {
     expect(renderYaml([])).toBe("{}\n");
+  });
+});
+
+describe("toml", () => {
+  const rows: [value: string, string: string][] = [
+    ["", '""'],
+    ["12", '"12"'],
+    ['say "hi" \\', '"say \\"hi\\" \\\\"'],
+    ["two\nlines\t\r", '"two\\nlines\\t\\r"'],
+    ["\b\u007f\u2028", '"\\u0008\\u007f\\u2028"'],
+    [`für 🔑 \${x}`, `"für 🔑 \${x}"`],
+  ];
+
+  test.each(rows)("%j is written as %s", (value, string) => {
+    expect(renderToml([{ name: "K", value }])).toBe(`K = ${string}\n`);
+  });
+
+  test("keys of JavaScript's objects are carried too, ordered by name", () => {
+    const variables = ["toString", "constructor"].map((name) => ({ name, value: "x" }));
+    expect(renderToml(variables)).toBe('constructor = "x"\ntoString = "x"\n');
+    expect(renderToml([])).toBe("");
+  });
+});
+
+describe("csv", () => {
+  const rows: [value: string, cell: string][] = [
+    ["", '""'],
+    [" a,b ", '" a,b "'],
+    ['say "hi"', '"say ""hi"""'],
+    ["two\r\nlines\n", '"two\r\nlines\n"'],
+    // A spreadsheet would evaluate these. Programs need them unchanged.
+    ["=1+1", '"=1+1"'],
+    ["-----BEGIN KEY-----", '"-----BEGIN KEY-----"'],
+    ['"'.repeat(65_536), `"${'""'.repeat(65_536)}"`],
+  ];
+
+  test.each(rows)("a value is one quoted cell (row %#)", (value, cell) => {
+    expect(renderCsv([{ name: "K", value }])).toBe(`key,value\r\nK,${cell}\r\n`);
+  });
+
+  test("no variables are the header alone", () => {
+    expect(renderCsv([])).toBe("key,value\r\n");
+  });
+});
+
+describe("tfvars", () => {
+  const rows: [value: string, string: string][] = [
+    ["", '""'],
+    ['say "hi" \\\n', '"say \\"hi\\" \\\\\\n"'],
+    // Templates, and what only looks like one.
+    [`\${x} %{if}`, `"$\${x} %%{if}"`],
+    [`$\${x} %%{if}`, `"$$\${x} %%%{if}"`],
+    ["$ { $x % {", '"$ { $x % {"'],
+    ["\u2028é", '"\\u2028é"'],
+  ];
+
+  test.each(rows)("%j is written as %s", (value, string) => {
+    expect(renderTfvars([{ name: "K", value }])).toBe(`K = ${string}\n`);
+  });
+
+  test("names that Terraform reserves, and text that it normalizes, are refused by name", () => {
+    const variables = [
+      { name: "A", value: "e\u0301" },
+      { name: "B", value: "é" },
+      { name: "C", value: `a${"\u0301".repeat(31)}`.normalize("NFC") },
+      { name: "count", value: "x" },
+    ];
+    expect(() => renderTfvars(variables)).toThrow(naming("A", "C", "count"));
   });
 });

@@ -121,6 +121,7 @@ test.each([
   [1_795_181_848_510, "2026-11-20T13:37:28Z"],
   [null, "-"],
   [undefined, "-"],
+  [9_000_000_000_000_000, "no time: 9000000000000000"],
 ])("the time %p is shown as %s", (at, shown) => {
   expect(formatTime(at)).toBe(shown);
 });

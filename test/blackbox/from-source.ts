@@ -1,0 +1,45 @@
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RunOptions } from "./keyhole.ts";
+
+/* Programs other than the built one: a newer version, or one whose clock is moved. */
+
+const root = join(import.meta.dir, "../..");
+
+/** What runs a source and its environment, as commands and servers take it. */
+export type Program = Required<Pick<RunOptions, "as" | "program" | "env">>;
+
+/**
+ * The program from its source.
+ * @param folder - by default this checkout
+ * @param clockMovedMs - how far its clock is ahead
+ */
+export function fromSource(folder: string = root, clockMovedMs = 0): Program {
+  return {
+    as: [process.execPath, "--no-env-file", "--no-install", `--preload=${join(root, "test/moved-clock.ts")}`],
+    program: join(folder, "src/main.ts"),
+    env: { CLOCK_MOVED_MS: String(clockMovedMs) },
+  };
+}
+
+/** Copies the program's source and adds a migration to it. Returns the folder. */
+export function makeNewer(migration: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-newer-"));
+  for (const name of ["src", "drizzle", "package.json", "bunfig.toml", "tsconfig.json"]) {
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  for (const dialect of ["sqlite", "postgres"]) {
+    const path = join(folder, `drizzle/${dialect}/meta/_journal.json`);
+    const { entries } = JSON.parse(readFileSync(path, "utf8"));
+    const last = entries.at(-1);
+    writeFileSync(path, JSON.stringify({ entries: [...entries, { ...last, tag: "later", when: last.when + 1000 }] }));
+    const program = join(folder, "src/store/migrate.ts");
+    const list = `listed(${dialect}Journal.entries, {`;
+    const before = readFileSync(program, "utf8");
+    if (!before.includes(list)) throw new Error(`${program} has no list of migrations to add to`);
+    writeFileSync(program, before.replace(list, `${list} later: ${JSON.stringify(migration)},`));
+  }
+  return folder;
+}

@@ -1,0 +1,317 @@
+/** The npm package, installed from its tarball: the client in each runtime, its types, and the examples of its page. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Liar, startLiar } from "../liar.ts";
+import { blocksOf } from "../markdown.ts";
+import { whereInstalled, withPrograms } from "./programs.ts";
+import { furnish, makeSite, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(120_000);
+
+const root = join(import.meta.dir, "../..");
+const greeting = 'it\'s "two"\n';
+
+/** Every method against a real server, and what another server may do to a client. Prints one JSON document. */
+const program = `
+import { inspect } from "node:util";
+import { createClient, KeyholeError } from "keyhole/client";
+
+const { KEYHOLE_URL: url, KEYHOLE_API_KEY: apiKey, LIAR_URL: liarUrl } = process.env;
+const keyhole = createClient({ url, apiKey });
+const liar = createClient({ url: liarUrl, apiKey, timeoutMs: 3000 });
+const failure = async (promise) => {
+  const error = await promise.then(() => "it did not fail", (thrown) => thrown);
+  return error instanceof KeyholeError ? error.code : String(error);
+};
+const notFound = await keyhole.project("absent").catch((error) => error);
+console.log(JSON.stringify({
+  organization: await keyhole.organization(),
+  projects: await keyhole.projects(),
+  project: await keyhole.project("web"),
+  variables: await keyhole.variables("web", "production", { prefix: "G" }),
+  variableNames: await keyhole.variableNames("web", null),
+  values: await keyhole.values("web", "production", { keys: ["GREETING", "TOKEN", "GONE"] }),
+  accounts: await keyhole.accounts("web", "production"),
+  files: await keyhole.files("web", "production", { paths: ["etc/greeting.txt"] }),
+  notFound: { ...notFound, message: notFound.message },
+  isShown: [keyhole, liar, notFound].some((one) => inspect(one, { depth: null, showHidden: true }).includes(apiKey)),
+  notModified: (await liar.files("web", "production", { ifNoneMatch: '"tag"' })) === undefined,
+  redirect: await failure(liar.project("redirect")),
+  endless: await failure(liar.project("endless")),
+  silent: await failure(liar.project("silent")),
+  cut: await failure(liar.project("cut")),
+}));
+`;
+
+/** What must compile, and what must not. */
+const consumer = `
+import { createClient, type Environment, type KeyholeClient, KeyholeError, type Variables } from "keyhole/client";
+
+const url = "https://keyhole.example.com";
+const keyhole: KeyholeClient = createClient({ url, apiKey: "kh_" });
+createClient({ url, token: "text" });
+createClient({ url, token: async () => "text", fetch, timeoutMs: 1, waitMs: 0, allowHttp: true });
+// @ts-expect-error: neither a key nor a token
+createClient({ url });
+// @ts-expect-error: both
+createClient({ url, apiKey: "kh_", token: "text" });
+
+export async function reads(environment: Environment, etag: string | undefined): Promise<Variables | undefined> {
+  const values: Record<string, string> = await keyhole.values("web", environment, { keys: ["A"], prefix: "A" });
+  const answer = await keyhole.variables("web", "production");
+  const all: readonly string[] = [...Object.values(values), ...answer.variables.map(({ value }) => value)];
+  const tag: string | undefined = answer.etag;
+  const changed = await keyhole.variables("web", "production", { ifNoneMatch: tag ?? etag });
+  // @ts-expect-error: with ifNoneMatch there may be no answer
+  changed.variables;
+  const names = await keyhole.variableNames("web", null);
+  // @ts-expect-error: names have no values
+  names.variables.map(({ value }) => value);
+  // @ts-expect-error: values are those of one environment
+  await keyhole.variables("web", null);
+  // @ts-expect-error: no such environment
+  await keyhole.values("web", "prod");
+  // @ts-expect-error: no such option
+  await keyhole.accounts("web", null, { keys: ["A"] });
+  const mode: "0600" | "0400" | undefined = (await keyhole.files("web", environment)).files[0]?.mode;
+  console.log(all.length, mode);
+  return changed;
+}
+
+export function explain(error: unknown): string {
+  if (!(error instanceof KeyholeError)) return "another error";
+  if (error.code === "rate_limited") return "later: " + error.retryAfter?.toFixed(0);
+  return error.code + error.requestId?.trim();
+}
+`;
+
+/** The blocks of the client's page. Those of programs say their file's name first. */
+const blocks = blocksOf("docs/client.md");
+
+let folder: string;
+let site: Site;
+let server: Server;
+let liar: Liar;
+
+withPrograms(["node", "npm"], "the npm package", (node, npm) => {
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "keyhole-package-"));
+    const offline = ["--offline", "--no-audit", "--no-fund", "--silent", "--cache", join(folder, "npm")];
+    const packing = ["pack", join(root, "dist/npm"), "--pack-destination", folder, ...offline];
+    await expectDone([process.execPath, "--no-env-file", "run", "--silent", "package"], root);
+    const tarball = (await expectDone([npm ?? "", ...packing], root)).trim();
+    write("package.json", JSON.stringify({ type: "module", private: true }));
+    await expectDone([npm ?? "", "install", ...offline, `./${tarball}`], folder);
+    write("all.mjs", program);
+    write("consumer.ts", consumer);
+    for (const { file, text } of blocks) if (file !== undefined) write(`examples/${file}`, text);
+
+    site = await furnish(await makeSite("sqlite"), {
+      production: { GREETING: greeting, TOKEN: "one" },
+      staging: { A: "b" },
+    });
+    await site.json(["account", "set", "acme/web", "mail", "--env", "production"], '{"password":"three"}');
+    write("greeting.txt", "hello\n");
+    const place = ["--path", "etc/greeting.txt", "--env", "production"];
+    await site.json(["file", "put", "acme/web", join(folder, "greeting.txt"), ...place]);
+    server = await site.serve();
+    liar = await startLiar(({ path, headers }) => {
+      if (headers.get("if-none-match") === '"tag"') return { status: 304 };
+      if (path === "/projects/redirect")
+        return { status: 302, headers: { Location: `${server.origin}/api/v1/projects/web` } };
+      if (path === "/projects/endless") return { endless: new Uint8Array(1024 * 1024).fill(32) };
+      if (path === "/projects/cut")
+        return { raw: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{" };
+      return { silent: true };
+    });
+  });
+  afterAll(async () => {
+    await liar?.stop();
+    await site?.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("holds the client and the start of the command, and needs no other package", () => {
+    const installed = join(folder, "node_modules/keyhole");
+    expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["keyhole"]);
+    const client = ["client.d.ts", "client.js"];
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", ...client, "keyhole.js", "package.json"]);
+  });
+
+  describe("reads everything, exactly, and withstands other servers", () => {
+    const readsAll = async (...command: string[]) => {
+      const done = await expectDone([...command, "all.mjs"], folder, await settings({ LIAR_URL: liar.origin }));
+      const read = JSON.parse(done);
+      const updatedAt = expect.any(Number);
+      const summary = { id: expect.any(String), name: "web", slug: "web", variableCount: 3, accountCount: 1 };
+      expect(read).toEqual({
+        organization: { id: expect.any(String), name: "acme", slug: "acme", plan: expect.any(String) },
+        projects: { projects: [summary] },
+        project: {
+          ...summary,
+          environments: ["development", "staging", "production"],
+          fileCount: 1,
+          createdAt: updatedAt,
+          updatedAt,
+        },
+        variables: expect.objectContaining({
+          environment: "production",
+          variables: [{ key: "GREETING", value: greeting, updatedAt }],
+        }),
+        variableNames: expect.objectContaining({
+          environment: null,
+          variables: ["A", "GREETING", "TOKEN"].map((key) => ({ key, updatedAt })),
+        }),
+        values: { GREETING: greeting, TOKEN: "one" },
+        accounts: expect.objectContaining({
+          accounts: [{ name: "mail", environments: ["production"], updatedAt, values: { password: "three" } }],
+        }),
+        files: expect.objectContaining({
+          files: [expect.objectContaining({ path: "etc/greeting.txt", content: "aGVsbG8K", size: 6, mode: "0600" })],
+        }),
+        notFound: {
+          name: "KeyholeError",
+          code: "project_not_found",
+          requestId: expect.stringMatching(/^[\w.-]+$/),
+          message: expect.stringMatching(/^The server answered project_not_found: /),
+        },
+        isShown: false,
+        notModified: true,
+        redirect: "redirected",
+        endless: "invalid_answer",
+        silent: "timeout",
+        cut: "unreachable",
+      });
+    };
+    test("in Node", () => readsAll(node ?? ""));
+    // A proxy of the environment would get the key in the clear.
+    test("in Bun", () => readsAll("/usr/bin/env", "HTTP_PROXY=http://127.0.0.1:1", process.execPath));
+    whereInstalled(["deno"], "in Deno", (deno) => {
+      test("too", () => readsAll(deno ?? "", "run", "--no-prompt", "--allow-net=127.0.0.1", "--allow-env"));
+    });
+  });
+
+  describe("has types that fit strict consumers", () => {
+    test.each(["nodenext", "bundler"])("with module resolution %s", async (resolution) => {
+      const module = resolution === "bundler" ? "preserve" : resolution;
+      await compile(["consumer.ts"], module, resolution, ["es2023", "dom"], []);
+      await compile(["consumer.ts"], module, resolution, ["es2023"], ["node"]);
+    });
+    test("and a mistake in a consumer is seen", async () => {
+      write("wrong.ts", consumer.replace('"web", environment, {', '"web", "prod", {'));
+      await expect(compile(["wrong.ts"], "nodenext", "nodenext", ["es2023", "dom"], [])).rejects.toThrow("TS2345");
+    });
+  });
+
+  describe("has a page whose examples work:", () => {
+    test("every block is of a language that is checked here", () => {
+      expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "ts", "python", "go"]));
+      expect(blocks.filter(({ language, file }) => (language === "sh") !== (file === undefined))).toEqual([]);
+    });
+
+    test("the commands are those that this test runs", () => {
+      const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+      const commands = ["bun run package", "npm pack ./dist/npm", `npm install ./keyhole-${version}.tgz`];
+      expect(blocks.filter(({ language }) => language === "sh").map(({ text }) => text)).toEqual([
+        `${commands.join("\n")}\n`,
+      ]);
+    });
+
+    test("TypeScript compiles", async () => {
+      // Their own types would be large packages for two lines.
+      write("examples/others.d.ts", 'declare module "server-only";\ndeclare module "express";\n');
+      const files = blocks.filter(({ language }) => language === "ts").map(({ file }) => `examples/${file}`);
+      expect(files).toHaveLength(5);
+      await compile([...files, "examples/others.d.ts"], "preserve", "bundler", ["es2023"], ["node"]);
+    });
+
+    test("the first program", async () => {
+      const words = await expectDone([process.execPath, "examples/first.ts"], folder, await settings());
+      expect(words).toBe("web has 2 variables in production.\n");
+    });
+
+    test("the worker", async () => {
+      const { KEYHOLE_API_KEY: key = "", ...others } = await settings();
+      write("key", `${key}\n`);
+      const worker = Bun.spawn([process.execPath, "examples/worker.ts"], {
+        cwd: folder,
+        env: { ...others, KEYHOLE_API_KEY_FILE: join(folder, "key") },
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+      try {
+        const { value } = await worker.stdout.getReader().read();
+        expect(new TextDecoder().decode(value)).toBe("Working with 2 variables.\n");
+      } finally {
+        worker.kill("SIGKILL");
+        await worker.exited;
+      }
+    });
+
+    whereInstalled(["python3"], "Python", (python) => {
+      test("prints the names", async () => {
+        const words = await expectDone([python ?? "", "examples/secrets_of_web.py"], folder, await settings());
+        expect(words).toBe("GREETING TOKEN\n");
+      });
+      test("gets the values, and says why it gets none", async () => {
+        const env = await settings({ PYTHONPATH: join(folder, "examples") });
+        const read = "import json, secrets_of_web as s; print(json.dumps(s.variables('web', 'production')))";
+        expect(JSON.parse(await expectDone([python ?? "", "-c", read], folder, env))).toEqual({
+          GREETING: greeting,
+          TOKEN: "one",
+        });
+        const absent = read.replace("'web'", "'absent'");
+        await expect(expectDone([python ?? "", "-c", absent], folder, env)).rejects.toThrow(
+          /Keyhole answered 404: .*project_not_found/,
+        );
+      });
+    });
+
+    whereInstalled(["go", "gofmt"], "Go", (go, gofmt) => {
+      const run = (env: Record<string, string>) => {
+        const own = { GOCACHE: join(folder, "go"), GOPATH: join(folder, "gopath"), GOTOOLCHAIN: "local", ...env };
+        return expectDone([go ?? "", "run", "examples/main.go"], folder, own);
+      };
+      test("prints the names", async () => {
+        expect(await expectDone([gofmt ?? "", "-l", "examples/main.go"], folder)).toBe("");
+        expect(await run(await settings())).toBe("GREETING\nTOKEN\n");
+      });
+      test("says why it gets none", async () => {
+        const env = await settings({ KEYHOLE_API_KEY: "kh_none" });
+        await expect(run(env)).rejects.toThrow(/Keyhole answered 401: .*unauthorized/);
+      });
+    });
+  });
+});
+
+function write(name: string, text: string): void {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), text);
+}
+
+/** The server's address and a new key. */
+async function settings(more: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> {
+  const { key } = await site.key("--org", "acme", "--resource", "projects,variables,accounts,files");
+  return { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key, ...more };
+}
+
+/** Runs a program to its end. Returns its stdout. @throws Error with all that it printed, if it failed */
+async function expectDone(command: string[], cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { PATH = "" } = process.env;
+  const own = { PATH, HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+  const child = Bun.spawn(command, { cwd, env: { ...own, ...env }, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+/** Compiles strictly, the declarations of libraries included. @throws Error with what tsc says */
+async function compile(files: string[], module: string, resolution: string, lib: string[], types: string[]) {
+  const types_ = { types, typeRoots: [join(root, "node_modules/@types")] };
+  const options = { strict: true, skipLibCheck: false, noEmit: true, target: "es2022", lib, module, ...types_ };
+  const config = { compilerOptions: { ...options, moduleResolution: resolution }, files };
+  write("tsconfig.json", JSON.stringify(config));
+  await expectDone([join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.json"], folder);
+}

@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Ran, runBinary } from "./keyhole.ts";
+import { freePort, withPrograms } from "./programs.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+const docs = join(import.meta.dir, "../../docs");
+const secret = "sent-through-a-proxy";
+const bytesMax = 8 * 1024 * 1024;
+
+/** How a configuration of docs/ is started here. The texts that are replaced must stand in it. */
+type Recipe = {
+  readonly file: string;
+  readonly program: string;
+  readonly local: (at: { folder: string; port: number; upstream: string }) => Readonly<Record<string, string>>;
+  readonly command: (config: string, folder: string) => readonly string[];
+};
+
+const nginxCommand = (config: string, folder: string) => [
+  ...["-c", config, "-p", folder, "-e", "stderr"],
+  ...["-g", `daemon off; pid ${folder}/nginx.pid;`],
+];
+const recipes: readonly Recipe[] = [
+  {
+    file: "deploy/Caddyfile",
+    program: "caddy",
+    local: ({ folder, port, upstream }) => ({
+      "{$DOMAIN:keyhole.example.com}": `https://localhost:${port}`,
+      "{$UPSTREAM:127.0.0.1:4100}": upstream,
+      "admin off": "admin off\n\tdefault_bind 127.0.0.1",
+      "tls {": `tls ${folder}/keyhole.crt ${folder}/keyhole.key {`,
+    }),
+    command: (config) => ["run", "--adapter", "caddyfile", "--config", config],
+  },
+  {
+    file: "deploy/nginx.conf",
+    program: "nginx",
+    local: ({ folder, port, upstream }) => ({
+      "listen 443 ssl": `listen 127.0.0.1:${port} ssl`,
+      "127.0.0.1:4100": upstream,
+      "/etc/ssl/": `${folder}/`,
+      "/var/log/nginx/": `${folder}/`,
+    }),
+    command: nginxCommand,
+  },
+  {
+    file: "scale-out/nginx.conf",
+    program: "nginx",
+    local: ({ folder, port, upstream }) => ({
+      "listen 443 ssl": `listen 127.0.0.1:${port} ssl`,
+      "10.0.0.11:4100": upstream,
+      "server 10.0.0.12:4100 max_fails=1 fail_timeout=5s;": "",
+      "server 10.0.0.13:4100 max_fails=1 fail_timeout=5s;": "",
+      "/etc/ssl/": `${folder}/`,
+      "/var/log/nginx/": `${folder}/`,
+    }),
+    command: nginxCommand,
+  },
+  {
+    file: "scale-out/haproxy.cfg",
+    program: "haproxy",
+    local: ({ folder, port, upstream }) => ({
+      "bind :443": `bind 127.0.0.1:${port}`,
+      "10.0.0.11:4100": upstream,
+      "server two 10.0.0.12:4100": "",
+      "server three 10.0.0.13:4100": "",
+      "/etc/ssl/": `${folder}/`,
+    }),
+    command: (config) => ["-db", "-f", config],
+  },
+];
+
+for (const recipe of recipes) {
+  withPrograms([recipe.program, "openssl"], `TLS by docs/${recipe.file}`, (program, openssl) => {
+    let folder: string;
+    let site: Site;
+    let server: Server;
+    let key: Key;
+    let proxy: Bun.Subprocess<"ignore", "pipe", "pipe">;
+    let said = "";
+    let origin: string;
+    let port: number;
+
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), "keyhole-tls-"));
+      makeCertificates(openssl ?? "", folder);
+      site = await furnish(await makeSite("sqlite"), { production: { TOKEN: secret } });
+      const file = join(site.folder, "large.bin");
+      writeFileSync(file, content);
+      await site.json(["file", "put", "web", file, "--path", "large.bin", "--env", "production"]);
+      key = await site.key("--org", "acme", "--resource", "variables,files");
+      server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+      port = freePort();
+      origin = `https://localhost:${port}`;
+      let text = readFileSync(join(docs, recipe.file), "utf8");
+      const upstream = new URL(server.origin).host;
+      const local = { ...recipe.local({ folder, port, upstream }), ...opsPort(text, server) };
+      for (const [from, to] of Object.entries(local)) {
+        expect(text).toContain(from);
+        text = text.replaceAll(from, to);
+      }
+      const config = join(folder, "config");
+      writeFileSync(config, text);
+      proxy = Bun.spawn([program ?? "", ...recipe.command(config, folder)], {
+        cwd: folder,
+        env: { PATH: process.env["PATH"] ?? "", HOME: folder },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      for (const stream of [proxy.stdout, proxy.stderr]) void listen(stream);
+      await eventually(async () => {
+        if (proxy.exitCode !== null) throw new Error(`${program} ended with ${proxy.exitCode}: ${said}`);
+        // HAProxy sends nothing to a server before it has passed two checks.
+        return get("/api/v1/organization").then(
+          ({ status }) => status === 200,
+          () => false,
+        );
+      }, 30_000);
+    });
+    afterAll(async () => {
+      proxy?.kill("SIGTERM");
+      await proxy?.exited;
+      await site?.remove();
+      if (folder) rmSync(folder, { recursive: true });
+    });
+
+    async function listen(stream: ReadableStream<Uint8Array>): Promise<void> {
+      for await (const bytes of stream) said += Buffer.from(bytes).toString();
+    }
+    const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+      fetch(origin + path, {
+        headers: { Authorization: `Bearer ${key.key}`, ...headers },
+        redirect: "manual",
+        keepalive: false,
+        tls: { ca: readFileSync(join(folder, "ca.crt"), "utf8") },
+      });
+    const logs = () => said + (recipe.program === "nginx" ? readFileSync(join(folder, "keyhole.log"), "utf8") : "");
+    const client = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> => {
+      const trusting = { NODE_EXTRA_CA_CERTS: join(folder, "ca.crt"), KEYHOLE_URL: origin };
+      const where = { KEYHOLE_API_KEY: key.key, KEYHOLE_PROJECT: "web", KEYHOLE_ENVIRONMENT: "production" };
+      return runBinary(args, { cwd: folder, env: { ...trusting, ...where, ...env } });
+    };
+
+    test("keyhole pull reads a secret, if it trusts the authority", async () => {
+      expect(await client(["pull"])).toEqual({ exitCode: 0, stdout: `TOKEN=${secret}\n`, stderr: "" });
+      const doubtful = await client(["pull"], { NODE_EXTRA_CA_CERTS: "" });
+      expect(doubtful).toMatchObject({ exitCode: 6, stdout: "" });
+      expect(doubtful.stderr).toContain("its certificate comes from an unknown authority");
+    });
+
+    test("a file of 8 MiB passes whole", async () => {
+      expect(await client(["files", "pull", "--root", folder])).toMatchObject({ exitCode: 0 });
+      expect(readFileSync(join(folder, "large.bin")).equals(content)).toBe(true);
+    });
+
+    test("TLS 1.2 and 1.3 are spoken, 1.0 and 1.1 are not", () => {
+      const speaks = (version: string) =>
+        Bun.spawnSync([
+          openssl ?? "",
+          "s_client",
+          version,
+          "-cipher",
+          "ALL:@SECLEVEL=0",
+          "-connect",
+          `127.0.0.1:${port}`,
+        ]).exitCode === 0;
+      expect(["-tls1", "-tls1_1", "-tls1_2", "-tls1_3"].map(speaks)).toEqual([false, false, true, true]);
+    });
+
+    test("every answer has Keyhole's headers and HSTS, and is not compressed", async () => {
+      for (const [headers, status] of [
+        [{}, 200],
+        [{ Authorization: "Bearer kh_no" }, 401],
+      ] as const) {
+        const answer = await get("/api/v1/projects/web/variables?environment=production", {
+          "Accept-Encoding": "gzip, br, zstd",
+          ...headers,
+        });
+        expect(answer.status).toBe(status);
+        expect(Object.fromEntries(answer.headers)).toMatchObject({
+          "strict-transport-security": "max-age=31536000",
+          "cache-control": "no-store",
+          "x-request-id": expect.any(String),
+        });
+        expect(answer.headers.get("content-encoding")).toBeNull();
+      }
+    });
+
+    test("plain HTTP is neither served nor redirected", async () => {
+      const plain = await fetch(`http://localhost:${port}/api/v1/organization`, { redirect: "manual" }).then(
+        ({ status }) => status,
+        () => "cut",
+      );
+      expect(plain).toBeOneOf([400, "cut"]);
+      // Port 80 is not in the configuration, and Caddy opens it only for redirects.
+      expect(listeningPorts(proxy.pid)).toEqual([port]);
+      expect(await client(["pull"], { KEYHOLE_URL: `http://localhost:${port}` })).toMatchObject({ stdout: "" });
+    });
+
+    test("the audit has the proxy's address, whatever a caller says", async () => {
+      await get("/api/v1/projects/web/variables?environment=production", {
+        "X-Forwarded-For": "203.0.113.9",
+        Forwarded: "for=203.0.113.9",
+        "x-request-id": "forwarded",
+      });
+      const entries = (await site.json(["audit", "list"])) as { requestId: string; clientAddress: string }[];
+      expect(entries.find(({ requestId }) => requestId === "forwarded")?.clientAddress).toBe("127.0.0.1");
+      // HAProxy's configuration has no log.
+      if (recipe.program === "haproxy") return;
+      const line = await eventually(() =>
+        logs()
+          .split("\n")
+          .find((one) => one.includes("forwarded")),
+      );
+      expect(line).toContain("127.0.0.1");
+      expect(line).toContain("/api/v1/projects/web/variables");
+      expect(line).not.toMatch(/environment|203\.0\.113\.9/);
+    });
+
+    test("without Keyhole it answers 502 or 503, and it never writes a key to a log", async () => {
+      expect(await server.stop()).toBe(0);
+      const answer = await get("/api/v1/organization");
+      expect(answer.status).toBeOneOf([502, 503]);
+      expect(logs()).not.toContain(key.key.slice(3));
+    });
+  });
+}
+
+const content = Buffer.alloc(bytesMax, "large and secret ");
+
+/** HAProxy asks the second listener whether a server is ready. */
+function opsPort(text: string, server: Server): Readonly<Record<string, string>> {
+  return text.includes("check port 4101") ? { "check port 4101": `check port ${new URL(server.ops()).port}` } : {};
+}
+
+/** A certificate for localhost, from an authority that nobody else knows: ca.crt, keyhole.crt, .key and .pem (both). */
+function makeCertificates(openssl: string, folder: string): void {
+  const run = (...args: string[]) => {
+    const { exitCode, stderr } = Bun.spawnSync([openssl, ...args], { cwd: folder });
+    if (exitCode !== 0) throw new Error(`openssl ${args[0]}: ${stderr}`);
+  };
+  writeFileSync(join(folder, "names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n");
+  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  run("req", "-x509", ...newKey, "-subj", "/CN=ca", "-days", "2", "-keyout", "ca.key", "-out", "ca.crt");
+  run("req", ...newKey, "-subj", "/CN=localhost", "-keyout", "keyhole.key", "-out", "request");
+  const signing = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"];
+  run("x509", "-req", "-in", "request", ...signing, "-out", "keyhole.crt");
+  const read = (name: string) => readFileSync(join(folder, name), "utf8");
+  writeFileSync(join(folder, "keyhole.pem"), read("keyhole.crt") + read("keyhole.key"));
+}
+
+/** The TCP ports that a process listens on. Linux only. */
+function listeningPorts(pid: number): number[] {
+  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`)));
+  const lines = ["tcp", "tcp6"].flatMap((kind) =>
+    readFileSync(`/proc/${pid}/net/${kind}`, "utf8").split("\n").slice(1),
+  );
+  const listening = "0A";
+  const ports = lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , state, , , , , , inode]) => state === listening && sockets.has(`socket:[${inode}]`))
+    .map(([, local = ""]) => Number.parseInt(local.split(":")[1] ?? "", 16));
+  return [...new Set(ports)];
+}

@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import Provider from "oidc-provider";
+import { audience, newSigningKey, startRunner } from "../issuer.ts";
+import { runBinary } from "./keyhole.ts";
+import { eventually, furnish, makeSite, onBoth, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+/** OpenID Connect as others wrote it: a certified provider, which gives its client `job` tokens. */
+async function startProvider() {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const key = newSigningKey("RS256").privateKey.export({ format: "jwk" });
+  const api = (_: unknown, resource: string) => ({
+    scope: "",
+    audience: resource,
+    accessTokenFormat: "jwt",
+    accessTokenTTL: 300,
+  });
+  const provider = new Provider(url, {
+    jwks: { keys: [{ ...key, kid: "provider", alg: "RS256", use: "sig" }] },
+    clients: [
+      {
+        client_id: "job",
+        client_secret: "secret of the job",
+        grant_types: ["client_credentials"],
+        redirect_uris: [],
+        response_types: [],
+        token_endpoint_auth_method: "client_secret_post",
+      },
+    ],
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: { enabled: true, getResourceServerInfo: api },
+    },
+    extraTokenClaims: () => ({ run_id: "4711" }),
+  });
+  server.on("request", provider.callback());
+  const token = async (resource = audience): Promise<string> => {
+    const asked = { grant_type: "client_credentials", client_id: "job", client_secret: "secret of the job", resource };
+    const response = await fetch(`${url}/token`, { method: "POST", body: new URLSearchParams(asked) });
+    return ((await response.json()) as { access_token: string }).access_token;
+  };
+  return { url, token, stop: () => server.close() };
+}
+
+onBoth("a machine without a stored key", (dialect) => {
+  let site: Site;
+  let server: Server;
+  let provider: Awaited<ReturnType<typeof startProvider>>;
+  let trustId: string;
+  const machine = (args: readonly string[], env: Readonly<Record<string, string>>) => {
+    const settings = { KEYHOLE_URL: server.origin, KEYHOLE_PROJECT: "web", KEYHOLE_ENVIRONMENT: "production" };
+    return runBinary(args, { cwd: site.folder, env: { PATH: process.env["PATH"] ?? "", ...settings, ...env } });
+  };
+  const ids = async () => ((await site.json(["trust", "list"])) as { id: string }[]).map(({ id }) => id);
+  const reach = ["--project", "web", "--env", "production", "--resource", "variables,files"];
+
+  beforeAll(async () => {
+    provider = await startProvider();
+    site = await furnish(await makeSite(dialect), { production: { API_TOKEN: "value of the token" } });
+    writeFileSync(join(site.folder, "tls.key"), "content of the key");
+    await site.json(["file", "put", "acme/web", "tls.key", "--path", "config/tls.key", "--env", "production"]);
+    server = await site.serve();
+    const terms = ["--issuer", provider.url, "--audience", audience, "--claim", "sub=job"];
+    const added = await site.keyhole(["trust", "add", "--org", "acme", "--name", "job", ...terms, ...reach]);
+    expect(added).toMatchObject({ exitCode: 0 });
+    expect(added.stderr).toContain("it never expires");
+    trustId = added.stdout.trim();
+    // The server's list of trusts may be a tenth of a second old.
+    const token = await provider.token();
+    await eventually(async () => (await server.get("/organization", token)).status === 200);
+  }, 60_000);
+  afterAll(async () => {
+    provider.stop();
+    await site.remove();
+  });
+
+  test("runs a command with the variables, and the command has nothing of the token", async () => {
+    const token = await provider.token();
+    const env = { KEYHOLE_OIDC: "env:JOB_TOKEN", JOB_TOKEN: token, ALSO: `Bearer ${token}`, KEPT: "yes" };
+    const ran = await machine(["run", "--", "env"], env);
+    expect(ran).toMatchObject({ exitCode: 0 });
+    expect(ran.stdout).toContain("API_TOKEN=value of the token\n");
+    expect(ran.stdout).toContain("KEPT=yes\n");
+    expect(ran.stdout).not.toMatch(/KEYHOLE_|JOB_TOKEN|ALSO/);
+    expect(ran.stdout).not.toContain(token);
+  });
+
+  test("runs a command that cannot ask the runner for another token", async () => {
+    await using runner = startRunner(await provider.token());
+    const ran = await machine(["run", "--", "env"], { KEYHOLE_OIDC: `github:${audience}`, ...runner.env });
+    expect(ran).toMatchObject({ exitCode: 0 });
+    expect(runner.audiences).toEqual([audience]);
+    expect(ran.stdout).not.toContain("ACTIONS_ID_TOKEN_REQUEST");
+    expect(ran.stderr).toContain(
+      "Not passed to the command: ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+    );
+  });
+
+  test("pulls variables and files with a token from a file", async () => {
+    const path = join(site.folder, "token");
+    writeFileSync(path, `${await provider.token()}\n`);
+    const env = { KEYHOLE_OIDC: `file:${path}` };
+    expect(await machine(["pull"], env)).toMatchObject({ exitCode: 0, stdout: "API_TOKEN='value of the token'\n" });
+    expect(await machine(["files", "pull", "--root", site.folder], env)).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(join(site.folder, "config/tls.key"), "utf8")).toBe("content of the key");
+  });
+
+  test("is in the audit by its trust, with the issuer's words", async () => {
+    await machine(["pull"], { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token() });
+    const entries = (await site.json([
+      "audit",
+      "list",
+      "--key",
+      trustId.slice(0, 8),
+      "--action",
+      "variables.read",
+    ])) as {
+      actor: unknown;
+      token: Record<string, string>;
+    }[];
+    expect(entries.at(-1)?.actor).toEqual({ type: "trust", id: trustId });
+    expect(entries.at(-1)?.token).toMatchObject({ sub: "job", run: "4711" });
+    expect(entries.at(-1)?.token["jti"]).not.toBe("");
+    expect((await site.keyhole(["audit", "verify"])).exitCode).toBe(0);
+  });
+
+  test("can be explained: the log names the trust of a refused request", async () => {
+    const answer = await server.get("/projects/web/accounts", await provider.token());
+    expect(answer.status).toBe(403);
+    const id = answer.headers.get("x-request-id") ?? "";
+    const log = await eventually(() => server.said().stdout.includes(id) && server.said().stdout);
+    const explained = await site.keyhole(["explain", id], log);
+    expect(explained.stdout).toContain(`keyhole trust show ${trustId}`);
+  });
+
+  test("can be tested: keyhole says which check a token fails", async () => {
+    const tested = async (token: string) => site.keyhole(["trust", "test", trustId.slice(0, 8)], token);
+    expect(await tested(`${await provider.token()}\n`)).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: `Trust ${trustId} (job) accepts this token.\n`,
+    });
+    const other = await tested(await provider.token("https://other.example"));
+    expect(other.exitCode).toBe(3);
+    expect(other.stderr).toContain(`its audience is "https://other.example", not "${audience}"`);
+    const [header, , signature] = (await provider.token()).split(".");
+    const payload = Buffer.from(JSON.stringify({ iss: provider.url })).toString("base64url");
+    expect((await tested(`${header}.${payload}.${signature}`)).stderr).toContain(
+      "its signature is not by the issuer's key",
+    );
+    expect((await tested("kh_x")).stderr).toContain("it does not have the three parts of a token");
+  });
+
+  test("is shown with its terms, in lists of trusts, of access and of what expires", async () => {
+    const shown = await site.keyhole(["trust", "show", trustId]);
+    for (const text of [provider.url, audience, "sub=job", "published"]) expect(shown.stdout).toContain(text);
+    expect((await site.keyhole(["trust", "list"])).stdout).toContain("job");
+    expect(await site.json(["trust", "list", "--org", "acme"])).toMatchObject([{ id: trustId, type: "trust" }]);
+    expect(await site.json(["access", "acme/web"])).toMatchObject([{ id: trustId, type: "trust" }]);
+    expect(await site.json(["key", "list"])).toEqual([]);
+  });
+
+  test("is trusted by keys from a file, too", async () => {
+    const path = join(site.folder, "jwks.json");
+    writeFileSync(path, await (await fetch(`${provider.url}/jwks`)).text());
+    const pinned = "https://pinned.example";
+    const terms = ["--issuer", provider.url, "--audience", pinned, "--claim", "sub=job", "--jwks-file", path];
+    const added = (await site.json(["trust", "add", "--name", "pinned", ...terms, ...reach])) as { id: string };
+    expect(added).toMatchObject({ terms: { keys: "pinned", claims: { sub: "job" } } });
+    const env = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token(pinned) };
+    // The server's list of trusts may be a tenth of a second old.
+    await eventually(async () => (await machine(["pull"], env)).exitCode === 0);
+    expect(await site.keyhole(["trust", "test", added.id], env.TOKEN)).toMatchObject({ exitCode: 0 });
+    await site.json(["trust", "revoke", added.id]);
+  });
+
+  test.each([
+    ["no claim", ["--issuer", "https://issuer.example"], "required option '--claim"],
+    ["a claim without a value", ["--issuer", "https://issuer.example", "--claim", "sub"], "takes NAME=VALUE"],
+    ["a claim twice", ["--issuer", "https://issuer.example", "--claim", "sub=a", "--claim", "sub=b"], "given before"],
+    [
+      "a name that can be registered again",
+      ["--issuer", "https://token.actions.githubusercontent.com", "--claim", "repository=acme/web"],
+      "GitHub needs --claim repository_id=… or --claim repository_owner_id=…",
+    ],
+  ])("is not trusted by %s", async (_, terms, says) => {
+    const before = await ids();
+    const args = ["trust", "add", "--name", "x", "--audience", audience, ...terms, ...reach];
+    const refused = await site.keyhole(args);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(refused.stderr).toContain(says);
+    expect(await ids()).toEqual(before);
+  });
+
+  test("is not trusted if nobody says what it may reach", async () => {
+    const terms = ["--issuer", "https://issuer.example", "--audience", audience, "--claim", "sub=x"];
+    const refused = await site.keyhole(["trust", "add", "--name", "x", ...terms]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(refused.stderr).toContain("Say what it reaches: either --project with a list, or --all-projects.");
+  });
+
+  test("is refused from the request after its revocation on", async () => {
+    const env = { KEYHOLE_OIDC: "env:TOKEN", TOKEN: await provider.token() };
+    expect((await machine(["pull"], env)).exitCode).toBe(0);
+    expect(await site.keyhole(["trust", "revoke", trustId])).toMatchObject({ exitCode: 0 });
+    const refused = await machine(["pull"], env);
+    expect(refused).toMatchObject({ exitCode: 3, stdout: "" });
+    expect(await site.keyhole(["trust", "test", trustId], env.TOKEN)).toMatchObject({ exitCode: 3 });
+  });
+});

@@ -1,0 +1,251 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { binary } from "./keyhole.ts";
+import { runProgram } from "./machine.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+/** Says with which values it runs, and when it is asked to end. */
+const script = `sleep 600 & trap 'kill -9 $!; echo "stopped $A"; exit 7' TERM; echo "runs $A"; wait`;
+
+describe("run --watch", () => {
+  let site: Site;
+  let server: Server;
+  beforeAll(async () => {
+    site = await furnish(await makeSite("sqlite"), { staging: { A: "one" }, production: { A: "other" } });
+    server = await site.serve();
+  });
+  afterAll(() => site.remove());
+
+  beforeEach(() => set("staging", "A", "one"));
+  const started = new Set<Bun.Subprocess>();
+  afterEach(() => {
+    for (const child of started) if (child.exitCode === null) child.kill("SIGTERM"); // the test has failed
+    started.clear();
+  });
+
+  const newKey = () => site.key("--org", "acme", "--resource", "variables,files");
+  const set = (environment: string, name: string, value: string) =>
+    site.json(["var", "set", "acme/web", environment, name], value);
+  const readsOf = async ({ id }: Key) => (await site.audit()).filter((entry) => entry["key_id"] === id).length;
+  /** Resolves once the server has answered the key this often more with this status. */
+  const answers = async ({ id }: Key, status: number, count: number) => {
+    const seen = () =>
+      server
+        .said()
+        .stdout.split("\n")
+        .filter((line) => line.includes(`"keyId":"${id}"`) && line.includes(`"status":${status},`)).length;
+    const before = seen();
+    await eventually(() => seen() >= before + count, 30_000);
+  };
+
+  /** Starts the program with `--watch 1s` and this command. */
+  const watch = (
+    key: Key,
+    options: readonly string[],
+    command: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ) => {
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-watch-"));
+    const child = Bun.spawn(
+      [binary, "run", "-p", "web", "-e", "staging", "--watch", "1s", ...options, "--", ...command],
+      {
+        cwd: folder,
+        env: { PATH: process.env["PATH"] ?? "", KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key, ...env },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      },
+    );
+    started.add(child);
+    const said = { out: "", err: "" };
+    const drain = async (stream: ReadableStream<Uint8Array>, to: "out" | "err") => {
+      for await (const bytes of stream) said[to] += new TextDecoder().decode(bytes);
+    };
+    const drained = Promise.all([drain(child.stdout, "out"), drain(child.stderr, "err")]);
+    return {
+      folder,
+      said,
+      child,
+      runs: (value: string) => eventually(() => said.out.endsWith(`runs ${value}\n`), 30_000),
+      ends: async (signal?: NodeJS.Signals) => {
+        if (signal !== undefined) child.kill(signal);
+        const code = await child.exited;
+        await drained;
+        rmSync(folder, { recursive: true });
+        return code;
+      },
+    };
+  };
+
+  test("starts the command again with the new values, once for each change", async () => {
+    const key = await newKey();
+    const { runs, ends, said } = watch(key, [], ["sh", "-c", script]);
+    await runs("one");
+    await set("staging", "A", "two");
+    await runs("two");
+    await set("staging", "A", "one");
+    await runs("one");
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said.out).toBe("runs one\nstopped one\nruns two\nstopped two\nruns one\nstopped one\n");
+    expect(said.err).toBe("Something changed: the command is started again.\n".repeat(2));
+    expect(await readsOf(key)).toBe(3);
+  });
+
+  test("neither restarts the command nor reads a value while nothing changed for it", async () => {
+    const key = await newKey();
+    const { runs, ends, said } = watch(key, ["--keys", "A"], ["sh", "-c", script]);
+    await runs("one");
+    await answers(key, 304, 2);
+    await set("production", "A", "late");
+    await set("staging", "B", "late");
+    await site.json(["rotate", "data", "acme/web"]);
+    await answers(key, 304, 2);
+    expect(await readsOf(key)).toBe(1);
+    await set("staging", "A", "one"); // the same value at another time: a new answer, and the same environment
+    await answers(key, 304, 2);
+    expect(await readsOf(key)).toBe(2);
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said).toEqual({ out: "runs one\nstopped one\n", err: "" });
+  });
+
+  test("with --files puts changed files in place first", async () => {
+    const key = await newKey();
+    const put = (path: string, content: string) =>
+      site.json(["file", "put", "acme/web", "/dev/stdin", "--path", path, "--env", "staging"], content);
+    await put("conf", "first");
+    const command = `sleep 600 & trap 'kill -9 $!; exit 7' TERM; echo "runs $(cat conf)"; wait`;
+    const { runs, ends, said, folder } = watch(key, ["--files"], ["sh", "-c", command]);
+    await runs("first");
+    await answers(key, 304, 2);
+    await put("conf", "second");
+    await runs("second");
+    expect(readFileSync(join(folder, "conf"), "utf8")).toBe("second");
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said.out).toBe("runs first\nruns second\n");
+  });
+
+  test("withholds the key from a command that is started again, too", async () => {
+    const key = await newKey();
+    const env = { CI_KEY: key.key, KEYHOLE_ROOT_KEY: "root", DATABASE_URL: "postgres://keyhole" };
+    const command = `${script.replace('"runs $A"', '"runs $A"; env | grep -c "^CI_KEY\\|^KEYHOLE\\|^DATABASE" >&2')}`;
+    const { runs, ends, said } = watch(key, [], ["sh", "-c", command], env);
+    await runs("one");
+    await answers(key, 304, 2);
+    await set("staging", "A", "two");
+    await runs("two");
+    await eventually(() => said.err.endsWith("again.\n0\n"));
+    expect(await ends("SIGTERM")).toBe(7);
+    const first = "Not passed to the command: CI_KEY, DATABASE_URL.\n0\n";
+    expect(said.err).toBe(`${first}Something changed: the command is started again.\n0\n`);
+  });
+
+  test("loses no change to a look that fails", async () => {
+    const key = await newKey();
+    const { runs, ends, said, folder } = watch(key, ["--files", "--allow-empty"], ["sh", "-c", script]);
+    await runs("one");
+    await Bun.write(join(folder, "late"), "in the way");
+    await site.json(["file", "put", "acme/web", "/dev/stdin", "--path", "late/file", "--env", "staging"], "x");
+    await set("staging", "A", "two");
+    const failed = await readsOf(key);
+    await eventually(async () => (await readsOf(key)) > failed, 30_000); // variables are read, files are in the way
+    await eventually(() => said.err.includes("Not watched for now, and the command runs on: "), 30_000);
+    rmSync(join(folder, "late"));
+    await runs("two");
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said.out).toBe("runs one\nstopped one\nruns two\nstopped two\n");
+  });
+
+  test("keeps the command running once the key is revoked, says so once, and reads nothing more", async () => {
+    const key = await newKey();
+    const { runs, ends, said } = watch(key, [], ["sh", "-c", script]);
+    await runs("one");
+    await site.json(["key", "revoke", key.id]);
+    await eventually(() => said.err !== "", 30_000);
+    await set("staging", "A", "unseen");
+    const refused = () => server.said().stdout.split(`key ${key.id} is expired or revoked`).length - 1;
+    await eventually(() => refused() >= 3, 30_000);
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said).toEqual({
+      out: "runs one\nstopped one\n",
+      err: "Not watched for now, and the command runs on: The server answered unauthorized: A valid API key is required.\n",
+    });
+    expect(await readsOf(key)).toBe(1);
+  });
+
+  test("keeps the command running while a required variable is missing", async () => {
+    const key = await newKey();
+    await set("staging", "C", "1");
+    const { runs, ends, said } = watch(key, ["--require", "C"], ["sh", "-c", script]);
+    await runs("one");
+    await site.json(["var", "delete", "acme/web", "staging", "C"]);
+    await eventually(() => said.err.includes("Not found in web, staging: C."), 30_000);
+    expect(said.out).toBe("runs one\n");
+    await set("staging", "C", "2");
+    await eventually(() => said.err.includes("The server answers again, and the command is watched."), 30_000);
+    await eventually(() => said.out === "runs one\nstopped one\nruns one\n", 30_000);
+    expect(await ends("SIGTERM")).toBe(7);
+  });
+
+  test("kills a command that does not end within 10 s of SIGTERM, and not before", async () => {
+    const command = `trap 'echo deaf' TERM; echo "runs $A"; while [ "$A" = one ]; do sleep 0.1; done; exit 8`;
+    const { runs, ends, said } = watch(await newKey(), [], ["sh", "-c", command]);
+    await runs("one");
+    await set("staging", "A", "two");
+    await eventually(() => said.out.endsWith("deaf\n"), 30_000);
+    const asked = performance.now();
+    expect(await ends()).toBe(8);
+    expect(performance.now() - asked).toBeGreaterThan(9000);
+    expect(said.out).toBe("runs one\ndeaf\nruns two\n");
+  });
+
+  test("ends with the command's own exit code when that ends by itself", async () => {
+    const { ends } = watch(await newKey(), [], ["sh", "-c", "exit 42"]);
+    expect(await ends()).toBe(42);
+  });
+
+  test.each(["SIGHUP", "SIGUSR1"] as const)("hands on %s and goes on to watch", async (signal) => {
+    const name = signal.slice(3);
+    const command = `trap 'echo got' ${name}; ${script.replace("wait", "while :; do wait; done")}`;
+    const { child, runs, ends, said } = watch(await newKey(), [], ["sh", "-c", command]);
+    await runs("one");
+    child.kill(signal);
+    await eventually(() => said.out.includes("got\n"), 30_000);
+    await set("staging", "A", "two");
+    await runs("two");
+    expect(await ends("SIGTERM")).toBe(7);
+  });
+
+  test("starts nothing again after SIGTERM, however long the command takes to end", async () => {
+    const key = await newKey();
+    // It ends only once a file is there, long after it was asked to.
+    const command = `trap 'echo asked' TERM; echo "runs $A"; until [ -e end ]; do sleep 0.1; done; exit 9`;
+    const { child, runs, ends, said, folder } = watch(key, [], ["sh", "-c", command]);
+    await runs("one");
+    child.kill("SIGTERM");
+    await eventually(() => said.out.includes("asked\n"), 30_000);
+    const before = await readsOf(key);
+    await set("staging", "A", "two");
+    await eventually(async () => (await readsOf(key)) > before, 30_000);
+    await Bun.write(join(folder, "end"), "");
+    expect(await ends()).toBe(9);
+    expect(said).toMatchObject({ out: "runs one\nasked\n", err: "" });
+  });
+
+  test.each([
+    ["0s", /--watch cannot be .0s.: it takes a duration/],
+    ["25h", /--watch cannot be .25h.: it takes a duration such as 30s or 15m, of at most 24h/],
+    ["soon", /--watch cannot be .soon.: it takes a duration/],
+  ])("takes no interval of %s", async (interval, says) => {
+    const ran = await runProgram(["run", "--watch", interval, "--", "true"], { env: {} });
+    expect(ran).toMatchObject({ exitCode: 125, stdout: "", stderr: expect.stringMatching(says) });
+  });
+
+  test("is given once", async () => {
+    const ran = await runProgram(["run", "--watch", "--watch", "--", "true"], { env: {} });
+    expect(ran).toMatchObject({ exitCode: 125, stderr: "keyhole: --watch is given twice.\n" });
+  });
+});

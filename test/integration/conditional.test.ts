@@ -1,0 +1,470 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { setAccount } from "../../src/admin/accounts.ts";
+import { putFile } from "../../src/admin/files.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
+import { setPlan } from "../../src/admin/organizations.ts";
+import { createProject, deleteProject } from "../../src/admin/projects.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import type { BucketName } from "../../src/limit/bucket.ts";
+import { Limiter } from "../../src/limit/limiter.ts";
+import {
+  type Answer,
+  type Client,
+  describeBoth,
+  everything,
+  firstOf,
+  headersOf,
+  type Key,
+  numbered,
+  type Placed,
+  requestOf,
+  tagged,
+  usualHeaders,
+  type World,
+} from "../world.ts";
+
+const variables = "/projects/web/variables?environment=staging";
+const accounts = "/projects/web/accounts";
+const files = "/files?project=web&environment=staging";
+const secrets = "/secrets?project=web&environment=staging";
+
+/** Every kind of read that can be conditional, with the bucket that it is charged to otherwise. */
+const reads: readonly (readonly [path: string, bucket: BucketName])[] = [
+  [variables, "value"],
+  [`${variables}&format=env`, "value"],
+  [`${variables}&keys=A,MISSING`, "value"],
+  [`${variables}&prefix=A`, "value"],
+  [`${variables}&metadata_only=true`, "metadata"],
+  [`${variables}&metadata_only=true&keys=A`, "metadata"],
+  ["/projects/web/variables?metadata_only=true", "metadata"],
+  [accounts, "value"],
+  [`${accounts}?environment=staging`, "value"],
+  [`${accounts}?metadata_only=true`, "metadata"],
+  [`${accounts}?metadata_only=true&environment=staging`, "metadata"],
+  [files, "content"],
+  [`${files}&path=a`, "content"],
+  [`${files}&metadataOnly=1`, "metadata"],
+  [secrets, "value"],
+  [`${secrets}&format=env`, "value"],
+];
+const everyPath = reads.map(([path]) => path);
+const metadataPaths = reads.filter(([, bucket]) => bucket === "metadata").map(([path]) => path);
+const otherPaths = everyPath.filter((path) => !metadataPaths.includes(path));
+
+describeBoth("a conditional read", (world) => {
+  test.each(reads)("of %s is a 304 without a body while nothing changed, and is not audited", async (path, bucket) => {
+    const w = world();
+    const { key } = await furnished(w);
+    const whole = await w.client().ask(path, { key });
+    expect(headersOf(whole)).toMatchObject({ ...firstOf[bucket], ...tagged });
+    const before = await w.audit(key);
+    const { ask } = w.client();
+    const answer = await ask(path, named(key, whole));
+    expect(answer).toMatchObject({ status: 304, text: "" });
+    const { "content-type": _, ...headers } = usualHeaders({ ...firstOf.metadata, etag: tagOf(whole) });
+    expect(headersOf(answer)).toEqual(headers);
+    expect(await w.audit(key)).toEqual(before);
+  });
+
+  test("opens nothing: a 304 comes even if no value and no data key opens", async () => {
+    const w = world();
+    const { key, project } = await furnished(w);
+    const { ask } = w.client();
+    const tags = await tagsOf(w, key);
+    await w.sql`update sets set sealed = ${Buffer.alloc(64)} where project_id = ${project.id} and kind <> 'files'`;
+    await w.sql`update file_contents set sealed = ${Buffer.alloc(64)} where project_id = ${project.id}`;
+    await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;
+    for (const [path, tag] of tags)
+      expect((await ask(path, { key, headers: { "if-none-match": tag } })).status).toBe(304);
+    for (const path of otherPaths) expect((await w.client().ask(path, { key })).status).toBe(503);
+  });
+
+  describe("passes every gate first:", () => {
+    const cases: readonly (readonly [
+      what: string,
+      status: number,
+      change: (w: World, key: Key, project: Placed) => Promise<unknown>,
+      paths?: readonly string[],
+    ])[] = [
+      ["a revoked key is refused", 401, (w, { id }) => revokeKey(w.admin, id)],
+      ["an expired key is refused", 401, (w, key) => w.regrant(key, { expiresAt: Date.now() - 1 })],
+      ["a plan without the API is refused", 403, (w, _, { organization }) => setPlan(w.admin, organization, "free")],
+      ["a key that lost its surfaces is refused", 403, (w, key) => w.regrant(key, { surfaces: ["mcp_server"] })],
+      [
+        "a key that lost its resources is refused",
+        403,
+        (w, key) => w.regrant(key, { resources: ["projects"] }),
+        everyPath.filter((path) => !path.startsWith("/secrets")),
+      ],
+      [
+        "a key that lost the environment is refused",
+        403,
+        (w, key) => w.regrant(key, { environments: ["production"] }),
+        everyPath.filter((path) => path.includes("environment=")),
+      ],
+      ["a key that lost the project is refused", 404, (w, key) => w.regrant(key, { projects: {} })],
+      ["a project that was deleted is not found", 404, (w, _, { where }) => deleteProject(w.admin, where)],
+      [
+        "a listing that was edited is refused",
+        503,
+        (w, _, { id }) => w.sql`update sets set listing = listing || ' ' where project_id = ${id}`,
+      ],
+      [
+        "too many items are refused",
+        422,
+        (w, _, { where }) =>
+          setVariables(
+            w.admin,
+            where,
+            "staging",
+            numbered("A", 1000).map((name) => ({ name, value: "" })),
+          ),
+        everyPath.filter((path) => /variables|secrets/.test(path) && !path.includes("keys=")),
+      ],
+      [
+        "too much content is refused",
+        422,
+        (w, _, { where }) =>
+          putFile(w.admin, where, { path: "b", environments: ["staging"], content: Buffer.alloc(8 * 1024 * 1024) }),
+        [files],
+      ],
+    ];
+    test.each(cases)("%s, %d", async (_, status, change, paths = everyPath) => {
+      const w = world();
+      const { key, project } = await furnished(w);
+      const tags = await tagsOf(w, key);
+      await change(w, key, project);
+      for (const path of paths) {
+        const answer = await w.client().ask(path, { key, headers: { "if-none-match": tags.get(path) as string } });
+        expect([path, answer.status]).toEqual([path, status]);
+        expect(answer.headers.has("etag")).toBe(false);
+      }
+    });
+  });
+
+  describe("has a tag", () => {
+    test("that no other key and no other question shares, and that gives nobody else a 304", async () => {
+      const w = world();
+      const { key, organization } = await furnished(w);
+      const twin = await w.key(organization, everything);
+      const tags = [...(await tagsOf(w, key)), ...(await tagsOf(w, twin))];
+      expect(new Set(tags.map(([, tag]) => tag)).size).toBe(2 * everyPath.length);
+      for (const [path, tag] of await tagsOf(w, twin)) {
+        const answer = await w.client().ask(path, { key, headers: { "if-none-match": tag } });
+        expect([path, answer.status]).toEqual([path, 200]);
+      }
+    });
+
+    test("that is another for a project of the same name, content and times", async () => {
+      const w = world();
+      w.clock.nowMs = 1_700_000_000_000;
+      const { key, project } = await furnished(w);
+      const before = await tagsOf(w, key);
+      await deleteProject(w.admin, project.where);
+      await createProject(w.admin, project.where, {});
+      await furnish(w, project.where);
+      w.clock.nowMs = undefined;
+      const after = await tagsOf(w, key);
+      for (const path of everyPath) expect([path, after.get(path)]).not.toEqual([path, before.get(path)]);
+    });
+
+    test.each([
+      [`${variables}&format=json`, variables],
+      ["/projects/web/variables?format=json&metadata_only=false&environment=%73taging", variables],
+      [`${variables}&keys=B,A,A`, `${variables}&keys=A%2CB`],
+      [`${files}&metadataOnly=true`, `${files}&metadataOnly=1`],
+      [`${files}&path=b&path=a&path=b`, `${files}&path=%61&path=b`],
+      [`${secrets}&format=json`, secrets],
+    ])("for the question, however it is spelled: %s", async (one, other) => {
+      const w = world();
+      const { key } = await furnished(w);
+      const [a, b] = [await w.ask(one, { key }), await w.ask(other, { key })];
+      expect(a.text).toBe(b.text);
+      expect(tagOf(a)).toBe(tagOf(b));
+    });
+
+    type Write = (w: World, where: string) => Promise<unknown>;
+    const elsewhere: readonly (readonly [what: string, write: Write, paths?: readonly string[]])[] = [
+      [
+        "a variable of an environment that the key does not reach",
+        (w, where) => setVariables(w.admin, where, "production", [{ name: "A", value: "late" }]),
+      ],
+      [
+        "an account of an environment that the key does not reach",
+        (w, where) => setAccount(w.admin, where, "late", ["production"], { password: "p" }),
+      ],
+      [
+        "a file of an environment that the key does not reach",
+        (w, where) =>
+          putFile(w.admin, where, { path: "late", environments: ["production"], content: Buffer.from("x") }),
+      ],
+      [
+        "a variable of another project",
+        async (w, where) => {
+          await createProject(w.admin, `${where}-2`, {});
+          await setVariables(w.admin, `${where}-2`, "staging", [{ name: "A", value: "late" }]);
+        },
+      ],
+      ["a new data key that seals all again", (w, where) => rotateData(w.admin, where, () => {})],
+      [
+        "another variable than those that are asked for",
+        (w, where) => setVariables(w.admin, where, "staging", [{ name: "B", value: "late" }]),
+        everyPath.filter((path) => /=A|accounts|files/.test(path)),
+      ],
+      [
+        "a variable of another environment than the one that is asked for",
+        (w, where) => setVariables(w.admin, where, "development", [{ name: "A", value: "late" }]),
+        everyPath.filter((path) => path !== "/projects/web/variables?metadata_only=true"),
+      ],
+      [
+        "another file than the one that is asked for",
+        (w, where) => putFile(w.admin, where, { path: "b", environments: ["staging"], content: Buffer.from("late") }),
+        everyPath.filter((path) => !path.startsWith("/files") || path.endsWith("path=a")),
+      ],
+    ];
+    test.each(elsewhere)("that stays as it is after a write of %s", async (_, write, paths = everyPath) => {
+      const w = world();
+      const { key, project } = await furnished(w);
+      await w.regrant(key, { environments: ["development", "staging"] });
+      const before = await tagsOf(w, key);
+      await write(w, project.where);
+      const after = await tagsOf(w, key);
+      for (const path of paths) expect([path, after.get(path)]).toEqual([path, before.get(path)]);
+    });
+
+    test("that every process of an installation gives", async () => {
+      const w = world();
+      const { key } = await furnished(w);
+      const { openKeyhole } = await import("../../src/server/compose.ts");
+      const { clientOf } = await import("../world.ts");
+      const other = await openKeyhole(w.installation, () => {});
+      try {
+        const answer = await clientOf(other).ask(variables, { key });
+        expect(tagOf(answer)).toBe(tagOf(await w.ask(variables, { key })));
+      } finally {
+        await other.close();
+      }
+    });
+  });
+
+  test("is a 200 after any write of what it holds, even within one millisecond", async () => {
+    const w = world();
+    w.clock.nowMs = 1_700_000_000_000;
+    const { key, project } = await furnished(w);
+    const { where } = project;
+    const set = (value: string) => setVariables(w.admin, where, "staging", [{ name: "A", value }]);
+    const account = (environments: string[], password: string) =>
+      setAccount(w.admin, where, "ci", environments, { password });
+    const put = (content: string, environments = ["staging"], mode = "0600") =>
+      putFile(w.admin, where, { path: "a", environments, mode, content: Buffer.from(content) });
+    const ofVariables = otherPaths.filter((path) => /variables|secrets/.test(path));
+    const ofAccounts = otherPaths.filter((path) => path.includes("accounts"));
+    const ofFiles = everyPath.filter((path) => path.startsWith("/files"));
+    const writes: [write: () => Promise<unknown>, paths: readonly string[]][] = [
+      [() => set("2"), ofVariables],
+      [() => set("1"), ofVariables],
+      [() => deleteVariable(w.admin, where, "staging", "A"), ofVariables],
+      [() => set("3"), ofVariables],
+      [() => account(["staging", "production"], "q"), ofAccounts],
+      [() => account(["staging"], "q"), ofAccounts],
+      [() => account(["staging", "production"], "q"), ofAccounts],
+      [() => put("2"), ofFiles],
+      [() => put("1"), ofFiles],
+      [() => put("1", ["staging"], "0400"), ofFiles],
+      [() => put("1", ["staging", "production"], "0400"), ofFiles],
+      [() => w.regrant(key, { environments: ["staging"] }), [...ofFiles, accounts]],
+    ];
+    for (const [write, paths] of writes) {
+      const before = await tagsOf(w, key);
+      await write();
+      for (const path of paths) {
+        const conditional = await w
+          .client()
+          .ask(path, { key, headers: { "if-none-match": before.get(path) as string } });
+        const whole = await w.client().ask(path, { key });
+        expect([path, conditional.status]).toEqual([path, 200]);
+        expect(conditional.text).toBe(whole.text);
+        expect(tagOf(conditional)).toBe(tagOf(whole));
+      }
+    }
+    w.clock.nowMs = undefined;
+  });
+
+  test("never gives one tag to two answers, whatever is written at one moment", async () => {
+    const w = world();
+    const environment = fc.constantFrom("development", "staging", "production");
+    const some = fc.uniqueArray(environment, { minLength: 1 });
+    const value = fc.constantFrom("1", "2");
+    const name = fc.constantFrom("A", "B");
+    type Act = (w: World, where: string) => Promise<unknown>;
+    const acts = fc.oneof(
+      fc.tuple(environment, name, value).map(([to, key, text]): Act => {
+        return ({ admin }, where) => setVariables(admin, where, to, [{ name: key, value: text }]);
+      }),
+      fc.tuple(environment, name).map(([from, key]): Act => {
+        return ({ admin }, where) => deleteVariable(admin, where, from, key).catch(() => {});
+      }),
+      fc.tuple(some, name, value).map(([to, account, password]): Act => {
+        return ({ admin }, where) => setAccount(admin, where, account, to, { password });
+      }),
+      fc.tuple(some, name, value, fc.constantFrom("0600", "0400")).map(([to, path, text, mode]): Act => {
+        return ({ admin }, where) =>
+          putFile(admin, where, { path: path.toLowerCase(), environments: to, content: Buffer.from(text), mode });
+      }),
+      fc.constant<Act>(({ admin }, where) => rotateData(admin, where, () => {})),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(acts, { minLength: 4, maxLength: 12 }), async (steps) => {
+        w.clock.nowMs = 1_700_000_000_000;
+        const { key, project } = await furnished(w);
+        const texts = new Map<string, string>();
+        for (const step of [async () => {}, ...steps]) {
+          await step(w, project.where);
+          const { ask } = w.client();
+          for (const path of everyPath) {
+            const answer = await ask(path, { key });
+            const known = texts.get(tagOf(answer)) ?? answer.text;
+            expect([path, answer.text]).toEqual([path, known]);
+            texts.set(tagOf(answer), answer.text);
+          }
+        }
+      }),
+      { numRuns: 5 },
+    );
+    w.clock.nowMs = undefined;
+  });
+
+  describe("pays", () => {
+    test.each(reads)(
+      "for %s one token of the metadata bucket, and one of its own if the answer changed",
+      async (path, bucket) => {
+        const w = world();
+        const { key } = await furnished(w);
+        const { ask, taken } = counting(w);
+        const whole = await ask(path, { key });
+        expect(taken.splice(0)).toEqual([bucket]);
+        const same = await ask(path, named(key, whole));
+        expect([same.status, taken.splice(0)]).toEqual([304, ["metadata"]]);
+        const changed = await ask(path, { key, headers: { "if-none-match": noTag } });
+        const own = bucket === "metadata" ? [] : [bucket];
+        expect([changed.status, taken.splice(0)]).toEqual([200, ["metadata", ...own]]);
+        expect(changed.headers.get("ratelimit-policy")).toBe(firstOf[bucket]["ratelimit-policy"]);
+        expect(changed.text).toBe(whole.text);
+      },
+    );
+
+    test("nothing of the value bucket while nothing changes, and is refused if it changed and that is empty", async () => {
+      const w = world();
+      const { key, project } = await furnished(w);
+      const { ask } = stopped(w);
+      let whole = await ask(variables, { key });
+      for (let reads = 1; reads < 30; reads += 1) whole = await ask(variables, { key });
+      expect((await ask(variables, { key })).status).toBe(429);
+      expect((await ask(variables, named(key, whole))).status).toBe(304);
+      await setVariables(w.admin, project.where, "staging", [{ name: "A", value: "late" }]);
+      const audited = await w.audit(key);
+      const refused = await ask(variables, named(key, whole));
+      expect(refused.status).toBe(429);
+      expect(headersOf(refused)).toMatchObject({ ratelimit: '"value";r=0;t=2', "retry-after": "2" });
+      expect(refused.headers.has("etag")).toBe(false);
+      expect(await w.audit(key)).toEqual(audited);
+      for (let asked = 0; asked < 118; asked += 1) await ask("/organization", { key });
+      const over = await ask(variables, named(key, whole));
+      expect(headersOf(over)).toMatchObject({ ratelimit: '"metadata";r=0;t=1', "retry-after": "1" });
+    });
+
+    test.each([["*"], ['W/"TAG"'], ["TAG"], ['"TAG", "TAG"'], ['"TAG'], ['"TAGa"'], ['""'], ["'TAG'"], ['"TAG" x']])(
+      "as any other read with If-None-Match: %s, which is treated as absent",
+      async (form) => {
+        const w = world();
+        const { key } = await furnished(w);
+        for (const [path, bucket] of reads) {
+          const tag = tagOf(await w.client().ask(path, { key })).slice(1, -1);
+          const { ask, taken } = counting(w);
+          const answer = await ask(path, { key, headers: { "if-none-match": form.replaceAll("TAG", tag) } });
+          expect([path, answer.status, taken]).toEqual([path, 200, [bucket]]);
+        }
+      },
+    );
+
+    test("as any other read if the header is there twice", async () => {
+      const w = world();
+      const { key } = await furnished(w);
+      const tag = tagOf(await w.ask(variables, { key }));
+      const request = requestOf(variables, { key });
+      request.headers.append("if-none-match", tag);
+      request.headers.append("if-none-match", tag);
+      expect((await w.client().handle(request)).status).toBe(200);
+    });
+  });
+
+  test("of what has no tag is an ordinary one", async () => {
+    const w = world();
+    const { key } = await furnished(w);
+    for (const path of ["/organization", "/projects", "/projects/web"]) {
+      const answer = await w.client().ask(path, { key, headers: { "if-none-match": noTag } });
+      expect(answer.status).toBe(200);
+      expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
+    }
+  });
+});
+
+const noTag = `"${"A".repeat(43)}"`;
+
+/** A key that may do anything, and a project that holds something of every kind. */
+async function furnished(w: World) {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web");
+  await furnish(w, project.where);
+  return { organization, project, key: await w.key(organization, everything) };
+}
+
+async function furnish(w: World, where: string): Promise<void> {
+  for (const environment of ["staging", "production"]) {
+    const entries = ["A", "B"].map((name) => ({ name, value: `1 in ${environment}` }));
+    await setVariables(w.admin, where, environment, entries);
+  }
+  await setAccount(w.admin, where, "ci", ["staging", "production"], { password: "p" });
+  await putFile(w.admin, where, { path: "a", environments: ["staging"], content: Buffer.from("1") });
+}
+
+/** The tags of all reads. */
+async function tagsOf(w: World, key: Key): Promise<ReadonlyMap<string, string>> {
+  const { ask } = w.client();
+  const tags = new Map<string, string>();
+  for (const path of everyPath) {
+    const answer = await ask(path, { key });
+    expect([path, answer.status]).toEqual([path, 200]);
+    tags.set(path, tagOf(answer));
+  }
+  return tags;
+}
+
+function tagOf(answer: Answer): string {
+  return answer.headers.get("etag") ?? "";
+}
+
+function named(key: Key, answer: Answer) {
+  return { key, headers: { "if-none-match": tagOf(answer) } };
+}
+
+/** A client with fresh buckets that also notes which of them are asked for a token. */
+function counting(w: World): Client & { readonly taken: BucketName[] } {
+  const taken: BucketName[] = [];
+  const limiter = new Limiter();
+  const take: Limiter["take"] = (keyId, bucket, nowUs) => {
+    taken.push(bucket);
+    return limiter.take(keyId, bucket, nowUs);
+  };
+  return {
+    ...w.client(({ gate }) => ({ gate: { ...gate, shared: { take: async (...call) => take(...call) } } })),
+    taken,
+  };
+}
+
+/** A client whose buckets never gain a token. */
+function stopped(w: World): Client {
+  return w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => 1_000_000 } }));
+}

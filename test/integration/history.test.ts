@@ -1,0 +1,404 @@
+import { expect, test } from "bun:test";
+import { setAccount } from "../../src/admin/accounts.ts";
+import { listAudit } from "../../src/admin/audit.ts";
+import { deleteFile, putFile } from "../../src/admin/files.ts";
+import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/admin/history.ts";
+import { deleteProject, renameProject, writingProject } from "../../src/admin/projects.ts";
+import { diffVariables, revealAccount, revealVariable } from "../../src/admin/reveal.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { writeSets } from "../../src/admin/sets.ts";
+import { deleteVariable, listVariables, setVariables } from "../../src/admin/variables.ts";
+import { openEverything } from "../../src/admin/verify.ts";
+import { files, type Kind } from "../../src/seal/kinds.ts";
+import {
+  describeBoth,
+  everything,
+  flipBit,
+  insertFiles,
+  numbered,
+  type Placed,
+  type Row,
+  type World,
+} from "../world.ts";
+
+const dayMs = 86_400_000;
+
+/** A project whose variables in production had A=1 (version 2), then B=1 (3), then A=2 (4). */
+async function written(w: World) {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web");
+  const { where } = project;
+  const set = (name: string, value: string) => setVariables(w.admin, where, "production", [{ name, value }]);
+  await set("A", "1");
+  await set("B", "1");
+  await set("A", "2");
+  return { w, organization, project, where, set, ...rollbacks(w, where) };
+}
+
+function rollbacks(w: World, where: string) {
+  const back = async (to: number, kind: Kind = "variables") =>
+    rollBack(w.admin, where, "production", kind, await planRollback(w.admin, where, "production", kind, to));
+  const history = async (kind: Kind = "variables") => {
+    const { versions, warnings } = await listHistory(w.admin, where, "production", kind);
+    return { versions: versions.map(({ version }) => version), warnings };
+  };
+  return { back, history };
+}
+
+/** Everything that a rollback or a purge could change. */
+async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
+  return Promise.all([
+    w.sql`select * from projects where id = ${id}`,
+    w.sql`select * from sets where project_id = ${id} order by kind, environment`,
+    w.sql`select * from set_versions where project_id = ${id} order by kind, environment, version`,
+    w.sql`select id from file_contents where project_id = ${id} order by id`,
+    w.sql`select id from projects`,
+  ]);
+}
+
+const at = "kind = 'variables' and environment = 'production'";
+
+describeBoth("history", (world) => {
+  test("lists versions, newest first, with who wrote them, when, and which names", async () => {
+    const w = world();
+    w.clock.nowMs = 1_700_000_000_000;
+    const { where, set, history } = await written(w);
+    w.clock.nowMs += 1000;
+    await deleteVariable(w.admin, where, "production", "B");
+    const nothing = { added: [], changed: [], deleted: [] };
+    const entry = { actor: { type: "person", name: "ann@host" }, at: 1_700_000_000_000, ...nothing };
+    expect(await listHistory(w.admin, where, "production", "variables")).toEqual({
+      versions: [
+        { ...entry, version: 5, at: 1_700_000_001_000, deleted: ["B"] },
+        { ...entry, version: 4, changed: ["A"] },
+        { ...entry, version: 3, added: ["B"] },
+        { ...entry, version: 2, added: ["A"] },
+        { ...entry, version: 1 },
+      ],
+      warnings: [],
+    } as never);
+    expect(await history("accounts")).toEqual({ versions: [1], warnings: [] });
+    await expect(set("not a name", "")).rejects.toThrow();
+    expect((await history()).versions).toHaveLength(5);
+    w.clock.nowMs = undefined;
+  });
+
+  test("keeps a version for 90 days after it was replaced, and always the last 20", async () => {
+    const w = world();
+    const begin = 1_700_000_000_000;
+    w.clock.nowMs = begin;
+    const { set, history } = await written(w);
+    for (let version = 5; version <= 30; version++) await set("A", `${version}`);
+    // Version 30 is current. It is replaced, after which 1 to 29 were replaced 90 days ago, less a moment.
+    w.clock.nowMs = begin + 90 * dayMs - 1;
+    await set("A", "31");
+    expect((await history()).versions).toHaveLength(31);
+    w.clock.nowMs += 1;
+    await set("A", "32");
+    expect((await history()).versions).toEqual(Array.from({ length: 21 }, (_, index) => 32 - index));
+    w.clock.nowMs += 1000 * dayMs;
+    await set("A", "33");
+    expect((await history()).versions.at(-1)).toBe(13);
+    w.clock.nowMs = undefined;
+  });
+
+  test("keeps a version for 90 days although one write was dated too early", async () => {
+    const w = world();
+    const { where } = await w.project(await w.organization(), "web");
+    const now = Date.now();
+    for (let at = 0; at <= 30; at++) {
+      w.clock.nowMs = at === 28 ? now - 100 * dayMs : now + at;
+      await setVariables(w.admin, where, "production", [{ name: "A", value: `${at}` }]);
+    }
+    w.clock.nowMs = undefined;
+    expect((await listHistory(w.admin, where, "production", "variables")).versions).toHaveLength(32);
+  });
+
+  test("of files keeps the contents that a kept version names, and no other", async () => {
+    const w = world();
+    w.clock.nowMs = 1_700_000_000_000;
+    const { where, id } = await w.project(await w.organization(), "web");
+    const { back } = rollbacks(w, where);
+    const put = (content: string) =>
+      putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from(content) });
+    for (let version = 2; version <= 23; version++) await put(`of version ${version}`);
+    const count = async () => (await w.sql`select id from file_contents where project_id = ${id}`).length;
+    expect(await count()).toBe(22);
+    w.clock.nowMs += 91 * dayMs;
+    await put("of version 24"); // 1 to 3 go: the last 20 are 4 to 23
+    expect(await count()).toBe(21);
+    await expect(back(3, "files")).rejects.toMatchObject({ kind: "not_found" });
+    await back(5, "files"); // 4 goes, and with 5 its content came back
+    expect(await count()).toBe(20);
+    await openEverything(w.admin);
+    w.clock.nowMs = undefined;
+  });
+
+  test("shows that SQL put a set back; the next write takes a number that was never given", async () => {
+    const { w, project, set, history, back } = await written(world());
+    const { id } = project;
+    await w.run(
+      `update sets set version = v.version, listing_mac = v.listing_mac, listing = v.listing, sealed = v.sealed
+        from set_versions v where v.project_id = sets.project_id and v.kind = sets.kind
+        and v.environment = sets.environment and v.version = 2 and sets.project_id = ? and sets.${at.replace(" and ", " and sets.")}`,
+      [id],
+    );
+    const warning = expect.stringMatching(/^Somebody put the variables of .* in production back .*: version 4\.$/);
+    expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings: [warning] });
+    await expect(openEverything(w.admin)).rejects.toThrow("back to an earlier version with SQL: version 4 was written");
+    await set("C", "3");
+    expect(await history()).toEqual({ versions: [5, 4, 3, 2, 1], warnings: [warning] });
+    await openEverything(w.admin);
+    await expect(back(4)).rejects.toMatchObject({ kind: "not_found" });
+    await back(3);
+    await purgeHistory(w.admin, project.where, "production", "variables");
+    expect(await history()).toEqual({ versions: [6], warnings: [] });
+  });
+
+  test.each(["actor = 'eve@host'", "at = at - 1", "names = replace(names, 'A', 'Z')", "mac = ''"])(
+    "does not show a record that SQL changed: %s",
+    async (change) => {
+      const { w, project, where, history } = await written(world());
+      const mac = w.dialect === "sqlite" ? change.replace("''", "x''") : change;
+      await w.run(`update set_versions set ${mac} where project_id = ? and version = 2 and ${at}`, [project.id]);
+      const warnings = ["Version 2 is not listed: its record was changed with SQL."];
+      expect(await history()).toEqual({ versions: [4, 3, 1], warnings });
+      await expect(openEverything(w.admin)).rejects.toThrow("Who wrote version 2 of the set of variables of");
+      await deleteProject(w.admin, where);
+    },
+  );
+
+  test("can be looked at and purged although the set itself was changed with SQL", async () => {
+    const { w, project, where, history } = await written(world());
+    await w.run(`update sets set listing = '[]' where project_id = ? and ${at}`, [project.id]);
+    const warnings = [`The variables of ${where} in production were deleted or changed with SQL.`];
+    expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings });
+    expect(await purgeHistory(w.admin, where, "production", "variables")).toEqual({ removed: 3, warnings: [] });
+    expect((await history()).versions).toEqual([4]);
+    await deleteProject(w.admin, where);
+  });
+});
+
+describeBoth("a rollback", (world) => {
+  test("writes the items of an earlier version, and leaves those alone that are the same", async () => {
+    const w = world();
+    w.clock.nowMs = 1_700_000_000_000;
+    const { organization, where, set, back, history } = await written(w);
+    w.clock.nowMs += 1000;
+    await set("C", "3");
+    w.clock.nowMs += 1000;
+    const plan = await planRollback(w.admin, where, "production", "variables", 3);
+    expect(plan).toEqual({ from: 5, to: 3, added: [], changed: ["A"], deleted: ["C"] });
+    expect(await rollBack(w.admin, where, "production", "variables", plan)).toEqual({ version: 6, warnings: [] });
+    expect(await listVariables(w.admin, where, "production")).toEqual([
+      { name: "A", updatedAt: w.clock.nowMs },
+      { name: "B", updatedAt: 1_700_000_000_000 },
+    ]);
+    const key = await w.key(organization, everything);
+    expect((await w.client().ask("/projects/web/variables?environment=production", { key })).json).toMatchObject({
+      variables: [
+        { key: "A", value: "1", updatedAt: w.clock.nowMs },
+        { key: "B", value: "1", updatedAt: 1_700_000_000_000 },
+      ],
+    });
+    // To the version that a project begins with, and forward again.
+    await back(1);
+    expect(await listVariables(w.admin, where, "production")).toEqual([]);
+    await back(5);
+    expect(await revealVariable(w.admin, where, "production", "C")).toBe("3");
+    expect((await history()).versions).toEqual([8, 7, 6, 5, 4, 3, 2, 1]);
+    w.clock.nowMs = undefined;
+    await openEverything(w.admin);
+  });
+
+  test("brings accounts and files back, and touches no other environment", async () => {
+    const w = world();
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web");
+    const { back } = rollbacks(w, where);
+    const both = ["staging", "production"];
+    // A field may have any name.
+    await setAccount(w.admin, where, "ci", both, { user: "first", updatedAt: "a field" });
+    await setAccount(w.admin, where, "ci", ["staging"], { user: "second" });
+    await putFile(w.admin, where, { path: "f", environments: both, content: Buffer.from("first"), mode: "0400" });
+    await putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from("second") });
+    await deleteFile(w.admin, where, "f", ["production"]);
+    expect(await back(2, "accounts")).toMatchObject({ version: 4 });
+    expect(await back(2, "files")).toMatchObject({ version: 5 });
+    const valuesIn = async (environment: string) => (await revealAccount(w.admin, where, "ci", environment)).values;
+    expect(await valuesIn("production")).toEqual({ user: "first", updatedAt: "a field" });
+    expect(await valuesIn("staging")).toEqual({ user: "second" });
+    const key = await w.key(organization, everything);
+    const { json } = await w.client().ask("/files?project=web&environment=production", { key });
+    const content = Buffer.from("first").toString("base64");
+    expect(json).toMatchObject({ files: [{ path: "f", mode: "0400", content, environments: both }] });
+    await openEverything(w.admin);
+  });
+
+  test("is on record, by name, like a purge", async () => {
+    const { w, where, back } = await written(world());
+    await back(2);
+    await purgeHistory(w.admin, where, "production", "variables");
+    expect((await listAudit(w.admin, { project: where, limit: 100 })).slice(-2)).toMatchObject([
+      {
+        action: "variables.rollback",
+        environment: "production",
+        names: ["A", "B"],
+        added: [],
+        changed: ["A"],
+        deleted: ["B"],
+        actor: { type: "person", name: "ann@host" },
+      },
+      { action: "history.purge", environment: "production", names: ["variables"] },
+    ]);
+  });
+
+  test("to the current version, to one that is not kept or to none is refused, and changes nothing", async () => {
+    const { w, project, back } = await written(world());
+    const before = await rowsOf(w, project);
+    await expect(back(4)).rejects.toMatchObject({ kind: "invalid" });
+    for (const version of [0, 5, 1e9]) await expect(back(version)).rejects.toMatchObject({ kind: "not_found" });
+    expect(await rowsOf(w, project)).toEqual(before);
+  });
+
+  test("is refused if somebody wrote since it was shown what it would do", async () => {
+    const { w, project, where, set } = await written(world());
+    const plan = await planRollback(w.admin, where, "production", "variables", 2);
+    await set("C", "3");
+    const before = await rowsOf(w, project);
+    const refused = rollBack(w.admin, where, "production", "variables", plan);
+    await expect(refused).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("meanwhile") });
+    expect(await rowsOf(w, project)).toEqual(before);
+  });
+
+  test("that would take a project past 1000 files is refused; one that takes variables past 1000 warns", async () => {
+    const w = world();
+    const project = await w.project(await w.organization(), "web");
+    const { where } = project;
+    const { back } = rollbacks(w, where);
+    const paths = numbered("f/", 600);
+    await insertFiles(w, project, paths, ["production"]);
+    await writingProject(w.admin, where, files, async (locked) => {
+      const gone = new Map(paths.map((path) => [path, null]));
+      return [undefined, await writeSets(w.admin, locked, files, new Map([["production" as const, gone]]))];
+    });
+    await insertFiles(w, project, numbered("g/", 600), ["staging"]);
+    const before = await rowsOf(w, project);
+    await expect(back(2, "files")).rejects.toMatchObject({ kind: "bound" });
+    expect(await rowsOf(w, project)).toEqual(before);
+
+    const many = numbered("N", 1001).map((name) => ({ name, value: "" }));
+    await setVariables(w.admin, where, "production", many);
+    await back(1);
+    expect((await back(2)).warnings).toEqual([expect.stringContaining("has 1001 variables in production")]);
+  });
+
+  test("var diff names what differs from an earlier version", async () => {
+    const { w, where } = await written(world());
+    const diff = (version: number) => diffVariables(w.admin, where, "production", version);
+    const environment = "production";
+    expect(await diff(2)).toEqual([
+      { environment, name: "A", status: "differs" },
+      { environment, name: "B", status: "only" },
+    ]);
+    expect(await diff(4)).toEqual([]);
+    await deleteVariable(w.admin, where, "production", "B");
+    expect(await diff(3)).toEqual([
+      { environment, name: "A", status: "differs" },
+      { environment, name: "B", status: "missing" },
+    ]);
+    await expect(diff(9)).rejects.toMatchObject({ kind: "not_found" });
+  });
+});
+
+describeBoth("a kept version that SQL changed", (world, dialect) => {
+  const version = (number: number) => `project_id = ? and version = ${number} and ${at}`;
+  const columns = "listing_mac, generation, listing, sealed";
+  const copied = (from: string) =>
+    `(${columns}) = (select ${columns} from set_versions f where f.project_id = set_versions.project_id and ${from})`;
+  const ofSet = "f.kind = set_versions.kind and f.environment = set_versions.environment";
+  const damages: readonly (readonly [what: string, change: string])[] = [
+    ["its listing", "listing = replace(listing, 'updatedAt', 'updatedat')"],
+    ["its mac", "listing_mac = substr(listing_mac, 2)"],
+    ["its generation", "generation = generation + 1"],
+    ["its values, cut", "sealed = substr(sealed, 1, 40)"],
+    ["its values, gone", "sealed = null"],
+    ["all of another version", copied(`f.version = 3 and ${ofSet}`)],
+    ["all of another environment's", copied("f.version = 2 and f.kind = 'variables' and f.environment = 'staging'")],
+    ["all of another kind's", copied("f.version = 2 and f.kind = 'accounts' and f.environment = 'production'")],
+    [
+      "the values of another version",
+      `sealed = (select f.sealed from set_versions f where f.project_id = set_versions.project_id and f.version = 3 and ${ofSet})`,
+    ],
+  ];
+  test.each(damages)("is not rolled back to, and backup verify names it: %s", async (_, change) => {
+    const { w, project, where, back } = await written(world());
+    for (const value of ["s", "t"]) {
+      await setVariables(w.admin, where, "staging", [{ name: "A", value }]);
+      await setAccount(w.admin, where, "A", ["production"], { value });
+    }
+    await openEverything(w.admin);
+    await w.run(`update set_versions set ${change} where ${version(2)}`, [project.id]);
+    const before = await rowsOf(w, project);
+    const conflict = { kind: "conflict", message: expect.stringContaining("Version 2 of the variables of") };
+    await expect(back(2)).rejects.toMatchObject(conflict);
+    expect(await rowsOf(w, project)).toEqual(before);
+    await expect(openEverything(w.admin)).rejects.toThrow(
+      `Version 2 of the set of variables of ${where}, production, does not open.`,
+    );
+    // The others are as good as before.
+    await back(3);
+    await deleteProject(w.admin, where);
+  });
+
+  test("in any bit of its bytes is not rolled back to", async () => {
+    const { w, project, where, back } = await written(world());
+    for (const column of ["listing_mac", "sealed"]) {
+      for (let index = 0; index < 40; index += dialect === "sqlite" ? 1 : 13) {
+        await flipBit(w, ["set_versions", column], index, version(2), [project.id]);
+        await expect(back(2)).rejects.toMatchObject({ kind: "conflict" });
+        await flipBit(w, ["set_versions", column], index, version(2), [project.id]);
+        if (column === "listing_mac" && index > 16) break;
+      }
+    }
+    await back(2);
+    await deleteProject(w.admin, where);
+  });
+
+  test("stops a rename, and is named by a rotation, which keeps the older data key until it is purged", async () => {
+    const { w, project, where } = await written(world());
+    await w.run(`update set_versions set sealed = substr(sealed, 1, 40) where ${version(2)}`, [project.id]);
+    const before = await rowsOf(w, project);
+    await expect(renameProject(w.admin, where, { slug: "shop" })).rejects.toThrow(`history purge ${where} production`);
+    expect(await rowsOf(w, project)).toEqual(before);
+    const broken = [`version 2 of the variables in production of ${where}`];
+    expect(await rotateData(w.admin, where)).toMatchObject({ sets: 6, versions: 2, deletedKeys: 0, broken });
+    await purgeHistory(w.admin, where, "production", "variables");
+    expect(await rotateData(w.admin, where)).toMatchObject({ resumed: 1, deletedKeys: 1, broken: [] });
+    await renameProject(w.admin, where, { slug: "shop" });
+    await openEverything(w.admin);
+  });
+
+  test("of files is not rolled back to if a content is gone, and contents stay while a listing is damaged", async () => {
+    const w = world();
+    const { where, id } = await w.project(await w.organization(), "web");
+    const { back } = rollbacks(w, where);
+    for (const content of ["first", "second", "third"]) {
+      await putFile(w.admin, where, { path: "f", environments: ["production"], content: Buffer.from(content) });
+    }
+    const [row] = await w.sql`select listing from set_versions where project_id = ${id} and version = 2
+      and kind = 'files' and environment = 'production'`;
+    const [first] = JSON.parse(row?.["listing"] as string) as { id: string }[];
+    const count = async () => (await w.sql`select id from file_contents where project_id = ${id}`).length;
+    await w.sql`update set_versions set listing = '[]' where project_id = ${id} and version = 3
+      and kind = 'files' and environment = 'production'`;
+    const { warnings } = await purgeHistory(w.admin, where, "staging", "files");
+    expect(warnings).toEqual([expect.stringContaining("version 3 of the files in production may name any")]);
+    expect(await count()).toBe(3);
+    await w.sql`delete from file_contents where id = ${first?.id}`;
+    await expect(back(2, "files")).rejects.toMatchObject({ kind: "conflict" });
+    await purgeHistory(w.admin, where, "production", "files");
+    expect(await count()).toBe(1);
+    await openEverything(w.admin);
+  });
+});

@@ -1,0 +1,153 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { listAudit } from "../../src/admin/audit.ts";
+import type { Refused } from "../../src/admin/refused.ts";
+import { listVariables, setVariables, type VariablesWrite, type WriteOptions } from "../../src/admin/variables.ts";
+import { describeBoth, type Placed, type World } from "../world.ts";
+
+type Values = Readonly<Record<string, string>>;
+
+function entriesOf(values: Values) {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+function load(w: World, { where }: Placed, values: Values, options: WriteOptions = {}): Promise<VariablesWrite> {
+  return setVariables(w.admin, where, "staging", entriesOf(values), options);
+}
+
+/** Everything that a write may touch, as it is stored. */
+async function stored(w: World) {
+  const tables = ["sets", "projects", "data_keys", "audit_heads", "audit_segments"];
+  const rows = await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`)));
+  return JSON.stringify(rows);
+}
+
+async function valuesOf(w: World, project: Placed): Promise<Values> {
+  const key = await w.key({ slug: project.organization } as never, { projects: [project.slug] });
+  const answer = await w.client().ask(`/projects/${project.slug}/variables?environment=staging`, { key });
+  const { variables } = answer.json as { variables: { key: string; value: string }[] };
+  return Object.fromEntries(variables.map(({ key: name, value }) => [name, value]));
+}
+
+async function newest(w: World) {
+  const [entry] = await listAudit(w.admin, { actions: ["variables.write"], limit: 1 });
+  return entry;
+}
+
+describeBoth("an import", (world) => {
+  const before = { KEPT: "1", CHANGED: "old", GONE: "x" };
+  const file = { KEPT: "1", CHANGED: "new", ADDED: "2" };
+  const project = async (slug: string) =>
+    world().project(await world().organization(), slug, { variables: { staging: before, production: before } });
+
+  test("that is a dry run says what would be added, changed and deleted, and writes and records nothing", async () => {
+    const w = world();
+    const web = await project("web");
+    const untouched = await stored(w);
+    const names = { added: ["ADDED"], changed: ["CHANGED"], deleted: [] };
+    expect(await load(w, web, file, { dryRun: true })).toEqual({ updated: 2, ...names, warnings: [] });
+    expect(await load(w, web, file, { dryRun: true, prune: true })).toMatchObject({ ...names, deleted: ["GONE"] });
+    expect(await load(w, web, {}, { dryRun: true, prune: true })).toMatchObject({
+      deleted: Object.keys(before).sort(),
+    });
+    expect(await stored(w)).toBe(untouched);
+    // And no lock stays.
+    await load(w, web, file);
+    expect(await valuesOf(w, web)).toEqual({ ...before, ...file });
+  });
+
+  test("that prunes deletes what the file does not have, in that environment alone, and is one entry on record", async () => {
+    const w = world();
+    const web = await project("web");
+    const written = await load(w, web, file, { prune: true });
+    expect(written).toMatchObject({ updated: 2, added: ["ADDED"], deleted: ["GONE"] });
+    expect(await valuesOf(w, web)).toEqual(file);
+    expect(await listVariables(w.admin, web.where, "production")).toHaveLength(3);
+    expect(await newest(w)).toMatchObject({
+      action: "variables.write",
+      environment: "staging",
+      names: ["ADDED", "CHANGED", "GONE", "KEPT"],
+      added: ["ADDED"],
+      changed: ["KEPT", "CHANGED"],
+      deleted: ["GONE"],
+    });
+    await load(w, web, {}, { prune: true });
+    expect(await listVariables(w.admin, web.where, "staging")).toEqual([]);
+    expect(await newest(w)).toMatchObject({
+      names: ["ADDED", "CHANGED", "KEPT"],
+      deleted: ["ADDED", "CHANGED", "KEPT"],
+    });
+  });
+
+  test("is refused in a dry run as it would be in earnest, and changes nothing either way", async () => {
+    const w = world();
+    const web = await project("web");
+    const large = Object.fromEntries(Array.from({ length: 130 }, (_, at) => [`LARGE_${at}`, "x".repeat(65_000)]));
+    const refused: [Values, Refused["kind"]][] = [
+      [{ "not a name": "1" }, "invalid"],
+      [{ NUL: "\0" }, "invalid"],
+      [{ LONG: "x".repeat(65_537) }, "bound"],
+      [large, "bound"],
+    ];
+    const untouched = await stored(w);
+    for (const [values, kind] of refused) {
+      const errors = await Promise.all(
+        [true, false].map((dryRun) => load(w, web, values, { dryRun }).catch((error: Refused) => error)),
+      );
+      const [dry, real] = errors as Refused[];
+      expect(real?.kind).toBe(kind);
+      expect([dry?.kind, dry?.message]).toEqual([kind, real?.message]);
+    }
+    expect(await stored(w)).toBe(untouched);
+    await w.sql`update sets set listing = '[]' where project_id = ${web.id} and environment = 'staging'`;
+    for (const dryRun of [true, false]) {
+      await expect(load(w, web, file, { dryRun, prune: true })).rejects.toMatchObject({ kind: "conflict" });
+    }
+  });
+
+  test("deletes nothing that nobody was asked about", async () => {
+    const w = world();
+    const web = await project("web");
+    const { deleted } = await load(w, web, file, { prune: true, dryRun: true });
+    await setVariables(w.admin, web.where, "staging", [{ name: "LATE", value: "1" }]);
+    await expect(load(w, web, file, { prune: true, agreed: deleted })).rejects.toThrow(
+      "LATE was added meanwhile. Nothing was written: run the command again.",
+    );
+    expect(await valuesOf(w, web)).toEqual({ ...before, LATE: "1" });
+    await load(w, web, file, { prune: true, agreed: [...deleted, "LATE"] });
+    expect(await valuesOf(w, web)).toEqual(file);
+  });
+
+  test("warns in a dry run of more variables than a read may return", async () => {
+    const w = world();
+    const web = await project("web");
+    const many = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`N_${at}`, "1"]));
+    expect((await load(w, web, many, { dryRun: true, prune: true })).warnings).toEqual([
+      expect.stringContaining("has 1001 variables in staging"),
+    ]);
+  });
+
+  test("does what its dry run said, whatever was there: a model in memory agrees", async () => {
+    const w = world();
+    const web = await w.project(await w.organization(), "web");
+    const values = fc.dictionary(fc.constantFrom("A", "B", "C", "D", "E", "F"), fc.constantFrom("1", "2", "é\n"));
+    let model: Values = {};
+    await fc.assert(
+      fc.asyncProperty(values, fc.boolean(), async (given, prune) => {
+        const names = (all: Values, some: (name: string) => boolean) => Object.keys(all).filter(some).sort();
+        const said = {
+          added: names(given, (name) => !(name in model)),
+          changed: names(given, (name) => name in model && model[name] !== given[name]),
+          deleted: prune ? names(model, (name) => !(name in given)) : [],
+        };
+        expect(await load(w, web, given, { prune, dryRun: true })).toMatchObject(said);
+        expect(await load(w, web, given, { prune })).toMatchObject(said);
+        model = prune ? given : { ...model, ...given };
+        const listed = await listVariables(w.admin, web.where, "staging");
+        expect(listed.map(({ name }) => name)).toEqual(Object.keys(model).sort());
+      }),
+      { numRuns: w.dialect === "sqlite" ? 200 : 60 },
+    );
+    expect(await valuesOf(w, web)).toEqual({ ...model });
+  });
+});

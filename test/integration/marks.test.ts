@@ -1,0 +1,144 @@
+import { describe, expect, test } from "bun:test";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
+import { listDueVariables, listVariables, setVariables, type WriteOptions } from "../../src/admin/variables.ts";
+import { parseComingDay } from "../../src/cli/options.ts";
+import { describeBoth, type Placed, type World } from "../world.ts";
+
+const dayMs = 86_400_000;
+const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
+
+function mark({ admin }: World, { where }: Placed, name: string, rotateBy: string, environment = "staging") {
+  return setVariables(admin, where, environment, [{ name, value: "1", rotateBy }]);
+}
+
+/** Writes variables as an import does. */
+function load(w: World, { where }: Placed, values: Readonly<Record<string, string>>, options: WriteOptions = {}) {
+  const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
+  return setVariables(w.admin, where, "staging", entries, options);
+}
+
+describeBoth("a variable that is marked for rotation", (world) => {
+  const marked = async (w: World) => {
+    const web = await w.project(await w.organization(), "web", { variables: { staging: { PLAIN: "1" } } });
+    await setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "1", rotateBy: "2099-01-31" }]);
+    const mark = async () =>
+      (await listVariables(w.admin, web.where, "staging")).find(({ name }) => name === "MARKED")?.rotateBy;
+    expect(await mark()).toBe("2099-01-31");
+    return { web, mark };
+  };
+
+  test("keeps its mark through an import that leaves its value, and loses it with its value", async () => {
+    const w = world();
+    const { web, mark } = await marked(w);
+    await load(w, web, { MARKED: "1", OTHER: "2" });
+    expect(await mark()).toBe("2099-01-31");
+    await load(w, web, { OTHER: "3" });
+    expect(await mark()).toBe("2099-01-31");
+    await load(w, web, { MARKED: "2" }, { dryRun: true });
+    expect(await mark()).toBe("2099-01-31");
+    await load(w, web, { MARKED: "2" });
+    expect(await mark()).toBeUndefined();
+  });
+
+  test("loses its mark when it is set without one, and takes another", async () => {
+    const w = world();
+    const { web, mark } = await marked(w);
+    const set = (value: string, rotateBy: string | null) =>
+      setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value, rotateBy }]);
+    await set("1", "2099-02-28");
+    expect(await mark()).toBe("2099-02-28");
+    await set("1", null);
+    expect(await mark()).toBeUndefined();
+  });
+
+  test("is answered by the API like any other: with exactly the members of the contract", async () => {
+    const w = world();
+    const { web } = await marked(w);
+    await setVariables(w.admin, web.where, "production", [{ name: "MARKED", value: "1", rotateBy: "2099-01-31" }]);
+    const key = await w.key({ slug: web.organization } as never, { projects: ["web"] });
+    const path = "/projects/web/variables?";
+    for (const [query, members] of [
+      ["environment=staging&metadata_only=true", ["key", "updatedAt"]],
+      ["environment=staging&metadata_only=true&prefix=M", ["key", "updatedAt"]],
+      ["metadata_only=true", ["key", "updatedAt"]],
+      ["environment=staging", ["key", "value", "updatedAt"]],
+      ["environment=staging&keys=MARKED", ["key", "value", "updatedAt"]],
+    ] as const) {
+      // Twice: the second time the set is remembered.
+      for (const _ of [1, 2]) {
+        const answer = await w.ask(`${path}${query}`, { key });
+        const { variables } = answer.json as { variables: object[] };
+        expect(variables.length).toBeGreaterThan(0);
+        for (const variable of variables) expect(Object.keys(variable)).toEqual([...members]);
+      }
+    }
+    const both = (await w.ask(`${path}environment=staging&metadata_only=true`, { key })).text;
+    expect(both).toMatch(
+      /^\{"environment":"staging","variables":\[\{"key":"MARKED","updatedAt":\d+\},\{"key":"PLAIN","updatedAt":\d+\}\]\}$/,
+    );
+  });
+
+  test("does not verify with a mark that SQL changed", async () => {
+    const w = world();
+    const { web } = await marked(w);
+    await w.sql`update sets set listing = replace(listing, '2099-01-31', '2099-12-31') where project_id = ${web.id}`;
+    await expect(listVariables(w.admin, web.where, "staging")).rejects.toMatchObject({ kind: "conflict" });
+  });
+});
+
+describeBoth("what is to be rotated", (world) => {
+  test("is listed for every project, overdue or within the time, and nothing else is", async () => {
+    const w = world();
+    const [web, api] = [
+      await w.project(await w.organization(), "web", { variables: { staging: { PLAIN: "1" } } }),
+      await w.project(await w.organization(), "api"),
+    ];
+    await mark(w, web, "TODAY", inDays(0));
+    await mark(w, web, "LATER", inDays(40));
+    await mark(w, api, "SOON", inDays(10), "production");
+    await mark(w, api, "PAST", inDays(-3), "development");
+    const listed = async (days: number) =>
+      (await listDueVariables(w.admin, days * dayMs)).map(({ name }) => name).sort();
+    expect(await listed(30)).toEqual(["PAST", "SOON", "TODAY"]);
+    expect(await listed(50)).toEqual(["LATER", "PAST", "SOON", "TODAY"]);
+    const found = await listDueVariables(w.admin, 30 * dayMs);
+    expect(found.find(({ name }) => name === "PAST")).toEqual({
+      organization: api.organization,
+      project: "api",
+      environment: "development",
+      name: "PAST",
+      rotateBy: inDays(-3),
+      dueAt: Date.parse(inDays(-2)),
+      status: "overdue",
+    });
+    // Its own day is the last one on which it is in time.
+    expect(found.find(({ name }) => name === "TODAY")).toMatchObject({ status: "due", dueAt: Date.parse(inDays(1)) });
+  });
+
+  test("is not read from a listing that SQL changed", async () => {
+    const w = world();
+    const project = await w.project(await w.organization(), "damaged");
+    await mark(w, project, "MARKED", inDays(1));
+    await w.sql`update sets set listing = replace(listing, 'MARKED', 'FORGED') where project_id = ${project.id}`;
+    await expect(listDueVariables(w.admin, dayMs)).rejects.toMatchObject({ kind: "conflict" });
+    await w.sql`delete from sets where project_id = ${project.id}`;
+  });
+});
+
+describe("a day to rotate by", () => {
+  const noon = Date.UTC(2026, 1, 15, 12);
+  test.each(["2026-02-15", "2026-02-16", "2028-02-29", "9999-12-31"])("%s is taken", (day) => {
+    expect(parseComingDay(day, noon)).toBe(day);
+  });
+  test.each(["2026-02-14", "2026-02-30", "2027-02-29", "2026-13-01", "26-02-16", "2026-2-16", "30d", "", "never"])(
+    "%j is refused: past, not a day of the calendar, or written otherwise",
+    (text) => {
+      expect(() => parseComingDay(text, noon)).toThrow(InvalidArgumentError);
+    },
+  );
+  test("ends at midnight in UTC", () => {
+    const midnight = Date.UTC(2026, 1, 16);
+    expect(parseComingDay("2026-02-15", midnight - 1)).toBe("2026-02-15");
+    expect(() => parseComingDay("2026-02-15", midnight)).toThrow(InvalidArgumentError);
+  });
+});

@@ -1,0 +1,558 @@
+import { expect, test } from "bun:test";
+import postgres from "postgres";
+import { mintKey } from "../../src/access/api-key.ts";
+import { resources } from "../../src/access/grant.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
+import { deleteOrganization, type Organization, setPlan } from "../../src/admin/organizations.ts";
+import { deleteProject } from "../../src/admin/projects.ts";
+import { rejectRequest, showRequest } from "../../src/admin/requests.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
+import { pendingPerKeyMax, pendingPerOrganizationMax } from "../../src/store/requests.ts";
+import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from "../mcp.ts";
+import {
+  answerOf,
+  describeBoth,
+  expectRefusal,
+  firstOf,
+  headersOf,
+  type Key,
+  leaksIn,
+  type Placed,
+  refusingJournal,
+  usualHeaders,
+  type World,
+} from "../world.ts";
+
+const agentKey = { surfaces: ["mcp_server"], resources: [...resources] };
+const bidi = "\u202e\u2066\u200f";
+
+/** An organization whose project holds a canary in every value. */
+async function furnish(w: World): Promise<{ organization: Organization; project: Placed; key: Key }> {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web", {
+    name: `Web ${bidi}shop`,
+    variables: {
+      production: { API_TOKEN: "canary-of-a-variable", LOOKS_LIKE: "CANARY_THAT_LOOKS_LIKE_A_NAME" },
+      staging: { API_TOKEN: "canary-of-staging" },
+    },
+    accounts: [
+      { name: `adm${bidi}in`, environments: ["production"], values: { user: "canary-of-an-account", PASSWORD: "x" } },
+    ],
+    files: [{ path: "tls/key.pem", name: `a ${bidi}key`, environments: ["production"], content: "canary-of-a-file" }],
+  });
+  return { organization, project, key: await w.key(organization, agentKey) };
+}
+
+/** Pending requests as they are stored, from number 1 on. */
+function pendingRows(organization: Organization, project: Placed, count: number, keyId?: string) {
+  return Array.from({ length: count }, (_, n) => ({
+    id: Bun.randomUUIDv7(),
+    organizationId: organization.id,
+    projectId: project.id,
+    environment: "production" as const,
+    name: `R${n}`,
+    reason: "r",
+    keyId: keyId ?? `key ${Math.floor(n / 20)}`,
+    number: n + 1,
+    status: "pending" as const,
+    createdAt: 1,
+    expiresAt: Date.now() + 60_000,
+  }));
+}
+
+const place = { project: "web", environment: "production" };
+
+describeBoth("the MCP surface", (world) => {
+  test("does not exist unless it is turned on", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    for (const method of ["POST", "GET", "DELETE"]) {
+      const answer = await answerOf(await w.handle(mcpRequest({ key, method })));
+      expectRefusal(answer, 404, "not_found", "No such path.");
+    }
+  });
+
+  test.each(Object.entries(revisions))("speaks revision %s and offers seven tools", async (revision, mode) => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { client } = await connectAgent(mcpClient(w), key, mode);
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([
+      ["list_projects", true],
+      ["list_variables", true],
+      ["list_accounts", true],
+      ["list_files", true],
+      ["check_required", true],
+      ["request_variable", false],
+      ["get_request", true],
+    ]);
+    expect(tools.find(({ name }) => name === "request_variable")?.inputSchema).toMatchObject({
+      type: "object",
+      required: ["project", "environment", "name", "reason"],
+      additionalProperties: false,
+    });
+    await client.close();
+  });
+
+  test("answers what the metadata endpoints answer, without control and bidirectional characters", async () => {
+    const w = world();
+    const { organization, key } = await furnish(w);
+    const api = await w.key(organization, { resources: [...resources] });
+    const { call } = await connectAgent(mcpClient(w), key);
+    const endpoints: [tool: string, path: string][] = [
+      ["list_projects", "/projects"],
+      ["list_variables", "/projects/web/variables?environment=production&metadata_only=true"],
+      ["list_accounts", "/projects/web/accounts?environment=production&metadata_only=true"],
+      ["list_files", "/files?project=web&environment=production&metadataOnly=true"],
+    ];
+    for (const [tool, path] of endpoints) {
+      const { text } = await w.ask(path, { key: api });
+      const answer = await call(tool, tool === "list_projects" ? {} : place);
+      expect(answer).toMatchObject({ isError: false, text: text.replace(/[\u202e\u2066\u200f]/g, "") });
+      expect([tool, text.includes(bidi)]).toEqual([tool, tool !== "list_variables"]);
+    }
+    expect(await w.audit(key)).toEqual([]);
+  });
+
+  test("check_required names what is missing, each once", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { call } = await connectAgent(mcpClient(w), key);
+    const names = ["STRIPE_KEY", "API_TOKEN", "LOOKS_LIKE", "STRIPE_KEY", "_A"];
+    const missing = async (environment: string) => {
+      return (await call("check_required", { project: "web", environment, names })).found;
+    };
+    expect(await missing("production")).toEqual({ environment: "production", missing: ["STRIPE_KEY", "_A"] });
+    expect(await missing("staging")).toEqual({ environment: "staging", missing: ["STRIPE_KEY", "LOOKS_LIKE", "_A"] });
+  });
+
+  test.each(Object.entries(revisions))("never returns a value or a filed reason, in revision %s", async (_, mode) => {
+    const w = world();
+    const { organization, key } = await furnish(w);
+    let us = 0;
+    // A second passes between requests, so that no bucket is empty.
+    const nowUs = () => (us += 1_000_000);
+    const app = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs } }));
+    const agent = await connectAgent(app, key, mode);
+    const narrow = await connectAgent(app, await w.key(organization, { ...agentKey, resources: ["projects"] }), mode);
+    const reasons = ["canary-of-my-reason", "canary-of-another's-reason"];
+    const other = await connectAgent(app, await w.key(organization, agentKey), mode);
+    const filed = await other.call("request_variable", { ...place, name: "OTHER", reason: reasons[1] });
+    const own = await agent.call("request_variable", { ...place, name: "OWN", reason: reasons[0] });
+    for (const { call } of [agent, narrow]) {
+      for (const { name } of (await agent.client.listTools()).tools) {
+        for (const args of [
+          ...[{}, place, { project: "web", environment: "staging" }, { ...place, names: ["API_TOKEN", "B"] }],
+          ...[{ ...place, name: "API_TOKEN", reason: "x" }, { ...place, reveal: true }, { id: own.found["id"] }],
+          ...[{ id: filed.found["id"] }, { project: "none", environment: "production" }, { project: 1 }],
+        ]) {
+          await call(name, args).catch(() => {});
+        }
+      }
+      await call("reveal_variable", { ...place, name: "API_TOKEN" }).catch(() => {});
+      for (const method of ["resources/list", "prompts/list", "tools/reveal"]) {
+        await Promise.try(() => agent.client.request({ method, params: {} } as never)).catch(() => {});
+      }
+    }
+    for (const reason of reasons) w.secrets.add(reason);
+    const received = [...agent.received, ...narrow.received];
+    expect(received.length).toBeGreaterThan(140);
+    expect(received.filter((text) => /^(?:429|5)/.test(text))).toEqual([]);
+    expect(leaksIn(w.secrets, received.join("\n"))).toEqual([]);
+  });
+
+  test("ends no answer late: a subscription is refused, and every answer is whole", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { client } = await connectAgent(mcpClient(w), key);
+    await expect(client.listen({ toolsListChanged: true })).rejects.toThrow("Subscription limit reached");
+  });
+});
+
+describeBoth("the gates of the MCP surface", (world) => {
+  test("an answer has the headers of every other answer and takes one token", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key })));
+    expect(answer.status).toBe(200);
+    expect(headersOf(answer)).toEqual({ ...usualHeaders(firstOf.metadata), "content-type": "application/json" });
+  });
+
+  test("only POST is allowed", async () => {
+    const { handle } = mcpClient(world());
+    for (const method of ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]) {
+      const answer = await answerOf(await handle(mcpRequest({ method })));
+      expect([method, answer.status, answer.headers.get("allow")]).toEqual([method, 405, "POST"]);
+      if (method !== "HEAD") expectRefusal(answer, 405, "method_not_allowed", "Only POST is allowed.");
+    }
+  });
+
+  test("keys that are missing, malformed, unknown or revoked are refused in the same bytes, as elsewhere", async () => {
+    const w = world();
+    const { organization, key } = await furnish(w);
+    await revokeKey(w.admin, key.id);
+    const { handle, ask } = mcpClient(w);
+    const [uniform] = [await ask("/projects")];
+    for (const one of [undefined, "kh_short", mintKey(), key.key]) {
+      const answer = await answerOf(await handle(mcpRequest({ ...(one !== undefined && { key: one }) })));
+      expect([answer.status, answer.text]).toEqual([401, uniform?.text]);
+      expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="keyhole"');
+    }
+    const unknown = mintKey();
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 11; tries++) statuses.push((await handle(mcpRequest({ key: unknown }))).status);
+    expect(statuses).toEqual([...Array(10).fill(401), 429]);
+    // Whatever the body is: the key is judged first.
+    expect((await handle(mcpRequest({ key: mintKey(), body: "[" }))).status).toBe(401);
+    // A body that never ends is no reason for a 503, which would say that the server is to blame.
+    const withheld = new Request("http://localhost/mcp", { method: "POST", body: new ReadableStream() });
+    expect((await handle(withheld)).status).toBe(401);
+    await setPlan(w.admin, organization.slug, "pro");
+  });
+
+  test("the metadata bucket, the plan and the surface hold on the next request", async () => {
+    const w = world();
+    const { organization, key } = await furnish(w);
+    const { handle } = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs: () => 1_000_000 } }));
+    for (let spent = 0; spent < 120; spent++) expect((await handle(mcpRequest({ key, body: "[]" }))).status).toBe(400);
+    const limited = await answerOf(await handle(mcpRequest({ key })));
+    expectRefusal(limited, 429, "rate_limited", "Too many requests; wait as long as Retry-After says.");
+    expect(limited.headers.get("retry-after")).toBe("1");
+    const rest = await w.key(organization, { surfaces: ["rest_api", "ci_action"], resources: [...resources] });
+    const surface = await answerOf(await handle(mcpRequest({ key: rest })));
+    expectRefusal(surface, 403, "surface_required", "This key may not be used for this endpoint.");
+    const second = await w.key(organization, agentKey);
+    expect((await handle(mcpRequest({ key: second }))).status).toBe(200);
+    await setPlan(w.admin, organization.slug, "free");
+    const plan = await answerOf(await handle(mcpRequest({ key: second })));
+    expectRefusal(plan, 403, "plan_required", "The organization's plan does not include the API.");
+  });
+
+  test("a browser is served only from an origin that is allowed", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { handle } = mcpClient(w);
+    for (const origin of ["https://evil.example", "null", `${allowedOrigin}.evil.example`, `${allowedOrigin}/`]) {
+      const answer = await answerOf(await handle(mcpRequest({ key, headers: { origin } })));
+      expectRefusal(answer, 403, "surface_required", "This key may not be used for this endpoint.");
+    }
+    const answer = await answerOf(await handle(mcpRequest({ key, headers: { origin: allowedOrigin } })));
+    expect(answer.status).toBe(200);
+    expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+    expect((await handle(mcpRequest({ headers: { origin: "https://evil.example" } }))).status).toBe(401);
+  });
+
+  test.each([
+    ["[", "The body must be JSON."],
+    ["", "The body must be JSON."],
+    ["[]", "The body must be one JSON-RPC message, not a batch."],
+    ['[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]', "The body must be one JSON-RPC message, not a batch."],
+    ['"text"', "The body must be one JSON-RPC message, not a batch."],
+    ["null", "The body must be one JSON-RPC message, not a batch."],
+  ])("the body %p is refused", async (body, sentence) => {
+    const w = world();
+    const { key } = await furnish(w);
+    const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, body })));
+    expectRefusal(answer, 400, "invalid_request", sentence);
+  });
+
+  test("a tool needs its resource, and says so like its endpoint", async () => {
+    const w = world();
+    const { organization } = await furnish(w);
+    const needs = {
+      list_projects: "projects",
+      list_variables: "variables",
+      list_accounts: "accounts",
+      list_files: "files",
+      check_required: "variables",
+      request_variable: "requests",
+      get_request: "requests",
+    };
+    for (const [tool, resource] of Object.entries(needs)) {
+      const others = resources.filter((one) => one !== resource);
+      const { call } = await connectAgent(mcpClient(w), await w.key(organization, { ...agentKey, resources: others }));
+      // Before its arguments are judged.
+      expect(await call(tool, { wrong: true })).toMatchObject({
+        isError: true,
+        found: { error: "This key may not read this kind of resource.", code: "resource_required" },
+      });
+    }
+    expect(w.log.findLast(({ event }) => event === "request")).toMatchObject({
+      route: "/mcp",
+      status: 200,
+      code: "resource_required",
+    });
+  });
+
+  test("an environment out of scope is refused before the project, and a project out of scope is one that does not exist", async () => {
+    const w = world();
+    const { organization } = await furnish(w);
+    await w.project(organization, "hidden", { variables: { production: { A: "hidden-value" } } });
+    const scoped = { ...agentKey, projects: ["web"], environments: ["production"] };
+    const { call } = await connectAgent(mcpClient(w), await w.key(organization, scoped));
+    const calls: [string, object][] = [
+      ["list_variables", {}],
+      ["list_accounts", {}],
+      ["list_files", {}],
+      ["check_required", { names: ["A"] }],
+      ["request_variable", { name: "NEW", reason: "r" }],
+    ];
+    const at = { project: "web", environment: "staging" };
+    for (const [tool, args] of [
+      ["check_required", { ...at, names: ["no name"] }],
+      ["request_variable", { ...at, name: "no name", reason: "r" }],
+      ["request_variable", { ...at, name: "NEW", reason: "" }],
+    ] as const) {
+      expect((await call(tool, args)).found).toMatchObject({ code: "invalid_request" });
+    }
+    for (const [tool, more] of calls) {
+      const at = (project: string, environment: string) => call(tool, { project, environment, ...more });
+      for (const project of ["web", "hidden", "none"]) {
+        expect((await at(project, "staging")).found).toEqual({
+          error: "This key may not read this environment.",
+          code: "environment_not_in_scope",
+        });
+      }
+      const hidden = await at("hidden", "production");
+      expect(hidden.found).toMatchObject({ code: "project_not_found" });
+      for (const absent of ["none", "NOT A SLUG", ""]) expect(await at(absent, "production")).toEqual(hidden);
+    }
+  });
+
+  test.each([
+    ["list_projects", { project: "web" }, "The argument 'arguments' must be empty."],
+    ["list_variables", {}, "The argument 'project' is required."],
+    ["list_variables", { project: "web" }, "The argument 'environment' is required."],
+    ["list_variables", { ...place, project: 1 }, "The argument 'project' must be a text."],
+    [
+      "list_variables",
+      { ...place, environment: "prod" },
+      "The argument 'environment' must be one of development, staging, production.",
+    ],
+    [
+      "list_variables",
+      { ...place, metadata_only: false },
+      "The argument 'arguments' must be an object of project, environment alone.",
+    ],
+    ["check_required", { ...place, names: [] }, "The argument 'names' must hold 1 to 1000 names."],
+    ["check_required", { ...place, names: "A" }, "The argument 'names' must be a list of texts."],
+    ["check_required", { ...place, names: [1] }, "The argument 'names' must be a list of texts."],
+    [
+      "check_required",
+      { ...place, names: ["A", "no name"] },
+      "The argument 'names' must hold names of variables only: letters, digits and _, not starting with a digit, at most 255, and neither _ nor __proto__.",
+    ],
+    [
+      "request_variable",
+      { ...place, name: "1A", reason: "r" },
+      "The argument 'name' must be letters, digits and _, not starting with a digit, at most 255, and neither _ nor __proto__.",
+    ],
+    [
+      "request_variable",
+      { ...place, name: "API_TOKEN", reason: "r" },
+      "The argument 'name' is the name of a variable that already exists in production.",
+    ],
+    ...["", bidi, "x".repeat(501), "x".repeat(10_240)].map(
+      (reason) =>
+        [
+          "request_variable",
+          { ...place, name: "A", reason },
+          "The argument 'reason' must have 1 to 500 characters that can be seen.",
+        ] as const,
+    ),
+  ] as const)("%s %j is refused", async (tool, args, error) => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { call } = await connectAgent(mcpClient(w), key);
+    expect((await call(tool, args)).found).toEqual({ error, code: "invalid_request" });
+  });
+
+  test("what cannot be read ends the request as everywhere", async () => {
+    const w = world();
+    const { project, key } = await furnish(w);
+    await w.sql`update sets set listing_mac = ${Buffer.alloc(32)} where project_id = ${project.id}`;
+    const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, call: ["list_variables", place] })));
+    const sentence = "Decryption failed for one or more items; nothing is returned.";
+    expectRefusal(answer, 503, "decryption_failed", sentence);
+  });
+});
+
+describeBoth("variable requests", (world) => {
+  test("are looked for by anything that an agent takes for an id", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { handle } = mcpClient(w);
+    for (const id of ["\0", "x\0y", "", "'", "a".repeat(9000), crypto.randomUUID()]) {
+      const answer = await answerOf(await handle(mcpRequest({ key, call: ["get_request", { id }] })));
+      expect([answer.status, answer.text]).toEqual([200, expect.stringContaining("not the id of a request")]);
+    }
+  });
+
+  test("are filed and recorded before they are answered, with a reason that cannot act on a terminal", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { call } = await connectAgent(mcpClient(w), key);
+    const reason = `for\u0007 **payments**${bidi}\n\x1b[31mred\u2028 <!-- approve this -->`;
+    const { found } = await call("request_variable", { ...place, name: "STRIPE_KEY", reason });
+    expect(found).toEqual({ id: expect.any(String), status: "pending", expiresAt: expect.any(Number) });
+    const id = found["id"] as string;
+    expect(await showRequest(w.admin, id)).toMatchObject({
+      ...place,
+      id,
+      status: "pending",
+      name: "STRIPE_KEY",
+      reason: "for **payments** [31mred <!-- approve this -->",
+      keyId: key.id,
+      expiresAt: found["expiresAt"],
+    });
+    expect((found["expiresAt"] as number) - Date.now()).toBeWithin(7 * 86_400_000 - 60_000, 7 * 86_400_000 + 1);
+    expect(await w.audit(key)).toMatchObject([
+      { action: "request.file", project: "web", environment: "production", names: [id, "STRIPE_KEY"] },
+    ]);
+    expect((await call("get_request", { id })).found).toEqual({ id, status: "pending", reason: null });
+  });
+
+  test("are not answered if they cannot be recorded", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { handle } = mcpClient(w, () => ({ journal: refusingJournal }));
+    const call = ["request_variable", { ...place, name: "A", reason: "r" }] as const;
+    const answer = await answerOf(await handle(mcpRequest({ key, call })));
+    expectRefusal(answer, 503, "unavailable", "The service cannot answer now; nothing is returned.");
+  });
+
+  test("tell their own key, and no other, what became of them", async () => {
+    const w = world();
+    const { organization, key } = await furnish(w);
+    const app = mcpClient(w);
+    const { call } = await connectAgent(app, key);
+    const file = async () =>
+      (await call("request_variable", { ...place, name: "A", reason: "r" })).found["id"] as string;
+    const [rejected, expired] = [await file(), await file()];
+    await rejectRequest(w.admin, rejected, `use ${bidi}API_TOKEN\x07`);
+    await w.sql`update variable_requests set expires_at = ${Date.now() - 1} where id = ${expired}`;
+    const state = async (id: string) => (await call("get_request", { id })).found;
+    expect(await state(rejected)).toEqual({ id: rejected, status: "rejected", reason: "use API_TOKEN" });
+    expect(await state(expired)).toEqual({ id: expired, status: "expired", reason: null });
+    await w.sql`update variable_requests set decision_reason = ${"x".repeat(8193)} where id = ${rejected}`;
+    expect(await state(rejected)).toEqual({ id: rejected, status: "rejected", reason: null });
+    const none = { error: "The argument 'id' is not the id of a request that this key filed.", code: "not_found" };
+    const other = await connectAgent(app, await w.key(organization, agentKey));
+    for (const id of [rejected, Bun.randomUUIDv7(), "", rejected.slice(0, 8)]) {
+      expect((await other.call("get_request", { id })).found).toEqual(none);
+    }
+  });
+
+  test("of one key are at most 20 while they are pending, however many are filed at once by two servers", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const second = await openKeyhole(w.installation, () => {});
+    const apps = [mcpClient(w), mcpClient(w, () => ({ source: second.source }))];
+    const call = (n: number) => ["request_variable", { ...place, name: `N${n}`, reason: "r" }] as const;
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async (_, n) =>
+        answerOf((await apps[n % 2]?.handle(mcpRequest({ key, call: call(n) }))) as Response),
+      ),
+    );
+    await second.close();
+    const filed = answers.filter(({ text }) => text.includes('"pending"'));
+    expect([filed.length, answers.length - filed.length]).toEqual([pendingPerKeyMax, 30]);
+    const refused = answers.find(({ text }) => !text.includes('"pending"'));
+    expect(refused?.json).toMatchObject({
+      result: {
+        isError: true,
+        structuredContent: {
+          error: "20 requests of this key are pending already; no more are taken before some are decided or expire.",
+          code: "too_many_items",
+        },
+      },
+    });
+    const [{ count } = {}] = await w.sql`select count(*) as count from variable_requests where key_id = ${key.id}`;
+    expect(Number(count)).toBe(pendingPerKeyMax);
+    // One that is decided or expired makes room for another.
+    const { call: again } = await connectAgent(apps[0] as never, key);
+    const [first] = await w.sql`select id from variable_requests where key_id = ${key.id} order by id limit 1`;
+    await rejectRequest(w.admin, first?.["id"] as string);
+    expect((await again(...call(90))).isError).toBe(false);
+    expect((await again(...call(91))).isError).toBe(true);
+  });
+
+  test("of one organization are at most 200, and those of another do not count", async () => {
+    const w = world();
+    const { organization, project, key } = await furnish(w);
+    const stranger = await furnish(w);
+    await w.admin.database.db
+      .insert(w.admin.database.tables.variableRequests)
+      .values(pendingRows(organization, project, pendingPerOrganizationMax - 5));
+    const app = mcpClient(w);
+    const agents = [await connectAgent(app, key), await connectAgent(app, await w.key(organization, agentKey))];
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, async (_, n) =>
+        agents[n % 2]?.call("request_variable", { ...place, name: `N${n}`, reason: "r" }),
+      ),
+    );
+    expect(answers.filter((answer) => answer?.isError === false)).toHaveLength(5);
+    expect(answers.find((answer) => answer?.isError)?.found).toMatchObject({
+      error:
+        "200 requests of this organization are pending already; no more are taken before some are decided or expire.",
+    });
+    const other = await connectAgent(app, stranger.key);
+    expect((await other.call("request_variable", { ...place, name: "A", reason: "r" })).isError).toBe(false);
+  });
+
+  test("go with their project and their organization", async () => {
+    const w = world();
+    const { organization, project, key } = await furnish(w);
+    await w.project(organization, "api");
+    const { call } = await connectAgent(mcpClient(w), key);
+    const { found } = await call("request_variable", { ...place, name: "A", reason: "r" });
+    await call("request_variable", { ...place, project: "api", name: "A", reason: "r" });
+    await deleteProject(w.admin, project.where);
+    expect((await call("get_request", { id: found["id"] })).found).toMatchObject({ code: "not_found" });
+    await deleteOrganization(w.admin, organization.slug);
+    expect(await w.sql`select id from variable_requests where organization_id = ${organization.id}`).toEqual([]);
+  });
+});
+
+// SQLite has one writer at a time, whose statement is the whole transaction.
+describeBoth(
+  "a variable request",
+  (world) => {
+    test("while another server files the last one that is allowed waits for it, and is refused", async () => {
+      const w = world();
+      const { organization, project, key } = await furnish(w);
+      await w.admin.database.db
+        .insert(w.admin.database.tables.variableRequests)
+        .values(pendingRows(organization, project, pendingPerKeyMax - 1, key.id));
+      const other = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
+      let answer: Promise<Response> | undefined;
+      await other.begin(async (sql) => {
+        await sql`insert into variable_requests (id, organization_id, project_id, environment, name, reason, key_id, number,
+        status, created_at, expires_at) select ${Bun.randomUUIDv7()}, organization_id, project_id, environment, name,
+        reason, key_id, ${pendingPerKeyMax}, status, created_at, expires_at from variable_requests
+        where key_id = ${key.id} limit 1`;
+        let answered = false;
+        const call = ["request_variable", { ...place, name: "ONE_MORE", reason: "r" }] as const;
+        answer = mcpClient(w).handle(mcpRequest({ key, call }));
+        void answer.then(() => {
+          answered = true;
+        });
+        const waits = async () => {
+          const [row] = await w.sql`select count(*)::integer as n from pg_stat_activity
+          where datname = current_database() and application_name = 'keyhole journal' and wait_event_type = 'Lock'`;
+          return row?.["n"] !== 0;
+        };
+        while (!answered && !(await waits()));
+      });
+      await other.end();
+      expect((await answerOf((await answer) as Response)).text).toContain(
+        "20 requests of this key are pending already",
+      );
+      const [{ n } = {}] = await w.sql`select count(*) as n from variable_requests where key_id = ${key.id}`;
+      expect(Number(n)).toBe(pendingPerKeyMax);
+    });
+  },
+  ["postgres"],
+);

@@ -1,0 +1,234 @@
+import { expect, test } from "bun:test";
+import { listAudit } from "../../src/admin/audit.ts";
+import { adminContextOf } from "../../src/admin/context.ts";
+import { deleteProject, renameProject } from "../../src/admin/projects.ts";
+import { Refused } from "../../src/admin/refused.ts";
+import { approveRequest, listRequests, rejectRequest, shortRequestIds, showRequest } from "../../src/admin/requests.ts";
+import { revealVariable } from "../../src/admin/reveal.ts";
+import { listVariables, setVariables } from "../../src/admin/variables.ts";
+import { fileRequest } from "../../src/read/requests.ts";
+import { describeBoth, type Placed, type World } from "../world.ts";
+
+type Filed = { readonly project: Placed; readonly id: string; readonly file: (name: string) => Promise<string> };
+
+/** A project with one pending request for STRIPE_KEY in production. */
+async function furnish(w: World): Promise<Filed> {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
+  const key = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
+  const caller = { grant: { keyId: key.id, organizationId: organization.id } } as never;
+  const file = async (name: string) => {
+    const asked = { environment: "production", name, reason: "for payments" } as const;
+    return (await fileRequest(w.keyhole.source, caller, { id: project.id, slug: "web" }, asked)).id;
+  };
+  return { project, id: await file("STRIPE_KEY"), file };
+}
+
+const names = async (w: World, { where }: Placed) =>
+  (await listVariables(w.admin, where, "production")).map(({ name }) => name);
+
+/** Expects a refusal, and that it left neither a variable, a decision nor an entry. */
+async function expectNothingDone(
+  w: World,
+  { project, id }: Filed,
+  work: () => Promise<unknown>,
+  kind: string,
+  words: string,
+) {
+  const before = [
+    await listAudit(w.admin, { limit: 1000 }),
+    await w.sql`select * from variable_requests where id = ${id}`,
+  ];
+  const refusal = await work().then(
+    () => new Error("it was done"),
+    (error: unknown) => error,
+  );
+  expect(refusal).toBeInstanceOf(Refused);
+  expect(refusal).toMatchObject({ kind, message: expect.stringContaining(words) });
+  const after = [
+    await listAudit(w.admin, { limit: 1000 }),
+    await w.sql`select * from variable_requests where id = ${id}`,
+  ];
+  expect(after).toEqual(before);
+  return project;
+}
+
+describeBoth("deciding about a request", (world) => {
+  test("approval writes the variable and the decision, and both are on record", async () => {
+    const w = world();
+    const { project, id } = await furnish(w);
+    w.secrets.add("sk_live_of_a_test");
+    const { request, warnings } = await approveRequest(w.admin, await showRequest(w.admin, id), "sk_live_of_a_test");
+    expect(request).toMatchObject({ id, status: "approved", decidedBy: "ann@host", decisionReason: null });
+    expect(warnings).toEqual([]);
+    expect(await showRequest(w.admin, id)).toEqual(request);
+    expect(await revealVariable(w.admin, project.where, "production", "STRIPE_KEY")).toBe("sk_live_of_a_test");
+    const entries = (await listAudit(w.admin, { project: project.where, limit: 3 })).slice(0, 2);
+    expect(entries).toMatchObject([
+      {
+        action: "variables.write",
+        environment: "production",
+        names: ["STRIPE_KEY"],
+        added: ["STRIPE_KEY"],
+        changed: [],
+      },
+      { action: "request.approve", environment: "production", names: [id, "STRIPE_KEY"], actor: { name: "ann@host" } },
+    ]);
+  });
+
+  test("rejection notes the reason and writes nothing else", async () => {
+    const w = world();
+    const { project, id } = await furnish(w);
+    const rejected = await rejectRequest(w.admin, id, "use TOKEN");
+    expect(rejected).toMatchObject({ status: "rejected", decidedBy: "ann@host", decisionReason: "use TOKEN" });
+    expect(await names(w, project)).toEqual(["TOKEN"]);
+    expect((await listAudit(w.admin, { limit: 1 })).at(-1)).toMatchObject({
+      action: "request.reject",
+      project: "web",
+      names: [id, "STRIPE_KEY"],
+    });
+  });
+
+  test("what was decided stays decided", async () => {
+    const w = world();
+    const filed = await furnish(w);
+    const shown = await showRequest(w.admin, filed.id);
+    await approveRequest(w.admin, shown, "first");
+    const words = "was approved by ann@host already";
+    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "second"), "conflict", words);
+    await expectNothingDone(w, filed, () => rejectRequest(w.admin, filed.id), "conflict", words);
+    const other = await furnish(w);
+    const pending = await showRequest(w.admin, other.id);
+    await rejectRequest(w.admin, other.id);
+    await expectNothingDone(w, other, () => approveRequest(w.admin, pending, "v"), "conflict", "was rejected by");
+  });
+
+  test("of two people at once one decides", async () => {
+    const w = world();
+    const { project, id } = await furnish(w);
+    const second = adminContextOf(w.installation, "ben@host");
+    // A second writer of SQLite waits without giving the first a turn, if both are in one process.
+    const beside = w.dialect === "sqlite" ? { ...w.admin, actor: second.actor } : second;
+    const shown = await showRequest(w.admin, id);
+    const outcomes = await Promise.allSettled([
+      approveRequest(w.admin, shown, "of-ann"),
+      approveRequest(beside, shown, "of-ben"),
+      rejectRequest(beside, id, "no"),
+    ]);
+    await second.close();
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const decided = (await listAudit(w.admin, { limit: 20 })).filter(
+      ({ action, names }) => /^request\.(approve|reject)$/.test(action) && names[0] === id,
+    );
+    expect(decided).toHaveLength(1);
+    const { status, decidedBy } = await showRequest(w.admin, id);
+    expect((await names(w, project)).includes("STRIPE_KEY")).toBe(status === "approved");
+    if (status === "approved") {
+      const value = await revealVariable(w.admin, project.where, "production", "STRIPE_KEY");
+      expect(value).toBe(decidedBy === "ann@host" ? "of-ann" : "of-ben");
+    }
+  });
+
+  test("a variable that exists by then is not replaced", async () => {
+    const w = world();
+    const filed = await furnish(w);
+    await setVariables(w.admin, filed.project.where, "production", [{ name: "STRIPE_KEY", value: "set-by-hand" }]);
+    const shown = await showRequest(w.admin, filed.id);
+    const project = await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "exists", "exists in");
+    expect(await revealVariable(w.admin, project.where, "production", "STRIPE_KEY")).toBe("set-by-hand");
+  });
+
+  test("an expired request cannot be decided", async () => {
+    const w = world();
+    const filed = await furnish(w);
+    const shown = await showRequest(w.admin, filed.id);
+    w.clock.nowMs = shown.expiresAt;
+    try {
+      expect((await showRequest(w.admin, filed.id)).status).toBe("expired");
+      await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "conflict", "has expired");
+      await expectNothingDone(w, filed, () => rejectRequest(w.admin, filed.id), "conflict", "has expired");
+    } finally {
+      w.clock.nowMs = undefined;
+    }
+  });
+
+  test("a project that was deleted, renamed or replaced meanwhile gets no variable", async () => {
+    const w = world();
+    const deleted = await furnish(w);
+    const shown = await showRequest(w.admin, deleted.id);
+    await deleteProject(w.admin, deleted.project.where);
+    await expectNothingDone(w, deleted, () => approveRequest(w.admin, shown, "v"), "not_found", "There is no project");
+    await expectNothingDone(w, deleted, () => rejectRequest(w.admin, deleted.id), "not_found", "There is no request");
+
+    const renamed = await furnish(w);
+    const before = await showRequest(w.admin, renamed.id);
+    await renameProject(w.admin, renamed.project.where, { slug: "shop" });
+    await expectNothingDone(w, renamed, () => approveRequest(w.admin, before, "v"), "not_found", "There is no project");
+    const [organization = ""] = renamed.project.where.split("/");
+    const impostor = await w.project({ slug: organization } as never, "web");
+    await expectNothingDone(
+      w,
+      renamed,
+      () => approveRequest(w.admin, before, "v"),
+      "conflict",
+      "was changed meanwhile",
+    );
+    expect(await names(w, impostor)).toEqual([]);
+    // Looked at again, it is the renamed project's.
+    await approveRequest(w.admin, await showRequest(w.admin, renamed.id), "v");
+    expect(await names(w, { ...impostor, where: `${organization}/shop` })).toEqual(["STRIPE_KEY", "TOKEN"]);
+  });
+
+  test.each([
+    ["name", "OTHER_NAME"],
+    ["environment", "staging"],
+    ["reason", "another reason"],
+    ["key_id", "another key"],
+  ])("a request whose %s SQL changed after it was shown is not approved", async (column, value) => {
+    const w = world();
+    const filed = await furnish(w);
+    const shown = await showRequest(w.admin, filed.id);
+    await w.run(`update variable_requests set ${column} = ? where id = ?`, [value, filed.id]);
+    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "conflict", "was changed meanwhile");
+    expect(await names(w, filed.project)).toEqual(["TOKEN"]);
+  });
+
+  test("a value, a name or a reason that no variable may have is refused", async () => {
+    const w = world();
+    const filed = await furnish(w);
+    const shown = await showRequest(w.admin, filed.id);
+    const approve = (change: object, value: string | Uint8Array) =>
+      approveRequest(w.admin, { ...shown, ...change }, value);
+    await expectNothingDone(w, filed, () => approve({}, "a\0b"), "invalid", "holds a NUL character");
+    await expectNothingDone(w, filed, () => approve({}, "x".repeat(65_537)), "bound", "at most 65536");
+    await expectNothingDone(w, filed, () => approve({ name: "no name" }, "v"), "invalid", "is no variable name");
+    await expectNothingDone(w, filed, () => approve({ environment: "prod" }, "v"), "invalid", "is not an environment");
+    for (const reason of ["", "x".repeat(501)]) {
+      await expectNothingDone(
+        w,
+        filed,
+        () => rejectRequest(w.admin, filed.id, reason),
+        "invalid",
+        "1 to 500 characters",
+      );
+    }
+  });
+
+  test("requests are listed by organization, oldest first, and found by a prefix that is unique", async () => {
+    const w = world();
+    const { id, file, project } = await furnish(w);
+    const second = await file("SECOND");
+    const [organization = ""] = project.where.split("/");
+    const listed = await listRequests(w.admin, organization);
+    expect(listed.map((one) => [one.id, one.name])).toEqual([
+      [id, "STRIPE_KEY"],
+      [second, "SECOND"],
+    ]);
+    const short = await shortRequestIds(w.admin);
+    expect(short(id).length).toBeGreaterThanOrEqual(8);
+    expect((await showRequest(w.admin, short(id))).id).toBe(id);
+    await expect(showRequest(w.admin, id.slice(0, 7))).rejects.toThrow("an id takes at least 8 characters");
+    await expect(showRequest(w.admin, "ffffffff")).rejects.toThrow('There is no request "ffffffff"');
+    await expect(listRequests(w.admin, "nobody")).rejects.toThrow('There is no organization "nobody"');
+  });
+});

@@ -1,0 +1,722 @@
+import { describe, expect, test } from "bun:test";
+import { createHmac, randomBytes } from "node:crypto";
+import { eq, inArray } from "drizzle-orm";
+import { mintKey } from "../../src/access/api-key.ts";
+import { sealGrant } from "../../src/access/grant.ts";
+import { IssuerKeys } from "../../src/access/issuer-keys.ts";
+import { TrustDirectory } from "../../src/access/trust-directory.ts";
+import { listAudit } from "../../src/admin/audit.ts";
+import { type KeyRecord, listAccess, listExpiring, listKeys, revokeKey, rotateKey } from "../../src/admin/keys.ts";
+import { setPlan } from "../../src/admin/organizations.ts";
+import { createTrust, type NewTrust } from "../../src/admin/trusts.ts";
+import type { Gatekeeper } from "../../src/http/admit.ts";
+import { fetchJson } from "../../src/server/fetch-json.ts";
+import { trustList } from "../../src/store/trusts.ts";
+import {
+  audience,
+  type Claims,
+  compact,
+  encoded,
+  type Issuer,
+  newSigningKey,
+  publicJwk,
+  type SigningKey,
+  startIssuer,
+  usualClaims,
+} from "../issuer.ts";
+import { type Answer, type Client, describeBoth, firstOf, headersOf, usualHeaders, type World } from "../world.ts";
+
+const values = "/projects/web/variables?environment=production";
+
+/** An installation with a trust for the tokens of an issuer, and time that the test moves. */
+class Stage implements AsyncDisposable {
+  readonly w: World;
+  readonly issuer: Issuer = startIssuer();
+  readonly client: Client;
+  readonly slug: string;
+  trust: KeyRecord = undefined as never;
+  /** How far the server's monotonic clock is ahead. */
+  aheadMs = 0;
+  /** What the server takes for the time, in epoch seconds; undefined: the true time. */
+  nowS: number | undefined;
+  readonly #waitMsMax: number | undefined;
+
+  private constructor(w: World, slug: string, waitMsMax: number | undefined) {
+    this.w = w;
+    this.slug = slug;
+    this.#waitMsMax = waitMsMax;
+    this.client = w.client(({ gate }) => ({ gate: { ...gate, ...this.gate() } }));
+  }
+
+  static async open(w: World, options: { waitMsMax?: number; terms?: Partial<NewTrust> } = {}): Promise<Stage> {
+    const organization = await w.organization();
+    await w.project(organization, "web", { variables: { production: { A: "value of A" } } });
+    const stage = new Stage(w, organization.slug, options.waitMsMax);
+    stage.trust = await stage.add(options.terms);
+    return stage;
+  }
+
+  /** What a process has of its own. Its list of trusts is read at every look. */
+  gate(): Pick<Gatekeeper, "findTrusts" | "findIssuerKeys" | "now"> {
+    const { keyhole, installation } = this.w;
+    let looks = 0;
+    const trusts = new TrustDirectory(trustList(keyhole.database), installation.systemKeys.grant, () => 1000 * looks++);
+    const keys = new IssuerKeys(
+      fetchJson,
+      () => {},
+      () => performance.now() + this.aheadMs,
+      this.#waitMsMax,
+    );
+    return {
+      findTrusts: (issuer) => trusts.find(issuer),
+      findIssuerKeys: (issuer, kid) => keys.find(issuer, kid),
+      now: () => (this.nowS === undefined ? Date.now() : this.nowS * 1000),
+    };
+  }
+
+  async add(terms: Partial<NewTrust> = {}): Promise<KeyRecord> {
+    const claims = new Map(Object.entries({ sub: "job", repository_id: "1" }));
+    const reach = { organization: this.slug, projects: ["web"], environments: ["production"] };
+    const asked = { ...reach, issuer: this.issuer.url, audience, claims, ...terms };
+    return (await createTrust(this.w.admin, asked)).trust;
+  }
+
+  ask(token: string, path = values): Promise<Answer> {
+    return this.client.ask(path, { key: token });
+  }
+
+  /** Expects exactly what an unknown key gets, and this reason in the log. */
+  async refuses(token: string, reason: string): Promise<void> {
+    const answer = await this.ask(token);
+    const unknown = await this.client.ask(values, { key: mintKey() });
+    expect(answer.status).toBe(401);
+    expect(answer.bytes).toEqual(unknown.bytes);
+    expect([...answer.headers.keys()]).toEqual([...unknown.headers.keys()]);
+    expect(headersOf(answer)).toEqual(usualHeaders({ "www-authenticate": 'Bearer realm="keyhole"' }));
+    const logged = this.w.log.find(({ requestId }) => requestId === answer.headers.get("x-request-id"));
+    expect(logged?.["reason"]).toContain(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.issuer[Symbol.asyncDispose]();
+  }
+}
+
+describeBoth("a trust", (world) => {
+  test("lets a token read what a key with the same rights reads, from its own buckets", async () => {
+    await using stage = await Stage.open(world());
+    const answer = await stage.ask(stage.issuer.token());
+    expect(answer.json).toMatchObject({ environment: "production", variables: [{ key: "A", value: "value of A" }] });
+    expect(headersOf(answer)).toMatchObject(firstOf.value);
+    // Another token of the same trust goes on with the same bucket.
+    const second = await stage.ask(stage.issuer.token({ jti: "token-2" }));
+    expect(second.headers.get("ratelimit")).toBe('"value";r=28;t=4');
+  });
+
+  test.each(["RS256", "PS256", "ES256", "EdDSA"])("takes tokens signed by %s", async (alg) => {
+    await using stage = await Stage.open(world());
+    stage.issuer.keys.set("one", newSigningKey(alg));
+    expect((await stage.ask(stage.issuer.token())).status).toBe(200);
+  });
+
+  test("takes an audience that is a list of ours alone, as Kubernetes writes it", async () => {
+    await using stage = await Stage.open(world());
+    expect((await stage.ask(stage.issuer.token({ aud: [audience] }))).status).toBe(200);
+  });
+
+  test("passes the same gates as a key", async () => {
+    const w = world();
+    await using stage = await Stage.open(w);
+    const token = stage.issuer.token();
+    const paths = [
+      ["/projects/web/accounts", 403, "resource_required"],
+      ["/secrets?project=web&environment=production", 403, "surface_required"],
+      ["/projects/web/variables", 400, "invalid_request"],
+      ["/projects/web/variables?environment=staging", 403, "environment_not_in_scope"],
+      ["/projects/other/variables?environment=production", 404, "project_not_found"],
+    ] as const;
+    for (const [path, status, code] of paths) {
+      expect([path, (await stage.ask(token, path)).json]).toMatchObject([path, { code }]);
+      expect((await stage.ask(token, path)).status).toBe(status);
+    }
+    await setPlan(w.admin, stage.slug, "free");
+    expect((await stage.ask(token)).json).toMatchObject({ code: "plan_required" });
+  });
+
+  test("is the actor of its audit entries, with the token's own words made printable and short", async () => {
+    const w = world();
+    await using stage = await Stage.open(w);
+    const jti = `a\u001b[2J\u202e${"x".repeat(300)}`;
+    await stage.ask(stage.issuer.token({ jti, run_id: "4711" }));
+    const [entry] = await w.run(
+      "select actor_type, actor, key_id, trust_id, token from audit_entries where trust_id = ?",
+      [stage.trust.id],
+    );
+    expect(entry).toMatchObject({ actor_type: "trust", actor: stage.trust.id, key_id: null });
+    const words = { jti: `a?[2J?${"x".repeat(250)}`, sub: "job", run: "4711" };
+    expect(JSON.parse(String(entry?.["token"]))).toEqual(words);
+    const [read] = (await listAudit(w.admin, { keyId: stage.trust.id })).filter(({ actor }) => actor.type === "trust");
+    expect(read).toMatchObject({ actor: { type: "trust", id: stage.trust.id }, names: ["A"], token: words });
+  });
+
+  test("has its creation and revocation on record, and its last use", async () => {
+    const w = world();
+    await using stage = await Stage.open(w);
+    await stage.ask(stage.issuer.token());
+    await revokeKey(w.admin, stage.trust.id, "trust");
+    const changes = (await listAudit(w.admin, { keyId: stage.trust.id })).filter(
+      ({ actor }) => actor.type === "person",
+    );
+    expect(changes.map(({ action }) => action)).toEqual(["trust.create", "trust.revoke"]);
+  });
+
+  test("is listed among those who can read a project and those that expire, and is no key", async () => {
+    const w = world();
+    await using stage = await Stage.open(w, { terms: { expiresInMs: 60_000 } });
+    const { id } = stage.trust;
+    expect((await listAccess(w.admin, `${stage.slug}/web`)).map((one) => [one.id, one.type])).toEqual([[id, "trust"]]);
+    expect((await listExpiring(w.admin, 120_000)).map((one) => one.id)).toContain(id);
+    expect((await listKeys(w.admin, stage.slug)).length).toBe(0);
+    expect((await listKeys(w.admin, stage.slug, "trust")).map((one) => one.id)).toEqual([id]);
+    await expect(revokeKey(w.admin, id)).rejects.toThrow("There is no key");
+    await expect(rotateKey(w.admin, id, 0)).rejects.toThrow("There is no key");
+  });
+
+  describe("refuses, as it would refuse an unknown key, a token", () => {
+    const claims: [what: string, changed: Claims | ((now: number) => Claims), reason: string][] = [
+      ["for another audience", { aud: "https://other.example" }, "its audience is"],
+      ["for us and another", { aud: [audience, "https://other.example"] }, "its audience is"],
+      ["for nobody", { aud: undefined }, "its audience is missing"],
+      ["for no list of us", { aud: [[audience]] }, "its audience is"],
+      ["that never expires", { exp: undefined }, "its exp is missing"],
+      ["whose expiry is a text", { exp: "9999999999" }, "its exp is not a number"],
+      ["that has expired", (now) => ({ exp: now - 31 }), "it has expired"],
+      ["without the time of its issue", { iat: undefined }, "its iat is missing"],
+      ["of over ten minutes ago", (now) => ({ iat: now - 631 }), "issued more than 10 minutes ago"],
+      ["of the future", (now) => ({ iat: now + 60 }), "issued in the future"],
+      ["that is not valid yet", (now) => ({ nbf: now + 60 }), "it is not valid yet"],
+      [
+        "of another repository of the same name",
+        { repository_id: "2", repository: "acme/web" },
+        'repository_id is "2"',
+      ],
+      ["whose claim is a number", { repository_id: 1 }, "its claim repository_id is 1"],
+      ["whose claim is a list", { repository_id: ["1"] }, 'its claim repository_id is ["1"]'],
+      ["whose claim is an object", { repository_id: { "1": "1" } }, "its claim repository_id is"],
+      ["whose claim is another text", { repository_id: "1 " }, "its claim repository_id is"],
+      ["without a claim", { repository_id: undefined }, "its claim repository_id is missing"],
+      ["of no issuer", { iss: undefined }, "it names no issuer"],
+      ["of a list of issuers", { iss: ["x"] }, "it names no issuer"],
+      ["of an issuer that no trust names", { iss: "https://other.example" }, "no trust names its issuer"],
+    ];
+    test.each(claims)("%s", async (_, changed, reason) => {
+      await using stage = await Stage.open(world());
+      const now = Math.floor(Date.now() / 1000);
+      await stage.refuses(stage.issuer.token(typeof changed === "function" ? changed(now) : changed), reason);
+    });
+
+    const forgeries: [what: string, make: (issuer: Issuer) => string, reason: string][] = [
+      [
+        "without a signature, by the algorithm none",
+        ({ url }) => `${encoded({ alg: "none" })}.${encoded(usualClaims(url))}.AA`,
+        'its algorithm "none" is none of',
+      ],
+      [
+        "by HMAC with the public key as its secret",
+        ({ url, keys }) => {
+          const signed = `${encoded({ alg: "HS256", kid: "one" })}.${encoded(usualClaims(url))}`;
+          const pem = keys.get("one")?.publicKey.export({ format: "pem", type: "spki" }) ?? "";
+          return `${signed}.${createHmac("sha256", pem).update(signed).digest("base64url")}`;
+        },
+        'its algorithm "HS256" is none of',
+      ],
+      [
+        "by another key that gives itself the same kid",
+        ({ url }) => compact({ alg: "ES256", kid: "one" }, usualClaims(url), newSigningKey("ES256")),
+        "its signature is not by the issuer's key",
+      ],
+      [
+        "that brings its own key along",
+        ({ url }) => {
+          const key = newSigningKey("ES256");
+          return compact({ alg: "ES256", kid: "one", jwk: publicJwk("one", key) }, usualClaims(url), key);
+        },
+        "its signature is not by the issuer's key",
+      ],
+      [
+        "with a header that must be understood and is not",
+        ({ url, keys }) =>
+          compact({ alg: "ES256", kid: "one", crit: ["x"], x: 1 }, usualClaims(url), keys.get("one") as SigningKey),
+        "it cannot be verified",
+      ],
+      [
+        "whose payload was changed",
+        (issuer) => {
+          const [header, , signature] = issuer.token().split(".");
+          return `${header}.${encoded(usualClaims(issuer.url, { jti: "other" }))}.${signature}`;
+        },
+        "its signature is not by the issuer's key",
+      ],
+      [
+        "with a claim twice",
+        ({ url, keys }) => {
+          const payload = JSON.stringify(usualClaims(url)).replace("{", '{"repository_id":"2",');
+          return compact({ alg: "ES256", kid: "one" }, payload, keys.get("one") as SigningKey);
+        },
+        "not JSON objects without duplicate members",
+      ],
+      [
+        "with a member twice, spelled in two ways, deep inside",
+        ({ url, keys }) => {
+          const payload = JSON.stringify(usualClaims(url)).replace("{", String.raw`{"x":[{"a":"{:}","\u0061":2}],`);
+          return compact({ alg: "ES256", kid: "one" }, payload, keys.get("one") as SigningKey);
+        },
+        "not JSON objects without duplicate members",
+      ],
+      [
+        "with two algorithms",
+        ({ url, keys }) =>
+          compact('{"alg":"none","alg":"ES256","kid":"one"}', usualClaims(url), keys.get("one") as SigningKey),
+        "not JSON objects without duplicate members",
+      ],
+      [
+        "that is not UTF-8",
+        ({ url }) => {
+          const header = encoded({ alg: "ES256", kid: "one" });
+          const payload = Buffer.from(JSON.stringify(usualClaims(url, { x: "\u00ff" })), "latin1");
+          return `${header}.${payload.toString("base64url")}.AA`;
+        },
+        "not JSON objects without duplicate members",
+      ],
+      ["of 8 KiB and a byte", (issuer) => sized(issuer, 8193), "malformed key"],
+      ["of four parts", (issuer) => `${issuer.token()}.AA`, "malformed key"],
+      ["of two parts", (issuer) => issuer.token().split(".").slice(0, 2).join("."), "malformed key"],
+    ];
+    test.each(forgeries)("%s", async (_, make, reason) => {
+      await using stage = await Stage.open(world());
+      await stage.refuses(make(stage.issuer), reason);
+    });
+
+    test("beyond 8 KiB alone: one of just that size is read", async () => {
+      await using stage = await Stage.open(world());
+      expect((await stage.ask(sized(stage.issuer, 8192))).status).toBe(200);
+    });
+
+    test("whose key has left the issuer's set, from the next refresh on", async () => {
+      await using stage = await Stage.open(world());
+      const token = stage.issuer.token();
+      expect((await stage.ask(token)).status).toBe(200);
+      stage.issuer.keys.delete("one");
+      stage.issuer.keys.set("two", newSigningKey("ES256"));
+      // A token by the new key makes the server ask again.
+      stage.aheadMs = 31_000;
+      expect((await stage.ask(stage.issuer.token({}, "two"))).status).toBe(200);
+      await stage.refuses(token, "the issuer has no such key");
+    });
+
+    test("by the key of another issuer that has the same kid", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      await using other = startIssuer();
+      await stage.add({ issuer: other.url });
+      const forged = compact(
+        { alg: "ES256", kid: "one" },
+        usualClaims(stage.issuer.url),
+        other.keys.get("one") as SigningKey,
+      );
+      await stage.refuses(forged, "its signature is not by the issuer's key");
+      expect((await stage.ask(other.token())).status).toBe(200);
+    });
+
+    test("that is used again after ten minutes", async () => {
+      await using stage = await Stage.open(world());
+      const now = Math.floor(Date.now() / 1000);
+      const token = stage.issuer.token({ iat: now, exp: now + 3600 });
+      stage.nowS = now + 630;
+      expect((await stage.ask(token)).status).toBe(200);
+      stage.nowS = now + 631;
+      await stage.refuses(token, "it was issued more than 10 minutes ago");
+    });
+
+    test("by more than 30 s of difference between the clocks, and not by 30", async () => {
+      await using stage = await Stage.open(world());
+      const now = Math.floor(Date.now() / 1000);
+      stage.nowS = now;
+      expect((await stage.ask(stage.issuer.token({ iat: now + 30, nbf: now + 30 }))).status).toBe(200);
+      await stage.refuses(stage.issuer.token({ nbf: now + 31 }), "it is not valid yet");
+      await stage.refuses(stage.issuer.token({ iat: now + 31 }), "it was issued in the future");
+      expect((await stage.ask(stage.issuer.token({ exp: now - 29 }))).status).toBe(200);
+      await stage.refuses(stage.issuer.token({ exp: now - 30 }), "it has expired");
+    });
+
+    test("that is used again after its trust was revoked, at once", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const token = stage.issuer.token();
+      expect((await stage.ask(token)).status).toBe(200);
+      await revokeKey(w.admin, stage.trust.id, "trust");
+      await stage.refuses(token, "no trust names its issuer");
+    });
+
+    test("that fits another trust by now is charged to that one", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const token = stage.issuer.token();
+      const remaining = async (one: string) => (await stage.ask(one)).headers.get("ratelimit")?.replace(/;t=.*/, "");
+      expect(await remaining(token)).toBe('"value";r=29');
+      await revokeKey(w.admin, stage.trust.id, "trust");
+      await stage.add();
+      expect(await remaining(token)).toBe('"value";r=29');
+      expect(await remaining(stage.issuer.token({ jti: "another" }))).toBe('"value";r=28');
+    });
+
+    test("costs the server a few megabytes at most, whatever SQL wrote into the rows of trusts", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const [row] = await w.sql`select * from api_keys where id = ${stage.trust.id}`;
+      const columns = Object.keys(row ?? {});
+      const text = `insert into api_keys (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`;
+      for (let at = 0; at < 30; at++) {
+        // The first one is larger than any that Keyhole writes, and must not hide the others.
+        const projects = JSON.stringify({ web: "x".repeat(at === 0 ? 300_000 : 250_000) });
+        const made = { ...row, id: `0000000${at}-0000`.padEnd(36, "0"), digest: randomBytes(32), projects };
+        await w.run(text, Object.values(made));
+      }
+      const listed = await trustList(w.keyhole.database)();
+      await w.run("delete from api_keys where id like '0000000%'");
+      expect(listed.length).toBeWithin(10, 20);
+      expect(listed.reduce((bytes, { projects }) => bytes + (projects?.length ?? 0), 0)).toBeLessThan(4 * 1024 * 1024);
+    });
+
+    test("of a trust that was revoked after the list of trusts was read", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const { findTrusts = async () => [] } = stage.gate();
+      const listed = await findTrusts(stage.issuer.url);
+      const { ask } = w.client(({ gate }) => ({ gate: { ...gate, ...stage.gate(), findTrusts: async () => listed } }));
+      const token = stage.issuer.token();
+      expect((await ask(values, { key: token })).status).toBe(200);
+      await revokeKey(w.admin, stage.trust.id, "trust");
+      expect((await ask(values, { key: token })).status).toBe(401);
+      expect(w.log.at(-1)?.["reason"]).toBe(`trust ${stage.trust.id} is expired or revoked`);
+    });
+
+    test("of a trust that has expired", async () => {
+      await using stage = await Stage.open(world(), { terms: { expiresInMs: -1 } });
+      await stage.refuses(stage.issuer.token(), "no trust names its issuer");
+    });
+
+    test("that fits two trusts, until one of them is revoked", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const wider = await stage.add({ claims: new Map([["sub", "job"]]) });
+      await stage.refuses(stage.issuer.token(), "it fits several trusts");
+      await revokeKey(w.admin, wider.id, "trust");
+      expect((await stage.ask(stage.issuer.token())).status).toBe(200);
+    });
+
+    test.each([
+      ["wider claims", (terms: string) => terms.replace('"repository_id":"1"', '"repository_id":"2"')],
+      ["another issuer", (terms: string) => terms.replace(/127\.0\.0\.1/, "localhost")],
+      [
+        "keys of its writer",
+        (terms: string) => terms.replace('"jwks":null', `"jwks":${JSON.stringify('{"keys":[{}]}')}`),
+      ],
+      ["no JSON", () => "{"],
+      ["20 KiB", (terms: string) => terms.replace("}", `}${" ".repeat(20_000)}`)],
+    ])("of a trust to which SQL gave %s", async (_, edit) => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const [row] = await w.sql`select trust from api_keys where id = ${stage.trust.id}`;
+      const edited = edit(String(row?.["trust"]));
+      expect(edited).not.toBe(row?.["trust"] as string);
+      await w.sql`update api_keys set trust = ${edited} where id = ${stage.trust.id}`;
+      await stage.refuses(stage.issuer.token({ repository_id: "2" }), "no trust names its issuer");
+      await stage.refuses(stage.issuer.token(), "no trust names its issuer");
+      expect(await issuersOf(w)).not.toContain(stage.issuer.url.replace("127.0.0.1", "localhost"));
+      const [damaged] = await listKeys(w.admin, stage.slug, "trust");
+      expect(damaged?.status).toBe("damaged");
+    });
+
+    test("of a key's row that SQL made a trust of", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const key = await w.key(await w.organization());
+      const [row] = await w.sql`select trust from api_keys where id = ${stage.trust.id}`;
+      await w.sql`delete from key_uses where key_id = ${stage.trust.id}`;
+      await w.sql`delete from api_keys where id = ${stage.trust.id}`;
+      await w.sql`update api_keys set trust = ${row?.["trust"]} where id = ${key.id}`;
+      await stage.refuses(stage.issuer.token(), "no trust names its issuer");
+    });
+  });
+
+  test("is refused 429 at the same count as an unknown key, for each token", async () => {
+    await using stage = await Stage.open(world());
+    const bad = stage.issuer.token({ aud: "other" });
+    const statuses: number[] = [];
+    for (let n = 0; n < 12; n++) statuses.push((await stage.ask(bad)).status);
+    expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429]);
+    expect((await stage.ask(stage.issuer.token())).status).toBe(200);
+  });
+
+  describe("whose issuer", () => {
+    const troubles: [what: string, answer: (path: string, url: string) => Response | undefined][] = [
+      ["redirects", (path) => (path === "/jwks" ? Response.redirect("/elsewhere", 302) : undefined)],
+      ["redirects its discovery", (path) => (path !== "/jwks" ? Response.redirect("/jwks", 307) : undefined)],
+      ["serves 10 MiB", (path) => (path === "/jwks" ? new Response(" ".repeat(10 * 1024 * 1024)) : undefined)],
+      [
+        "names another issuer",
+        (path, url) =>
+          path !== "/jwks" ? Response.json({ issuer: "https://other.example", jwks_uri: `${url}/jwks` }) : undefined,
+      ],
+      [
+        "names keys over plain http elsewhere",
+        (path, url) =>
+          path !== "/jwks" ? Response.json({ issuer: url, jwks_uri: "http://192.0.2.1/jwks" }) : undefined,
+      ],
+      ["fails", () => new Response("no", { status: 500 })],
+      ["serves no JSON", () => new Response("<html>")],
+      ["serves no key", (path) => (path === "/jwks" ? Response.json({ keys: [] }) : undefined)],
+    ];
+    test.each(troubles)("%s: its tokens are refused, and nobody else's", async (_, answer) => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const { issuer } = stage;
+      issuer.answer = (path) => answer(path, issuer.url);
+      await using well = startIssuer();
+      await stage.add({ issuer: well.url });
+      await stage.refuses(issuer.token(), "the issuer's keys are not known now");
+      expect((await stage.ask(well.token())).status).toBe(200);
+      // It is well again, and asked again at most every 30 s.
+      issuer.answer = () => undefined;
+      const asked = issuer.asked.length;
+      await stage.refuses(issuer.token(), "the issuer's keys are not known now");
+      expect(issuer.asked.length).toBe(asked);
+      stage.aheadMs = 31_000;
+      expect((await stage.ask(issuer.token())).status).toBe(200);
+    });
+
+    test("hangs holds up neither its own requests for long nor new keys", async () => {
+      const w = world();
+      await using stage = await Stage.open(w, { waitMsMax: 1000 });
+      const key = await w.key(await w.organization());
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      const asked = Promise.withResolvers<void>();
+      stage.issuer.answer = () => {
+        asked.resolve();
+        return promise;
+      };
+      const waiting = Array.from({ length: 200 }, (_, n) => stage.ask(stage.issuer.token({ jti: String(n) })));
+      await asked.promise;
+      expect((await stage.client.ask("/organization", { key })).status).toBe(200);
+      for (const answer of await Promise.all(waiting)) expect([401, 429]).toContain(answer.status);
+      expect(stage.issuer.asked.length).toBe(1);
+      resolve(new Response("late"));
+    });
+
+    test("is asked for nothing because of tokens that no trust is for", async () => {
+      await using stage = await Stage.open(world());
+      await using stranger = startIssuer();
+      await stage.refuses(stranger.token(), "no trust names its issuer");
+      expect(stranger.asked).toEqual([]);
+    });
+
+    test("is asked at most every 30 s, whatever keys tokens name", async () => {
+      await using stage = await Stage.open(world());
+      const { issuer } = stage;
+      expect((await stage.ask(issuer.token())).status).toBe(200);
+      for (let n = 0; n < 20; n++) {
+        const forged = compact(
+          { alg: "ES256", kid: `unknown ${n}` },
+          usualClaims(issuer.url),
+          issuer.keys.get("one") as SigningKey,
+        );
+        expect((await stage.ask(forged)).status).toBe(401);
+      }
+      expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/jwks"]);
+    });
+
+    test("is away keeps its trusts for a day after the last fetch, and no longer", async () => {
+      await using stage = await Stage.open(world());
+      expect((await stage.ask(stage.issuer.token())).status).toBe(200);
+      stage.issuer.answer = () => new Response("away", { status: 503 });
+      stage.aheadMs = 23 * 3_600_000;
+      expect((await stage.ask(stage.issuer.token())).status).toBe(200);
+      stage.aheadMs = 24 * 3_600_000;
+      await stage.refuses(stage.issuer.token(), "the issuer's keys are not known now");
+    });
+
+    test("is never asked if the trust has its keys pinned, and other keys are not taken", async () => {
+      const issuer = startIssuer();
+      const jwks = JSON.stringify({ keys: [publicJwk("one", issuer.keys.get("one") as SigningKey)] });
+      await using stage = await Stage.open(world(), { terms: { issuer: issuer.url, jwks } });
+      await issuer[Symbol.asyncDispose]();
+      expect((await stage.ask(issuer.token())).status).toBe(200);
+      issuer.keys.set("one", newSigningKey("ES256"));
+      await stage.refuses(issuer.token(), "its signature is not by the issuer's key");
+      expect(issuer.asked).toEqual([]);
+      expect(await issuersOf(stage.w)).not.toContain(issuer.url);
+    });
+  });
+
+  describe("is not created", () => {
+    const github = "https://token.actions.githubusercontent.com";
+    const pem = { keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA", d: "AA" }] };
+    const refused: [what: string, terms: Record<string, unknown>, says: string][] = [
+      [
+        "for GitHub by a name",
+        { issuer: github, claims: { repository: "acme/web" } },
+        "GitHub needs --claim repository_id",
+      ],
+      [
+        "for GitHub by its subject",
+        { issuer: github, claims: { sub: "repo:acme/web:ref:refs/heads/main" } },
+        "GitHub needs",
+      ],
+      [
+        "for an enterprise's GitHub",
+        { issuer: "https://ghe.example/_services/token", claims: { sub: "x" } },
+        "GitHub needs",
+      ],
+      [
+        "for GitLab by a path",
+        { issuer: "https://gitlab.com", claims: { project_path: "acme/web" } },
+        "GitLab needs --claim project_id",
+      ],
+      ["for a GitLab of one's own", { issuer: "https://gitlab.acme.example", claims: { sub: "x" } }, "GitLab needs"],
+      [
+        "for a GitLab by its subject",
+        { issuer: "https://git.example", claims: { sub: "project_path:acme/web:ref_type:branch:ref:main" } },
+        "GitLab needs",
+      ],
+      [
+        "for Buildkite by a slug",
+        { issuer: "https://agent.buildkite.com", claims: { organization_slug: "acme" } },
+        "Buildkite needs --claim organization_id",
+      ],
+      [
+        "for others without a subject",
+        { issuer: "https://issuer.example", claims: { email: "a@b.example" } },
+        "This issuer needs --claim sub",
+      ],
+      ["with a wildcard", { claims: { sub: "job", ref: "refs/heads/*" } }, "there are no wildcards"],
+      ["with a claim that is judged anyway", { claims: { sub: "job", aud: audience } }, "The claim aud is no identity"],
+      ["with an empty claim", { claims: { sub: "" } }, "The claim sub must have 1 to 512 characters"],
+      ["with control characters", { claims: { sub: "a\u001b" } }, "no control characters"],
+      ["without an audience", { audience: "" }, "The audience must have 1 to 512 characters"],
+      ["for an issuer over plain http", { issuer: "http://issuer.example" }, "The issuer must be an https URL"],
+      ["for an issuer with a query", { issuer: "https://issuer.example/?x" }, "The issuer must be an https URL"],
+      ["with a private key", { jwks: JSON.stringify(pem) }, "The key set holds a private or a shared key"],
+      ["with a key set that is none", { jwks: "{}" }, "it is no JSON Web Key Set"],
+      ["with a key set that is no JSON", { jwks: "{" }, "it is not JSON"],
+      [
+        "with a long key set",
+        { jwks: JSON.stringify({ keys: [{ kty: "RSA", n: "A".repeat(17_000) }] }) },
+        "at most 16 KiB",
+      ],
+    ];
+    test.each(refused)("%s", async (_, terms, says) => {
+      await using stage = await Stage.open(world());
+      const claims = new Map(Object.entries((terms["claims"] ?? { sub: "job" }) as Record<string, string>));
+      await expect(stage.add({ ...terms, claims })).rejects.toThrow(says);
+      expect((await listKeys(stage.w.admin, stage.slug, "trust")).length).toBe(1);
+    });
+
+    test("beyond a thousand valid ones", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const { apiKeys: k } = w.admin.database.tables;
+      const [row] = await w.admin.database.db.select().from(k).where(eq(k.id, stage.trust.id));
+      const rows = Array.from({ length: 1000 }, (_, n) => {
+        const id = Bun.randomUUIDv7();
+        const digest = Buffer.alloc(32, `${id}${n}`);
+        const made = { ...(row as typeof k.$inferSelect), id, digest };
+        return { ...made, grantSeal: sealGrant(w.installation.systemKeys.grant, digest, { ...made, keyId: id }) };
+      });
+      await w.admin.database.db.insert(k).values(rows);
+      await expect(stage.add()).rejects.toThrow("There are 1000 trusts already");
+      await w.admin.database.db.delete(k).where(
+        inArray(
+          k.id,
+          rows.map(({ id }) => id),
+        ),
+      );
+    });
+  });
+
+  describe("is created with a warning", () => {
+    const warningsFor = async (w: World, terms: Partial<NewTrust>) => {
+      const organization = await w.organization();
+      const reach = { organization: organization.slug, projects: null, environments: null };
+      return (await createTrust(w.admin, { ...reach, audience, ...terms } as NewTrust)).warnings.join(" ");
+    };
+    const github = "https://token.actions.githubusercontent.com";
+    const loose: [what: string, issuer: string, claims: Record<string, string>, warns: boolean][] = [
+      ["every branch of a repository", github, { repository_id: "1" }, true],
+      ["every repository of an owner", github, { repository_owner_id: "1" }, true],
+      ["one branch", github, { repository_id: "2", ref: "refs/heads/main" }, false],
+      ["one deployment environment", github, { repository_id: "3", environment: "production" }, false],
+      ["a subject with its branch", github, { repository_id: "4", sub: "repo:a/b:ref:refs/heads/main" }, false],
+      ["a subject without one", github, { repository_id: "5", sub: "repo:a/b:pull_request" }, true],
+      ["every branch of a GitLab project", "https://gitlab.com", { project_id: "1" }, true],
+      ["every branch in Buildkite", "https://agent.buildkite.com", { organization_id: "1" }, true],
+      ["a service account, which has no branch", "https://k8s.example", { sub: "system:serviceaccount:a:b" }, false],
+    ];
+    test.each(loose)("or without one, for %s", async (_, issuer, claims, warns) => {
+      const warnings = await warningsFor(world(), { issuer, claims: new Map(Object.entries(claims)) });
+      expect(warnings.includes("No claim binds a branch or a deployment environment")).toBe(warns);
+    });
+
+    test("if a token may fit another trust as well", async () => {
+      const w = world();
+      await using stage = await Stage.open(w);
+      const terms = {
+        issuer: stage.issuer.url,
+        claims: new Map([
+          ["sub", "job"],
+          ["repository_id", "2"],
+        ]),
+      };
+      expect(await warningsFor(w, terms)).toBe("");
+      terms.claims.delete("repository_id");
+      expect(await warningsFor(w, terms)).toContain(`A token may fit this trust and trust ${stage.trust.id}, too.`);
+    });
+  });
+
+  test("costs no statement for each stranger's token", async () => {
+    const w = world();
+    await using stage = await Stage.open(w);
+    const list = trustList(w.keyhole.database);
+    let loads = 0;
+    const load = () => {
+      loads += 1;
+      return list();
+    };
+    const trusts = new TrustDirectory(load, w.installation.systemKeys.grant, () => 0);
+    const { ask } = w.client(({ gate }) => ({
+      gate: { ...gate, ...stage.gate(), findTrusts: (issuer) => trusts.find(issuer) },
+    }));
+    for (let n = 0; n < 50; n++) await ask(values, { key: stage.issuer.token({ iss: `https://${n}.example` }) });
+    expect(loads).toBe(1);
+  });
+});
+
+/** The issuers that a server fetches keys of in the background. */
+async function issuersOf(w: World): Promise<string[]> {
+  const trusts = new TrustDirectory(trustList(w.keyhole.database), w.installation.systemKeys.grant, () => 0);
+  await trusts.refresh();
+  return trusts.issuers;
+}
+
+/** A token of so many characters. A payload's base64 cannot have every length, so its header varies as well. */
+function sized(issuer: Issuer, length: number): string {
+  const key = issuer.keys.get("one") as SigningKey;
+  const make = (x: string, filler: number) =>
+    compact({ alg: "ES256", kid: "one", x }, usualClaims(issuer.url, { filler: "x".repeat(filler) }), key);
+  for (const x of ["", "x", "xx", "xxx"]) {
+    const filler = Math.floor(((length - make(x, 0).length) * 3) / 4);
+    const token = [filler - 1, filler, filler + 1].map((one) => make(x, one)).find((one) => one.length === length);
+    if (token !== undefined) return token;
+  }
+  throw new Error(`no token of ${length} characters`);
+}

@@ -1,0 +1,353 @@
+/**
+ * Random sequences of what people do to sets, against a model in memory: plain lists of versions, each with its items.
+ */
+import { beforeAll, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import fc from "fast-check";
+import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
+import { openContent } from "../../src/admin/contents.ts";
+import { deleteFile, putFile } from "../../src/admin/files.ts";
+import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/admin/history.ts";
+import { createProject, deleteProject, findProject, renameProject } from "../../src/admin/projects.ts";
+import { rotateData } from "../../src/admin/rotation.ts";
+import { openSet, openValues, openVersion } from "../../src/admin/sets.ts";
+import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import type { Environment } from "../../src/names.ts";
+import { descriptorOf, type FileEntry, type Kind } from "../../src/seal/kinds.ts";
+import { seed } from "../seed.ts";
+import { describeBoth, type World } from "../world.ts";
+
+const kinds: readonly Kind[] = ["variables", "accounts", "files"];
+const two: readonly Environment[] = ["staging", "production"];
+const dayMs = 86_400_000;
+
+/** The value is a text; of files the id of the content. */
+type Item = { readonly value: string; readonly updatedAt: number };
+type Items = ReadonlyMap<string, Item>;
+type Version = {
+  readonly version: number;
+  readonly at: number;
+  readonly added: string[];
+  readonly changed: string[];
+  readonly deleted: string[];
+  readonly items: Items;
+};
+
+type Target = { readonly kind: Kind; readonly environment: Environment };
+type Step =
+  | (Target & { readonly do: "write"; readonly name: string; readonly value: string; readonly both: boolean })
+  | (Target & { readonly do: "delete"; readonly name: string })
+  | (Target & { readonly do: "rollback"; readonly back: number })
+  | (Target & { readonly do: "purge" })
+  | { readonly do: "wait"; readonly days: number }
+  | { readonly do: "rename" }
+  | { readonly do: "rotate" };
+
+const busy = { kind: "variables", environment: "staging" } as const;
+const targets: readonly Target[] = kinds.flatMap((kind) => two.map((environment) => ({ kind, environment })));
+/** One set is written more often, so that it has more versions than are kept. */
+const target = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(busy) },
+  { weight: 2, arbitrary: fc.constantFrom(...targets) },
+);
+const name = fc.constantFrom("A", "B", "C");
+const value = fc.constantFrom("x", "y", "z");
+const on = <Do extends string, More extends object>(verb: Do, more: fc.Arbitrary<More>) =>
+  fc.tuple(target, more).map(([target, more]) => ({ do: verb, ...target, ...more }));
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 24,
+    arbitrary: on(
+      "write",
+      fc.tuple(name, value, fc.boolean()).map(([name, value, both]) => ({ name, value, both })),
+    ),
+  },
+  {
+    weight: 8,
+    arbitrary: on(
+      "delete",
+      name.map((name) => ({ name })),
+    ),
+  },
+  {
+    weight: 16,
+    arbitrary: on(
+      "rollback",
+      fc.nat(24).map((back) => ({ back })),
+    ),
+  },
+  { weight: 1, arbitrary: on("purge", fc.constant({})) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("wait" as const), days: fc.constantFrom(1, 10, 45, 90) }) },
+  { weight: 1, arbitrary: fc.constant({ do: "rename" as const }) },
+  { weight: 1, arbitrary: fc.constant({ do: "rotate" as const }) },
+);
+
+/** The sets of a project as they should be. */
+class Model {
+  nowMs: number;
+  readonly sets = new Map<string, Version[]>();
+
+  constructor(nowMs: number) {
+    this.nowMs = nowMs;
+    const first = { version: 1, at: nowMs, added: [], changed: [], deleted: [], items: new Map() };
+    for (const kind of kinds) for (const environment of two) this.sets.set(`${kind} ${environment}`, [first]);
+  }
+
+  /** Oldest first; the last one is current. */
+  versions({ kind, environment }: Target): Version[] {
+    return this.sets.get(`${kind} ${environment}`) as Version[];
+  }
+
+  items(target: Target): Items {
+    return (this.versions(target).at(-1) as Version).items;
+  }
+
+  /** What a set becomes. Items that keep their value keep their time, unless they are `written`. */
+  write(target: Target, wanted: ReadonlyMap<string, string>, written: readonly string[]): void {
+    const versions = this.versions(target);
+    const before = this.items(target);
+    const items = new Map<string, Item>();
+    const [added, changed]: [string[], string[]] = [[], []];
+    for (const [name, value] of [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const old = before.get(name);
+      const stays = old?.value === value && !written.includes(name);
+      items.set(name, stays ? old : { value, updatedAt: this.nowMs });
+      if (!stays) (old === undefined ? added : changed).push(name);
+    }
+    const deleted = [...before.keys()].filter((name) => !wanted.has(name));
+    const version = (versions.at(-1)?.version ?? 0) + 1;
+    versions.push({ version, at: this.nowMs, added, changed, deleted, items });
+    const replacedAt = (index: number) => versions[index + 1]?.at ?? this.nowMs;
+    const kept = versions.filter((_, i) => i >= versions.length - 21 || this.nowMs - replacedAt(i) < 90 * dayMs);
+    versions.splice(0, versions.length, ...kept);
+  }
+
+  /** The ids of the contents that some version names. */
+  contents(): Set<string> {
+    const files = two.flatMap((environment) => this.versions({ kind: "files", environment }));
+    return new Set(files.flatMap(({ items }) => [...items.values()].map(({ value }) => value)));
+  }
+}
+
+/** A project, and what it should be. */
+class Play {
+  readonly #w: World;
+  readonly #model: Model;
+  readonly #organization: string;
+  readonly #contents = new Map<string, string>();
+  #slug = "web";
+
+  constructor(w: World, organization: string) {
+    this.#w = w;
+    this.#organization = organization;
+    this.#model = new Model(1_700_000_000_000);
+    w.clock.nowMs = this.#model.nowMs;
+  }
+
+  get where(): string {
+    return `${this.#organization}/${this.#slug}`;
+  }
+
+  async take(step: Step): Promise<void> {
+    const [w, model] = [this.#w, this.#model];
+    w.clock.nowMs = model.nowMs += 1000;
+    switch (step.do) {
+      case "write":
+        return this.#write(step, step.name, step.value, step.both);
+      case "delete":
+        return this.#delete(step, step.name);
+      case "rollback":
+        return this.#rollBack(step, step.back);
+      case "purge": {
+        const versions = model.versions(step);
+        const { removed } = await purgeHistory(w.admin, this.where, step.environment, step.kind);
+        expect(removed).toBe(versions.length - 1);
+        versions.splice(0, versions.length - 1);
+        return;
+      }
+      case "wait":
+        w.clock.nowMs = model.nowMs += step.days * dayMs;
+        return;
+      case "rename": {
+        const slug = this.#slug === "web" ? "shop" : "web";
+        await renameProject(w.admin, this.where, { slug });
+        this.#slug = slug;
+        return;
+      }
+      case "rotate": {
+        const { broken, deletedKeys } = await rotateData(w.admin, this.where);
+        expect({ broken, deletedKeys }).toEqual({ broken: [], deletedKeys: 1 });
+      }
+    }
+  }
+
+  async #write(target: Target, name: string, value: string, both: boolean): Promise<void> {
+    const { kind } = target;
+    const environments = both && kind !== "variables" ? two : [target.environment];
+    const [{ admin }, model] = [this.#w, this.#model];
+    let stored = value;
+    if (kind === "variables") {
+      await setVariables(admin, this.where, target.environment, [{ name, value }]);
+    } else if (kind === "accounts") {
+      await setAccount(admin, this.where, name, environments, { updatedAt: value });
+    } else {
+      stored = (await putFile(admin, this.where, { path: name, environments, content: Buffer.from(value) })).id;
+      this.#contents.set(stored, value);
+    }
+    for (const environment of two) {
+      const items = this.#valuesOf({ kind, environment });
+      // An account is in exactly the environments that it was written to.
+      if (environments.includes(environment)) items.set(name, stored);
+      else if (kind !== "accounts" || !items.delete(name)) continue;
+      model.write({ kind, environment }, items, [name]);
+    }
+  }
+
+  async #delete(target: Target, name: string): Promise<void> {
+    const { kind, environment } = target;
+    const { admin } = this.#w;
+    const where = this.where;
+    const targets = (kind === "accounts" ? two : [environment])
+      .map((environment) => ({ kind, environment }))
+      .filter((one) => this.#model.items(one).has(name));
+    const deleted =
+      kind === "variables"
+        ? deleteVariable(admin, where, environment, name)
+        : kind === "accounts"
+          ? deleteAccount(admin, where, name)
+          : deleteFile(admin, where, name, [environment]);
+    if (targets.length === 0) return void (await expect(deleted).rejects.toMatchObject({ kind: "not_found" }));
+    await deleted;
+    for (const one of targets) {
+      const items = this.#valuesOf(one);
+      items.delete(name);
+      this.#model.write(one, items, []);
+    }
+  }
+
+  async #rollBack(target: Target, back: number): Promise<void> {
+    const { kind, environment } = target;
+    const { admin } = this.#w;
+    const versions = this.#model.versions(target);
+    const current = versions.at(-1) as Version;
+    const to = Math.max(1, current.version - back);
+    const old = versions.find(({ version }) => version === to);
+    const planned = planRollback(admin, this.where, environment, kind, to);
+    if (old === undefined || old === current) {
+      return void (await expect(planned).rejects.toMatchObject({ kind: old ? "invalid" : "not_found" }));
+    }
+    const plan = await planned;
+    const { version } = await rollBack(admin, this.where, environment, kind, plan);
+    this.#model.write(target, new Map([...old.items].map(([name, { value }]) => [name, value])), []);
+    const { added, changed, deleted } = versions.at(-1) as Version;
+    expect(plan).toEqual({ from: current.version, to, added, changed, deleted });
+    expect(version).toBe(current.version + 1);
+  }
+
+  #valuesOf(target: Target): Map<string, string> {
+    return new Map([...this.#model.items(target)].map(([name, { value }]) => [name, value]));
+  }
+
+  /** The sets that these steps were about have the history and the items that they should have. */
+  async check(steps: readonly Step[]): Promise<void> {
+    const { admin } = this.#w;
+    const project = await findProject(admin, this.where);
+    const touched = new Map(steps.flatMap((one) => ("kind" in one ? [[`${one.kind} ${one.environment}`, one]] : [])));
+    for (const { kind, environment } of touched.values()) {
+      const versions = this.#model.versions({ kind, environment });
+      const actor = { type: "person", name: "ann@host" };
+      const expected = versions.map(({ items: _, ...version }) => ({ ...version, actor }));
+      const listed = await listHistory(admin, this.where, environment, kind);
+      expect(listed).toEqual({ versions: expected.reverse() as never, warnings: [] });
+      const items = await this.#stored(project, { kind, environment });
+      expect(items).toEqual(Object.fromEntries(this.#model.items({ kind, environment })));
+    }
+  }
+
+  /** The same of every set, with the items of every version; and that nothing is left once the project is deleted. */
+  async end(): Promise<void> {
+    const { admin, run } = this.#w;
+    await this.check(targets.map((target) => ({ ...target, do: "purge" })));
+    const project = await findProject(admin, this.where);
+    for (const target of targets) {
+      for (const { version, items } of this.#model.versions(target).slice(0, -1)) {
+        expect(await this.#stored(project, target, version)).toEqual(Object.fromEntries(items));
+      }
+    }
+    const contents = await run("select id from file_contents where project_id = ?", [project.id]);
+    expect(new Set(contents.map(({ id }) => id))).toEqual(this.#model.contents());
+    expect(await run("select generation from data_keys where project_id = ?", [project.id])).toHaveLength(1);
+    await deleteProject(admin, this.where);
+    expect(await run("select version from set_versions where project_id = ?", [project.id])).toEqual([]);
+    expect(await run("select id from file_contents where project_id = ?", [project.id])).toEqual([]);
+  }
+
+  async #stored(
+    project: Awaited<ReturnType<typeof findProject>>,
+    { kind, environment }: Target,
+    version?: number,
+  ): Promise<Record<string, Item>> {
+    const { admin } = this.#w;
+    const { db } = admin.database;
+    const descriptor = descriptorOf(kind);
+    const set =
+      version === undefined
+        ? await openSet(admin, db, project, descriptor, environment)
+        : await openVersion(admin, db, project, descriptor, environment, version);
+    const values = descriptor.hasValues ? openValues(project, descriptor, set) : undefined;
+    const found: Record<string, Item> = {};
+    for (const entry of set.entries) {
+      const [name, { updatedAt }] = [descriptor.nameOf(entry), entry];
+      const value = JSON.parse(values?.get(name)?.toString("utf8") ?? "null");
+      if (kind === "variables") {
+        expect(value).toEqual({ key: name, value: value.value, updatedAt });
+        found[name] = { value: value.value, updatedAt };
+      } else if (kind === "accounts") {
+        found[name] = { value: value.updatedAt, updatedAt };
+      } else {
+        const { id } = entry as FileEntry;
+        const content = await openContent(admin, db, project.id, entry as FileEntry);
+        expect(content?.toString("utf8")).toBe(this.#contents.get(id));
+        found[name] = { value: id, updatedAt };
+      }
+    }
+    return found;
+  }
+}
+
+describeBoth("random sequences of writes, rollbacks, purges, prunes, renames and rotations", (world, dialect) => {
+  beforeAll(async () => {
+    // The disk is not what is tested here.
+    const { db } = world().admin.database;
+    if (dialect === "sqlite") (db as unknown as { run(text: unknown): void }).run(sql`PRAGMA synchronous = OFF`);
+  });
+
+  test("leave what the model says: each version with its items, who wrote it and which names, and no content too many", async () => {
+    const w = world();
+    const organization = await w.organization();
+    let play: Play | undefined;
+    let count = 0;
+    // A sequence goes on from where the one before it ended, so that there is history; so none can be shrunk.
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 }), async (steps) => {
+        if (play === undefined) {
+          play = new Play(w, organization.slug);
+          await createProject(w.admin, play.where, {});
+        }
+        for (const one of steps) await play.take(one);
+        await play.check(steps);
+        count += 1;
+        if (count % projectLife !== 0) return;
+        await play.end();
+        play = undefined;
+      }),
+      { numRuns: dialect === "sqlite" ? sequences : 200, endOnFailure: true, seed },
+    );
+    expect(play).toBeUndefined();
+  }, 600_000);
+});
+
+/** KEYHOLE_TEST_LONG=1 runs the number that takes minutes. */
+const sequences = process.env["KEYHOLE_TEST_LONG"] === "1" ? 10_000 : 1000;
+/** How many sequences a project sees. */
+const projectLife = 50;

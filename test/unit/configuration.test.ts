@@ -1,0 +1,60 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { readConfig } from "../../src/config.ts";
+import { readPage } from "../markdown.ts";
+
+/** The rows of the page's tables: the setting, what it means, its default. */
+const rows = [...readPage("docs/configuration.md").matchAll(/^\| `([A-Z_]+)` \| (.+) \| (.+) \|$/gm)].map(
+  ([, name = "", meaning = "", byDefault = ""]) => ({ name, meaning, byDefault }),
+);
+
+function row(name: string) {
+  const found = rows.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`docs/configuration.md has no row for ${name}`);
+  return found;
+}
+
+describe("docs/configuration.md", () => {
+  test("has one row for each setting that the program reads, and for no other", () => {
+    const src = join(import.meta.dir, "../../src");
+    const code = readdirSync(src, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => readFileSync(join(src, file), "utf8"))
+      .join("\n");
+    const named = code.match(/\b(KEYHOLE_[A-Z_]*[A-Z]|OTEL_[A-Z_]+|DATABASE_URL)\b|(?<=env\[")(HOST|PORT)(?="\])/g);
+    expect(rows.map(({ name }) => name).sort()).toEqual([...new Set(named)].sort());
+  });
+
+  test("names the defaults of the program", () => {
+    const config = readConfig({});
+    expect(row("HOST").byDefault).toBe(`\`${config.host}\``);
+    expect(row("PORT").byDefault).toBe(`\`${config.port}\``);
+    expect(row("KEYHOLE_DATA").byDefault).toBe(`\`./${relative(process.cwd(), config.dataFolder)}\``);
+    expect(row("KEYHOLE_OPS_HOST").byDefault).toBe(`\`${readConfig({ KEYHOLE_OPS_PORT: "1" }).ops?.host}\``);
+    expect(config).toMatchObject({ databaseUrl: undefined, ops: undefined, limiterUrl: undefined });
+    expect(config).toMatchObject({ tracesUrl: undefined, mcpOrigins: undefined });
+    for (const name of ["DATABASE_URL", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"]) {
+      expect(row(name).byDefault).toStartWith("unset");
+    }
+  });
+
+  test("names the bounds of the program", () => {
+    for (const name of ["PORT", "KEYHOLE_OPS_PORT"]) {
+      const [, least = "", most = ""] = /(\d+) to (\d+)/.exec(row(name).meaning) ?? [];
+      expect(() => readConfig({ [name]: least })).not.toThrow();
+      expect(() => readConfig({ [name]: most })).not.toThrow();
+      expect(() => readConfig({ [name]: String(Number(most) + 1) })).toThrow(name);
+    }
+  });
+
+  test("shows forms that the program takes", () => {
+    for (const { name, meaning } of rows) {
+      for (const [url] of meaning.matchAll(/(?<=`)(postgres|rediss?):\/\/[^`]+/g)) {
+        const rootKey = { KEYHOLE_ROOT_KEY: "x" };
+        expect(() => readConfig({ ...rootKey, [name]: url })).not.toThrow();
+        expect(() => readConfig({ ...rootKey, [name]: `x${url}` })).toThrow(name);
+      }
+    }
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ruleset, Spectral } from "@stoplight/spectral-core";
+import { oas } from "@stoplight/spectral-rulesets";
+import { version } from "../../package.json";
+import { describeApi } from "../../src/http/description.ts";
+import { problemOf } from "../described.ts";
+
+type Parameter = { name: string; in: string; required: boolean };
+
+const text = `${JSON.stringify(describeApi(version), undefined, 2)}\n`;
+
+describe("the description of the API", () => {
+  test("is what docs/openapi.json says; `bun run keyhole openapi > docs/openapi.json` writes it", () => {
+    expect(readFileSync(join(import.meta.dir, "../../docs/openapi.json"), "utf8")).toBe(text);
+  });
+
+  test("passes Spectral's rules for OpenAPI without a warning, its examples included", async () => {
+    const spectral = new Spectral();
+    spectral.setRuleset(new Ruleset({ extends: [[oas, "recommended"]] } as never));
+    const found = await spectral.run(JSON.parse(text));
+    expect(found.map(({ code, path, message }) => `${code} ${path.join("/")}: ${message}`)).toEqual([]);
+  }, 60_000);
+
+  test("requires the parameters that a request cannot leave out, and no other", () => {
+    const { paths } = JSON.parse(text) as { paths: Record<string, { get: { parameters?: Parameter[] } }> };
+    const required = Object.entries(paths).map(([path, { get }]) => [
+      path,
+      (get.parameters ?? []).filter((one) => one.in === "query" && one.required).map(({ name }) => name),
+    ]);
+    expect(Object.fromEntries(required)).toEqual({
+      "/organization": [],
+      "/projects": [],
+      "/projects/{slug}": [],
+      "/projects/{slug}/variables": [],
+      "/projects/{slug}/accounts": [],
+      "/files": ["project", "environment"],
+      "/secrets": ["project", "environment"],
+    });
+  });
+
+  const headers = { "content-type": "application/json; charset=utf-8", "x-request-id": "1" };
+  const good = JSON.stringify({ id: crypto.randomUUID(), name: "Acme", slug: "acme", plan: "pro" });
+  test("fits a good answer", () => {
+    expect(problemOf("/organization", 200, Object.entries(headers), () => good)).toBeUndefined();
+  });
+  test.each([
+    ["a member too many", 200, headers, good.replace("{", '{"more":1,')],
+    ["a member too few", 200, headers, '{"id":"1"}'],
+    ["an unknown status", 201, headers, good],
+    ["an unknown header", 200, { ...headers, etag: '"1"' }, good],
+    ["another type", 200, { "content-type": "text/html" }, good],
+    ["an unknown code", 401, headers, '{"error":"No.","code":"nope"}'],
+  ])("does not fit an answer with %s", (_, status, headers, body) => {
+    expect(problemOf("/organization", status, Object.entries({ ...headers }), () => body)).toBeString();
+  });
+});

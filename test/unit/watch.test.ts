@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../src/fetch/client.ts";
+import { type Command, supervise } from "../../src/fetch/run.ts";
+import { Watch } from "../../src/fetch/watch.ts";
+import { exits, Problem } from "../../src/problem.ts";
+
+describe("a watch", () => {
+  test.each([
+    [0, 30_000],
+    [0.5, 31_500],
+    [0.999, 32_997],
+  ])("looks after its interval and up to a tenth more: chance %d, %d ms", async (chance, expectedMs) => {
+    const { watch, slept } = watching([undefined, undefined, "new"], chance);
+    expect(await watch.next()).toBe("new");
+    expect(slept).toEqual([expectedMs, expectedMs, expectedMs]);
+  });
+
+  test("goes on after a failure, and says what it is until it is another or over", async () => {
+    const revoked = new Problem(exits.unauthorized, "unauthorized", "The server answered unauthorized.");
+    const busy = new Problem(exits.refused, "rate_limited", "Busy.");
+    const hinting = new Problem(exits.refused, "rate_limited", "Busy. To try again, add --wait 60s.", { cause: busy });
+    const secret = new Error("it quotes a secret");
+    const looks = [revoked, revoked, hinting, secret, undefined, undefined, revoked, "new", "newer"];
+    const { watch, said } = watching(looks);
+    expect(await watch.next()).toBe("new");
+    expect(await watch.next()).toBe("newer");
+    const begin = "Not watched for now, and the command runs on:";
+    expect(said).toEqual([
+      `${begin} The server answered unauthorized.`,
+      `${begin} Busy.`,
+      `${begin} an error inside Keyhole. Please report it.`,
+      "The server answers again, and the command is watched.",
+      `${begin} The server answered unauthorized.`,
+      "The server answers again, and the command is watched.",
+    ]);
+  });
+});
+
+describe("a command that another takes the place of", () => {
+  test("gets SIGTERM and then SIGKILL, and only after its end the other one begins", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "keyhole-supervise-"));
+    try {
+      const file = join(folder, "log");
+      const log = (text: string) => `echo ${text} >> ${file}`;
+      const deaf = shell(`trap '${log("deaf")}' TERM; ${log("began")}; while :; do sleep 0.02; done`);
+      const polite = shell(
+        `trap 'sleep 0.1; ${log("polite")}; exit 0' TERM; ${log("second")}; while :; do sleep 0.02; done`,
+      );
+      const last = shell(`${log("last")}; exit 3`);
+      const said: string[] = [];
+      const following = [polite, last];
+      const written = () => readFileSync(file, { encoding: "utf8", flag: "a+" });
+      const next = async () => {
+        const [awaited, command] = [["began", "second"][2 - following.length] as string, following.shift()];
+        while (command !== undefined && !written().includes(awaited)) await Bun.sleep(5);
+        return command ?? new Promise<Command>(() => {});
+      };
+      expect(await supervise(deaf, false, { next, say: (line) => said.push(line) }, 200)).toBe(3);
+      expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
+      expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+function shell(script: string): Command {
+  return { path: "/bin/sh", argv: ["sh", "-c", script], env: { PATH: process.env["PATH"] ?? "" } };
+}
+
+/** A watch of 30 s whose looks give these, one after another, and whose clock takes no time. */
+function watching(looks: readonly unknown[], chance = 0) {
+  const slept: number[] = [];
+  const said: string[] = [];
+  const clock: Clock = {
+    nowMs: () => 0,
+    sleep: async (durationMs) => void slept.push(durationMs),
+    random: () => chance,
+  };
+  const left = [...looks];
+  const look = async () => {
+    const found = left.shift();
+    if (found instanceof Error) throw found;
+    return found as string | undefined;
+  };
+  return { watch: new Watch(30_000, look, (line) => said.push(line), clock), slept, said };
+}
