@@ -1,0 +1,118 @@
+/**
+ * `bun .ci/artifacts/packages.ts FOLDER NAME=PROGRAM …` makes of ready programs everything that a release holds: archives,
+ * npm packages, Debian packages and images, then their provenance and their checksums. The bill of materials that
+ * cdxgen made of the lockfile lies in FOLDER already.
+ */
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzip, readSource, sha256, tar } from "./archive.ts";
+import { packDeb } from "./deb.ts";
+import { packForNpm } from "./npm.ts";
+import { type DebianPackage, packImage } from "./oci.ts";
+import { findTarget, type Target } from "./targets.ts";
+
+const [folder, ...given] = process.argv.slice(2);
+if (folder === undefined || given.length === 0)
+  throw new Error("Usage: bun .ci/artifacts/packages.ts FOLDER NAME=PROGRAM …");
+const programs = new Map(
+  given.map((one) => {
+    const [name = "", program = ""] = one.split("=");
+    return [findTarget(name), program];
+  }),
+);
+const runtimes = [...programs.keys()].map(({ runtime, integrity }) => ({
+  uri: `pkg:npm/${runtime.replace("@", "%40")}@${Bun.version}`,
+  digest: { sha512: Buffer.from(integrity.replace("sha512-", ""), "base64").toString("hex") },
+}));
+process.umask(0o022);
+const source = await readSource();
+mkdirSync(folder, { recursive: true });
+const scratch = mkdtempSync(join(tmpdir(), "keyhole-release-"));
+try {
+  const packages: DebianPackage[] = [];
+  for (const [target, program] of programs) {
+    await packArchive(folder, target, program);
+    if (target.debian === undefined) continue;
+    await packDeb(folder, program, target.debian, source, scratch);
+    packages.push(await packImage(folder, program, target.debian, source, scratch));
+  }
+  await packForNpm(folder, programs, source, scratch);
+  completeBill(join(folder, `keyhole-${source.version}.cdx.json`), packages);
+  const provenance = provenanceOf(readdirSync(folder).sort(), packages);
+  writeFileSync(join(folder, `keyhole-${source.version}.provenance.json`), `${JSON.stringify(provenance)}\n`);
+  const sums = readdirSync(folder)
+    .sort()
+    .map((file) => `${sha256(readFileSync(join(folder, file)))}  ${file}\n`);
+  writeFileSync(join(folder, "SHA256SUMS"), sums.join(""));
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+/** The program as an archive, for everybody without a package manager. */
+async function packArchive(folder: string, { name }: Target, program: string): Promise<void> {
+  const top = `keyhole-${source.version}-${name}`;
+  const place = join(scratch, "archives", top);
+  mkdirSync(place, { recursive: true });
+  for (const file of ["LICENSE", "CHANGELOG.md", "docs/deploy/keyhole.service"]) {
+    cpSync(file, join(place, file.split("/").at(-1) ?? ""));
+  }
+  cpSync(program, join(place, "keyhole"));
+  chmodSync(join(place, "keyhole"), 0o755);
+  await Bun.write(join(folder, `${top}.tar.gz`), gzip(await tar(join(scratch, "archives"), [top], source)));
+}
+
+/**
+ * Adds to a bill of materials what is in a release besides the packages of the lockfile, and takes what differs from one
+ * run to the next out of it.
+ *
+ * @see https://cyclonedx.org/docs/1.7/json/
+ */
+function completeBill(file: string, packages: readonly DebianPackage[]): void {
+  const { annotations: _, ...bill } = JSON.parse(readFileSync(file, "utf8"));
+  if (!(bill.components?.length > 0)) throw new Error(`${file} has no components.`);
+  const components = [...runtimes, ...packages].map(({ uri, digest }) => {
+    const [group = "", name, version] = (/\/(.*)\/(.*)@([^?]*)/.exec(uri) ?? []).slice(1).map(decodeURIComponent);
+    const hashes = Object.entries(digest).map(([kind, content]) => ({ alg: kind.replace("sha", "SHA-"), content }));
+    return { type: "library", group, name, version, purl: uri, "bom-ref": uri, hashes };
+  });
+  const complete = {
+    ...bill,
+    serialNumber: `urn:uuid:${sha256(source.commit).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5")}`,
+    metadata: { ...bill.metadata, timestamp: new Date(source.madeAt * 1000).toISOString() },
+    components: [...bill.components, ...components],
+  };
+  writeFileSync(file, `${JSON.stringify(complete)}\n`);
+}
+
+/**
+ * Returns the provenance of these files: what they were made from, and how. It is not signed; whoever publishes them
+ * signs it.
+ *
+ * @see https://slsa.dev/spec/v1.0/provenance
+ */
+function provenanceOf(files: readonly string[], packages: readonly DebianPackage[]): object {
+  return {
+    _type: "https://in-toto.io/Statement/v1",
+    subject: files.map((name) => ({ name, digest: { sha256: sha256(readFileSync(join(folder ?? "", name))) } })),
+    predicateType: "https://slsa.dev/provenance/v1",
+    predicate: {
+      buildDefinition: {
+        buildType: "urn:keyhole:release:1",
+        externalParameters: {
+          commit: source.commit,
+          command: ".ci/release",
+          targets: [...programs.keys()].map(({ name }) => name),
+        },
+        internalParameters: { bun: Bun.version },
+        resolvedDependencies: [
+          { name: "source", digest: { gitCommit: source.commit } },
+          { name: "bun.lock", digest: { sha256: sha256(readFileSync("bun.lock")) } },
+          ...runtimes,
+          ...packages,
+        ],
+      },
+      runDetails: { builder: { id: process.env["KEYHOLE_BUILDER"] ?? "urn:keyhole:builder:unknown" } },
+    },
+  };
+}

@@ -1,0 +1,378 @@
+/** A release made of the built program: each artefact is installed and used from an empty environment. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { targets } from "../../.ci/artifacts/targets.ts";
+import { version } from "../../package.json";
+import { binary, type Ran, runBinary, startOnTerminal } from "./keyhole.ts";
+import { freePort, whereInstalled, withPrograms } from "./programs.ts";
+import { eventually, furnish, makeSite, type Site } from "./server.ts";
+
+setDefaultTimeout(120_000); // packing compresses the program four times
+
+const root = join(import.meta.dir, "../..");
+const target = targets.find(
+  ({ os, cpu, libc }) => os === process.platform && cpu === process.arch && libc !== "musl",
+) as (typeof targets)[number];
+const tools = ["apt-get", "dpkg-deb", "git", "node", "npm", "npx", "umoci", "bwrap"];
+
+withPrograms(tools, "a release", (_apt, _dpkg, git, node, npm, npx, umoci, bwrap) => {
+  let folder: string;
+  let release: string;
+  const at = (...path: string[]) => join(folder, ...path);
+  const artefact = (name: string) => join(release, name);
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "keyhole-release-"));
+    release = at("release");
+    mkdirSync(release);
+    const bill = { serialNumber: "urn:uuid:random", annotations: [], metadata: { timestamp: "now" }, components: [{}] };
+    writeFileSync(artefact(`keyhole-${version}.cdx.json`), JSON.stringify(bill));
+    const packages = [process.execPath, "--no-env-file", ".ci/artifacts/packages.ts"];
+    await done([...packages, release, `${target.name}=${binary}`], { cwd: root, env: { ...process.env } });
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  describe("can be verified:", () => {
+    test("SHA256SUMS covers every file, and each file's name has the version", async () => {
+      const files = readdirSync(release).filter((file) => file !== "SHA256SUMS");
+      const sums = readFileSync(artefact("SHA256SUMS"), "utf8");
+      expect([...sums.matchAll(/ {2}(.*)$/gm)].map(([, file]) => file ?? "")).toEqual(files.sort());
+      expect(files.filter((file) => !file.includes(version))).toEqual([]);
+      await done(["sha256sum", "--check", "--strict", "SHA256SUMS"], { cwd: release });
+    });
+
+    test("the provenance names every artefact, the commit and what came from elsewhere", async () => {
+      const statement = JSON.parse(readFileSync(artefact(`keyhole-${version}.provenance.json`), "utf8"));
+      const artefacts = readdirSync(release).filter((file) => !/SHA256SUMS|provenance/.test(file));
+      expect(statement).toMatchObject({
+        _type: "https://in-toto.io/Statement/v1",
+        predicateType: "https://slsa.dev/provenance/v1",
+      });
+      expect(statement.subject).toEqual(
+        artefacts.sort().map((name) => ({ name, digest: { sha256: sha256(readFileSync(artefact(name))) } })),
+      );
+      const { buildDefinition } = statement.predicate;
+      const commit = (await done([git, "rev-parse", "HEAD"], { cwd: root })).trim();
+      expect(buildDefinition.externalParameters).toEqual({ commit, command: ".ci/release", targets: [target.name] });
+      const [source, lock, runtime, libc] = buildDefinition.resolvedDependencies;
+      expect(source.digest).toEqual({ gitCommit: commit });
+      expect(lock.digest).toEqual({ sha256: sha256(readFileSync(join(root, "bun.lock"))) });
+      expect(runtime.uri).toBe(`pkg:npm/%40oven/${target.runtime.slice("@oven/".length)}@${Bun.version}`);
+      expect(libc.uri).toStartWith("pkg:deb/debian/libc6@");
+    });
+  });
+
+  test("the bill of materials has Bun's runtime and glibc, and nothing that differs from run to run", async () => {
+    const bill = JSON.parse(readFileSync(artefact(`keyhole-${version}.cdx.json`), "utf8"));
+    const madeAt = (await done([git, "log", "-1", "--format=%ct"], { cwd: root })).trim();
+    expect(bill).toEqual({
+      serialNumber: expect.stringMatching(/^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+      metadata: { timestamp: new Date(Number(madeAt) * 1000).toISOString() },
+      components: [
+        {},
+        expect.objectContaining({ group: "@oven", name: target.runtime.slice("@oven/".length), version: Bun.version }),
+        expect.objectContaining({
+          group: "debian",
+          name: "libc6",
+          hashes: [{ alg: "SHA-256", content: expect.any(String) }],
+        }),
+      ],
+    });
+  });
+
+  test("the archive holds the program, which runs alone", async () => {
+    const top = `keyhole-${version}-${target.name}`;
+    await done(["tar", "--extract", "--gzip", "--file", artefact(`${top}.tar.gz`), "--directory", folder], {});
+    expect(readdirSync(at(top)).sort()).toEqual(["CHANGELOG.md", "LICENSE", "keyhole", "keyhole.service"]);
+    expect(await done([at(top, "keyhole"), "version"], {})).toContain(version);
+  });
+
+  describe("the npm package", () => {
+    let registry: Registry;
+    let printed: string;
+    let installed: string;
+    let launcher: string;
+    let site: Site;
+    const path = { PATH: process.env["PATH"] ?? "" };
+    const npmEnv = () => ({ HOME: folder, npm_config_registry: registry.origin, npm_config_cache: at("cache") });
+
+    beforeAll(async () => {
+      registry = await serveRegistry(release);
+      printed = await done([npx, "--yes", `keyhole@${version}`, "version"], { cwd: folder, env: npmEnv() });
+      const [installation = ""] = readdirSync(at("cache/_npx"));
+      installed = at("cache/_npx", installation);
+      launcher = join(installed, "node_modules/.bin/keyhole");
+      site = await makeSite("sqlite");
+      await furnish(site, { production: { A: "one" } });
+    });
+    afterAll(async () => {
+      await site?.remove();
+      await registry?.stop();
+    });
+
+    test("runs with npx, and npm downloads the program of this machine alone", () => {
+      expect(printed).toContain(version);
+      expect([...new Set(registry.downloads)].sort()).toEqual(
+        [`keyhole-${target.name}-${version}.tgz`, `keyhole-${version}.tgz`].sort(),
+      );
+    });
+
+    test("still has the client, and nothing else to import", async () => {
+      const read = 'const { createClient } = await import("keyhole/client"); console.log(typeof createClient);';
+      expect(await done([node, "--input-type=module", "-e", read], { cwd: installed })).toBe("function\n");
+      const main = await run([node, "--input-type=module", "-e", 'import "keyhole"'], { cwd: installed });
+      expect(main.stderr).toContain("ERR_PACKAGE_PATH_NOT_EXPORTED");
+    });
+
+    test.each([
+      [["version"], ""],
+      [["no such command"], ""],
+      [["project", "list", "--org", "absent", "--json"], ""],
+      [["pull", "--project", "a b", ""], ""],
+      [["var", "set", "acme/web", "production", "A"], "one\ntwo"],
+      [["var", "get", "acme/web", "production", "A"], ""],
+    ])("passes arguments, stdin, output and exit code on: %j", async (args, stdin) => {
+      const options = { cwd: site.folder, env: site.env, stdin };
+      const launched = await run([launcher, ...args], options);
+      const itself = await runBinary(args, options);
+      expect(launched).toEqual(itself);
+    });
+
+    test("passes SIGTERM on, and ends as the program does", async () => {
+      const server = await site.serve({ program: launcher, env: path });
+      expect(await server.stop()).toBe(0);
+      expect(server.said().stderr).toContain("finishing open requests");
+    });
+
+    test("ends by the signal that ended the program", async () => {
+      const server = await site.serve({ program: launcher, env: path });
+      const [child] = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8").split(" ");
+      process.kill(Number(child), "SIGKILL");
+      expect(await server.ended).toBeNull();
+    });
+
+    test("leaves Ctrl-C to the terminal: a server gets it once and drains", async () => {
+      const terminal = startOnTerminal([launcher, "serve", "--port", "0"], 80, site.folder, { ...site.env, ...path });
+      await terminal.shows("http://");
+      terminal.type("\x03");
+      const { exitCode, screen } = await terminal.ended;
+      expect(exitCode).toBe(0);
+      expect(screen).toContain("finishing open requests");
+    });
+
+    test("without the optional package says which one is missing", async () => {
+      mkdirSync(at("bare"));
+      writeFileSync(at("bare/package.json"), "{}");
+      const install = [npm, "install", `keyhole@${version}`, "--omit=optional", "--no-audit", "--no-fund", "--silent"];
+      await done(install, { cwd: at("bare"), env: npmEnv() });
+      expect(await run([at("bare/node_modules/.bin/keyhole"), "version"], {})).toEqual({
+        exitCode: 126,
+        stdout: "",
+        stderr: `keyhole: @keyhole/${target.name} is not installed: install keyhole@${version} again, with its optional packages.\n`,
+      });
+    });
+
+    test.each([
+      ["Object.defineProperty(process, 'arch', { value: 's390x' })", "There is no program for linux-s390x."],
+      ["process.report.getReport = () => ({ header: {} })", `@keyhole/linux-${target.cpu}-musl is not installed: `],
+    ])("on another machine says what is missing: %s", async (other, sentence) => {
+      writeFileSync(at("other.cjs"), other);
+      const { exitCode, stdout, stderr } = await run([node, "--require", at("other.cjs"), launcher, "version"], {});
+      expect({ exitCode, stdout }).toEqual({ exitCode: 126, stdout: "" });
+      expect(stderr).toStartWith(`keyhole: ${sentence}`);
+    });
+  });
+
+  describe("the Debian package", () => {
+    let system: string;
+    const dpkg = (...args: string[]) => {
+      const asRoot = [bwrap, "--dev-bind", "/", "/", "--unshare-user", "--uid", "0", "--gid", "0"];
+      const alone = ["--force-depends", "--force-script-chrootless", "--log=/dev/null"];
+      return done([...asRoot, "dpkg", `--root=${system}`, ...alone, ...args], {});
+    };
+    const install = () => dpkg("--install", artefact(`keyhole_${version}_${target.debian}.deb`));
+
+    beforeAll(async () => {
+      system = at("system");
+      for (const path of ["info", "updates"]) mkdirSync(join(system, "var/lib/dpkg", path), { recursive: true });
+      writeFileSync(join(system, "var/lib/dpkg/status"), "");
+      await install();
+    });
+
+    test("installs the program and the unit of docs/deploy", async () => {
+      expect(await done([join(system, "usr/bin/keyhole"), "version"], {})).toContain(version);
+      const unit = readFileSync(join(system, "usr/lib/systemd/system/keyhole.service"), "utf8");
+      expect(unit).toContain("\nExecStart=/usr/bin/keyhole serve\n");
+      const documented = readFileSync(join(root, "docs/deploy/keyhole.service"), "utf8");
+      expect(unit.replaceAll("/usr/bin/", "/usr/local/bin/")).toBe(documented);
+    });
+
+    whereInstalled(["systemd-analyze"], "systemd", (analyze) => {
+      test("finds nothing wrong with the unit", async () => {
+        for (const name of ["sysinit.target", "basic.target", "network-online.target", "shutdown.target", "-.slice"]) {
+          writeFileSync(join(system, "usr/lib/systemd/system", name), "[Unit]\nDescription=empty\n");
+        }
+        const verified = await run([analyze, "verify", "--man=no", `--root=${system}`, "keyhole.service"], {});
+        expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+      });
+    });
+
+    test("keeps settings when it is upgraded and removed", async () => {
+      const settings = join(system, "etc/keyhole/keyhole.env");
+      writeFileSync(settings, "DATABASE_URL=postgres://own\n");
+      await install();
+      await dpkg("--remove", "keyhole");
+      expect(existsSync(join(system, "usr/bin/keyhole"))).toBe(false);
+      expect(readFileSync(settings, "utf8")).toBe("DATABASE_URL=postgres://own\n");
+    });
+  });
+
+  describe("the image", () => {
+    let rootfs: string;
+    let layout: string;
+    let process_: { readonly args: string[]; readonly env: string[]; readonly user: { uid: number; gid: number } };
+    const port = freePort();
+    /** Runs a command in the image, as its user and in its environment, except that the server listens on loopback. */
+    const inside = (...command: string[]) => [
+      ...[bwrap, "--bind", rootfs, "/", "--dev", "/dev", "--proc", "/proc", "--unshare-user", "--unshare-pid"],
+      ...["--die-with-parent", "--as-pid-1", "--uid", String(process_.user.uid), "--gid", String(process_.user.gid)],
+      ...["--clearenv", ...process_.env.flatMap((pair) => ["--setenv", ...(pair.split(/=(.*)/s).slice(0, 2) as [])])],
+      ...["--setenv", "HOST", "127.0.0.1", "--setenv", "PORT", String(port), "--chdir", "/", "--", ...command],
+    ];
+
+    beforeAll(async () => {
+      layout = at("layout");
+      mkdirSync(layout);
+      const archive = artefact(`keyhole-${version}-oci-${target.debian}.tar`);
+      await done(["tar", "--extract", "--file", archive, "--directory", layout], {});
+      const home = { HOME: folder };
+      await done([umoci, "unpack", "--rootless", "--image", `${layout}:${version}`, at("bundle")], { env: home });
+      rootfs = at("bundle/rootfs");
+      process_ = JSON.parse(readFileSync(at("bundle/config.json"), "utf8")).process;
+    });
+
+    test("is a layout whose every blob has its digest", () => {
+      const blobs = readdirSync(join(layout, "blobs/sha256"));
+      expect(blobs).toHaveLength(5); // manifest, configuration and three layers
+      for (const digest of blobs) expect(sha256(readFileSync(join(layout, "blobs/sha256", digest)))).toBe(digest);
+    });
+
+    test("runs as the Dockerfile's image does", () => {
+      const read = ({ digest }: { digest: string }) =>
+        JSON.parse(readFileSync(join(layout, "blobs", digest.replace(":", "/")), "utf8"));
+      const index = JSON.parse(readFileSync(join(layout, "index.json"), "utf8"));
+      const image = read(read(index.manifests[0]).config);
+      expect(image).toMatchObject({
+        architecture: target.debian,
+        config: {
+          User: "65532:65532",
+          ExposedPorts: { "4100/tcp": {} },
+          Env: ["PATH=/usr/bin", "HOST=0.0.0.0", "PORT=4100", "KEYHOLE_DATA=/data"],
+          Volumes: { "/data": {} },
+          Healthcheck: { Test: ["CMD", "/usr/bin/keyhole", "health"], Interval: 10e9, Timeout: 3e9 },
+        },
+      });
+      expect(process_).toMatchObject({ args: ["/usr/bin/keyhole", "serve"], user: { uid: 65532, gid: 65532 } });
+    });
+
+    test("holds no shell and no package manager", () => {
+      expect(readdirSync(join(rootfs, "usr/bin"))).toEqual(["keyhole"]);
+      expect(existsSync(join(rootfs, "bin"))).toBe(false);
+    });
+
+    test("serves, and its health check passes while it does", async () => {
+      const server = Bun.spawn(inside(...process_.args), {
+        env: {},
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      try {
+        const health = () => run(inside("/usr/bin/keyhole", "health"), {});
+        expect(await eventually(async () => (await health()).exitCode === 0)).toBe(true);
+        expect(existsSync(join(rootfs, "data/keyhole.db"))).toBe(true);
+      } finally {
+        server.kill("SIGKILL");
+        await server.exited;
+      }
+    });
+  });
+});
+
+type Options = {
+  readonly cwd?: string;
+  /** The environment beside PATH. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly stdin?: string;
+};
+
+async function run(command: readonly string[], { cwd = tmpdir(), env = {}, stdin = "" }: Options): Promise<Ran> {
+  const child = Bun.spawn([...command], {
+    cwd,
+    env: { PATH: process.env["PATH"], ...env },
+    stdin: Buffer.from(stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [exitCode, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { exitCode, stdout, stderr };
+}
+
+/** Runs a command to its end. Returns its stdout. @throws Error with all that it printed, if it failed */
+async function done(command: readonly string[], options: Options): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(command, options);
+  if (exitCode !== 0) throw new Error(`${command.join(" ")} ended with ${exitCode}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+type Registry = { readonly origin: string; readonly downloads: readonly string[]; readonly stop: () => Promise<void> };
+
+/** An npm registry of this release. Programs for other machines are listed there, too, but cannot be downloaded. */
+async function serveRegistry(release: string): Promise<Registry> {
+  const downloads: string[] = [];
+  const files = new Map<string, string>([["keyhole", `keyhole-${version}.tgz`]]);
+  const manifests = new Map<string, object>();
+  for (const { name, os, cpu, libc } of targets) {
+    files.set(`@keyhole/${name}`, `keyhole-${name}-${version}.tgz`);
+    manifests.set(`@keyhole/${name}`, {
+      name: `@keyhole/${name}`,
+      version,
+      os: [os],
+      cpu: [cpu],
+      libc: libc && [libc],
+    });
+  }
+  for (const [name, file] of files) {
+    if (!existsSync(join(release, file))) continue;
+    const read = ["tar", "--extract", "--gzip", "--to-stdout", "--file", join(release, file), "package/package.json"];
+    manifests.set(name, JSON.parse(await done(read, {})));
+  }
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => {
+      const { origin, pathname } = new URL(url);
+      const path = decodeURIComponent(pathname.slice(1));
+      if (path.startsWith("tarballs/")) {
+        downloads.push(path.slice("tarballs/".length));
+        return new Response(Bun.file(join(release, path.slice("tarballs/".length))));
+      }
+      const manifest = manifests.get(path);
+      if (manifest === undefined) return new Response(undefined, { status: 404 });
+      const dist = { tarball: `${origin}/tarballs/${files.get(path)}` };
+      return Response.json({
+        name: path,
+        "dist-tags": { latest: version },
+        versions: { [version]: { ...manifest, dist } },
+      });
+    },
+  });
+  return { origin: server.url.origin, downloads, stop: () => server.stop(true) };
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import postgres from "postgres";
+import { bodyOf, type Expected, tokenOf } from "../releases/release.ts";
+import { fromSource, makeNewer, type Program } from "./from-source.ts";
+import { binary, runBinary, runJson } from "./keyhole.ts";
+import { type Dialect, makeSite, onBoth, type Site } from "./server.ts";
+
+/* Every database of a release opens in this version and in later ones, whole, for ever: see `test/releases/make.ts`. */
+
+setDefaultTimeout(120_000);
+
+const root = join(import.meta.dir, "../..");
+const releases = join(root, "test/releases");
+const versions = readdirSync(releases, { withFileTypes: true }).flatMap((one) => (one.isDirectory() ? one.name : []));
+const tenYearsMs = 10 * 365 * 86_400_000;
+
+let newer: string;
+beforeAll(() => {
+  newer = makeNewer("ALTER TABLE organizations ADD COLUMN later text");
+});
+afterAll(() => rmSync(newer, { recursive: true, force: true }));
+
+test("this version has left a database for later ones", async () => {
+  const { version } = await Bun.file(join(root, "package.json")).json();
+  expect(versions).toContain(version);
+});
+
+for (const version of versions) {
+  onBoth(`a database of ${version}`, (dialect) => {
+    test("holds a row in every table", async () => {
+      await using site = await restored(version, dialect);
+      const tables = await site.sql(
+        dialect === "sqlite"
+          ? "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'"
+          : "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition",
+      );
+      expect(tables.length).toBeGreaterThan(10);
+      for (const { name } of tables) {
+        expect([name, await site.sql(`select 1 as row from ${name} limit 1`)]).toEqual([name, [{ row: 1 }]]);
+      }
+    });
+
+    test("was made by migrations that stand in drizzle/ unchanged", async () => {
+      await using site = await restored(version, dialect);
+      const table = dialect === "sqlite" ? "__drizzle_migrations" : "drizzle.__drizzle_migrations";
+      const applied = await site.sql(`select hash, created_at as at from ${table} order by created_at`);
+      const folder = join(root, "drizzle", dialect);
+      const { entries } = await Bun.file(join(folder, "meta/_journal.json")).json();
+      const ours = (entries as { tag: string; when: number }[]).map(({ tag, when }) => {
+        const text = readFileSync(join(folder, `${tag}.sql`));
+        return { hash: new Bun.CryptoHasher("sha256").update(text).digest("hex"), at: when };
+      });
+      expect(applied.length).toBeGreaterThan(0);
+      expect(applied.map(({ hash, at }) => ({ hash, at: Number(at) }))).toEqual(ours.slice(0, applied.length));
+    });
+
+    test("opens whole in this version", () => expectWhole(version, dialect, { as: [], program: binary, env: {} }, 0));
+
+    test("opens whole in a newer one, ten years from now", () =>
+      expectWhole(version, dialect, fromSource(newer, tenYearsMs), tenYearsMs));
+  });
+}
+
+/** A site with a copy of this database. */
+async function restored(version: string, dialect: Dialect): Promise<Site & AsyncDisposable> {
+  const folder = join(releases, version);
+  const rootKey = readFileSync(join(folder, "root-key"), "utf8").trim();
+  const site = await makeSite(dialect, undefined, { KEYHOLE_ROOT_KEY: rootKey });
+  if (dialect === "sqlite") {
+    mkdirSync(site.data, { mode: 0o700 });
+    copyFileSync(join(folder, "keyhole.db"), join(site.data, "keyhole.db"));
+  } else {
+    const sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
+    await sql.unsafe(readFileSync(join(folder, "keyhole.sql"), "utf8"));
+    await sql.end({ timeout: 5 });
+  }
+  return { ...site, [Symbol.asyncDispose]: site.remove };
+}
+
+/** Lists, reads and verifies all of it, rolls each kind of item back, and seals everything under new data keys. */
+async function expectWhole(version: string, dialect: Dialect, program: Program, clockMovedMs: number): Promise<void> {
+  await using site = await restored(version, dialect);
+  const all = await Bun.file(join(releases, version, "expected.json")).json();
+  const { commands, reads, trusted, rollbacks } = all[dialect] as Expected;
+  const options = { ...program, cwd: site.folder, env: { ...site.env, ...program.env } };
+  const verifyAudit = async () => expect(await runJson(["audit", "verify"], options)).toMatchObject({ verified: true });
+
+  await Promise.all(
+    commands.map(async ({ args, printed }) => {
+      expect([args, await runJson(args, options)]).toMatchObject([args, printed]);
+    }),
+  );
+  await verifyAudit();
+  if (dialect === "sqlite") {
+    expect(await runBinary(["backup", "copy.db"], options)).toMatchObject({ exitCode: 0 });
+    expect(await runBinary(["backup", "verify", "copy.db"], options)).toMatchObject({ exitCode: 0 });
+  }
+  const server = await site.serve(options);
+  const token = { key: tokenOf(trusted, clockMovedMs), path: trusted.path, status: 200, body: trusted.body };
+  for (const { key, path, ...answer } of [...reads, token]) {
+    const found = await server.get(path, key);
+    expect({ path, status: found.status, body: bodyOf(found) }).toMatchObject({ path, ...answer });
+  }
+  for (const { args, read } of rollbacks) {
+    expect(await runJson(args, options)).toMatchObject({ warnings: [] });
+    expect(bodyOf(await server.get(read.path, read.key))).toMatchObject(read.body as object);
+  }
+  expect(await runJson(["rotate", "data"], options)).toMatchObject({ broken: [] });
+  for (const { read } of rollbacks) {
+    expect(bodyOf(await server.get(read.path, read.key))).toMatchObject(read.body as object);
+  }
+  expect(await server.stop()).toBe(0);
+  await verifyAudit();
+}
