@@ -1,0 +1,119 @@
+import { copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type MarkdownRenderer } from "vitepress";
+import { referenceOf } from "./reference.ts";
+import { ways } from "./sidebar.ts";
+
+const docs = fileURLToPath(new URL("..", import.meta.url));
+
+/** What `api.md` says where the site has the reference. */
+const placeholder = /<!-- reference -->.*<!-- end of reference -->/s;
+
+/** Files beside the pages that a page links to. They are copied into the site. */
+const linkedFiles = new Set<string>();
+
+export default defineConfig({
+  lang: "en",
+  title: "Keyhole",
+  description: "Self-hosted, read-only HTTP API that hands encrypted secrets to machines, whole or not at all.",
+  outDir: "../dist/docs",
+  head: [["link", { rel: "icon", href: "icon.svg", type: "image/svg+xml" }]],
+  markdown: {
+    // The usual themes have comments of too little contrast.
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    config(md) {
+      copyLinkedFiles(md);
+      showBraces(md);
+      highlightIndented(md);
+      plainEmptyHeads(md);
+    },
+  },
+  vite: {
+    plugins: [
+      {
+        name: "keyhole",
+        enforce: "pre",
+        transform: (text, id) => (id.endsWith("/api.md") ? expand(text) : null),
+        // The packages are in this folder, where a page of `docs/` does not find them; the program that renders does.
+        resolveId: (id, _, { ssr }) => (ssr && /^vue(\/|$)/.test(id) ? { id, external: true } : null),
+      },
+    ],
+  },
+  buildEnd({ outDir }) {
+    for (const file of linkedFiles) {
+      const copy = join(outDir, inSite(file));
+      mkdirSync(dirname(copy), { recursive: true });
+      copyFileSync(join(docs, file), copy);
+    }
+  },
+  themeConfig: {
+    logo: { src: "/icon.svg", alt: "" },
+    nav: ways.map(({ text, pages }) => ({
+      text,
+      link: `/${pages[0]?.page}`,
+      activeMatch: `^/(${pages.map(({ page }) => page).join("|")})$`,
+    })),
+    sidebar: ways.map(({ text, pages }) => ({
+      text,
+      items: pages.map(({ text, page }) => ({ text, link: `/${page}` })),
+    })),
+    outline: [2, 3],
+    // In the browser: nothing that is searched for leaves it.
+    search: { provider: "local", options: { _render: (text, env, md) => md.render(expand(text), env) } },
+  },
+});
+
+function expand(text: string): string {
+  return text.replace(placeholder, () => referenceOf(JSON.parse(readFileSync(join(docs, "openapi.json"), "utf8"))));
+}
+
+/**
+ * Makes links to files such as `deploy/Caddyfile` and `../Dockerfile` downloads. VitePress would take them for pages. In
+ * the site, what is beside `docs/` is beside the pages.
+ */
+function copyLinkedFiles(md: MarkdownRenderer): void {
+  md.core.ruler.push("linked-files", ({ tokens }) => {
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const [file = ""] = token.type === "link_open" ? (token.attrGet("href") ?? "").split("#") : [];
+      if (!/^(\.\.\/)?\w[\w./-]*$/.test(file) || /^\w[\w-]*\.md$/.test(file)) continue;
+      if (!statSync(join(docs, file), { throwIfNoEntry: false })?.isFile()) continue;
+      linkedFiles.add(file);
+      token.attrSet("href", inSite(file));
+      token.attrSet("download", "");
+    }
+  });
+}
+
+function inSite(file: string): string {
+  return file.replace(/^\.\.\//, "");
+}
+
+/** Keeps Vue from taking `{{ }}` in code for its own. */
+function showBraces(md: MarkdownRenderer): void {
+  md.core.ruler.push("braces", ({ tokens }) => {
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      if (token.type === "code_inline") token.attrSet("v-pre", "");
+    }
+  });
+}
+
+/** Gives indented blocks, which are nearly all commands, the look of fenced ones. */
+function highlightIndented(md: MarkdownRenderer): void {
+  md.core.ruler.push("indented-code", ({ tokens }) => {
+    for (const token of tokens) {
+      if (token.type === "code_block") Object.assign(token, { type: "fence", tag: "code", info: "sh", markup: "```" });
+    }
+  });
+}
+
+/** A column without a heading gets an ordinary cell there, so nobody is read an empty heading. */
+function plainEmptyHeads(md: MarkdownRenderer): void {
+  md.core.ruler.push("empty-heads", ({ tokens }) => {
+    for (const [at, { type, content }] of tokens.entries()) {
+      if (type !== "inline" || content !== "" || tokens[at - 1]?.type !== "th_open") continue;
+      Object.assign(tokens[at - 1] ?? {}, { tag: "td" });
+      Object.assign(tokens[at + 1] ?? {}, { tag: "td" });
+    }
+  });
+}

@@ -1,0 +1,62 @@
+/** A page of `docs/`, by its name without `.md`. */
+export type Page = { readonly text: string; readonly page: string };
+/** One of the four ways in. Its first page is what the top of the site links to. */
+export type Way = { readonly text: string; readonly pages: readonly Page[] };
+
+/** The site's navigation. A page of `docs/` that is missing here fails a test. */
+export const ways: readonly Way[] = [
+  {
+    text: "Start",
+    pages: [
+      { text: "Start in five minutes", page: "start" },
+      { text: "Concepts", page: "concepts" },
+      { text: "Configuration", page: "configuration" },
+      { text: "Compared with others", page: "comparison" },
+    ],
+  },
+  {
+    text: "Fetch",
+    pages: [
+      { text: "run, pull, files pull", page: "fetch" },
+      { text: "CI", page: "ci" },
+      { text: "Containers", page: "containers" },
+      { text: "Docker Compose", page: "compose" },
+      { text: "Kubernetes", page: "kubernetes" },
+      { text: "systemd", page: "systemd" },
+      { text: "direnv", page: "direnv" },
+      { text: "Terraform, OpenTofu", page: "terraform" },
+      { text: "Ansible", page: "ansible" },
+      { text: "Client for programs", page: "client" },
+      { text: "Agents (MCP)", page: "agents" },
+      { text: "API reference", page: "api" },
+    ],
+  },
+  {
+    text: "Operate",
+    pages: [
+      { text: "Operations", page: "operations" },
+      { text: "Root key", page: "root-key" },
+      { text: "TLS", page: "tls" },
+      { text: "Database role", page: "least-privilege" },
+      { text: "Backup", page: "backup" },
+      { text: "History and rollback", page: "history" },
+      { text: "Rotation", page: "rotation" },
+      { text: "Audit", page: "audit" },
+      { text: "Several processes", page: "scale-out" },
+      { text: "Upgrades", page: "upgrade" },
+      { text: "Releases", page: "releases" },
+    ],
+  },
+  {
+    text: "Understand",
+    pages: [
+      { text: "Security model", page: "security" },
+      { text: "Proofs", page: "proofs" },
+      { text: "Architecture", page: "architecture" },
+      { text: "Decisions", page: "decisions" },
+      { text: "Performance", page: "performance" },
+      { text: "How it is measured", page: "performance-method" },
+      { text: "Dependencies", page: "dependencies" },
+    ],
+  },
+];

@@ -1,0 +1,130 @@
+import axe, { type RunOnly } from "axe-core";
+import puppeteer, { type Browser, type Page } from "puppeteer-core";
+import type { Search, Seen, Visit } from "./seen.ts";
+
+/*
+ * Opens every page of a site in headless Chromium and prints what it saw, as JSON, for the test of the site to judge:
+ *
+ *     bun visit.ts CHROMIUM ORIGIN
+ */
+
+const [chromium = "", origin = ""] = process.argv.slice(2);
+
+/** What of VitePress's own search axe would have otherwise. */
+const rules = {
+  // The button shows its shortcut beside its name.
+  "label-content-name-mismatch": { enabled: false },
+  // The list gives each link the role of an option.
+  "nested-interactive": { enabled: false },
+};
+
+const browser = await puppeteer.launch({
+  executablePath: chromium,
+  // CI runs as root, where Chromium has no sandbox. The site is our own.
+  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+try {
+  const visit: Visit = { search: await search(browser, "replace the root key"), pages: await visitAll(browser) };
+  process.stdout.write(JSON.stringify(visit));
+} finally {
+  await browser.close();
+}
+
+/** Two pages at a time, each once. */
+async function visitAll(browser: Browser): Promise<Seen[]> {
+  const seen: Seen[] = [];
+  const known = new Set(["/"]);
+  const waiting = ["/"];
+  const underWay = new Set<Promise<void>>();
+  const visitNext = async (path: string) => {
+    const found = await look(browser, path);
+    seen.push(found);
+    for (const link of found.links) {
+      const { origin: of, pathname } = new URL(link);
+      if (of !== origin || !/(\.html|\/)$/.test(pathname) || known.has(pathname)) continue;
+      known.add(pathname);
+      waiting.push(pathname);
+    }
+  };
+  while (waiting.length > 0 || underWay.size > 0) {
+    while (waiting.length > 0 && underWay.size < 2) {
+      const visit = visitNext(waiting.shift() as string).finally(() => underWay.delete(visit));
+      underWay.add(visit);
+    }
+    await Promise.race(underWay);
+  }
+  return seen.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+async function look(browser: Browser, path: string): Promise<Seen> {
+  const page = await browser.newPage();
+  const errors = listen(page);
+  const status = await open(page, path, 360);
+  if (status !== 200) return { path, status, errors, width: 0, links: [], ids: [], violations: [] };
+  const { width, links, ids } = await page.evaluate(() => ({
+    width: document.documentElement.scrollWidth,
+    links: [...document.querySelectorAll("a[href]")].map((link) => (link as HTMLAnchorElement).href),
+    ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
+  }));
+  const violations: string[] = [];
+  if (path === "/") {
+    await page.click(".VPNavBarHamburger");
+    violations.push(...(await judge(page, "menu")));
+  }
+  await page.setViewport({ width: 1280, height: 900 });
+  violations.push(...(await judge(page, "light")));
+  await page.evaluate(() => document.documentElement.classList.add("dark"));
+  violations.push(...(await judge(page, "dark", { type: "rule", values: ["color-contrast"] })));
+  await page.close();
+  return { path, status, errors, width, links, ids, violations };
+}
+
+/** The addresses of what a search finds, best first. */
+async function search(browser: Browser, words: string): Promise<Search> {
+  const page = await browser.newPage();
+  await open(page, "/", 1280);
+  await page.click("#local-search button");
+  await page.waitForSelector("#localsearch-input");
+  await page.type("#localsearch-input", words);
+  await page.waitForSelector("#localsearch-list a");
+  const found = await page.$$eval("#localsearch-list a", (links) =>
+    links.map((link) => (link as HTMLAnchorElement).href),
+  );
+  const violations = await judge(page, "search");
+  await page.close();
+  return { found, violations };
+}
+
+/** Opens a page and waits until its scripts have taken over. Nothing moves, so colours are final at once. */
+async function open(page: Page, path: string, width: number): Promise<number> {
+  page.setDefaultTimeout(120_000); // of each step, on a machine that is busy
+  await page.setViewport({ width, height: 800 });
+  const response = await page.goto(`${origin}${path}`, { waitUntil: "load" });
+  if (response?.status() !== 200) return response?.status() ?? 0;
+  await page.addStyleTag({
+    content: "*, ::before, ::after { transition: none !important; animation: none !important; }",
+  });
+  await page.waitForFunction(() => "__vue_app__" in (document.querySelector("#app") ?? {}));
+  return 200;
+}
+
+function listen(page: Page): string[] {
+  const errors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("response", (response) => response.status() >= 400 && errors.push(`${response.status()} ${response.url()}`));
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin && !request.url().startsWith("data:")) errors.push(request.url());
+  });
+  return errors;
+}
+
+/** @returns each rule that is broken, with where; all rules are judged unless `only` names some */
+async function judge(page: Page, when: string, only?: RunOnly): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(
+    (options) => axe.run(document, options),
+    only ? { runOnly: only } : { rules },
+  );
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${when}: ${id}: ${target.join(" ")}`));
+}

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Visit } from "../../docs/.vitepress/seen.ts";
+import { withPrograms } from "./programs.ts";
+
+/* The documentation as people see it: built by `bun run docs`, and opened in headless Chromium. */
+
+const root = join(import.meta.dir, "../..");
+const built = join(root, "dist/docs");
+
+withPrograms(["chromium"], "the site that `bun run docs` builds", (chromium) => {
+  let server: Bun.Server<undefined> | undefined;
+  let visit: Visit;
+
+  beforeAll(async () => {
+    await run([process.execPath, "run", "--silent", "docs"]);
+    server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
+    visit = JSON.parse(await run([process.execPath, "docs/.vitepress/visit.ts", chromium, server.url.origin]));
+  }, 600_000);
+  afterAll(() => server?.stop(true));
+
+  test("has every page of docs/, reached by links from the first one", () => {
+    const pages = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+    const paths = pages.map((name) => `/${name.replace(/\.md$/, ".html")}`.replace("/index.html", "/"));
+    expect(visit.pages.map(({ path }) => path)).toEqual(paths.toSorted());
+    expect(visit.pages.filter(({ status }) => status !== 200)).toEqual([]);
+  });
+
+  test("has no link to a page, a heading or a file that is not there", async () => {
+    const ids = new Map(visit.pages.map(({ path, ids }) => [path, ids]));
+    const broken: string[] = [];
+    for (const { path, links } of visit.pages) {
+      for (const link of links) {
+        const { origin, pathname, hash } = new URL(link);
+        if (origin !== server?.url.origin) continue;
+        const there = ids.get(pathname);
+        const found = there
+          ? hash === "" || there.includes(decodeURIComponent(hash.slice(1)))
+          : (await fetch(link)).status === 200;
+        if (!found) broken.push(`${path}: ${pathname}${hash}`);
+      }
+    }
+    expect(broken).toEqual([]);
+  });
+
+  test("has no error in a console, and asks nobody but itself", () => {
+    expect(visit.pages.flatMap(({ path, errors }) => errors.map((error) => `${path}: ${error}`))).toEqual([]);
+  });
+
+  test("scrolls only down on a screen of 360 px", () => {
+    expect(visit.pages.filter(({ width }) => width > 360).map(({ path, width }) => `${path}: ${width} px`)).toEqual([]);
+  });
+
+  test("passes axe on every page, in contrast and headings too, in light and dark", () => {
+    expect(visit.pages.flatMap(({ path, violations }) => violations.map((one) => `${path}: ${one}`))).toEqual([]);
+  });
+
+  test("finds the page that answers a question", () => {
+    expect(visit.search.found.map((link) => new URL(link).pathname)).toContain("/rotation.html");
+    expect(visit.search.violations).toEqual([]);
+  });
+
+  test("lists every endpoint of the API", () => {
+    const { paths } = JSON.parse(readFileSync(join(root, "docs/openapi.json"), "utf8")) as { paths: object };
+    const page = readFileSync(join(built, "api.html"), "utf8");
+    for (const path of Object.keys(paths)) expect(page).toContain(`GET ${path}</code>`);
+  });
+});
+
+async function answer(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  const file = Bun.file(join(built, pathname.endsWith("/") ? `${pathname}index.html` : pathname));
+  return (await file.exists()) ? new Response(file) : new Response("Not found.", { status: 404 });
+}
+
+/** @returns stdout @throws Error with what it printed, if the command fails */
+async function run(command: string[]): Promise<string> {
+  const child = Bun.spawn(command, { cwd: root, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${out}${err}`);
+  return out;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Description, referenceOf } from "../../docs/.vitepress/reference.ts";
+import { ways } from "../../docs/.vitepress/sidebar.ts";
+
+const docs = join(import.meta.dir, "../../docs");
+
+describe("the site's sidebar", () => {
+  test("names every page of docs/ but the first once, and no other", () => {
+    const pages = readdirSync(docs).filter((name) => name.endsWith(".md") && name !== "index.md");
+    const named = ways.flatMap(({ pages }) => pages.map(({ page }) => `${page}.md`));
+    expect(named.toSorted()).toEqual(pages.toSorted());
+  });
+
+  test("is four ways in, as the first page is", () => {
+    const headings = readFileSync(join(docs, "index.md"), "utf8").matchAll(/^## (.*)$/gm);
+    expect([...headings].map(([, text]) => text).slice(0, 4)).toEqual(ways.map(({ text }) => text));
+    expect(ways.map(({ text }) => text)).toEqual(["Start", "Fetch", "Operate", "Understand"]);
+  });
+});
+
+describe("the API reference", () => {
+  const description = JSON.parse(readFileSync(join(docs, "openapi.json"), "utf8")) as Description;
+  const reference = referenceOf(description);
+
+  test("has every endpoint, with every parameter and every code", () => {
+    for (const [path, { get }] of Object.entries(description.paths)) {
+      const [section = ""] = reference.split(`## \`GET ${path}\` `).slice(1).join().split(/^## /m);
+      for (const { name } of get.parameters ?? []) expect(section).toContain(`| \`${name}\` |`);
+    }
+    for (const code of description.components.schemas["Problem"]?.properties?.["code"]?.enum ?? []) {
+      if (code === "not_found" || code === "method_not_allowed") continue; // of no endpoint
+      expect(reference).toContain(`| \`${code}\` |`);
+    }
+  });
+
+  test("has every field of every answer, with the way there", () => {
+    const { Problem: _, ...answers } = description.components.schemas;
+    for (const { properties } of Object.values(answers)) {
+      for (const field of Object.keys(properties ?? {})) {
+        expect(reference).toMatch(new RegExp(`^\\| \`([\\w.[\\]]+\\.)?${field}\` \\|`, "m"));
+      }
+    }
+    for (const field of ["variables[].updatedAt", "files[].sha256", "project.slug", "accounts[].values"]) {
+      expect(reference).toContain(`| \`${field}\` |`);
+    }
+  });
+});
