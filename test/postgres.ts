@@ -14,10 +14,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import postgres from "postgres";
+import { freePort } from "./port.ts";
 
 /** A PostgreSQL server in which tests may create databases. */
 export type Postgres = {
@@ -316,7 +316,7 @@ async function runCluster(
   if (!about.ok || !version) return `the user ${owner.name} cannot run it: ${about.output}`;
   if (Number(major) < oldestMajor) return `it is ${version}, but the tests need ${oldestMajor} or newer`;
 
-  const port = standbyOf?.port ?? (await freePort());
+  const port = standbyOf?.port ?? freePort();
   const all = [...(replicates ? [] : ["wal_level=minimal", "max_wal_senders=0"]), ...settings];
   const words = [bin, folder, String(port), standbyOf?.url ?? "", ...all.flatMap((setting) => ["-c", setting])];
   const keeping = Bun.spawn(["/bin/sh", "-c", keeper, "keeper", ...words], {
@@ -364,15 +364,6 @@ function isReady(folder: string): boolean {
   } catch {
     return false;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("127.0.0.1 has no free TCP port");
-  return address.port;
 }
 
 /** The user that runs the server. Without ids it is the user that runs the tests. */

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { readConfig } from "../../src/config.ts";
 import { redisBuckets } from "../../src/server/shared-limiter.ts";
+import { freePort } from "../port.ts";
 import { runBinary } from "./keyhole.ts";
-import { findProgram, freePort, withPrograms } from "./programs.ts";
+import { findProgram, withPrograms } from "./programs.ts";
 import { eventually, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
 /* docs/deploy/compose.yaml against the rest of the documentation and the program. Docker itself is not needed. */

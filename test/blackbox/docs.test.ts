@@ -7,8 +7,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeF
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Block, blocksOf, readPage } from "../markdown.ts";
+import { freePort } from "../port.ts";
 import { binary, startOnTerminal } from "./keyhole.ts";
-import { findProgram, freePort, withPrograms } from "./programs.ts";
+import { findProgram, withPrograms } from "./programs.ts";
 import { furnish, type Key, makeSite, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000);
@@ -168,13 +169,14 @@ function adapt(text: string, folder: string, env: Env, id: string): string {
     .replace(/(?<=[\s=>'"])\/(?!dev\/)(?=\w+\/)/g, `${folder}/`)
     .replace(/\b0199a3c4(-…)?/g, id)
     .replaceAll("0f6e2c1a-…", "0f6e2c1a");
-  const isUp = `until (: < /dev/tcp/127.0.0.1/${env["PORT"]}) 2>/dev/null; do kill -0 $!; done`;
+  const ports = [env["PORT"], env["KEYHOLE_OPS_PORT"]].filter((port) => port !== undefined);
+  const isUp = ports.map((port) => `until (: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null; do kill -0 $!; done`);
   return own
     .split("\n")
     .map((line) => {
       const endless = /^([A-Z_]+=\S+ )*keyhole (serve\b|.* --(follow|watch)\b)/.test(line);
       const started = endless ? `${line.replace(/( +#.*|\s*&)$/, "")} &` : line;
-      return line.includes("keyhole serve") ? `${started}\n${isUp}` : started;
+      return line.includes("keyhole serve") ? [started, ...isUp].join("\n") : started;
     })
     .join("\n");
 }

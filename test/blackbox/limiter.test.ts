@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
+import { freePort } from "../port.ts";
 import { ranMs } from "./clock.ts";
-import { freePort } from "./programs.ts";
 import { eventually, furnish, type Key, makeSite, onPostgres, passedOf60, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);

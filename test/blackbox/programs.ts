@@ -19,11 +19,3 @@ export function whereInstalled(names: readonly string[], name: string, suite: (.
   if (missing.length === 0) withPrograms(names, name, suite);
   else console.error(`${missing.join(" and ")} is not installed: "${name}" is not tested.`);
 }
-
-/** A port for a program that cannot choose one itself. */
-export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
-}

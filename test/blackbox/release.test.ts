@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { version } from "../../package.json";
+import { freePort } from "../port.ts";
 import { binary, type Ran, runBinary, startOnTerminal } from "./keyhole.ts";
-import { freePort, whereInstalled, withPrograms } from "./programs.ts";
+import { whereInstalled, withPrograms } from "./programs.ts";
 import { eventually, furnish, makeSite, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000); // packing compresses the program four times
