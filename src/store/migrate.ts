@@ -60,6 +60,9 @@ export async function migrateSqlite(path: string): Promise<void> {
   }
 }
 
+/** The files of the locks that this process holds. One that is garbage would be closed, and its lock free. */
+const held = new Set<SqliteFile>();
+
 /**
  * A lock between processes: an exclusive transaction on an SQLite file of its own, which ends with its holder.
  * @returns undefined if another process still holds it after `waitMs`
@@ -75,7 +78,13 @@ export function exclusively(path: string, waitMs: number): { release(): void } |
     if ((error as { code?: string }).code === "SQLITE_BUSY") return undefined;
     throw error;
   }
-  return { release: () => file.close() };
+  held.add(file);
+  return {
+    release: () => {
+      held.delete(file);
+      file.close();
+    },
+  };
 }
 
 type Migration = { sql: string[]; bps: boolean; folderMillis: number; hash: string };

@@ -147,30 +147,33 @@ describe("on SQLite", () => {
     expect(existsSync(join(config.dataFolder, "root.key"))).toBe(false);
   });
 
-  test("the lock between processes is free again once its holder was killed", async () => {
-    const path = join(folder, "lock");
+  test("a lock between processes is held though nothing refers to it, and free once its holder was killed", async () => {
+    const paths = Array.from({ length: 50 }, (_, n) => join(folder, `lock-${n}`));
     const module = JSON.stringify(join(root, "src/store/migrate.ts"));
-    const holder = Bun.spawn(
-      [
-        process.execPath,
-        "--no-env-file",
-        "--no-install",
-        "-e",
-        `const { exclusively } = await import(${module});
-        process.stdout.write(exclusively(${JSON.stringify(path)}, 0) ? "held" : "not held"); setInterval(() => {}, 1000);`,
-      ],
-      { cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "inherit" },
-    );
-    const { value } = await holder.stdout.getReader().read();
-    expect(Buffer.from(value ?? []).toString()).toBe("held");
-    expect(exclusively(path, 0)).toBeUndefined();
-    holder.kill("SIGKILL");
-    await holder.exited;
-    const lock = exclusively(path, 0);
-    expect(lock).toBeDefined();
-    expect(exclusively(path, 0)).toBeUndefined();
+    const script = `const { exclusively } = await import(${module});
+      const held = ${JSON.stringify(paths)}.filter((path) => exclusively(path, 0)).length;
+      for (let n = 0; n < 5; n++) { await Bun.sleep(1); Bun.gc(true); }
+      process.stdout.write(String(held)); setInterval(() => {}, 1000);`;
+    const holder = Bun.spawn([process.execPath, "--no-env-file", "--no-install", "-e", script], {
+      ...{ cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+    });
+    const isFree = (path: string) => {
+      const lock = exclusively(path, 0);
+      lock?.release();
+      return lock !== undefined;
+    };
+    try {
+      const { value } = await holder.stdout.getReader().read();
+      expect(Buffer.from(value ?? []).toString()).toBe(String(paths.length));
+      expect(paths.filter(isFree)).toEqual([]);
+    } finally {
+      holder.kill("SIGKILL");
+      await holder.exited;
+    }
+    expect(paths.filter(isFree)).toEqual(paths);
+    const lock = exclusively(paths[0] ?? "", 0);
+    expect(isFree(paths[0] ?? "")).toBe(false);
     lock?.release();
-    exclusively(path, 0)?.release();
   });
 });
 
