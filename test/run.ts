@@ -74,7 +74,9 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   const report = join(scratch, "report.xml");
   const command = [process.execPath, "test", "--no-orphans", `--timeout=${testTimeoutMs}`];
   command.push(`--parallel=${workers}`, `--timings=${timings}`);
-  command.push("--reporter=junit", `--reporter-outfile=${report}`, ...process.argv.slice(2));
+  command.push("--reporter=junit", `--reporter-outfile=${report}`);
+  if (inCi) command.push("--dots"); // what failed would be lost among thousands of lines
+  command.push(...process.argv.slice(2));
   const tests = Bun.spawn(command, {
     cwd: root,
     env: testEnvironment(cluster),
