@@ -39,9 +39,9 @@ class Stage implements AsyncDisposable {
   aheadMs = 0;
   /** What the server takes for the time, in epoch seconds; undefined: the true time. */
   nowS: number | undefined;
-  readonly #waitMsMax: number | undefined;
+  readonly #waitMsMax: number;
 
-  private constructor(w: World, slug: string, waitMsMax: number | undefined) {
+  private constructor(w: World, slug: string, waitMsMax: number) {
     this.w = w;
     this.slug = slug;
     this.#waitMsMax = waitMsMax;
@@ -51,13 +51,14 @@ class Stage implements AsyncDisposable {
   static async open(w: World, options: { waitMsMax?: number; terms?: Partial<NewTrust> } = {}): Promise<Stage> {
     const organization = await w.organization();
     await w.project(organization, "web", { variables: { production: { A: "value of A" } } });
-    const stage = new Stage(w, organization.slug, options.waitMsMax);
+    // Longer than a server waits, because a slow machine may need it for an issuer that is well.
+    const stage = new Stage(w, organization.slug, options.waitMsMax ?? 20_000);
     stage.trust = await stage.add(options.terms);
     return stage;
   }
 
-  /** What a process has of its own. Its list of trusts is read at every look. */
-  gate(): Pick<Gatekeeper, "findTrusts" | "findIssuerKeys" | "now"> {
+  /** What a process has of its own. Its list of trusts is read at every look, and its buckets never gain a token. */
+  gate(): Pick<Gatekeeper, "findTrusts" | "findIssuerKeys" | "now" | "nowUs"> {
     const { keyhole, installation } = this.w;
     let looks = 0;
     const trusts = new TrustDirectory(trustList(keyhole.database), installation.systemKeys.grant, () => 1000 * looks++);
@@ -71,6 +72,7 @@ class Stage implements AsyncDisposable {
       findTrusts: (issuer) => trusts.find(issuer),
       findIssuerKeys: (issuer, kid) => keys.find(issuer, kid),
       now: () => (this.nowS === undefined ? Date.now() : this.nowS * 1000),
+      nowUs: () => 1_000_000,
     };
   }
 
