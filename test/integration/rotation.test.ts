@@ -584,7 +584,8 @@ describeBoth("rotate data", (world, dialect) => {
       }
     };
     const readers = Array.from({ length: 6 }, (_, n) => reader(n));
-    for (let run = 0; run < 5; run++) {
+    // How many reads fit beside a rotation depends on the machine: more rotations if they were few.
+    for (let run = 0; run < 5 || (asked <= 50 && run < 25); run++) {
       expect(await rotateData(w.admin, where)).toMatchObject({ contents: 2, broken: [] });
     }
     over = true;
