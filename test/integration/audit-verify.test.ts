@@ -44,7 +44,7 @@ async function lane(
     checkpoint: (one) => {
       checkpoint = one;
     },
-    deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
+    deadline: new Deadline(20_000, () => new Fault("unavailable", "late")),
   });
   for (let done = 0; done < moments.length; done += size) {
     nowMs = moments[done] as number;

@@ -393,7 +393,7 @@ describeBoth("the journal on its database", (world) => {
       auditKey: w.installation.systemKeys.audit,
       now: Date.now,
       checkpoint: () => {},
-      deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
+      deadline: new Deadline(20_000, () => new Fault("unavailable", "late")),
     });
     const client = w.client(() => ({ journal }));
     for (const key of keys) await client.ask("/organization", { key });
