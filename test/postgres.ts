@@ -284,7 +284,6 @@ fi >>"$folder/postgres.log" 2>&1 || exit 1
   -c max_wal_size=4GB -c checkpoint_timeout=1h -c jit=off "$@" \\
   </dev/null >>"$folder/postgres.log" 2>&1 &
 server=$!
-echo "$server" >"$folder/pid"
 exec 3<&0
 (
   read -r _ <&3
@@ -347,22 +346,22 @@ async function runCluster(
     url: `postgres://keyhole:${password}@127.0.0.1:${port}/postgres`,
     version,
     origin,
-    pid: Number(readFileSync(join(folder, "pid"), "utf8")),
+    pid: Number(stateOf(folder)[0]),
     pgdata: join(folder, "data"),
     stop,
   };
 }
 
-/** As in pg_ctl: the eighth line of postmaster.pid is the state of the server. */
 function isReady(folder: string): boolean {
+  return stateOf(folder)[7]?.trim() === "ready";
+}
+
+/** As in pg_ctl: the lines of postmaster.pid. The first is the process, the eighth the state of the server. */
+function stateOf(folder: string): string[] {
   try {
-    return (
-      readFileSync(join(folder, "data", "postmaster.pid"), "utf8")
-        .split("\n")[7]
-        ?.trim() === "ready"
-    );
+    return readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n");
   } catch {
-    return false;
+    return [];
   }
 }
 
