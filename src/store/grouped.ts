@@ -1,14 +1,14 @@
 const asksMax = 256;
-/** A batch waits for the one before it, but no longer than this. */
-const patienceMs = 50;
 
 /**
  * Batches calls. A lone one is sent at the end of its turn of the event loop; those that arrive while a batch is under
  * way make up the next. A batch that fails, or takes long, does so for its own members only.
  * @param run - answers a batch, in its order
+ * @param patienceMs - a batch waits for the one before it, but no longer than this
  */
 export function grouped<Ask, Answer>(
   run: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+  patienceMs: number = 50,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: { ask: Ask; resolve: (answer: Answer) => void; reject: (reason: unknown) => void }[] = [];
   let scheduled = false;

@@ -4,14 +4,17 @@ import { grouped } from "../../src/store/grouped.ts";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A grouped function whose groups are answered by hand, each ask with its double. */
-function byHand() {
+/**
+ * A grouped function whose groups are answered by hand, each ask with its double.
+ * @param patienceMs - longer than the usual one where a pause of the machine must not end the wait
+ */
+function byHand(patienceMs?: number) {
   const groups: { asks: readonly number[]; answer: () => void; fail: (reason: Error) => void }[] = [];
   const ask = grouped<number, number>((asks) => {
     const { promise, resolve, reject } = Promise.withResolvers<number[]>();
     groups.push({ asks, answer: () => resolve(asks.map((n) => n * 2)), fail: reject });
     return promise;
-  });
+  }, patienceMs);
   return { ask, groups, sizes: () => groups.map(({ asks }) => asks.length) };
 }
 
@@ -31,7 +34,7 @@ describe("asks", () => {
   });
 
   test("that come while a group is under way are the next, which goes out when that is back", async () => {
-    const { ask, groups, sizes } = byHand();
+    const { ask, groups, sizes } = byHand(60_000);
     const answers = [ask(0)];
     for (let n = 1; n <= 5; n++) {
       await turn();
