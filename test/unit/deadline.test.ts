@@ -49,11 +49,12 @@ test("one that ends in time does not keep another from its end", async () => {
 
 describe("where the process itself stood still", () => {
   test("what was answered meanwhile counts", async () => {
-    const deadline = new Deadline(500, () => refusal, 10);
+    // Beside the standstill there is time for a slow start of the child, and for the news of its end.
+    const deadline = new Deadline(1500, () => refusal, 10);
     const child = Bun.spawn(["sleep", "0.05"]);
     const answer = deadline.of(child.exited);
     await Bun.sleep(20);
-    Bun.sleepSync(1000);
+    Bun.sleepSync(2000);
     expect(await answer).toBe(0);
   });
 

@@ -93,14 +93,15 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
   });
 
   test("is ended at its deadline, and so is waiting for what it started", async () => {
-    const openedWithin100Ms = (command: string) =>
-      openKeyring(readConfig({ PATH: process.env["PATH"], KEYHOLE_ROOT_KEY_COMMAND: command }), true, () => {}, 100);
+    const openedWithin = (ms: number, command: string) =>
+      openKeyring(readConfig({ PATH: process.env["PATH"], KEYHOLE_ROOT_KEY_COMMAND: command }), true, () => {}, ms);
     const startedMs = performance.now();
-    const failure = await openedWithin100Ms("sleep 20").catch((error: unknown) => error);
+    const failure = await openedWithin(100, "sleep 30").catch((error: unknown) => error);
     expect(failure).toMatchObject({ message: "KEYHOLE_ROOT_KEY_COMMAND: the command took longer than 0.1 s." });
-    const keyring = await openedWithin100Ms(`sh -c 'sleep 20 & echo ${spelled(key)}'`);
+    // A busy machine may take long to start a shell, and only its sleep is to meet the deadline.
+    const keyring = await openedWithin(3000, `sh -c 'sleep 30 & echo ${spelled(key)}'`);
     expect(keyring.rootId).toBe(rootId);
-    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    expect(performance.now() - startedMs).toBeLessThan(25_000);
   });
 });
 

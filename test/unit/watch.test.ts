@@ -58,7 +58,8 @@ describe("a command that another takes the place of", () => {
         while (command !== undefined && !written().includes(awaited)) await Bun.sleep(5);
         return command ?? new Promise<Command>(() => {});
       };
-      expect(await supervise(deaf, false, { next, say: (line) => said.push(line) }, 200)).toBe(3);
+      // Long enough for both shells to run their traps on a busy machine.
+      expect(await supervise(deaf, false, { next, say: (line) => said.push(line) }, 3000)).toBe(3);
       expect(written()).toBe("began\ndeaf\nsecond\npolite\nlast\n");
       expect(said).toEqual(Array(2).fill("Something changed: the command is started again."));
     } finally {
