@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pathProblem, pathSetProblem } from "../../src/path.ts";
+import { cpuMsOf } from "../cpu.ts";
 
 const accepted: readonly string[] = [
   "a",
@@ -197,8 +198,6 @@ describe("a set of paths", () => {
 
   test("of 1000 paths of the greatest length and depth is judged in well under a second", () => {
     const paths = Array.from({ length: 1000 }, (_, i) => `${"a/".repeat(509)}${i}`);
-    const beganAt = performance.now();
-    expect(pathSetProblem(paths)).toBeUndefined();
-    expect(performance.now() - beganAt).toBeLessThan(1000);
+    expect(cpuMsOf(() => expect(pathSetProblem(paths)).toBeUndefined())).toBeLessThan(1000);
   });
 });
