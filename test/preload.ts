@@ -5,6 +5,9 @@ import { memoryFolder } from "./scratch.ts";
 const folder = process.env["TMPDIR"] || memoryFolder();
 if (folder !== undefined) process.env["TMPDIR"] = folder;
 
+// The usual one: some tests compare the modes of files that they make without one.
+process.umask(0o022);
+
 /** Tests must not depend on this machine's settings, so they are removed. `test/run.ts` passes only KEYHOLE_TEST_*. */
 for (const name of Object.keys(process.env)) {
   const ours = name.startsWith("KEYHOLE_") && !name.startsWith("KEYHOLE_TEST_");

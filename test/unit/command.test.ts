@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import type { NamesAsked } from "../../src/admin/names-in-use.ts";
 import { Refused } from "../../src/admin/refused.ts";
@@ -28,6 +28,7 @@ describe("the tree of commands", async () => {
   frame(program, (text) => {
     shown += text;
   });
+  afterEach(() => void setSystemTime());
   const helpOf = (command: CommandUnknownOpts) => {
     shown = "";
     command.outputHelp();
@@ -52,6 +53,7 @@ describe("the tree of commands", async () => {
           ?.trimEnd()
           .split("\n") ?? [];
       expect(examples.length).toBeGreaterThan(0);
+      setSystemTime(Date.parse("2026-12-01")); // some name a day that must not be past
       for (const example of examples) {
         // Its own program, since options keep what a parse has found.
         const own = await buildProgram(nowhere);
