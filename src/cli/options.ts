@@ -61,7 +61,7 @@ export function parseMoment(text: string, nowMs: number): number {
 /** @returns a day in UTC that is not over, as it was given */
 export function parseComingDay(text: string, nowMs: number): string {
   if (isDay(text) && Date.parse(text) + unitMs.d > nowMs) return text;
-  throw new InvalidArgumentError("takes a day in UTC that is not past, such as 2027-01-31.");
+  throw new InvalidArgumentError("takes a day in UTC that is not past, such as 2030-01-31.");
 }
 
 /** Date.parse may read a day that does not exist, such as 2026-02-30, as one of the next month. */

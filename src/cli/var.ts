@@ -34,7 +34,7 @@ export function varCommand(here: Surroundings) {
     "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole var set acme/web production DATABASE_URL",
     "keyhole var set web production TLS_KEY < key.pem",
-    "keyhole var set web production STRIPE_KEY --rotate-by 2027-01-31",
+    "keyhole var set web production STRIPE_KEY --rotate-by 2030-01-31",
   )
     .argument("<name>", "letters, digits and _, not starting with a digit")
     .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")

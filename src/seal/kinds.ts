@@ -7,7 +7,7 @@ export type Entries = {
   readonly files: FileEntry;
 };
 export type VariableEntry = { readonly key: string } & Written & {
-    /** The last day, in UTC, on which it should be rotated, such as `2027-01-31`. The API does not show it. */
+    /** The last day, in UTC, on which it should be rotated, such as `2030-01-31`. The API does not show it. */
     readonly rotateBy?: string;
   };
 type Written = {

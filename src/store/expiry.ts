@@ -6,7 +6,7 @@ import { bounded } from "./reach.ts";
 export type NextExpiry = {
   /** When the next key or trust expires, in epoch milliseconds. */
   readonly key: number | null;
-  /** The first day that a variable is marked with, such as `2027-01-31`. */
+  /** The first day that a variable is marked with, such as `2030-01-31`. */
   readonly variable: string | null;
 };
 

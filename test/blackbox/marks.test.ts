@@ -21,7 +21,7 @@ onBoth("a variable that the program marks for rotation", (dialect) => {
       expect(await set("--rotate-by", text)).toEqual({
         exitCode: 2,
         stdout: "",
-        stderr: `keyhole: var set: --rotate-by cannot be '${text}': it takes a day in UTC that is not past, such as 2027-01-31. See 'keyhole var set --help'.\n`,
+        stderr: `keyhole: var set: --rotate-by cannot be '${text}': it takes a day in UTC that is not past, such as 2030-01-31. See 'keyhole var set --help'.\n`,
       });
     }
     expect(await site.json(["var", "list", "web", "staging"])).toHaveLength(1);
