@@ -1,4 +1,4 @@
-import axe, { type RunOnly } from "axe-core";
+import axe, { type RunOnly, type RunOptions } from "axe-core";
 import puppeteer, { type Browser, type Page } from "puppeteer-core";
 import type { Search, Seen, Visit } from "./seen.ts";
 
@@ -122,9 +122,7 @@ function listen(page: Page): string[] {
 /** @returns each rule that is broken, with where; all rules are judged unless `only` names some */
 async function judge(page: Page, when: string, only?: RunOnly): Promise<string[]> {
   await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    (options) => axe.run(document, options),
-    only ? { runOnly: only } : { rules },
-  );
+  const options: RunOptions = { ...(only ? { runOnly: only } : { rules }), resultTypes: ["violations"] };
+  const violations = await page.evaluate(async (options) => (await axe.run(document, options)).violations, options);
   return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${when}: ${id}: ${target.join(" ")}`));
 }
