@@ -20,7 +20,9 @@ import { createClient, KeyholeError } from "keyhole/client";
 
 const { KEYHOLE_URL: url, KEYHOLE_API_KEY: apiKey, LIAR_URL: liarUrl } = process.env;
 const keyhole = createClient({ url, apiKey });
-const liar = createClient({ url: liarUrl, apiKey, timeoutMs: 3000 });
+const liar = createClient({ url: liarUrl, apiKey });
+// Only silence is meant to last that long: on a slow machine any other answer may take its time.
+const impatient = createClient({ url: liarUrl, apiKey, timeoutMs: 1000 });
 const failure = async (promise) => {
   const error = await promise.then(() => "it did not fail", (thrown) => thrown);
   return error instanceof KeyholeError ? error.code : String(error);
@@ -40,7 +42,7 @@ console.log(JSON.stringify({
   notModified: (await liar.files("web", "production", { ifNoneMatch: '"tag"' })) === undefined,
   redirect: await failure(liar.project("redirect")),
   endless: await failure(liar.project("endless")),
-  silent: await failure(liar.project("silent")),
+  silent: await failure(impatient.project("silent")),
   cut: await failure(liar.project("cut")),
 }));
 `;
