@@ -119,7 +119,7 @@ onPostgres("workers", () => {
     const workers = workersOf(server);
     await server.kill();
     await eventually(() => !workers.some(alive));
-    expect(connect(server.origin)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    await expect(connect(server.origin)).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });
 
   test("a port that is in use is refused, also if another server's workers share it", async () => {
