@@ -265,10 +265,11 @@ onBoth("people's commands", (dialect) => {
       /^ID .*\n([0-9a-f-]{8,35}) {2}ci /.exec((await keyhole(["key", "list", "--org", "acme"])).stdout) ?? [];
     expect(first).toStartWith(short);
     expect(await place.json(["key", "show", short])).toMatchObject({ id: first });
-    const several = await keyhole(["key", "revoke", first.slice(0, 8)]);
-    expect(several).toEqual(
-      outcome(4, `keyhole: Several keys begin with ${first.slice(0, 8)}: give more of the id.\n`),
-    );
+    // Ids begin with the time: in these 8 digits a key is like the one before it or like the one after it.
+    await place.key("--name", "third");
+    const alike = keys[1]?.id.slice(0, 8) ?? "";
+    const several = await keyhole(["key", "revoke", alike]);
+    expect(several).toEqual(outcome(4, `keyhole: Several keys begin with ${alike}: give more of the id.\n`));
     expect((await keyhole(["key", "show", short])).stdout).toMatch(/^ID .*\nNAME +ci\nORG +acme\nSTATUS +active\n/);
     expect((await keyhole(["key", "revoke", short])).stderr).toBe(`Revoked key ${first} (ci) of acme.\n`);
     expect(await place.json(["key", "show", first])).toMatchObject({ status: "revoked", revokedAt: time });
@@ -296,7 +297,7 @@ onBoth("people's commands", (dialect) => {
 
   test.each([
     ["a full disk", '"$0" "$@" > /dev/full', /^keyhole: The output could not be written \(ENOSPC\)\. /],
-    ["a reader that has gone", '"$0" "$@" | :; exit $PIPESTATUS', /^keyhole: Nobody reads the output\. /],
+    ["a reader that has gone", 'exec 3> >(:); wait $!; "$0" "$@" >&3', /^keyhole: Nobody reads the output\. /],
   ])("a key whose text %s took is revoked, a rotated one too", async (_, script, reason) => {
     const old = await place.key("--name", "to be rotated");
     const before = (await place.json(["key", "list"])) as { id: string }[];
