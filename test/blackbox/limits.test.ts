@@ -83,15 +83,18 @@ onBoth("callers of 8 MiB files", (dialect) => {
       connection.close();
     })();
     const all = await connections(callers);
+    const reading = async (connection: Connection) => {
+      do await served(connection);
+      while (waits.length < 4);
+    };
     await Promise.all([
-      Promise.all(all.map(served)).finally(() => {
+      Promise.all(all.map(reading)).finally(() => {
         done = true;
       }),
       watching,
     ]);
     for (const connection of all) connection.close();
     // Generous, for the clients are part of this measure: they take the same processors.
-    expect(waits.length).toBeGreaterThan(3);
     expect(Math.max(...waits)).toBeLessThan(2000);
   });
 
@@ -147,7 +150,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
       else cut += 1;
     }
     expect(cut).toBeGreaterThan(0);
-    expect(server.said().stdout).toContain('"event":"cut"');
+    await eventually(() => server.said().stdout.includes('"event":"cut"'));
     await expectBudgetFree();
   });
 
