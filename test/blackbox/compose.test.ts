@@ -210,9 +210,12 @@ onPostgres("what the compose file starts", () => {
       server = await site.serve({ env: { DATABASE_URL, KEYHOLE_LIMITER_URL, KEYHOLE_OPS_PORT: "0" } });
       expect(server.said().stderr).not.toContain("WARNING");
       expect((await server.get("/projects/web/variables?environment=staging", key.key)).status).toBe(200);
-      const metrics = await (await fetch(`${server.ops()}/metrics`)).text();
+      // On a slow machine the store may miss a deadline of 75 ms, and is used again a moment later.
+      const metrics = await eventually(async () => {
+        const text = await (await fetch(`${server.ops()}/metrics`)).text();
+        return /^keyhole_limiter_fallback 0$/m.test(text) && text;
+      });
       expect(metrics).toMatch(/^keyhole_ready 1$/m);
-      expect(metrics).toMatch(/^keyhole_limiter_fallback 0$/m);
     });
 
     test("is well by the image's health check", async () => {

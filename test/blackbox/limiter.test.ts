@@ -114,21 +114,28 @@ withStore("buckets in a store", () => {
     const limiter = new SharedLimiter(redisBuckets(own.url), new Limiter(), (said) => news.push(said));
     await limiter.open();
     const nowUs = () => Math.floor(performance.now() * 1000);
-    expect(limiter.away).toBe(false);
-    for (let taken = 0; taken < 20; taken++) await limiter.take("key", "value", nowUs());
+    // With another key if the store missed the deadline, as it may on a slow machine.
+    const key = await eventually(async () => {
+      if (limiter.away) return undefined;
+      news.length = 0;
+      const fresh = crypto.randomUUID();
+      for (let taken = 0; taken < 20; taken++) await limiter.take(fresh, "value", nowUs());
+      return news.length === 0 && fresh;
+    });
+    const { losses } = limiter;
     own.signal("SIGSTOP");
     const beganAt = ranMs();
-    const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take("key", "value", nowUs())));
+    const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take(key, "value", nowUs())));
     // They wait at the same time, not one after the other.
     expect(ranMs() - beganAt).toBeLessThan(2 * sharedDeadlineMs);
     // The 20 tokens that the store had granted still count.
     expect(atOnce.filter(({ allowed }) => allowed).length).toBe(10);
-    expect((await limiter.take("key", "value", nowUs())).allowed).toBe(false);
+    expect((await limiter.take(key, "value", nowUs())).allowed).toBe(false);
     expect(news).toEqual([{ event: "limiter", shared: false, reason: "no answer within 75 ms" }]);
     own.signal("SIGCONT");
     await eventually(() => !limiter.away);
     expect(news.slice(1)).toEqual([{ event: "limiter", shared: true }]);
-    expect(limiter.losses).toBe(1);
+    expect(limiter.losses).toBe(losses + 1);
     limiter.close();
     await own.end();
   });
@@ -207,21 +214,26 @@ withStore("several servers, one store", () =>
       key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
       const own = await startStore();
       const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: own.url, KEYHOLE_OPS_PORT: "0" } });
-      const gauge = async () =>
-        /^keyhole_limiter_fallback (\d)$/m.exec(await (await fetch(`${server.ops()}/metrics`)).text());
+      const metric = async (name: string) =>
+        Number(new RegExp(`^${name} (\\d+)$`, "m").exec(await (await fetch(`${server.ops()}/metrics`)).text())?.[1]);
+      const fallback = () => metric("keyhole_limiter_fallback");
+      const losses = () => metric("keyhole_limiter_fallbacks_total");
       expect((await server.get(path, key.key)).status).toBe(200);
-      expect((await gauge())?.[1]).toBe("0");
+      // On a slow machine the store may have missed a deadline before.
+      await eventually(async () => (await fallback()) === 0);
+      const before = await losses();
       own.signal("SIGSTOP");
-      const beganAt = performance.now();
+      const beganAt = ranMs();
       const all = await statuses([server], 10);
-      expect(performance.now() - beganAt).toBeLessThan(1000);
+      expect(ranMs() - beganAt).toBeLessThan(1000);
       expect(all).toEqual(Array(10).fill(200));
-      expect((await gauge())?.[1]).toBe("1");
+      expect(await fallback()).toBe(1);
+      expect(await losses()).toBe(before + 1);
       own.signal("SIGCONT");
-      await eventually(async () => (await gauge())?.[1] === "0");
+      await eventually(async () => (await fallback()) === 0);
       const said = () => server.said().stdout.match(/(?<="event":"limiter","shared":)\w+/g);
-      await eventually(() => said()?.length === 2);
-      expect(said()?.join()).toBe("false,true");
+      await eventually(() => said()?.length === 2 * (before + 1));
+      expect(said()?.join()).toMatch(/^(false,true,?)+$/);
       await server.stop();
       await own.end();
     });

@@ -571,19 +571,22 @@ export async function passedOf60(
   path: string,
   servers: readonly [Server, ...Server[]],
 ): Promise<number> {
-  const news = () => servers.flatMap((server) => server.said().stdout.match(/"event":"limiter","shared":\w+/g) ?? []);
+  const said = () => servers.map((server) => server.said().stdout).join("");
+  const news = () => said().match(/"event":"limiter","shared":\w+/g) ?? [];
   const away = () => news().filter((one) => one.endsWith("false")).length * 2 - news().length;
   for (let attempt = 0; attempt < 5; attempt++) {
     const { key } = await newKey();
+    await eventually(() => away() === 0);
     const before = news().length;
+    const ids = Array.from({ length: 60 }, () => crypto.randomUUID());
     const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, at) => (servers[at % servers.length] ?? servers[0]).get(path, key)),
+      ids.map((id, at) => (servers[at % servers.length] ?? servers[0]).get(path, key, { "x-request-id": id })),
     );
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
-    await Bun.sleep(100); // for the log, which is written a little later
+    // The log is written a little later. That a server counts alone stands there before the request that found out.
+    await eventually(() => ids.every((id) => said().includes(id)));
     if (news().length === before) return statuses.filter((status) => status === 200).length;
-    await eventually(() => away() === 0);
   }
   throw new Error("the shared buckets never answered all of 60 requests in time");
 }
