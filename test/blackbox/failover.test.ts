@@ -154,6 +154,11 @@ function failover(a: Replica): void {
     expect([ready.status, checks]).toMatchObject([503, { database: true, primary: false }]);
 
     await site.json(["key", "revoke", id]);
+    // This standby is not a synchronous one: what it has not received is lost with the primary.
+    await eventually(async () => {
+      const received = "select 1 from pg_stat_replication where flush_lsn >= pg_current_wal_flush_lsn()";
+      return (await run(b, received)).length > 0;
+    });
     process.kill(b.pid as number, "SIGKILL");
     await run(rebuilt, "select pg_promote(true, 60)");
     await eventually(async () => (await fetch(`${lone.ops()}/readyz`)).status === 200);
