@@ -303,11 +303,15 @@ onBoth("kill -9 of a command", (dialect) => {
   test(`${kills} times: no change without its entry, and no entry without its change`, async () => {
     const site = await furnish(await makeSite(dialect), { staging: { START: "1" } });
     try {
-      const began = performance.now();
-      await site.keyhole(["var", "set", "acme/web", "staging", "WHOLE"], "1");
-      const tookMs = performance.now() - began;
+      let tookMs = 0;
       let killed = 0;
       for (let round = 0; round < kills; round++) {
+        // Again and again, because the machine is not always as fast.
+        if (round % 10 === 0) {
+          const beganAt = performance.now();
+          await site.keyhole(["var", "set", "acme/web", "staging", "WHOLE"], String(round));
+          tookMs = performance.now() - beganAt;
+        }
         const child = Bun.spawn([binary, "var", "set", "acme/web", "staging", "KILLED", "--value", String(round)], {
           env: site.env,
           stdin: "ignore",
@@ -315,7 +319,7 @@ onBoth("kill -9 of a command", (dialect) => {
           stderr: "ignore",
         });
         // Spread over the whole run of the command.
-        await Bun.sleep((tookMs * 1.2 * round) / kills);
+        await Bun.sleep((tookMs * 1.2 * ((round % 10) + round / kills)) / 10);
         child.kill("SIGKILL");
         if ((await child.exited) !== 0) killed += 1;
       }
@@ -324,7 +328,7 @@ onBoth("kill -9 of a command", (dialect) => {
       // Every write raises the version by one, from the first, which is empty.
       expect(Number(set?.["version"])).toBe(1 + entries.length);
       expect(killed).toBeGreaterThan(kills / 10);
-      expect(entries.length).toBeGreaterThan(2);
+      expect(entries.length).toBeGreaterThan(1 + kills / 10); // beside those that nobody kills
       expect(await site.json(["audit", "verify"])).toMatchObject({ verified: true });
     } finally {
       await site.remove();
