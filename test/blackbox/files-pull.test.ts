@@ -356,9 +356,9 @@ function replace(question: Question, more: object): Reply {
   return { body: { ...(honestly(truth, question).body as object), ...more } };
 }
 
-/** Every file and link below a folder. */
+/** Every file and link below a folder, without those that another process removes or renames meanwhile. */
 function filesBelow(folder: string): string[] {
   return (readdirSync(folder, { recursive: true }) as string[])
-    .filter((path) => !lstatSync(join(folder, path)).isDirectory())
+    .filter((path) => lstatSync(join(folder, path), { throwIfNoEntry: false })?.isDirectory() === false)
     .sort();
 }
