@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { binary, runBinary, startOnTerminal } from "./keyhole.ts";
+import { binary, type Ran, runBinary, startOnTerminal } from "./keyhole.ts";
 import { makeSite, onBoth, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -15,8 +15,16 @@ const shells = {
 
 onBoth("completion", (dialect) => {
   let site: Site;
+  /** Again if it took a second: then it offers nothing, because the database did not answer at once. */
+  const inTime = async (run: () => Promise<Ran>) => {
+    for (let tries = 1; ; tries++) {
+      const beganAt = performance.now();
+      const ran = await run();
+      if (performance.now() - beganAt < 1000 || ran.stdout !== "" || tries === 5) return ran;
+    }
+  };
   const offered = async (...words: string[]) => {
-    const ran = await site.keyhole(["completion", "fish", "--", ...words]);
+    const ran = await inTime(() => site.keyhole(["completion", "fish", "--", ...words]));
     expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
     return ran.stdout.split("\n").slice(0, -1);
   };
@@ -83,7 +91,7 @@ onBoth("completion", (dialect) => {
     const nothing = { exitCode: 0, stdout: "", stderr: "" };
     const asked = ["completion", "bash", "--", "org", "plan", ""];
     const at = (env: Readonly<Record<string, string>>) =>
-      runBinary(asked, { cwd: site.folder, env: { ...site.env, ...env } });
+      inTime(() => runBinary(asked, { cwd: site.folder, env: { ...site.env, ...env } }));
     expect((await at({})).stdout).toBe("acme\n");
     const names = readdirSync(site.folder);
     if (dialect === "sqlite") {

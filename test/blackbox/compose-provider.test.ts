@@ -84,7 +84,7 @@ describe("up", () => {
     const place = await machine();
     const keyFile = join(place.folder, "key");
     writeFileSync(keyFile, place.key);
-    const options = { keys: "API_TOKEN,MOTD", require: "MOTD", "api-key-file": keyFile, timeout: "5s" };
+    const options = { keys: "API_TOKEN,MOTD", require: "MOTD", "api-key-file": keyFile, timeout: "30s" };
     expect(Object.keys((await compose(place, "up", options)).set)).toEqual(["SECRETS_API_TOKEN", "SECRETS_MOTD"]);
   });
 
