@@ -6,6 +6,7 @@ import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import { expectDescribed } from "../described.ts";
+import { freePort } from "../port.ts";
 import { createDatabase, postgresUrl, skipped } from "../postgres.ts";
 import { ranMs, stoodStillMs } from "./clock.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
@@ -196,7 +197,9 @@ export type Server = {
 
 async function startServer(place: Pick<Place, "folder" | "env">, options: ServeOptions = {}): Promise<Server> {
   const { args = [], env = {}, as = [], program = binary } = options;
-  const child = Bun.spawn([...as, program, "serve", "--port", "0", ...args], {
+  // With port 0 the parent chooses a port and gives it back, so another program may have it before the workers do.
+  const port = args.includes("--workers") ? freePort() : 0;
+  const child = Bun.spawn([...as, program, "serve", "--port", String(port), ...args], {
     cwd: place.folder,
     env: { ...place.env, ...env },
     stdin: "ignore",
@@ -216,7 +219,8 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
     }),
   ]);
   const ended = child.exited.then(async () => {
-    await drained;
+    // Bun does not always notice the end of what a process wrote, above all of one that was killed.
+    await Promise.race([drained, Bun.sleep(2000)]);
     return child.signalCode === null ? child.exitCode : null;
   });
   const says = (text: string): Promise<void> => {
@@ -252,7 +256,7 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
     },
     kill: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-      await child.exited; // Bun does not always notice the end of what a killed process wrote
+      await child.exited;
     },
     said: () => ({ stdout, stderr }),
     says,
