@@ -108,7 +108,7 @@ export function refusal(
 export type VariablesBody = { environment: unknown; variables: Record<string, unknown>[] };
 export type FilesBody = { project: unknown; environment: unknown; files: Record<string, unknown>[] };
 
-export function variablesBody(truth: Truth, query: URLSearchParams): VariablesBody {
+function variablesBody(truth: Truth, query: URLSearchParams): VariablesBody {
   const keys = query.get("keys")?.split(",");
   const variables = Object.entries(truth.variables)
     .filter(([key]) => (keys?.includes(key) ?? true) && key.startsWith(query.get("prefix") ?? ""))
@@ -117,7 +117,7 @@ export function variablesBody(truth: Truth, query: URLSearchParams): VariablesBo
   return { environment: query.get("environment"), variables };
 }
 
-export function filesBody(truth: Truth, query: URLSearchParams): FilesBody {
+function filesBody(truth: Truth, query: URLSearchParams): FilesBody {
   const paths = query.getAll("path");
   const files = truth.files
     .filter(({ path }) => paths.length === 0 || paths.includes(path))

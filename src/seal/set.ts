@@ -89,7 +89,7 @@ export function setOpener(
 }
 
 /** Names a set to the operator. */
-export function describe({ projectId, kind, environment }: SetIdentity): string {
+function describe({ projectId, kind, environment }: SetIdentity): string {
   return `the ${kind} of project ${projectId} in ${environment}`;
 }
 

@@ -55,7 +55,7 @@ export function diceOf(start: number): Dice {
 }
 
 /** CONTRACT §3: the status of each code. */
-export const statusOf: Readonly<Record<string, number>> = {
+const statusOf: Readonly<Record<string, number>> = {
   invalid_request: 400,
   unauthorized: 401,
   plan_required: 403,
