@@ -86,8 +86,7 @@ function completeBill(file: string, packages: readonly DebianPackage[]): void {
 }
 
 /**
- * Returns the provenance of these files: what they were made from, and how. It is not signed; whoever publishes them
- * signs it.
+ * Returns the provenance of these files: what they were made from, and how. It is not signed: the publisher signs it.
  *
  * @see https://slsa.dev/spec/v1.0/provenance
  */

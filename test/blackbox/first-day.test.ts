@@ -113,7 +113,7 @@ onBoth("an operator's first day", (dialect) => {
     expect((await done("project list")).screen).not.toContain("web");
   });
 
-  test("finds all of it in the audit, with whoever did it", async () => {
+  test("finds every change in the audit, with the person who made it", async () => {
     expect(await server.stop()).toBe(0);
     await table("audit list");
     const entries = (await site.json(["audit", "list"])) as { action: string; actor: { type: string } }[];

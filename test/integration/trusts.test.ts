@@ -121,7 +121,7 @@ describeBoth("a trust", (world) => {
     expect((await stage.ask(stage.issuer.token())).status).toBe(200);
   });
 
-  test("takes an audience that is a list of ours alone, as Kubernetes writes it", async () => {
+  test("takes an audience in a list of one, as Kubernetes writes it", async () => {
     await using stage = await Stage.open(world());
     expect((await stage.ask(stage.issuer.token({ aud: [audience] }))).status).toBe(200);
   });
@@ -710,7 +710,7 @@ async function issuersOf(w: World): Promise<string[]> {
   return trusts.issuers;
 }
 
-/** A token of so many characters. A payload's base64 cannot have every length, so its header varies as well. */
+/** Makes a token of exactly this many characters. Base64 cannot have every length, so the header varies too. */
 function sized(issuer: Issuer, length: number): string {
   const key = issuer.keys.get("one") as SigningKey;
   const make = (x: string, filler: number) =>
