@@ -1,13 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { parse } from "dotenv";
 import { Fault } from "../fault.ts";
 import { exits, Problem } from "../problem.ts";
 import { renderCsv } from "../render/csv.ts";
 import { renderDocker } from "../render/docker.ts";
-import { type NamedValue, renderDotenv, unrepresentable } from "../render/dotenv.ts";
+import { type NamedValue, renderDotenv, renderEach } from "../render/dotenv.ts";
 import { renderGithub, renderMasks } from "../render/github.ts";
 import { renderPowershell } from "../render/powershell.ts";
-import { isExact } from "../render/read-back.ts";
 import { renderShell } from "../render/shell.ts";
 import { renderTfvars } from "../render/tfvars.ts";
 import { renderToml } from "../render/toml.ts";
@@ -31,7 +29,7 @@ export type Format = (typeof formats)[number];
 /** Formats that are data. Every other becomes an environment. */
 export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
 
-/** Variables as text. Each renderer reads back what it wrote. @throws Problem that names those it cannot carry */
+/** Variables as text. @throws Problem that names those it cannot carry */
 export function renderPulled(
   format: Exclude<Format, "github">,
   variables: readonly NamedValue[],
@@ -51,16 +49,9 @@ const renderers = {
   powershell: renderPowershell,
 };
 
-/** dotenv text, read back with the package `dotenv`. @throws Fault `env_unrepresentable` */
+/** dotenv text; names the values that some readers change. @throws Fault `env_unrepresentable` */
 export function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): string {
   const { text, nonportable } = renderDotenv(variables);
-  // Values that some readers change are named to the user. In this reader they need not be exact, but must be there.
-  const found = new Map(Object.entries(parse(text, { fast: true })));
-  const changeable = new Set(nonportable);
-  const lost = variables.filter(({ name, value }) =>
-    changeable.has(name) ? !found.has(name) : found.get(name) !== value,
-  );
-  if (lost.length > 0 || found.size !== variables.length) throw unrepresentable(lost.length > 0 ? lost : variables);
   if (nonportable.length > 0) {
     say(`Some readers of .env files do not return these values exactly: ${nonportable.join(", ")}.`);
   }
@@ -87,10 +78,8 @@ export function renderForGithub(
 
 /** One object, one member per line, in the order of the names. */
 function renderJson(variables: readonly NamedValue[]): string {
-  const members = variables.map(({ name, value }) => [name, value] as const).sort(([a], [b]) => (a < b ? -1 : 1));
-  const text = `${JSON.stringify(Object.fromEntries(members), null, 2)}\n`;
-  if (!isExact(text, variables, (json) => new Map(Object.entries(JSON.parse(json))))) throw unrepresentable(variables);
-  return text;
+  const members = renderEach(variables, ({ name, value }) => `,\n  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return members === "" ? "{}\n" : `{${members.slice(1)}\n}\n`;
 }
 
 /** @throws Problem that names the variables if the format cannot carry them */

@@ -1,5 +1,4 @@
-import type { NamedValue } from "./dotenv.ts";
-import { renderEach } from "./read-back.ts";
+import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /**
  * CSV by RFC 4180 with the header `key,value`, for programs. Values stay exact, so nothing is put before one that a
@@ -9,22 +8,10 @@ import { renderEach } from "./read-back.ts";
  * @see https://www.rfc-editor.org/rfc/rfc4180
  */
 export function renderCsv(variables: readonly NamedValue[]): string {
-  return `${csvHeader}${renderEach(variables, ({ name, value }) => `${name},${quoted(value)}\r\n`, readCsv)}`;
+  return `${csvHeader}${renderEach(variables, ({ name, value }) => `${name},${quoted(value)}\r\n`)}`;
 }
 
 const csvHeader = "key,value\r\n";
-
-/** Reads the records after the header. @throws Error if the text contains anything else */
-function readCsv(text: string): Map<string, string> {
-  const found = new Map<string, string>();
-  const record = /([^",\r\n]+),"((?:[^"]|"")*)"\r\n/y;
-  while (record.lastIndex < text.length) {
-    const [, name, value] = record.exec(text) ?? [];
-    if (name === undefined || value === undefined || found.has(name)) throw new Error("not a record of two cells");
-    found.set(name, value.replaceAll('""', '"'));
-  }
-  return found;
-}
 
 /**
  * One record of RFC 4180: cells separated by commas, quoted if they contain a comma, a quote or a line end, then CRLF.

@@ -46,7 +46,7 @@ export function renderDotenv(variables: readonly NamedValue[]): { text: string; 
 }
 
 /** The fault for variables whose values the format cannot carry. */
-export function unrepresentable(variables: readonly NamedValue[]): Fault {
+function unrepresentable(variables: readonly NamedValue[]): Fault {
   const names = variables.map(({ name }) => name);
   return new Fault("env_unrepresentable", `the format cannot carry ${listNames(names)}`, { names });
 }
@@ -61,8 +61,26 @@ export function listNames(names: readonly string[]): string {
   return `${whole.slice(0, Math.max(cut, 0))}, ...`;
 }
 
+/**
+ * Writes variables ordered by name. The property tests read the text of every format back with other programs.
+ *
+ * @param variables - each name once
+ * @param write - the text of one variable
+ * @param carries - whether the format can carry a variable exactly
+ * @throws Fault `env_unrepresentable` with the names of all variables that it cannot carry
+ */
+export function renderEach(
+  variables: readonly NamedValue[],
+  write: (variable: NamedValue) => string,
+  carries: (variable: NamedValue) => boolean = () => true,
+): string {
+  const refused = variables.filter((variable) => !variable.value.isWellFormed() || !carries(variable));
+  if (refused.length > 0) throw unrepresentable(refused);
+  return variables.toSorted(byName).map(write).join("");
+}
+
 /** Orders variables by name. Names are ASCII, so the order of their code units is byte order. */
-export function byName(a: NamedValue, b: NamedValue): number {
+function byName(a: NamedValue, b: NamedValue): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 

@@ -1,5 +1,4 @@
-import { type NamedValue, unrepresentable } from "./dotenv.ts";
-import { renderEach } from "./read-back.ts";
+import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /**
  * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`. Every value gets a random delimiter that it does not contain.
@@ -9,17 +8,17 @@ import { renderEach } from "./read-back.ts";
  * @param windows - for a runner on Windows, which takes a trailing carriage return as part of the line end
  * @throws Fault `env_unrepresentable` with the names that a workflow may not set, or whose values cannot be carried
  * @see https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+ * @see https://github.com/actions/runner/blob/258d6c857db3519913f7deb6004b60172f8043ae/src/Runner.Worker/FileCommandManager.cs
  */
 export function renderGithub(variables: readonly NamedValue[], random: () => string, windows = false): string {
-  const refused = variables.filter(({ name }) => reserved.test(name));
-  if (refused.length > 0) throw unrepresentable(refused);
   const write = ({ name, value }: NamedValue) => {
     let delimiter: string;
     do delimiter = `KEYHOLE_${random()}`;
     while (value.includes(delimiter));
     return `${name}<<${delimiter}\n${value}\n${delimiter}\n`;
   };
-  return renderEach(variables, write, (text) => readGithub(text, windows));
+  const carries = ({ name, value }: NamedValue) => !reserved.test(name) && !(windows && value.endsWith("\r"));
+  return renderEach(variables, write, carries);
 }
 
 /** The runner refuses NODE_OPTIONS, in any case, and overwrites the others. */
@@ -60,24 +59,4 @@ function formsOf(value: string): string[] {
 
 function escapeData(data: string): string {
   return data.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
-}
-
-/**
- * Reads the text as the runner does.
- * @throws Error if the runner would refuse it
- * @see https://github.com/actions/runner/blob/258d6c857db3519913f7deb6004b60172f8043ae/src/Runner.Worker/FileCommandManager.cs
- */
-function readGithub(text: string, windows: boolean): Map<string, string> {
-  const found = new Map<string, string>();
-  const lines = text.split("\n").slice(0, -1);
-  for (let at = 0; at < lines.length; at++) {
-    const [, name, delimiter] = /^([^=<]+)<<(.+)$/.exec(lines[at] ?? "") ?? [];
-    if (name === undefined || delimiter === undefined) throw new Error("no name with a delimiter");
-    const end = lines.indexOf(delimiter, at + 1);
-    if (end === -1) throw new Error("a delimiter is missing");
-    const value = lines.slice(at + 1, end).join("\n");
-    found.set(name, windows ? value.replace(/\r$/, "") : value);
-    at = end;
-  }
-  return found;
 }

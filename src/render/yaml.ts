@@ -1,6 +1,5 @@
-import type { NamedValue } from "./dotenv.ts";
+import { type NamedValue, renderEach } from "./dotenv.ts";
 import { doubleQuoted } from "./double-quoted.ts";
-import { renderEach } from "./read-back.ts";
 
 /**
  * A YAML mapping with all names and values in double quotes, so that no version of YAML reads one as a number, a date or a
@@ -10,10 +9,5 @@ import { renderEach } from "./read-back.ts";
  */
 export function renderYaml(variables: readonly NamedValue[]): string {
   if (variables.length === 0) return "{}\n";
-  return renderEach(variables, ({ name, value }) => `"${name}": ${doubleQuoted(value)}\n`, readYaml);
-}
-
-/** Reads the text with the runtime's YAML parser. @throws Error if it is not YAML */
-function readYaml(text: string): Map<string, string> {
-  return new Map(Object.entries(Bun.YAML.parse(text) as Record<string, string>));
+  return renderEach(variables, ({ name, value }) => `"${name}": ${doubleQuoted(value)}\n`);
 }

@@ -49,7 +49,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
   // What machines run shares only these with the server.
-  fetch: words("render path.ts problem.ts whole-file.ts package.json node: bun:ffi dotenv"),
+  fetch: words("render path.ts problem.ts whole-file.ts package.json node: bun:ffi"),
   cli: words(
     "access admin audit fetch http render server config.ts problem.ts whole-file.ts package.json",
     "node: bun:ffi dotenv @commander-js/extra-typings @modelcontextprotocol/server",
