@@ -1,7 +1,6 @@
 import type { inspect } from "node:util";
 
-let apply: <T>(render: Render<T>, value: T, entryCount: number) => Body;
-let openAndRender: <T>(held: Held<T>, render: Render<T>, entryCount: number) => Body;
+let inside: <T>(held: Held<T>) => T;
 
 /**
  * An opened value that may not leave yet. It prints as `[redacted]`, and no method returns its value or passes it to a
@@ -16,7 +15,7 @@ export class Held<T> {
   }
 
   static {
-    openAndRender = (held, render, entryCount) => apply(render, held.#value, entryCount);
+    inside = (held) => held.#value;
   }
 
   toString(): string {
@@ -32,25 +31,15 @@ export class Held<T> {
   }
 }
 
-/** How a value becomes a body, or a Fault. Only `render/` makes one, and only {@link renderHeld} runs it. */
+/** How a value becomes a body, or a Fault. Only `render/` makes one: a test reads the imports of every file. */
 export class Render<T> {
-  readonly #render: (value: T) => Body;
-  readonly #entriesFor: (value: T) => number;
+  readonly render: (value: T) => Body;
+  readonly entriesFor: (value: T) => number;
 
   /** @param entriesFor - how many audit entries a value needs; one unless given */
   constructor(render: (value: T) => Body, entriesFor: (value: T) => number = () => 1) {
-    this.#render = render;
-    this.#entriesFor = entriesFor;
-  }
-
-  static {
-    // Otherwise any file could make a render with `variablesDotenv.constructor`.
-    Reflect.deleteProperty(Render.prototype, "constructor");
-    apply = (render, value, entryCount) => {
-      const needed = render.#entriesFor(value);
-      if (entryCount !== needed) throw new Error(`${entryCount} audit entries for a value that needs ${needed}`);
-      return render.#render(value);
-    };
+    this.render = render;
+    this.entriesFor = entriesFor;
   }
 }
 
@@ -65,4 +54,9 @@ export type Body = {
  * Makes a body of a held value. Only `audit/release.ts` may import it: a test reads the imports of every file.
  * @throws Error if the value needs another number of audit entries, or what the render throws
  */
-export const renderHeld: typeof openAndRender = (held, render, entryCount) => openAndRender(held, render, entryCount);
+export function renderHeld<T>(held: Held<T>, { render, entriesFor }: Render<T>, entryCount: number): Body {
+  const value = inside(held);
+  const needed = entriesFor(value);
+  if (entryCount !== needed) throw new Error(`${entryCount} audit entries for a value that needs ${needed}`);
+  return render(value);
+}
