@@ -1,9 +1,8 @@
 /**
  * A deadline for many waits of one length. They share one timer, so a wait may end up to `everyMs` late.
  *
- * Its clock stops while the process is stopped, frozen or moved to another machine: by a plain clock everything under way
- * would be refused when the process continues, although its answers have arrived. Time in which the process worked
- * counts, even if the event loop was blocked.
+ * If the process was stopped, frozen or moved to another machine, the timer fires before the answers that arrived
+ * meanwhile are read. So each wait is extended by the time lost, once: work that blocks again and again ends all the same.
  */
 export class Deadline {
   readonly #ms: number;
@@ -12,10 +11,7 @@ export class Deadline {
   /** In the order in which they end. */
   readonly #waits = new Set<Wait>();
   #timer: ReturnType<typeof setInterval> | undefined;
-  #readAtMs = 0;
-  /** CPU time of the process at the last sweep, all its threads. */
-  #workedMs = 0;
-  #stoodStillMs = 0;
+  #sweptAtMs = 0;
 
   /** @param refusal - makes the error for a wait that takes too long */
   constructor(ms: number, refusal: () => Error, everyMs = 100) {
@@ -34,8 +30,12 @@ export class Deadline {
       late?.();
       reject(this.#refusal());
     };
-    this.#timer ??= this.#start();
-    const wait: Wait = { endsAtMs: this.#nowMs() + this.#ms, refuse };
+    const nowMs = performance.now();
+    if (this.#timer === undefined) {
+      this.#sweptAtMs = nowMs;
+      this.#timer = setInterval(() => this.#sweep(), this.#everyMs);
+    }
+    const wait: Wait = { endsAtMs: nowMs + this.#ms, extended: false, refuse };
     this.#waits.add(wait);
     const settling = <A>(settle: (outcome: A) => void) => {
       return (outcome: A) => {
@@ -47,40 +47,26 @@ export class Deadline {
     return promise;
   }
 
-  #start() {
-    this.#readAtMs = performance.now();
-    this.#workedMs = workedMs();
-    return setInterval(() => {
-      this.#sweep();
-      this.#workedMs = workedMs();
-    }, this.#everyMs);
-  }
-
   #sweep(): void {
-    const now = this.#nowMs();
+    const nowMs = performance.now();
+    const lostMs = nowMs - this.#sweptAtMs - this.#everyMs;
+    this.#sweptAtMs = nowMs;
     for (const wait of this.#waits) {
-      if (wait.endsAtMs > now) return;
+      if (lostMs > lostMsMin && !wait.extended) {
+        wait.endsAtMs += lostMs;
+        wait.extended = true;
+      }
+      if (wait.endsAtMs > nowMs) continue;
       this.#waits.delete(wait);
       wait.refuse();
     }
+    if (this.#waits.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
-
-  #nowMs(): number {
-    const nowMs = performance.now();
-    const lateMs = nowMs - this.#readAtMs - this.#everyMs;
-    if (lateMs > standstillMsMin) this.#stoodStillMs += Math.max(0, lateMs - (workedMs() - this.#workedMs));
-    this.#readAtMs = nowMs;
-    return nowMs - this.#stoodStillMs;
-  }
 }
 
-type Wait = { readonly endsAtMs: number; readonly refuse: () => void };
+type Wait = { endsAtMs: number; extended: boolean; readonly refuse: () => void };
 
-const standstillMsMin = 500;
-
-function workedMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
+/** A timer that is later than this was not only busy. */
+const lostMsMin = 500;
