@@ -144,6 +144,11 @@ const sessionOf = {
   files: readsOnly,
   // Here PostgreSQL's deadline comes first, so that a batch which waits for a lock is known to be refused.
   // `nextExpiry` must find its rows by index, like requests.
-  journal: { statement_timeout: queryDeadlineMs - 200, synchronous_commit: "on", enable_seqscan: "off" },
+  journal: {
+    statement_timeout: queryDeadlineMs - 200,
+    synchronous_commit: "on",
+    enable_seqscan: "off",
+    plan_cache_mode: "force_generic_plan",
+  },
   admin: {},
 };
