@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import { eq } from "drizzle-orm";
+import { isDeepStrictEqual } from "node:util";
+import { and, eq, sql } from "drizzle-orm";
 import type { AuditEntry, ChangeAction, NamesWritten } from "../audit/entry.ts";
 import { encodeEntries, segmentMac } from "../audit/segment.ts";
 import { ConfigProblem } from "../config.ts";
 import type { Environment } from "../names.ts";
 import type { Database, Db } from "../store/database.ts";
+import { Refused } from "./refused.ts";
 
 /** What a command did, for the audit. */
 export type Change = {
@@ -25,7 +27,9 @@ const clockStepMsMax = 3_600_000;
 
 /**
  * Puts changes on record, in the transaction that makes them: neither can exist without the other. The lane's head,
- * which stays locked until the transaction ends, orders what several commands do at once.
+ * which stays locked until the transaction ends, orders what several commands do at once. Both rows are read back,
+ * because a trigger or a rule may swallow or change them.
+ * @throws Refused `unavailable` if the record is not stored as it was written; this undoes the transaction
  */
 export async function recordChanges(
   admin: {
@@ -38,7 +42,7 @@ export async function recordChanges(
   changes: readonly Change[],
 ): Promise<void> {
   if (changes.length === 0) return;
-  const { auditSegments, auditHeads: h } = admin.database.tables;
+  const { auditSegments: s, auditHeads: h } = admin.database.tables;
   const lane = commandsLane;
   await db
     .insert(h)
@@ -46,7 +50,7 @@ export async function recordChanges(
     .onConflictDoNothing();
   const query = db.select().from(h).where(eq(h.lane, lane));
   const [head] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
-  if (head === undefined) throw new Error("the head of the commands' lane was not stored");
+  if (head === undefined) throw keptOut();
   const now = admin.now();
   const segment = {
     lane,
@@ -58,8 +62,24 @@ export async function recordChanges(
     ...encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
   };
   const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);
-  await db.insert(auditSegments).values({ ...segment, mac });
-  await db.update(h).set({ seq: segment.lastSeq, at: segment.at, mac }).where(eq(h.lane, lane));
+  const end = { lane, seq: segment.lastSeq, at: segment.at, mac };
+  await db.insert(s).values({ ...segment, mac });
+  await db.update(h).set(end).where(eq(h.lane, lane));
+  // A deferred trigger would run after this check.
+  if (admin.database.dialect === "postgres") await db.execute(sql`set constraints all immediate`);
+  const stored = await db
+    .select()
+    .from(s)
+    .where(and(eq(s.lane, lane), eq(s.firstSeq, segment.firstSeq), eq(s.at, segment.at)));
+  if (!isDeepStrictEqual([stored, await query], [[{ ...segment, mac }], [end]])) throw keptOut();
+}
+
+function keptOut(): Refused {
+  const tables = "audit_segments or audit_heads";
+  return new Refused(
+    "unavailable",
+    `The database did not store the audit entry as it was written, so nothing was changed: a trigger or a rule on ${tables} keeps entries out.`,
+  );
 }
 
 function entryOf(name: string, { organization, project, environment, ...change }: Change): AuditEntry {

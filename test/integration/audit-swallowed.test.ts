@@ -1,4 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
+import { verifyAudit } from "../../src/admin/audit-chain.ts";
+import { createKey } from "../../src/admin/keys.ts";
+import { Refused } from "../../src/admin/refused.ts";
+import { revealVariable } from "../../src/admin/reveal.ts";
+import { setVariables } from "../../src/admin/variables.ts";
 import { describeBoth, everything, type Key } from "../world.ts";
 
 /** How a segment of two entries, of the files a.txt and b.txt, is lost on its way into the table. */
@@ -61,5 +66,74 @@ describeBoth("an audit table that keeps entries out", (world, dialect) => {
     expect((await w.audit(key)).length).toBe(before);
     expect((await w.ask(path, { key })).status).toBe(200);
     expect((await w.audit(key)).length).toBe(before + 2);
+  });
+});
+
+/** What triggers do to the rows of a change's record: its segment, and the end of the lane. */
+type Loss = {
+  readonly how: string;
+  readonly when: readonly string[];
+  readonly postgres: string;
+  readonly sqlite?: string;
+};
+const onSegment = "after insert on audit_segments";
+const remove = "delete from audit_segments where lane = 'commands';";
+const losses: readonly Loss[] = [
+  ...[
+    { how: "swallow both rows", when: ["before insert on audit_segments", "before update on audit_heads"] },
+    { how: "swallow the segment", when: ["before insert on audit_segments"] },
+    { how: "swallow the lane's end", when: ["before update on audit_heads"] },
+  ].map((one) => ({ ...one, postgres: "return null;", sqlite: "select raise(ignore);" })),
+  ...[
+    { how: "delete the segment", when: [onSegment], sqlite: remove },
+    { how: "change the segment", when: [onSegment], sqlite: "update audit_segments set entries = '{}';" },
+    {
+      how: "set the lane's end back",
+      when: ["after update of mac on audit_heads"],
+      sqlite: "update audit_heads set seq = 0;",
+    },
+  ].map((one) => ({ ...one, postgres: `${one.sqlite} return null;` })),
+  {
+    how: "delete the segment at the end of the transaction",
+    when: [`${onSegment} deferrable initially deferred`],
+    postgres: `${remove} return null;`,
+  },
+];
+
+describeBoth("triggers that keep what people do out of the audit", (world, dialect) => {
+  const make = ({ when, postgres, sqlite }: Loss) => {
+    if (dialect === "sqlite") return when.map((one, at) => `create trigger lose_${at} ${one} begin ${sqlite} end`);
+    const kind = (one: string) => (one.includes("deferred") ? "constraint trigger" : "trigger");
+    return [
+      `create function lose() returns trigger language plpgsql as $$begin ${postgres} end$$`,
+      ...when.map((one, at) => `create ${kind(one)} lose_${at} ${one} for each row execute function lose()`),
+    ];
+  };
+  const drop = ({ when }: Loss) =>
+    dialect === "sqlite" ? when.map((_, at) => `drop trigger lose_${at}`) : ["drop function lose cascade"];
+
+  test.each(losses.filter((one) => one[dialect]))("and $how: nothing is changed or shown", async (one) => {
+    const w = world();
+    const acme = await w.organization();
+    const { where } = await w.project(acme, "web", { variables: { staging: { TOKEN: "1" } } });
+    const deeds = [
+      () => setVariables(w.admin, where, "staging", [{ name: "TOKEN", value: "2" }]),
+      () => revealVariable(w.admin, where, "staging", "TOKEN"),
+      () => createKey(w.admin, { organization: acme.slug, projects: null, environments: null }),
+    ];
+    const counts = () =>
+      w.run(`select (select count(*) from api_keys) as keys, (select sum(version) from sets) as versions,
+        (select count(*) from audit_segments) as segments, (select seq from audit_heads) as seq`);
+    const before = await counts();
+    for (const statement of make(one)) await w.run(statement);
+    const outcomes = await Promise.all(deeds.map((deed) => deed().catch((error: unknown) => error)));
+    for (const statement of drop(one)) await w.run(statement);
+    for (const outcome of outcomes) {
+      expect(outcome).toBeInstanceOf(Refused);
+      expect(outcome).toMatchObject({ kind: "unavailable", message: expect.stringContaining("nothing was changed") });
+    }
+    expect(await counts()).toEqual(before);
+    for (const deed of deeds) await deed();
+    expect(await verifyAudit(w.admin)).not.toHaveProperty("what");
   });
 });
