@@ -1,12 +1,13 @@
-import { pullFiles } from "../fetch/files-pull.ts";
+import { type FilesAsk, pullFiles } from "../fetch/files-pull.ts";
 import { type Command, childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../fetch/run.ts";
-import { fetchVariables, refuseSteering } from "../fetch/variables.ts";
+import { askVariables, refuseMissing, refuseSteering, type Source } from "../fetch/variables.ts";
 import { unlessUnchanged, Watch } from "../fetch/watch.ts";
 import { Problem, usageProblem } from "../problem.ts";
+import type { NamedValue } from "../render/dotenv.ts";
 import type { Surroundings } from "./command.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
-import { atMachine, type Machine, variablesVerb } from "./machine.ts";
+import { atMachine, variablesVerb } from "./machine.ts";
 import { parseInterval } from "./options.ts";
 
 /** `keyhole run` */
@@ -37,39 +38,41 @@ export function runCommand(here: Surroundings) {
         throw usageProblem("run: put -- before the command. See 'keyhole run --help'.");
       }
       const own = { ...here.env }; // secrets in it are erased later
-      const prepare = async (machine: Machine) => {
-        const variables = await fetchVariables(machine, options);
+      /** The command with these variables. @throws Problem if they cannot be used */
+      const prepare = ({ asked, client }: Source, variables: readonly NamedValue[]) => {
+        refuseMissing(asked, variables, options);
         refuseSteering(variables, allowName);
-        const how = { inherit: inheritEnv, preserve: preserveEnv, apiKey: machine.client.key };
+        const how = { inherit: inheritEnv, preserve: preserveEnv, apiKey: client.key };
         const { env, withheld } = childEnvironment(own, variables, how);
         return { path: findProgram(program, env), argv, env, withheld };
       };
       const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty };
-      let tags = new Map<string, string>();
-      const { machine, first } = await atMachine(here, options, async (machine) => {
+      const fileTags = new Map<string, string>();
+      const { source, variables, first } = await atMachine(here, options, async (machine) => {
         refuseMangled(argv);
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
-        const asking = { ...machine, client: machine.client.conditional(tags) };
-        const first = await prepare(asking);
-        if (files) await pullWithProgress(here, asking, ask);
+        const source = { ...machine, client: machine.client.conditional(new Map()) };
+        const variables = await askVariables(source, options);
+        const first = prepare(source, variables);
+        if (files) await pullWithProgress(here, { ...source, client: source.client.conditional(fileTags) }, ask);
         const missed = first.withheld.filter((name) => !isSetting(name) && first.env[name] === undefined);
         if (missed.length > 0) machine.say(`Not passed to the command: ${missed.join(", ")}.`);
-        return { machine, first };
+        return { source, variables, first };
       });
       // Our environment and our memory hold the key, and the command could look into both.
       scrubEnvironment(first.withheld);
       harden();
-      let running: Command = first;
+      const pull = files ? repull(source, ask, fileTags) : async () => false;
+      /** What the last answer of the server has, whether it can be used or not. */
+      let latest = variables;
+      let running: Command & { readonly from: readonly NamedValue[] } = { ...first, from: variables };
       /** The command as it would be started now, if something changed for it. */
       const look = async (): Promise<Command | undefined> => {
-        const seen = new Map(tags);
-        const asking = { ...machine, client: machine.client.conditional(seen) };
-        const found = (await unlessUnchanged(prepare(asking))) ?? running;
-        const pulled = files && (await unlessUnchanged(pullFiles(asking, ask, silently)));
-        tags = seen; // not earlier: after a failure everything is asked for again
-        if (!pulled?.written.length && Bun.deepEquals(found.env, running.env)) return undefined;
+        latest = (await unlessUnchanged(askVariables(source, options))) ?? latest;
+        const found = latest === running.from ? running : { ...prepare(source, latest), from: latest };
+        const isSame = !(await pull()) && Bun.deepEquals(found.env, running.env);
         running = found;
-        return running;
+        return isSame ? undefined : running;
       };
       const everyMs = watch === true ? everyMsDefault : watch;
       const changes = everyMs === undefined ? undefined : new Watch(everyMs, look, here.say);
@@ -80,6 +83,22 @@ export function runCommand(here: Surroundings) {
 }
 
 const everyMsDefault = 30_000;
+
+/**
+ * Pulls the files again if they changed since the answers with these tags, and returns whether it wrote any. After a
+ * failure it lists them again, since what was in the way may have gone, but no content is read twice.
+ */
+function repull(source: Source, ask: FilesAsk, tags: ReadonlyMap<string, string>): () => Promise<boolean> {
+  let current = tags;
+  const unwritten = new Map<string, Uint8Array>();
+  return async () => {
+    const seen = new Map(current);
+    const conditional = { ...source, client: source.client.conditional(seen) };
+    const pulled = await unlessUnchanged(pullFiles(conditional, { ...ask, unwritten }, silently));
+    current = seen;
+    return pulled !== undefined && pulled.written.length > 0;
+  };
+}
 
 /** A progress line would mix with the command's own output. */
 const silently = { fetching: () => {}, writing: () => {} };

@@ -11,6 +11,11 @@ export type FilesAsk = {
   /** All files if empty. */
   readonly paths: readonly string[];
   readonly allowEmpty?: true | undefined;
+  /**
+   * Contents by checksum that an earlier pull fetched and then could not write. The pull takes them from here, so that
+   * none is read twice, and leaves here what it could not write either.
+   */
+  readonly unwritten?: Map<string, Uint8Array>;
 };
 
 /** What a pull did. */
@@ -24,6 +29,7 @@ type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total
  * @throws Problem
  */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
+  const { unwritten = new Map<string, Uint8Array>() } = ask;
   using root = new Root(ask.root);
   const { listed, wanted } = await list(source, ask);
   const files: FetchedFile[] = [];
@@ -38,14 +44,21 @@ export async function pullFiles(source: Source, ask: FilesAsk, progress: PullPro
     const words = `The files to fetch hold ${bytes} bytes, more than 1 GiB: take fewer at a time with --path.`;
     throw new Problem(exits.refused, "too_much", words);
   }
+  const wantedSums = new Set(stale.map(({ sha256 }) => sha256));
+  for (const sha256 of unwritten.keys()) if (!wantedSums.has(sha256)) unwritten.delete(sha256);
+  const unread = stale.filter(({ sha256 }) => !unwritten.has(sha256));
   let fetched = 0;
-  for (const { records, all } of planRequests(stale, listed)) {
-    progress.fetching(fetched, stale.length);
-    files.push(...(await source.client.fetchFiles(source.asked, records, all)));
+  for (const { records, all } of planRequests(unread, listed)) {
+    progress.fetching(fetched, unread.length);
+    for (const { sha256, content } of await source.client.fetchFiles(source.asked, records, all)) {
+      unwritten.set(sha256, content);
+    }
     fetched += records.length;
   }
+  for (const record of stale) files.push({ ...record, content: unwritten.get(record.sha256) as Uint8Array });
   root.sweep(wanted.map(({ path }) => path)); // before the disk must take more
   await place(root, files, progress);
+  unwritten.clear();
   return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
 }
 

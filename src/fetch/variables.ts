@@ -15,7 +15,14 @@ export type VariableOptions = Selection & {
 };
 
 /** Fetches the variables that the options ask for. @throws Problem, also if a required one or all are missing */
-export async function fetchVariables({ asked, client }: Source, options: VariableOptions): Promise<NamedValue[]> {
+export async function fetchVariables(source: Source, options: VariableOptions): Promise<NamedValue[]> {
+  const variables = await askVariables(source, options);
+  refuseMissing(source.asked, variables, options);
+  return variables;
+}
+
+/** The variables that the options select, whatever is missing. @throws Problem */
+export async function askVariables({ asked, client }: Source, options: VariableOptions): Promise<NamedValue[]> {
   const { keys, prefix, require = [] } = options;
   for (const [option, names] of Object.entries({ "--keys": keys ?? [], "--require": require })) {
     const wrong = names.find((name) => !isVariableName(name));
@@ -25,7 +32,12 @@ export async function fetchVariables({ asked, client }: Source, options: Variabl
   if ((keys ?? []).join(",").length + (prefix ?? "").length * 3 > queryBytesMax) {
     throw usageProblem("--keys and --prefix are too long for one request: take all, or use a shorter --prefix.");
   }
-  const variables = await client.variables(asked, { keys, prefix });
+  return client.variables(asked, { keys, prefix });
+}
+
+/** @throws Problem if a required variable or all of them are missing */
+export function refuseMissing(asked: Asked, variables: readonly NamedValue[], options: VariableOptions): void {
+  const { keys, prefix, require = [] } = options;
   const present = new Set(variables.map(({ name }) => name));
   const missing = [...new Set([...(keys ?? []), ...require])].filter((name) => !present.has(name));
   const where = `${asked.project}, ${asked.environment}`;
@@ -36,7 +48,6 @@ export async function fetchVariables({ asked, client }: Source, options: Variabl
     const what = prefix === undefined ? "no variables" : `no variables that begin with ${prefix}`;
     throw new Problem(exits.notFound, "empty_set", `There are ${what} in ${where}; --allow-empty accepts that.`);
   }
-  return variables;
 }
 
 /** @throws Problem that names the variables on which loaders, shells or CI runners would act */

@@ -40,7 +40,7 @@ export class Watch<T> {
   async #tryToLook(): Promise<T | undefined> {
     try {
       const found = await this.#look();
-      if (this.#failure !== "") this.say("The server answers again, and the command is watched.");
+      if (this.#failure !== "") this.say("The command is watched again.");
       this.#failure = "";
       return found;
     } catch (error) {

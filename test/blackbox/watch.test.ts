@@ -155,6 +155,7 @@ describe("run --watch", () => {
     await eventually(() => said.err.includes("Not watched for now, and the command runs on: "), 30_000);
     rmSync(join(folder, "late"));
     await runs("two");
+    expect(readFileSync(join(folder, "late/file"), "utf8")).toBe("x");
     expect(await ends("SIGTERM")).toBe(7);
     expect(said.out).toBe("runs one\nstopped one\nruns two\nstopped two\n");
   });
@@ -185,9 +186,29 @@ describe("run --watch", () => {
     await eventually(() => said.err.includes("Not found in web, staging: C."), 30_000);
     expect(said.out).toBe("runs one\n");
     await set("staging", "C", "2");
-    await eventually(() => said.err.includes("The server answers again, and the command is watched."), 30_000);
+    await eventually(() => said.err.includes("The command is watched again."), 30_000);
     await eventually(() => said.out === "runs one\nstopped one\nruns one\n", 30_000);
     expect(await ends("SIGTERM")).toBe(7);
+  });
+
+  test("reads a change once that it cannot use, and asks in vain until there is another", async () => {
+    const key = await newKey();
+    const { runs, ends, said } = watch(key, ["--require", "A"], ["sh", "-c", script]);
+    await runs("one");
+    await set("staging", "NODE_OPTIONS", "--inspect");
+    await eventually(() => said.err.includes("loaders, shells or CI runners act on them: NODE_OPTIONS"), 30_000);
+    await answers(key, 304, 3);
+    expect(await readsOf(key)).toBe(2);
+    await site.json(["var", "delete", "acme/web", "staging", "A"]);
+    await eventually(() => said.err.includes("Not found in web, staging: A."), 30_000);
+    await answers(key, 304, 3);
+    expect(await readsOf(key)).toBe(3);
+    await site.json(["var", "delete", "acme/web", "staging", "NODE_OPTIONS"]);
+    await set("staging", "A", "two");
+    await runs("two");
+    expect(await ends("SIGTERM")).toBe(7);
+    expect(said.out).toBe("runs one\nstopped one\nruns two\nstopped two\n");
+    expect(said.err.split("\n").filter((line) => line.startsWith("Not watched for now"))).toHaveLength(2);
   });
 
   test("kills a command that does not end within 10 s of SIGTERM, and not before", async () => {

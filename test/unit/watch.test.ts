@@ -32,9 +32,9 @@ describe("a watch", () => {
       `${begin} The server answered unauthorized.`,
       `${begin} Busy.`,
       `${begin} an error inside Keyhole. Please report it.`,
-      "The server answers again, and the command is watched.",
+      "The command is watched again.",
       `${begin} The server answered unauthorized.`,
-      "The server answers again, and the command is watched.",
+      "The command is watched again.",
     ]);
   });
 });

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "../../src/fetch/client.ts";
+import { pullFiles } from "../../src/fetch/files-pull.ts";
+import { failing } from "../failing.ts";
+import { honestly, startLiar, type Truth } from "../liar.ts";
+
+test("contents that could not be written are not read again, unless they changed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-files-pull-"));
+  const a = { path: "a", content: Buffer.from("content of a") };
+  const b = { path: "b", content: Buffer.from("content of b") };
+  let truth: Truth = { project: "web", environment: "production", variables: {}, files: [a, b] };
+  let inTheWay = true;
+  const liar = await startLiar((question) => {
+    const readsContent = question.query.get("metadataOnly") === null;
+    if (readsContent && inTheWay) mkdirSync(join(folder, "b"), { recursive: true });
+    return honestly(truth, question);
+  });
+  const contentsRead = () =>
+    liar.questions.filter(({ query }) => query.get("metadataOnly") === null).map(({ query }) => query.getAll("path"));
+  try {
+    const credential = async () => `kh_${"k".repeat(49)}`;
+    const api = { root: `${liar.origin}/api/v1`, credential, timeoutMs: 5000, waitMs: 0, say: () => {} };
+    const source = { asked: { project: "web", environment: "production" } as const, client: new Client(api) };
+    const ask = { root: folder, paths: [], unwritten: new Map<string, Uint8Array>() };
+    const pull = () => pullFiles(source, ask, { fetching: () => {}, writing: () => {} });
+    expect(await failing(pull())).toMatchObject({ code: "obstructed" });
+    rmdirSync(join(folder, "b"));
+    inTheWay = false;
+    expect(contentsRead()).toEqual([[]]);
+    truth = { ...truth, files: [a, { ...b, content: Buffer.from("another content of b") }] };
+    expect(await pull()).toMatchObject({ written: ["a", "b"] });
+    expect(contentsRead()).toEqual([[], ["b"]]);
+    expect(readFileSync(join(folder, "a"), "utf8")).toBe("content of a");
+    expect(readFileSync(join(folder, "b"), "utf8")).toBe("another content of b");
+    expect(ask.unwritten.size).toBe(0);
+  } finally {
+    await liar.stop();
+    rmSync(folder, { recursive: true });
+  }
+});
