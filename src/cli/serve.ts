@@ -4,7 +4,7 @@ import { type Installation, openInstallation } from "../admin/installation.ts";
 import { listOrganizations } from "../admin/organizations.ts";
 import { parsePort, readConfig } from "../config.ts";
 import { Problem, usageProblem } from "../problem.ts";
-import { openLog } from "../server/log.ts";
+import { boundedOutput, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { superviseWorkers } from "../server/workers.ts";
@@ -29,7 +29,8 @@ export function serveCommand(here: Surroundings) {
       const config = { ...settings, ...(host && { host }), ...(port && { port: parsePort("--port", port) }) };
       const { stdout } = here.terminal;
       const pretty = worker === undefined ? stdout.isTTY : worker === "pretty";
-      const { log, flush } = openLog((text) => void stdout.write(text), { pretty, now: Date.now });
+      const write = boundedOutput(stdout);
+      const { log, flush } = openLog(write, { pretty, now: Date.now });
       if (workers > 1 && config.databaseUrl === undefined) {
         throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
       }
@@ -42,7 +43,6 @@ export function serveCommand(here: Surroundings) {
       const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;
       if (workers > 1) {
         if (hint) say(hint);
-        const write = (lines: Uint8Array) => void stdout.write(lines);
         const worst = await superviseWorkers({ count: workers, config, env, pretty, log, say, write });
         flush();
         if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");

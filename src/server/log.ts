@@ -71,3 +71,33 @@ function escaped(text: string): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+/**
+ * Writes lines to a stream whose reader may be slow or gone. Once 16 MiB wait in memory, lines are dropped; when the
+ * reader has caught up, the event `log_dropped` says how many.
+ */
+export function boundedOutput(stream: {
+  write(lines: string | Uint8Array, done: () => void): unknown;
+}): (lines: string | Uint8Array) => void {
+  let waitingBytes = 0;
+  let dropped = 0;
+  const write = (lines: string | Uint8Array) => {
+    const bytes = Buffer.byteLength(lines);
+    waitingBytes += bytes;
+    stream.write(lines, () => {
+      waitingBytes -= bytes;
+    });
+  };
+  return (lines) => {
+    if (waitingBytes + Buffer.byteLength(lines) > waitingBytesMax) {
+      dropped += Buffer.from(lines).filter((byte) => byte === newline).length;
+      return;
+    }
+    if (dropped > 0) write(`${jsonLine(new Date().toISOString(), { event: "log_dropped", lines: dropped })}\n`);
+    dropped = 0;
+    write(lines);
+  };
+}
+
+const waitingBytesMax = 16 * 1024 * 1024;
+const newline = 0x0a;

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { retryBusy } from "../../src/store/busy-retry.ts";
+
+/** A lock that others hold until `freeAtMs`, on a clock that only sleeping moves. */
+function heldUntil(freeAtMs: number, code = "SQLITE_BUSY") {
+  let nowMs = 0;
+  const pauses: number[] = [];
+  const outcome = () =>
+    retryBusy(
+      () => {
+        if (nowMs < freeAtMs) throw Object.assign(new Error("the database is locked"), { code });
+        return "written";
+      },
+      (ms) => {
+        pauses.push(ms);
+        nowMs += ms;
+      },
+      () => nowMs,
+    );
+  return { outcome, pauses };
+}
+
+test("a free lock is taken at once", () => {
+  const { outcome, pauses } = heldUntil(0);
+  expect(outcome()).toBe("written");
+  expect(pauses).toEqual([]);
+});
+
+test("a lock that is held is asked for at short, growing intervals, so that no other writer waits less", () => {
+  const { outcome, pauses } = heldUntil(30);
+  expect(outcome()).toBe("written");
+  expect(pauses).toEqual([1, 2, 3, 4, 5, 5, 5, 5]);
+});
+
+test("after 1.8 s the write fails", () => {
+  const { outcome, pauses } = heldUntil(Number.POSITIVE_INFINITY);
+  expect(outcome).toThrow("the database is locked");
+  const waitedMs = pauses.reduce((sum, ms) => sum + ms, 0);
+  expect(waitedMs).toBeWithin(1795, 1801);
+});
+
+test("any other failure is final", () => {
+  const { outcome, pauses } = heldUntil(30, "SQLITE_FULL");
+  expect(outcome).toThrow("the database is locked");
+  expect(pauses).toEqual([]);
+});
