@@ -369,7 +369,7 @@ function stateOf(folder: string): string[] {
 type ClusterOwner = { readonly name: string; readonly ids?: { readonly uid: number; readonly gid: number } };
 
 /** PostgreSQL refuses to run as root: root uses `postgres`, else `nobody`, else creates a user. */
-function clusterOwner(): ClusterOwner | undefined {
+export function clusterOwner(): ClusterOwner | undefined {
   if (process.getuid?.() !== 0) return { name: process.env["USER"] ?? "that runs the tests" };
   const find = (name: string): ClusterOwner | undefined => {
     const [uid, gid] = ["-u", "-g"].map((which) => run(["id", which, name], { name: "root" }, "/"));

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { buildBinary } from "./build.ts";
 import { type Postgres, startPostgres } from "./postgres.ts";
 import { makeScratch } from "./scratch.ts";
+import { missingSentence } from "./support/programs.ts";
 
 /** Ends tests that hang, but no test that is only slow because the machine is busy. */
 const testTimeoutMs = 60_000;
@@ -30,17 +31,20 @@ for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) {
 const problems: string[] = [];
 const note = (error: unknown) => void problems.push(error instanceof Error ? error.message : String(error));
 const scratch = makeScratch();
+const missing = join(scratch, "missing-programs");
 process.env["TMPDIR"] = scratch;
 const cluster = await startPostgres(say, ["max_wal_size=1GB"]).catch(note);
 if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}) and SQLite.`);
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
 else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
 
+let leftOut: string | undefined;
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
   if (!interruptedBy) build();
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
 } finally {
+  leftOut = missingSentence(existsSync(missing) ? readFileSync(missing, "utf8").trimEnd().split("\n") : []);
   await cluster?.stop();
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -48,6 +52,7 @@ if (interruptedBy) problems.push(`Interrupted by ${interruptedBy}.`);
 else if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
 if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
 for (const problem of problems) say(problem);
+if (leftOut !== undefined) say(leftOut);
 total.failed += problems.length; // so that the line and the exit code agree
 
 const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`;
@@ -102,6 +107,7 @@ function testEnvironment(cluster: Postgres | undefined): Record<string, string |
   return {
     ...Object.fromEntries(kept),
     KEYHOLE_TEST_BUILT: "1",
+    KEYHOLE_TEST_MISSING: missing,
     ...(cluster && { KEYHOLE_TEST_DATABASE_URL: cluster.url }),
   };
 }

@@ -5,6 +5,7 @@ import { TrustDirectory } from "../access/trust-directory.ts";
 import { commandsLane } from "../admin/changes.ts";
 import type { Installation } from "../admin/installation.ts";
 import { type Checkpoint, Journal } from "../audit/journal.ts";
+import { ConfigProblem } from "../config.ts";
 import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
 import type { Keyhole } from "../http/keyhole.ts";
@@ -20,6 +21,7 @@ import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
 import { keyLookups, keyUseWriter } from "../store/lookups.ts";
+import { isPooled } from "../store/postgres.ts";
 import { projectQueries } from "../store/projects.ts";
 import { requestQueries } from "../store/requests.ts";
 import { laneHead } from "../store/segments.ts";
@@ -70,6 +72,9 @@ export async function openKeyhole(
   const bulk = installation.open("files");
   const usesDatabase = installation.open("journal");
   const store = installation.openJournal();
+  if (database.dialect === "postgres" && (await isPooled(lookupDatabase))) {
+    throw new ConfigProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
+  }
   await Promise.all([warm(lookupDatabase), warm(database)]);
 
   const logCheckpoint = (checkpoint: Checkpoint) => log({ event: "checkpoint", ...checkpoint });

@@ -3,7 +3,15 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../deadline.ts";
 import { Fault } from "../fault.ts";
-import { compile, type Database, type Db, queryDeadlineMs, type Use, unavailable } from "./database.ts";
+import {
+  compile,
+  type Database,
+  type Db,
+  databaseErrorCode,
+  queryDeadlineMs,
+  type Use,
+  unavailable,
+} from "./database.ts";
 import { Clients } from "./postgres-clients.ts";
 import { postgresTables } from "./tables.ts";
 
@@ -110,6 +118,26 @@ export function onPrimary(statement: string): string {
   // On a line of its own, so that no comment at the end of a statement hides it.
   return /^\s*insert\b/i.test(statement) ? statement : `${statement}\noffset -pg_is_in_recovery()::integer`;
 }
+
+/**
+ * Whether a pooler such as PgBouncer stands before PostgreSQL: it refuses the settings of a session, or drops them, and
+ * then nothing ends a slow statement or keeps a read from writing.
+ *
+ * @param database - opened for lookups
+ */
+export async function isPooled(database: Database): Promise<boolean> {
+  try {
+    const setting = sql`select setting from pg_settings where name = 'statement_timeout'`;
+    const [row] = await database.query<{ setting: string }>(setting)({});
+    return row?.setting !== String(readsOnly.statement_timeout);
+  } catch (error) {
+    if (databaseErrorCode(error) === protocolViolation) return true;
+    throw error;
+  }
+}
+
+/** SQLSTATE of PgBouncer's refusal. PostgreSQL itself has another for a setting that it does not know. */
+const protocolViolation = "08P01";
 
 const attemptsMax = 3;
 

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findProgram } from "../support/programs.ts";
 import type { Processes } from "./processes.ts";
 
 /** A load. Connections stay open, and each sends its next request when the last one was answered. */
@@ -49,7 +50,7 @@ export const userAgent = "keyhole-bench/1";
  * @throws Error if wrk is wanted and not installed
  */
 export function openLoadGenerator(processes: Processes, folder: string, wanted: string | undefined): LoadGenerator {
-  const path = Bun.which("wrk");
+  const path = findProgram("wrk");
   if (wanted === "wrk" && !path) throw new Error("wrk is not installed.");
   return path && wanted !== "autocannon" ? wrk(processes, folder, path) : autocannonChild(processes);
 }

@@ -15,13 +15,14 @@ import { parse as parseYaml } from "yaml";
 import { startRunner } from "../issuer.ts";
 import { honestly, type Question, type Reply, refusal } from "../liar.ts";
 import { blockOf } from "../markdown.ts";
+import { findProgram } from "../support/programs.ts";
 import { binary } from "./keyhole.ts";
 import { type Machine, machineMaker, truth } from "./machine.ts";
 
 setDefaultTimeout(60_000);
 
 const root = join(import.meta.dir, "../..");
-const bash = Bun.which("bash") ?? "";
+const bash = findProgram("bash") ?? "";
 
 type Step = { name: string; id?: string; shell: string; env?: Record<string, string>; run: string };
 type Action = {

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { withPrograms } from "./programs.ts";
+import { withPrograms } from "../support/programs.ts";
 
 setDefaultTimeout(60_000);
 

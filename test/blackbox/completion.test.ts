@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { findProgram, noteMissing } from "../support/programs.ts";
 import { binary, type Ran, runBinary, startOnTerminal } from "./keyhole.ts";
 import { makeSite, onBoth, type Site } from "./server.ts";
 
@@ -38,8 +39,9 @@ onBoth("completion", (dialect) => {
 
   // What a shell does with the names does not depend on where they come from.
   for (const [shell, [args, init]] of Object.entries(dialect === "sqlite" ? shells : {})) {
-    const found = Bun.which(shell);
-    const run = found === null ? test.skip : test;
+    const found = findProgram(shell);
+    if (found === undefined) noteMissing([shell], `completion in ${shell}`);
+    const run = found === undefined ? test.skip : test;
     run(`in ${shell} puts names from the database on the command line, and none that the shell acts on`, async () => {
       await site.json(["org", "plan", "acme", "pro"]);
       await site.keyhole(["var", "set", "web", "staging", "TOKEN"], "secret");

@@ -6,8 +6,8 @@ import { parse } from "yaml";
 import { readConfig } from "../../src/config.ts";
 import { redisBuckets } from "../../src/server/shared-limiter.ts";
 import { freePort } from "../port.ts";
+import { withPrograms } from "../support/programs.ts";
 import { runBinary } from "./keyhole.ts";
-import { findProgram, withPrograms } from "./programs.ts";
 import { eventually, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
 /* docs/deploy/compose.yaml against the rest of the documentation and the program. Docker itself is not needed. */
@@ -129,10 +129,8 @@ describe("the compose file", () => {
   });
 });
 
-const store = findProgram("valkey-server") === undefined ? "redis-server" : "valkey-server";
-
 onPostgres("what the compose file starts", () => {
-  withPrograms(["psql", store], "by its own commands", (psql = "", storeProgram = "") => {
+  withPrograms(["psql", "valkey-server|redis-server"], "by its own commands", (psql = "", storeProgram = "") => {
     const role = `keyhole_serve_${randomBytes(6).toString("hex")}`;
     let site: Site;
     let limits: Bun.Subprocess;

@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Block, blocksOf, readPage } from "../markdown.ts";
 import { freePort } from "../port.ts";
+import { findProgram, withPrograms } from "../support/programs.ts";
 import { binary, startOnTerminal } from "./keyhole.ts";
-import { findProgram, withPrograms } from "./programs.ts";
 import { furnish, type Key, makeSite, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000);
@@ -155,7 +155,7 @@ ${[adapt(before, folder, env, id), ...scripts].join("\n")}
 `;
   writeFileSync(join(folder, "page.sh"), script);
   const reply = { question: "[y/N] ", answer: "y\r" };
-  const shell = startOnTerminal([Bun.which("bash") ?? "", "page.sh"], 200, folder, env, reply);
+  const shell = startOnTerminal([findProgram("bash") ?? "", "page.sh"], 200, folder, env, reply);
   const { exitCode, screen } = await shell.ended;
   if (exitCode !== 0) throw new Error(`${page} ended with ${exitCode}:\n${screen}\n${advice}`);
   return screen;

@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findProgram } from "../support/programs.ts";
 import { binary, type Ran, runBinary } from "./keyhole.ts";
 import { ask, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
 
@@ -261,7 +262,7 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
 
   const unshare = ["unshare", "--user", "--map-root-user", "--mount"];
   // Some systems keep ordinary users from making a file system of their own, which is what can be full here.
-  const mayMount = Bun.which("unshare") !== null && Bun.spawnSync([...unshare, "true"]).exitCode === 0;
+  const mayMount = findProgram("unshare") !== undefined && Bun.spawnSync([...unshare, "true"]).exitCode === 0;
   if (mayMount) {
     test("since its disk is full says so, and not a word of PostgreSQL", async () => {
       const fill =

@@ -11,8 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
+import { whereInstalled } from "../support/programs.ts";
 import definitions from "./external-secrets.json";
-import { whereInstalled } from "./programs.ts";
 import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);

@@ -1,14 +1,15 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
 import { freePort } from "../port.ts";
+import { findProgram, withPrograms } from "../support/programs.ts";
 import { ranMs } from "./clock.ts";
 import { eventually, furnish, type Key, makeSite, onPostgres, passedOf60, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 
-const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
+const program = findProgram("valkey-server", "redis-server") ?? "";
 
 /** Killed at the end, also if a test fails. */
 const children = new Set<Bun.Subprocess>();
@@ -25,7 +26,7 @@ type Store = {
 
 async function startStore(port = freePort()): Promise<Store> {
   const child = Bun.spawn(
-    [program ?? "", "--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"],
+    [program, "--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"],
     { stdin: "ignore", stdout: "ignore", stderr: "ignore" },
   );
   children.add(child);
@@ -49,8 +50,7 @@ async function startStore(port = freePort()): Promise<Store> {
 }
 
 function withStore(name: string, suite: () => void): void {
-  if (program !== undefined) describe(name, suite);
-  else describe.skip(`${name}, SKIPPED: neither valkey-server nor redis-server is installed`, suite);
+  withPrograms(["valkey-server|redis-server"], name, suite);
 }
 
 withStore("buckets in a store", () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Liar, startLiar } from "../liar.ts";
 import { blocksOf } from "../markdown.ts";
-import { whereInstalled, withPrograms } from "./programs.ts";
+import { whereInstalled, withPrograms } from "../support/programs.ts";
 import { furnish, makeSite, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000);

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { postgresUrl } from "../postgres.ts";
+import { withPrograms } from "../support/programs.ts";
 import { runBinary } from "./keyhole.ts";
-import { withPrograms } from "./programs.ts";
 import { startProxy } from "./proxy.ts";
 import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site, standStill } from "./server.ts";
 

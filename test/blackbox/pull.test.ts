@@ -17,6 +17,7 @@ import { parse as parseYaml } from "yaml";
 import { mintKey } from "../../src/access/api-key.ts";
 import { honestly, type Question, type Reply, refusal } from "../liar.ts";
 import nasty from "../property/readers/nasty.json" with { type: "json" };
+import { findProgram, noteMissing } from "../support/programs.ts";
 import { binary, makePlace, type Ran } from "./keyhole.ts";
 import { machineMaker, runProgram, truth } from "./machine.ts";
 import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
@@ -352,8 +353,8 @@ describe("the key goes to the server alone", () => {
     expect(ran.stderr).toContain("https");
   });
 
-  const openssl = Bun.which("openssl");
-  if (openssl === null) console.error("openssl is not on this machine: what is trusted over https is not tested");
+  const openssl = findProgram("openssl");
+  if (openssl === undefined) noteMissing(["openssl"], "what is trusted over https");
   else
     test("not to a server whose certificate nobody vouches for, whatever else the environment turns off", async () => {
       const folder = mkdtempSync(join(tmpdir(), "keyhole-tls-"));

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { version } from "../../package.json";
 import { freePort } from "../port.ts";
+import { whereInstalled, withPrograms } from "../support/programs.ts";
 import { binary, type Ran, runBinary, startOnTerminal } from "./keyhole.ts";
-import { whereInstalled, withPrograms } from "./programs.ts";
 import { eventually, furnish, makeSite, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000); // packing compresses the program four times

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { honestly, type Question, type Reply, refusal, type Truth } from "../liar.ts";
 import nasty from "../property/readers/nasty.json" with { type: "json" };
+import { findProgram, noteMissing } from "../support/programs.ts";
 import { binary, makePlace } from "./keyhole.ts";
 import { type Machine, machineMaker, truth } from "./machine.ts";
 
@@ -67,8 +68,8 @@ describe("200 hostile values arrive unchanged", () => {
     })),
   ];
   for (const { child, program, args, read } of children) {
-    if (Bun.which(program) === null) {
-      console.error(`${program} is not on this machine: what its children get is not tested`);
+    if (findProgram(program) === undefined) {
+      noteMissing([program], `what the children of ${child} get`);
       continue;
     }
     test(`by ${child}`, async () => {

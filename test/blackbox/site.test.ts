@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Visit } from "../../docs/.vitepress/seen.ts";
-import { withPrograms } from "./programs.ts";
+import { withPrograms } from "../support/programs.ts";
 
 /* The documentation as people see it: built by `bun run docs`, and opened in headless Chromium. */
 

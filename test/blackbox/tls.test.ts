@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../port.ts";
+import { withPrograms } from "../support/programs.ts";
 import { type Ran, runBinary } from "./keyhole.ts";
-import { withPrograms } from "./programs.ts";
 import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);

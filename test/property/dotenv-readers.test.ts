@@ -9,6 +9,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
 import { seed } from "../seed.ts";
+import { noteMissing } from "../support/programs.ts";
 import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";
 import { type Family, families, findReaders, type Reader, type Reading } from "./readers/readers.ts";
 
@@ -44,7 +45,7 @@ const corpus = nastyValues.filter(isRepresentable);
 
 const { readers, missing } = await findReaders();
 for (const name of missing) {
-  console.error(`${name} is not installed: how it reads our dotenv text is not tested`);
+  noteMissing([name], `how ${name} reads our dotenv text`);
   test.skip(`${name} reads our dotenv text as promised`, () => {});
 }
 

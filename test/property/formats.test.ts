@@ -21,6 +21,7 @@ import { renderTfvars } from "../../src/render/tfvars.ts";
 import { renderToml } from "../../src/render/toml.ts";
 import { renderYaml } from "../../src/render/yaml.ts";
 import { seed } from "../seed.ts";
+import { findProgram, noteMissing } from "../support/programs.ts";
 import nasty from "./readers/nasty.json" with { type: "json" };
 
 setDefaultTimeout(60_000);
@@ -57,8 +58,8 @@ const sets = chunks(
 describe("shell", () => {
   const texts = sets.map(renderShell);
   for (const shell of ["dash", "bash", "zsh", "busybox"]) {
-    const program = Bun.which(shell);
-    if (program === null) {
+    const program = findProgram(shell);
+    if (program === undefined) {
       skipped(shell);
       continue;
     }
@@ -99,9 +100,10 @@ describe("docker", () => {
     }
   });
 
-  const docker = Bun.which("docker");
+  const docker = findProgram("docker");
   // Other programs use the same name and have other rules.
-  const isDocker = docker !== null && /^Docker version /.test(Bun.spawnSync([docker, "--version"]).stdout.toString());
+  const isDocker =
+    docker !== undefined && /^Docker version /.test(Bun.spawnSync([docker, "--version"]).stdout.toString());
   if (!isDocker) skipped("docker");
   else {
     test(
@@ -220,8 +222,8 @@ describe("tfvars", () => {
     }
   });
 
-  const terraform = Bun.which("terraform") ?? Bun.which("tofu");
-  if (terraform === null) skipped("terraform");
+  const terraform = findProgram("terraform", "tofu");
+  if (terraform === undefined) skipped("terraform");
   else {
     const run = (folder: string, ...command: string[]) => {
       const env = { PATH: process.env["PATH"] ?? "", HOME: scratch, CHECKPOINT_DISABLE: "1" };
@@ -288,8 +290,8 @@ describe("powershell", () => {
     }
   });
 
-  const pwsh = Bun.which("pwsh");
-  if (pwsh === null) skipped("pwsh");
+  const pwsh = findProgram("pwsh");
+  if (pwsh === undefined) skipped("pwsh");
   else {
     test(
       "PowerShell itself reads every value back",
@@ -452,8 +454,8 @@ function pythonReads(modules: string, expression: string, texts: readonly string
 }
 
 function pythonWith(module: string): string | undefined {
-  for (const name of [Bun.which("python3"), "/usr/bin/python3"]) {
-    if (name === null) continue;
+  for (const name of [findProgram("python3"), "/usr/bin/python3"]) {
+    if (name === undefined) continue;
     try {
       const ran = Bun.spawnSync([name, "-c", `import sys, ${module}; print(sys.executable)`], { stderr: "ignore" });
       if (ran.exitCode === 0) return ran.stdout.toString().trim();
@@ -466,7 +468,7 @@ function pythonWith(module: string): string | undefined {
 
 /** Reports a missing reader; a missing dash or bash also shows as a skipped test. */
 function skipped(reader: string): void {
-  console.error(`${reader} is not installed: how it reads our output is not tested`);
+  noteMissing([reader], `how ${reader} reads our output`);
   if (["dash", "bash"].includes(reader)) test.skip(`${reader} reads every value back`, () => {});
 }
 

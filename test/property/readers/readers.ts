@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "dotenv";
+import { findProgram } from "../../support/programs.ts";
 
 /** Readers of one family read the same values correctly. */
 export const families = ["dotenv", "dotenvx", "dotenv-expand", "node", "bun", "python", "shell"] as const;
@@ -54,8 +55,8 @@ export async function findReaders(): Promise<{ readers: Reader[]; missing: strin
     });
   }
   for (const shell of ["bash", "dash"]) {
-    const program = Bun.which(shell);
-    if (program === null) missing.push(shell);
+    const program = findProgram(shell);
+    if (program === undefined) missing.push(shell);
     else readers.push({ name: shell, family: "shell", slow: false, read: sourcedBy(program) });
   }
   const python = await findPython();
@@ -72,8 +73,8 @@ export async function findReaders(): Promise<{ readers: Reader[]; missing: strin
 
 /** `node` may be Bun under another name, and its `parseEnv` differs. */
 async function findNode(): Promise<string | undefined> {
-  const node = Bun.which("node");
-  if (node === null) return undefined;
+  const node = findProgram("node");
+  if (node === undefined) return undefined;
   const expression =
     'typeof require("node:util").parseEnv === "function" && !process.versions.bun ? process.execPath : ""';
   return (await succeeds([node, "-p", expression])) || undefined;
@@ -81,8 +82,8 @@ async function findNode(): Promise<string | undefined> {
 
 /** The interpreter itself, because a version manager's shim needs more environment than readers get. */
 async function findPython(): Promise<string[] | undefined> {
-  for (const name of [Bun.which("python3"), "/usr/bin/python3"]) {
-    if (name === null) continue;
+  for (const name of [findProgram("python3"), "/usr/bin/python3"]) {
+    if (name === undefined) continue;
     const executable = await succeeds([name, "-c", "import sys, dotenv; print(sys.executable)"]);
     if (executable) return [executable, "-X", "utf8"];
   }
