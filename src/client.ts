@@ -280,8 +280,9 @@ function transport(options: ClientOptions) {
   const credential = credentialOf(options);
 
   async function getOnce(url: string, ifNoneMatch: string | undefined): Promise<Answer | "not modified"> {
+    const sent = await credential();
     const headers = {
-      Authorization: `Bearer ${await credential()}`,
+      Authorization: `Bearer ${sent}`,
       Accept: "application/json",
       "User-Agent": "keyhole-client",
       ...(ifNoneMatch !== undefined && { "If-None-Match": ifNoneMatch }),
@@ -297,13 +298,14 @@ function transport(options: ClientOptions) {
         ...(root.startsWith("http:") && { proxy: false }),
       };
       const response = await (options.fetch ?? fetch)(url, init);
-      requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(response.headers.get("x-request-id") ?? "")?.[0];
+      const header = response.headers.get("x-request-id") ?? "";
+      requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(masked(header, sent))?.[0];
       if (response.status === 304 && ifNoneMatch !== undefined) return "not modified";
       if (response.status !== 200) throw await refusalOf(response, requestId);
       return { body: await jsonOf(response, requestId), etag: response.headers.get("etag") ?? undefined, requestId };
     } catch (error) {
+      if (error instanceof KeyholeError) throw withoutKey(error, sent);
       // What fetch throws may quote the request, so only its code is told.
-      if (error instanceof KeyholeError) throw error;
       const { origin } = new URL(root);
       if (signal.aborted) {
         throw new KeyholeError("timeout", `${origin} did not answer within ${timeoutMs / 1000} s.`, { requestId });
@@ -395,9 +397,21 @@ function untrustworthy(what: string, requestId?: string): KeyholeError {
   return new KeyholeError("invalid_answer", `The server's answer cannot be trusted: ${what}.`, { requestId });
 }
 
+/** The same error without the key, which a proxy or another server may have quoted. */
+function withoutKey({ code, message, requestId, retryAfter }: KeyholeError, sent: string): KeyholeError {
+  const safe = masked(message, sent).slice(0, 6000);
+  return new KeyholeError(masked(code, sent), safe, { requestId, retryAfter });
+}
+
+/** A key that was cut short still tells nearly all of it. */
+function masked(text: string, sent: string): string {
+  return text.replaceAll(sent, "[the key]").replace(/kh_[0-9A-Za-z]{8,}/g, "[a key]");
+}
+
 /** A clause with the code of a network failure, which the runtimes put in different places. */
 function reasonOf(error: unknown): string {
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } };
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown; message?: unknown } };
+  if (cause?.message === "bad port") return ": fetch refuses this port (bad port). Let the server use another";
   const reason = cause?.code ?? code;
   return typeof reason === "string" && /^\w{1,60}$/.test(reason) ? ` (${reason})` : "";
 }
@@ -442,7 +456,7 @@ async function refusalOf(response: Response, requestId: string | undefined): Pro
     throw error;
   });
   if (isProblem(body) && /^[a-z][a-z_]{0,63}$/.test(body.code)) {
-    return new KeyholeError(body.code, `The server answered ${body.code}: ${body.error.slice(0, 6000)}`, more);
+    return new KeyholeError(body.code, `The server answered ${body.code}: ${body.error}`, more);
   }
   const words = `The server answered ${status}, but not in Keyhole's format: a proxy may have answered.`;
   return new KeyholeError(`http_${status}`, words, more);

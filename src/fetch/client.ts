@@ -150,9 +150,9 @@ export class Client {
         signal: AbortSignal.timeout(timeoutMs),
       });
       const header = response.headers.get("x-request-id");
-      requestId = header !== null && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : null;
+      requestId = /^[A-Za-z0-9._-]{1,128}$/.test(header ?? "") && this.#masked(header ?? "") === header ? header : null;
       if (response.status === 304 && tag !== undefined) throw new Unchanged();
-      if (response.status !== 200) return await refusalOf(response, requestId);
+      if (response.status !== 200) return await refusalOf(response, requestId, (text) => this.#masked(text));
       const value = validate(await readJson(response, answerBytesMax));
       const etag = response.headers.get("etag") ?? "";
       if (/^"[0-9A-Za-z_-]{43}"$/.test(etag)) tags?.set(path, etag);
@@ -160,9 +160,14 @@ export class Client {
     } catch (error) {
       if (error instanceof Problem || error instanceof Unchanged) throw error;
       if (!(error instanceof Untrustworthy)) return failureOf(error, root, timeoutMs, requestId);
-      const words = `The server's answer cannot be trusted: ${error.message}.`;
+      const words = `The server's answer cannot be trusted: ${this.#masked(error.message)}.`;
       throw new Problem(exits.failed, "invalid_answer", words, { requestId });
     }
+  }
+
+  /** Text of an answer, in case a proxy quotes the key. A key that was cut short still tells nearly all of it. */
+  #masked(text: string): string {
+    return text.replaceAll(this.#presented, "[the key]").replace(/kh_[0-9A-Za-z]{8,}/g, "[a key]");
   }
 }
 
@@ -230,7 +235,11 @@ export async function readJson(response: Response, bytesMax: number): Promise<un
 }
 
 /** An answer other than 200: its status decides the exit code. @throws Problem if it is final */
-async function refusalOf(response: Response, requestId: string | null): Promise<Transient> {
+async function refusalOf(
+  response: Response,
+  requestId: string | null,
+  masked: (text: string) => string,
+): Promise<Transient> {
   const { status } = response;
   if (status >= 300 && status < 400) {
     await response.body?.cancel();
@@ -239,14 +248,14 @@ async function refusalOf(response: Response, requestId: string | null): Promise<
   }
   const refusal = await readRefusal(response);
   const exitCode = exitCodeOf(status);
-  if (refusal === undefined) {
+  if (refusal === undefined || masked(refusal.code) !== refusal.code) {
     const words = `The server answered ${status}, but not in Keyhole's format: a proxy may have answered.`;
     throw new Problem(exitCode, `http_${status}`, words, { requestId });
   }
   const { code, error } = refusal;
   const hint = Object.hasOwn(hints, code) ? ` ${hints[code]}` : "";
   // The server's own words are about a header, which nobody sees here.
-  const words = status === 429 ? "too many requests for now." : error;
+  const words = status === 429 ? "too many requests for now." : masked(error).slice(0, 6000);
   const problem = new Problem(exitCode, code, `The server answered ${code}: ${words}${hint}`, { requestId });
   if (status === 429 || (status === 503 && code === "unavailable")) return { problem, afterS: retryAfterOf(response) };
   throw problem;
@@ -256,7 +265,7 @@ async function readRefusal(response: Response): Promise<{ code: string; error: s
   const body = await readJson(response, 64 * 1024).catch(() => undefined);
   const { code, error } = (body ?? {}) as { code?: unknown; error?: unknown };
   const known = typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) && typeof error === "string";
-  return known ? { code, error: error.slice(0, 6000) } : undefined;
+  return known ? { code, error } : undefined;
 }
 
 /** 6 is what the server could not do, decryption included; 1 is a wrong request. */

@@ -280,6 +280,25 @@ describe("content that lies is refused", () => {
   });
 });
 
+describe("a key that a proxy quotes", () => {
+  const quoting: [where: string, reply: (question: Question) => Reply][] = [
+    ["in a refusal's sentence", () => refusal(403, "forbidden", `You sent Authorization: Bearer ${key}!`)],
+    ["in the sentence of a busy server", () => refusal(503, "unavailable", `You sent ${key}`)],
+    ["cut short", () => refusal(403, "forbidden", `You sent ${key.slice(0, -1)}`)],
+    ["at the end of a sentence that is cut", () => refusal(403, "forbidden", "x".repeat(5960) + key)],
+    ["in the code", () => refusal(403, key, "Refused.")],
+    ["as the request's id", () => ({ ...refusal(403, "forbidden", "Refused."), headers: { "x-request-id": key } })],
+    ["as a variable's name", variables({ variables: [pair(key, "x"), pair(key, "x")] })],
+    ["in an answer that is no JSON", () => ({ body: key })],
+  ];
+  test.each(quoting)("%s is in no error, and nothing that is said has it", async (_, reply) => {
+    const { client, said } = await meet(reply, { waitMs: 1000 });
+    const problem = await failing(client.variables(asked));
+    const told = [problem.message, problem.stack, problem.code, problem.requestId, ...said, Bun.inspect(problem)];
+    expect(told.join("\n")).not.toContain(key.slice(0, 20));
+  });
+});
+
 describe("a refusal", () => {
   const rows: [status: number, code: string, exitCode: number, tries: number][] = [
     [400, "invalid_request", 1, 1],

@@ -350,3 +350,38 @@ describe("the key", () => {
     expect(() => createClient({ url: "https://keyhole.test", apiKey: key, timeoutMs })).toThrow("timeoutMs must be");
   });
 });
+
+describe("a key that a proxy quotes", () => {
+  const quoting: [where: string, reply: (sent: string) => Reply][] = [
+    ["in a refusal's sentence", (sent) => refusal(403, "forbidden", `You sent Authorization: Bearer ${sent}!`)],
+    ["cut short", (sent) => refusal(403, "forbidden", `You sent ${sent.slice(0, -1)}`)],
+    ["at the end of a sentence that is cut", (sent) => refusal(403, "forbidden", "x".repeat(5960) + sent)],
+    ["in the code", (sent) => refusal(403, sent, "Refused.")],
+    [
+      "as the request's id",
+      (sent) => ({ ...refusal(403, "forbidden", "Refused."), headers: { "x-request-id": sent } }),
+    ],
+    ["in an answer that is no JSON", (sent) => ({ body: sent })],
+  ];
+  test.each(quoting)("%s is in no KeyholeError", async (_, reply) => {
+    for (const sent of [key, `eyJhbGciOiJFUzI1NiJ9.${"p".repeat(80)}.${"s".repeat(86)}`]) {
+      const options = sent === key ? {} : { apiKey: undefined, token: sent };
+      const { keyhole } = await meet(() => reply(sent), options as Partial<client.ClientOptions>);
+      const error = await failureOf(keyhole.organization());
+      const told = [inspect(error), error.stack, error.message, JSON.stringify(error), error.requestId].join("\n");
+      expect(told).not.toContain(sent);
+      expect(told).not.toContain(key.slice(0, 20));
+    }
+  });
+
+  test("is not sent to a port that fetch refuses, and the error says so", async () => {
+    // As Node's fetch fails, without a code.
+    const fetch = async () => {
+      throw new TypeError("fetch failed", { cause: new Error("bad port") });
+    };
+    const keyhole = createClient({ url: "http://127.0.0.1:4190", apiKey: key, fetch });
+    const { code, message } = await failureOf(keyhole.organization());
+    expect(code).toBe("unreachable");
+    expect(message).toContain("http://127.0.0.1:4190 failed: fetch refuses this port (bad port).");
+  });
+});
