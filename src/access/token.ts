@@ -1,3 +1,4 @@
+import { createPublicKey } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { Fault } from "../fault.ts";
 
@@ -31,6 +32,8 @@ export type Trust = {
 export type KeySet = {
   readonly getKey: ReturnType<typeof createLocalJWKSet>;
   readonly kids: ReadonlySet<string>;
+  /** As they were published. Some may be unusable: see {@link usableKeys}. */
+  readonly keys: readonly object[];
 };
 
 /** What a token says. Nothing of it is true before {@link verifyToken}. */
@@ -118,8 +121,32 @@ export function parseKeySet(document: unknown): KeySet {
   if (!Array.isArray(keys) || keys.length === 0 || !keys.every(isObject)) throw new Error("it is no JSON Web Key Set");
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
   const kids = keys.map(({ kid }) => kid).filter((kid) => typeof kid === "string");
-  return { getKey: createLocalJWKSet({ keys } as JSONWebKeySet), kids: new Set(kids) };
+  return { getKey: createLocalJWKSet({ keys } as JSONWebKeySet), kids: new Set(kids), keys };
 }
+
+/** Of which kind a key must be to verify a token. */
+export const usableKinds = "Keyhole takes keys for RS256 and PS256 (2048 bits or more), ES256 and EdDSA (Ed25519)";
+
+/** How many of these JSON Web Keys can verify a token. */
+export function usableKeys(keys: readonly object[]): number {
+  return keys.filter(isUsable).length;
+}
+
+function isUsable(given: object): boolean {
+  const { alg, use = "sig", key_ops: operations = ["verify"], ...key } = given as Readonly<Record<string, unknown>>;
+  if (use !== "sig" || !Array.isArray(operations) || !operations.includes("verify")) return false;
+  try {
+    const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey({ format: "jwk", key });
+    const fitting = type === "rsa" ? ["RS256", "PS256"] : type === "ec" ? ["ES256"] : ["EdDSA"];
+    if (alg !== undefined && !fitting.includes(String(alg))) return false;
+    if (type === "rsa") return (details?.modulusLength ?? 0) >= rsaBitsMin;
+    return type === "ed25519" || (type === "ec" && key["crv"] === "P-256");
+  } catch {
+    return false;
+  }
+}
+
+const rsaBitsMin = 2048;
 
 /** The terms that a row holds; undefined if they are damaged, which its seal shows, too. */
 export function parseTerms(text: string): Terms | undefined {

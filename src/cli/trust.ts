@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { discoverKeys } from "../access/issuer-keys.ts";
-import { isTokenShaped, readToken, tokenBytesMax, verifyToken } from "../access/token.ts";
+import { isTokenShaped, readToken, tokenBytesMax, usableKeys, usableKinds, verifyToken } from "../access/token.ts";
 import type { AdminContext } from "../admin/context.ts";
 import { type KeyRecord, listKeys, revokeKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { createTrust, validTrusts } from "../admin/trusts.ts";
@@ -34,9 +34,10 @@ export function trustCommand(here: Surroundings) {
       const jwks =
         jwksFile === undefined ? undefined : decodeText(await readLocal(here, jwksFile, jwksBytesMax), jwksFile);
       const asked = { ...grant, name, issuer, audience, claims, jwks };
-      const { trust, warnings } = await withAdmin(here, (admin) => createTrust(admin, asked));
-      const document = warnings.length > 0 ? { ...trust, warnings } : trust;
-      const words = [summary(trust), ...warnings.map((warning) => `WARNING: ${warning}`)];
+      const { trust, keys, warnings } = await withAdmin(here, (admin) => createTrust(admin, asked));
+      const document = { ...trust, ...(keys && { keys }), ...(warnings.length > 0 && { warnings }) };
+      const counts = keys ? [`Keys of the set: ${keys.total}, of which ${keys.usable} can verify tokens.`] : [];
+      const words = [summary(trust), ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];
       await answer(here, document, words.join("\n"), `${trust.id}\n`);
     });
 
@@ -127,10 +128,12 @@ async function testToken(admin: AdminContext, asked: string, text: string): Prom
   }
 }
 
-function keysOf(issuer: string): ReturnType<typeof discoverKeys> {
-  return discoverKeys(issuer, fetchJson).catch((error: unknown) => {
+async function keysOf(issuer: string): ReturnType<typeof discoverKeys> {
+  const published = await discoverKeys(issuer, fetchJson).catch((error: unknown) => {
     throw refusal(`the issuer's keys cannot be had from here, ${(error as Error).message}`);
   });
+  if (usableKeys(published.keys) > 0) return published;
+  throw refusal(`none of the issuer's keys can be used: ${usableKinds}`);
 }
 
 function refusal(reason: string): Problem {

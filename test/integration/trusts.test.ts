@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { eq, inArray } from "drizzle-orm";
 import { mintKey } from "../../src/access/api-key.ts";
 import { sealGrant } from "../../src/access/grant.ts";
@@ -564,6 +564,9 @@ describeBoth("a trust", (world) => {
   describe("is not created", () => {
     const github = "https://token.actions.githubusercontent.com";
     const pem = { keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA", d: "AA" }] };
+    const good = publicJwk("one", newSigningKey("ES256"));
+    const setOf = (changed: object) => JSON.stringify({ keys: [{ ...good, ...changed }] });
+    const shortRsa = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
     const refused: [what: string, terms: Record<string, unknown>, says: string][] = [
       [
         "for GitHub by a name",
@@ -587,11 +590,6 @@ describeBoth("a trust", (world) => {
       ],
       ["for a GitLab of one's own", { issuer: "https://gitlab.acme.example", claims: { sub: "x" } }, "GitLab needs"],
       [
-        "for a GitLab by its subject",
-        { issuer: "https://git.example", claims: { sub: "project_path:acme/web:ref_type:branch:ref:main" } },
-        "GitLab needs",
-      ],
-      [
         "for Buildkite by a slug",
         { issuer: "https://agent.buildkite.com", claims: { organization_slug: "acme" } },
         "Buildkite needs --claim organization_id",
@@ -608,12 +606,23 @@ describeBoth("a trust", (world) => {
       ["without an audience", { audience: "" }, "The audience must have 1 to 512 characters"],
       ["for an issuer over plain http", { issuer: "http://issuer.example" }, "The issuer must be an https URL"],
       ["for an issuer with a query", { issuer: "https://issuer.example/?x" }, "The issuer must be an https URL"],
+      ["for an issuer that ends in a blank", { issuer: "https://issuer.example " }, "The issuer has a blank"],
+      ["for an issuer with a blank in it", { issuer: "https://issuer.example/a b" }, "The issuer has a blank"],
+      ["for a pinned issuer with a blank", { issuer: "\u00a0issuer", jwks: "{}" }, "The issuer has a blank"],
+      ["with a key for encryption alone", { jwks: setOf({ use: "enc" }) }, "The key set has no key that can be used"],
+      [
+        "with a key for another algorithm",
+        { jwks: setOf({ alg: "ES384" }) },
+        "The key set has no key that can be used",
+      ],
+      ["with a short key", { jwks: JSON.stringify({ keys: [shortRsa] }) }, "The key set has no key that can be used"],
+      ["with a key that is no point", { jwks: setOf({ x: "AA" }) }, "The key set has no key that can be used"],
       ["with a private key", { jwks: JSON.stringify(pem) }, "The key set holds a private or a shared key"],
       ["with a key set that is none", { jwks: "{}" }, "it is no JSON Web Key Set"],
       ["with a key set that is no JSON", { jwks: "{" }, "it is not JSON"],
       [
         "with a long key set",
-        { jwks: JSON.stringify({ keys: [{ kty: "RSA", n: "A".repeat(17_000) }] }) },
+        { jwks: JSON.stringify({ keys: Array(95).fill({ ...good, kid: "k".repeat(100) }) }) },
         "at most 16 KiB",
       ],
     ];
@@ -667,6 +676,34 @@ describeBoth("a trust", (world) => {
     test.each(loose)("or without one, for %s", async (_, issuer, claims, warns) => {
       const warnings = await warningsFor(world(), { issuer, claims: new Map(Object.entries(claims)) });
       expect(warnings.includes("No claim binds a branch or a deployment environment")).toBe(warns);
+    });
+
+    const lookalikes: [what: string, issuer: string, claims: Record<string, string>, warns: RegExp | ""][] = [
+      ["Forgejo", "https://forgejo.example", { sub: "repo:acme/web:ref:refs/heads/main" }, /has the form of GitHub's/],
+      ["a GitLab", "https://git.example", { sub: "project_path:acme/web:ref_type:branch:ref:main" }, /project_id=…/],
+      ["Buildkite", "https://ci.example", { sub: "organization:acme:pipeline:web:ref:refs/heads/main" }, /organiz/],
+      ["one with its id", "https://git.example", { sub: "repo:a/b:ref:refs/heads/main", repository_id: "1" }, ""],
+      [
+        "HCP Terraform",
+        "https://app.terraform.io",
+        { sub: "organization:acme:project:p:workspace:w:run_phase:apply" },
+        "",
+      ],
+    ];
+    test.each(lookalikes)("if the form of its subject is all that is known: %s", async (_, issuer, claims, warns) => {
+      const warnings = await warningsFor(world(), { issuer, claims: new Map(Object.entries(claims)) });
+      if (warns === "") expect(warnings).toBe("");
+      else expect(warnings).toMatch(warns);
+    });
+
+    test("or a count if it brings keys, of which one cannot be used", async () => {
+      const { w, slug } = await Stage.open(world());
+      const keys = ["RS256", "ES256", "EdDSA"].map((alg, at) => publicJwk(`${at}`, newSigningKey(alg)));
+      const jwks = JSON.stringify({ keys: [...keys, { ...keys[0], use: "enc" }] });
+      const claims = new Map([["sub", "job"]]);
+      const reach = { organization: slug, projects: null, environments: null };
+      const created = await createTrust(w.admin, { ...reach, issuer: "kubernetes", audience, claims, jwks });
+      expect(created.keys).toEqual({ usable: 3, total: 4 });
     });
 
     test("if a token may fit another trust as well", async () => {
