@@ -1,29 +1,54 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
+import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
-import type { Segment } from "../audit/segment.ts";
-import { type Dropped, type Flaw, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
+import { decodeEntries, type Segment } from "../audit/segment.ts";
+import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { type Change, recordChanges } from "./changes.ts";
-import type { AdminContext } from "./context.ts";
+import { type Change, commandsLane, recordChanges } from "./changes.ts";
+import { type AdminContext, writing } from "./context.ts";
 import { Refused } from "./refused.ts";
 
 /**
  * Verifies the chain of every lane in bounded memory; see {@link verifyChain}.
  * @param checkpoints - from the log
  */
-export function verifyAudit(
+export async function verifyAudit(
   admin: Pick<AdminContext, "database" | "systemKeys">,
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
-): Promise<Verified | Flaw> {
+): Promise<Verified> {
   const { database, systemKeys } = admin;
-  const chain = {
-    segments: (from?: Start) => segmentsByLane(database, {}, from),
-    dropped: (lane: string) => droppedOf(database, lane),
-  };
+  const chain = await chainOf(database, (from) => segmentsByLane(database, {}, from));
   return verifyChain(systemKeys.audit, chain, checkpoints, progress);
+}
+
+/**
+ * Puts it on record that these losses are known. Each is accepted as it is now: a further one beside it is named again.
+ * @param gaps - as {@link gapName} spells them
+ * @returns what was found, with these losses accepted
+ * @throws Refused `not_found` if no such flaw was found, `conflict` if it is not a loss; then none is accepted
+ */
+export async function acceptGaps(admin: AdminContext, found: Verified, gaps: readonly string[]): Promise<Verified> {
+  const known = new Set(found.accepted.map(gapName));
+  const asked = new Set(gaps.filter((gap) => !known.has(gap)));
+  const flaws = found.flaws.filter((flaw) => asked.has(gapName(flaw)));
+  for (const gap of asked) {
+    const named = flaws.filter((flaw) => gapName(flaw) === gap);
+    if (named.length === 0) throw new Refused("not_found", `No flaw that was found is called ${gap}.`);
+    if (named.every(({ seals }) => seals.length > 0)) continue;
+    throw new Refused("conflict", `Entries were not only lost at ${gap}: what somebody changed cannot be accepted.`);
+  }
+  const changes = flaws.map((flaw): Change => {
+    return { action: "audit.accept", organization: null, names: [gapName(flaw), ...flaw.seals] };
+  });
+  await writing(admin, async () => [undefined, changes]);
+  return {
+    ...found,
+    flaws: found.flaws.filter((flaw) => !flaws.includes(flaw)),
+    accepted: [...found.accepted, ...flaws.map(({ lane, seq, lastSeq }) => ({ lane, seq, lastSeq }))],
+  };
 }
 
 /** The result of pruning. */
@@ -45,14 +70,14 @@ export function prunesBefore(admin: AdminContext, keepMs: number): number {
  * traces of tampering.
  *
  * @param options - `unverified` deletes without verifying
- * @returns the flaw if there is one: then nothing was deleted
+ * @returns the flaws if there are any: then nothing was deleted
  * @throws Refused `unavailable` if others use the table for too long
  */
 export async function pruneAudit(
   admin: AdminContext,
   keepMs: number,
   options: { readonly unverified?: boolean | undefined } = {},
-): Promise<Pruned | Flaw> {
+): Promise<Pruned | Verified> {
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
   const before = prunesBefore(admin, keepMs);
@@ -65,11 +90,11 @@ export async function pruneAudit(
       entries += lastSeq - firstSeq + 1;
     }
   } else {
-    const found = await verifyChain(systemKeys.audit, {
-      segments: (from) => (from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks)),
-      dropped: (lane) => droppedOf(database, lane),
-    });
-    if ("what" in found) return found;
+    const chain = await chainOf(database, (from) =>
+      from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks),
+    );
+    const found = await verifyChain(systemKeys.audit, chain);
+    if (found.flaws.length > 0) return found;
     entries = found.entries;
   }
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
@@ -102,12 +127,24 @@ async function inOrderBefore(database: Database, keptFromAt: number): Promise<nu
   return at === null ? keptFromAt : inOrderBefore(database, monthOf(Number(at)).fromAt);
 }
 
-type Start = { readonly lane: string; readonly seq: number };
 type Mark = Omit<Dropped, "seal">;
 
 /** Entries of the embedded database that one transaction deletes, and the pause after it, for the server's journal. */
 const entriesPerChunk = 5000;
 const pauseMs = 10;
+
+async function chainOf(database: Database, segments: Chain["segments"]): Promise<Chain> {
+  const acceptances: Acceptance[] = [];
+  const start = { lane: commandsLane, seq: 0 };
+  for await (const segment of segmentsByLane(database, { texts: [["audit.accept"]] }, start)) {
+    for (const { action, names } of decodeEntries(segment) ?? []) {
+      const [gap = "", ...seals] = names;
+      const range = parseGap(gap);
+      if (action === "audit.accept" && range) acceptances.push({ ...range, seals });
+    }
+  }
+  return { segments, dropped: (lane) => droppedOf(database, lane), acceptances };
+}
 
 async function droppedOf(database: Database, lane: string): Promise<Dropped | undefined> {
   const { auditCheckpoints: c } = database.tables;

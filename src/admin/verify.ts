@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { asc, count, eq, sql } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
-import { describeFlaw } from "../audit/verify.ts";
+import { describeFlaw } from "../audit/flaw.ts";
 import { type Environment, environments } from "../names.ts";
 import type { VerifiedSet } from "../read/verified-set.ts";
 import { type Entries, everyKind, type FileEntry, type Kind, type KindDescriptor } from "../seal/kinds.ts";
@@ -65,7 +65,8 @@ export async function openEverything(
   }
   await checkGrants(admin, opened);
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
-  if ("what" in audit) throw new DoesNotOpen(`The audit does not verify. ${describeFlaw(audit)}`);
+  const [flaw] = audit.flaws;
+  if (flaw) throw new DoesNotOpen(`The audit does not verify. ${describeFlaw(flaw)}`);
   opened.auditEntries = audit.entries;
   return opened;
 }

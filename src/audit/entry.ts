@@ -16,7 +16,7 @@ const changeActions = [
   ...(["files.write", "files.rollback", "history.purge"] as const),
   ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
   ...(["request.approve", "request.reject"] as const),
-  ...(["data_key.rotate", "root_key.rotate", "audit.prune", "restore"] as const),
+  ...(["data_key.rotate", "root_key.rotate", "audit.prune", "audit.accept", "restore"] as const),
 ] as const;
 export type ChangeAction = (typeof changeActions)[number];
 export const auditActions = [...readActions, requestAction, ...changeActions] as const;

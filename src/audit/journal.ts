@@ -7,10 +7,14 @@ import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
  * it cannot tell. Never throws.
  * @param again - the same segment was tried before and its outcome is unknown
  */
-export type Append = (
-  segment: Segment | undefined,
-  again: boolean,
-) => Promise<{ readonly outcome: "durable" | "refused" | "unknown"; readonly reason?: string }>;
+export type Append = (segment: Segment | undefined, again: boolean) => Promise<Appended>;
+
+type Appended = {
+  readonly outcome: "durable" | "refused" | "unknown";
+  readonly reason?: string;
+  /** The database is another server than the one that stored the lane so far, so the segment was refused. */
+  readonly moved?: boolean;
+};
 
 /** The end of a lane: the number of its newest stored entry, and the mac of the segment that ends with it. */
 export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
@@ -136,13 +140,14 @@ export class Journal {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const segment = this.#segmentOf(batch);
+    let segment = this.#segmentOf(batch);
     const startedAtMs = performance.now();
-    let result = await this.#options.append(segment, false);
-    if (result.outcome === "unknown") {
-      const retry = await this.#options.append(segment, true);
-      // A refused retry does not prove that the first attempt stored nothing.
-      result = retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
+    let result = await this.#append(segment);
+    if (result.moved) {
+      // After a failover the new server may lack the newest segments. A new lane leaves one gap, at the old lane's end.
+      this.#startLane();
+      segment = this.#segmentOf(batch);
+      result = await this.#append(segment);
     }
     const { outcome, reason } = result;
     this.#options.measure?.({ entries: batch.length, commitMs: performance.now() - startedAtMs, outcome });
@@ -160,6 +165,14 @@ export class Journal {
       call.left = 0;
       call.reject(new Fault("unavailable", `audit entries could not be written: ${outcome}, ${reason}`));
     }
+  }
+
+  async #append(segment: Segment): Promise<Appended> {
+    const result = await this.#options.append(segment, false);
+    if (result.outcome !== "unknown") return result;
+    const retry = await this.#options.append(segment, true);
+    // A refused retry does not prove that the first attempt stored nothing.
+    return retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
   }
 
   #segmentOf(batch: readonly Waiting[]): Segment {

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { type Acceptance, type Flaw, gapName, type Range, sealGap, sealLostEnd } from "./flaw.ts";
 import type { Checkpoint } from "./journal.ts";
 import { type Segment, segmentMac } from "./segment.ts";
 
@@ -14,41 +15,27 @@ export type Chain = {
   readonly segments: (from?: { readonly lane: string; readonly seq: number }) => AsyncIterable<Segment>;
   /** Undefined if retention dropped nothing from the lane. */
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
+  /** Anybody may have written these: only their seals are believed. */
+  readonly acceptances: readonly Acceptance[];
 };
 
-/** The first flaw found, and where. The entries of a segment have one mac, so a flaw is in one of them or in all. */
-export type Flaw = {
-  readonly lane: string;
-  /** The first entry that may be missing or differ from what was written. */
-  readonly seq: number;
-  readonly lastSeq: number;
-  readonly what: "changed" | "removed" | "reordered" | "added";
-};
-
-/** A flaw in a sentence for people. */
-export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
-  const entries = lastSeq > seq ? `entries ${seq} to ${lastSeq}` : `entry ${seq}`;
-  const were = lastSeq > seq ? "were" : "was";
-  const sentences = {
-    changed: lastSeq > seq ? `at least one of ${entries} was changed` : `${entries} was changed`,
-    removed: `${entries} ${were} removed`,
-    reordered: `${entries} ${were} reordered: others stand in that place`,
-    added: `${entries} ${were} added: Keyhole did not write what stands there`,
-  };
-  return `Lane ${lane}: ${sentences[what]}.`;
-}
-
-/** A chain without flaws. */
+/** What was found in a chain, in order of lane and sequence; the ends of lanes come last. */
 export type Verified = {
   readonly entries: number;
   readonly lanes: number;
   /** How many checkpoints were given. */
   readonly checkpoints: number;
+  /** At most 1000. Empty: every entry is unchanged, except in what was accepted. */
+  readonly flaws: readonly Flaw[];
+  /** How many flaws there are beyond these. */
+  readonly moreFlaws: number;
+  /** The losses that were found and are known. */
+  readonly accepted: readonly Range[];
 };
 
 /**
- * Verifies the chain of every lane. Only checkpoints kept outside the database can show that the end of a lane, or a whole
- * lane, was removed.
+ * Verifies the chain of every lane, and goes on after a flaw. Only checkpoints kept outside the database can show that the
+ * end of a lane, or a whole lane, was removed.
  *
  * @param checkpoints - all of them are compared
  * @param progress - called now and then with the number of entries verified so far
@@ -58,54 +45,19 @@ export async function verifyChain(
   chain: Chain,
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
-): Promise<Verified | Flaw> {
-  /** The checkpoints that the walk did not come to yet, of each lane, the highest first. */
-  const due = Map.groupBy(checkpoints, ({ lane }) => lane);
-  for (const some of due.values()) some.sort((a, b) => b.seq - a.seq);
-  /** The last entry of each lane. */
-  const ends = new Map<string, number>();
-  let last: Link | undefined;
+): Promise<Verified> {
+  const walk = new Walk(auditKey, chain, checkpoints);
   let entries = 0;
   let reported = 0;
   for await (const segment of chain.segments()) {
-    const { lane, firstSeq, lastSeq, mac } = segment;
-    if (last?.lane !== lane) last = { lane, lastSeq: 0, mac: Buffer.alloc(0) };
-    if (firstSeq > last.lastSeq + 1) {
-      // Retention can drop segments during verification too.
-      const dropped = await droppedFrom(auditKey, chain, lane);
-      if (dropped?.seq === firstSeq - 1) last = { lane, lastSeq: dropped.seq, mac: dropped.mac };
-    }
-    if (firstSeq !== last.lastSeq + 1 || !follows(auditKey, last.mac, segment)) {
-      return classify(auditKey, chain, last, segment);
-    }
-    last = segment;
-    ends.set(lane, lastSeq);
-    entries += lastSeq - firstSeq + 1;
-    if (entries - reported >= progressEvery) {
-      reported = entries;
-      progress(entries);
-    }
-    const ahead = due.get(lane) ?? [];
-    for (let next = ahead.at(-1); next && next.seq <= lastSeq; next = ahead.at(-1)) {
-      ahead.pop();
-      // Retention may have dropped the segments before. A checkpoint is of the end of a segment.
-      if (next.seq < firstSeq || (next.seq === lastSeq && next.mac === mac.toString("hex"))) continue;
-      return { lane, seq: firstSeq, lastSeq, what: "changed" };
-    }
+    await walk.pass(segment);
+    entries += sizeOf(segment);
+    if (entries - reported < progressEvery) continue;
+    reported = entries;
+    progress(entries);
   }
   progress(entries);
-  // Retention may have dropped all entries of a lane, or those up to its checkpoint.
-  for (const [lane, [highest]] of due) {
-    const end = ends.get(lane) ?? (await droppedFrom(auditKey, chain, lane))?.seq ?? 0;
-    if (highest && end < highest.seq) return { lane, seq: end + 1, lastSeq: highest.seq, what: "removed" };
-  }
-  return { entries, lanes: ends.size, checkpoints: checkpoints.length };
-}
-
-/** Whether the segment was written directly after the one with this mac, from entry `seq` of its lane on. */
-function follows(auditKey: Uint8Array, previous: Uint8Array, segment: Segment, seq = segment.firstSeq): boolean {
-  const lastSeq = seq + segment.lastSeq - segment.firstSeq;
-  return isEqual(segmentMac(auditKey, previous, { ...segment, firstSeq: seq, lastSeq }), segment.mac);
+  return { entries, checkpoints: checkpoints.length, ...(await walk.end()) };
 }
 
 /** Seals what retention dropped from a lane: HMAC-SHA-256 under the audit key. */
@@ -114,55 +66,271 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
   return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(fields)).digest() as Buffer;
 }
 
-/** What retention dropped from the lane, if the seal proves it. */
-async function droppedFrom(auditKey: Uint8Array, chain: Chain, lane: string): Promise<Dropped | undefined> {
-  const dropped = await chain.dropped(lane);
-  return dropped && isEqual(sealDropped(auditKey, dropped), dropped.seal) ? dropped : undefined;
+const progressEvery = 1000;
+const flawsMax = 1000;
+/** Each may read the rest of a lane. Flaws beyond are named without it. */
+const classificationsMax = 100;
+const straysMax = 16;
+
+/** Where the walk is in a lane. */
+type Link = {
+  readonly lane: string;
+  readonly lastSeq: number;
+  /** What the next segment follows. */
+  readonly mac: Buffer;
+  /** By how much somebody raised the numbers of the segments from here on. */
+  readonly shift: number;
+  /** There was a flaw just before: what comes next may follow a stray, or have been renumbered. */
+  readonly isDoubtful: boolean;
+  /** The macs of the newest segments that were found out of place, or had been. */
+  readonly strays: readonly Buffer[];
+};
+
+type FoundFlaw = Omit<Flaw, "lastSeq" | "seals"> & {
+  lastSeq: number;
+  readonly seals: readonly string[];
+  /** The checkpoints that show it. */
+  readonly lost: Checkpoint[];
+};
+
+/** Goes through the segments of all lanes. */
+class Walk {
+  readonly #auditKey: Uint8Array;
+  readonly #chain: Chain;
+  /** The checkpoints that the walk did not come to yet, of each lane, the highest first. */
+  readonly #due: Map<string, Checkpoint[]>;
+  readonly #flaws: FoundFlaw[] = [];
+  readonly #accepted = new Map<string, Range>();
+  /** The last entry of each lane. */
+  readonly #ends = new Map<string, number>();
+  #link: Link | undefined;
+  /** Grows while checkpoint after checkpoint of a lane does not fit. */
+  #lost: FoundFlaw | undefined;
+  #moreFlaws = 0;
+  #classifications = 0;
+
+  constructor(auditKey: Uint8Array, chain: Chain, checkpoints: readonly Checkpoint[]) {
+    this.#auditKey = auditKey;
+    this.#chain = chain;
+    this.#due = Map.groupBy(checkpoints, ({ lane }) => lane);
+    for (const some of this.#due.values()) some.sort((a, b) => b.seq - a.seq);
+  }
+
+  async pass(segment: Segment): Promise<void> {
+    const link = await this.#linkTo(segment);
+    const shift = this.#shiftOf(link, segment);
+    const { lane, lastSeq, mac } = segment;
+    if (shift !== undefined) this.#link = { ...link, lastSeq, mac, shift, isDoubtful: shift !== link.shift };
+    else if (this.#isAccepted(link, segment)) this.#link = { ...linkAt(lane), lastSeq, mac };
+    else {
+      const strays = await this.#note(link, segment);
+      this.#link = { ...link, lastSeq: Math.max(lastSeq, link.lastSeq), isDoubtful: true, strays };
+    }
+    this.#ends.set(lane, this.#link.lastSeq - this.#link.shift);
+    this.#compare(segment, shift);
+  }
+
+  /** Compares the ends of lanes, and returns all that was found. */
+  async end(): Promise<Omit<Verified, "entries" | "checkpoints">> {
+    for (const [lane, ahead] of this.#due) {
+      // Retention may have dropped all entries of a lane, or those up to its checkpoint.
+      const end = this.#ends.get(lane) ?? (await this.#droppedFrom(lane))?.seq ?? 0;
+      // A checkpoint that is known to be lost from some entry on still shows the entries before that one.
+      const known = new Map(ahead.map((one) => [one, this.#lostFrom(one)] as const));
+      const neededOf = (one: Checkpoint) => (known.get(one)?.seq ?? one.seq + 1) - 1;
+      const lost = ahead.filter((one) => neededOf(one) > end);
+      if (lost.length > 0) {
+        this.#add({ lane, seq: end + 1, lastSeq: Math.max(...lost.map(neededOf)), what: "removed", seals: [], lost });
+      }
+      for (const one of ahead) if (one.seq > end && !lost.includes(one)) this.#accept(known.get(one));
+    }
+    const flaws = this.#flaws.map(({ lost, ...flaw }) => {
+      return { ...flaw, seals: [...flaw.seals, ...lost.map((one) => sealLostEnd(this.#auditKey, flaw, one))] };
+    });
+    return { lanes: this.#ends.size, flaws, moreFlaws: this.#moreFlaws, accepted: [...this.#accepted.values()] };
+  }
+
+  /** What the segment should follow. */
+  async #linkTo({ lane, firstSeq }: Segment): Promise<Link> {
+    const link = this.#link?.lane === lane ? this.#link : linkAt(lane);
+    if (firstSeq <= link.lastSeq + 1) return link;
+    // Retention can drop segments during verification too.
+    const dropped = await this.#droppedFrom(lane);
+    if (dropped === undefined || dropped.seq <= link.lastSeq || dropped.seq >= firstSeq) return link;
+    return { ...linkAt(lane), lastSeq: dropped.seq, mac: dropped.mac };
+  }
+
+  /** By how much the segment was renumbered if it follows, 0 if it was not; undefined if it does not follow. */
+  #shiftOf({ lastSeq, mac, shift, isDoubtful, strays }: Link, segment: Segment): number | undefined {
+    const { firstSeq } = segment;
+    if (isDoubtful ? firstSeq > lastSeq + 1 : firstSeq !== lastSeq + 1) return undefined;
+    // Nobody knows the size of what is missing or was added, but most segments have one size.
+    const size = sizeOf(segment);
+    const shifts = isDoubtful ? [...new Set([shift, 0, shift - size, shift + size])] : [shift];
+    const macs = isDoubtful ? [mac, ...strays] : [mac];
+    return shifts.find((by) => macs.some((one) => follows(this.#auditKey, one, segment, firstSeq - by)));
+  }
+
+  /** Notes the flaw at a segment that does not follow. @returns the strays from now on */
+  async #note(link: Link, segment: Segment): Promise<Buffer[]> {
+    const { firstSeq, mac } = segment;
+    // Of several flaws side by side, only the first is worth reading the rest of the lane for.
+    const original =
+      link.isDoubtful || this.#classifications >= classificationsMax
+        ? this.#addSimply(link, segment)
+        : await this.#classify(link, segment);
+    // If its mac alone was changed, the next segment follows what the mac should be.
+    const expected = firstSeq === link.lastSeq + 1 ? [segmentMac(this.#auditKey, link.mac, segment)] : [];
+    const found = [mac, ...expected, ...(original ? [original.mac] : [])];
+    return [...found, ...link.strays].slice(0, straysMax);
+  }
+
+  #addSimply(link: Link, segment: Segment): undefined {
+    const { lane, firstSeq, lastSeq } = segment;
+    const seq = link.lastSeq + 1;
+    if (firstSeq > seq) return this.#addGap(link, segment);
+    const before = this.#flaws.at(-1);
+    const what = firstSeq < seq ? "added" : "changed";
+    const isNext = before?.lane === lane && before.lastSeq === firstSeq - 1 && before.lost.length === 0;
+    if (what === "changed" && isNext && before.what === "changed") before.lastSeq = lastSeq;
+    else this.#add({ lane, seq: firstSeq, lastSeq, what, seals: [], lost: [] });
+  }
+
+  #addGap(link: Link, next: Segment): undefined {
+    const gap = gapBefore(link, next);
+    this.#add({ ...gap, what: "removed", seals: [sealGap(this.#auditKey, gap, next)], lost: [] });
+  }
+
+  /**
+   * Names the flaw at `segment`. A mac depends on the previous mac and on the sequence numbers, so a segment that was moved
+   * can be matched with its original position.
+   * @returns the segment that was written in that place, if it stands elsewhere
+   */
+  async #classify(link: Link, segment: Segment): Promise<Segment | undefined> {
+    this.#classifications += 1;
+    const { lane, firstSeq, lastSeq } = segment;
+    const seq = link.lastSeq + 1;
+    const size = sizeOf(segment);
+    const add = (one: Pick<Flaw, "seq" | "lastSeq" | "what">) => this.#add({ lane, ...one, seals: [], lost: [] });
+    if (firstSeq < seq) return add({ seq: firstSeq, lastSeq, what: "added" });
+    const { original, wasMoved, laterOnesMovedUp } = await this.#look(link, segment);
+    if (original && !wasMoved && original.firstSeq <= seq + size && firstSeq === seq) {
+      add({ seq, lastSeq, what: "added" });
+    } else if (original) add({ seq, lastSeq: seq + sizeOf(original) - 1, what: "reordered" });
+    else if (firstSeq > seq) this.#addGap(link, segment);
+    else add({ seq, lastSeq, what: laterOnesMovedUp ? "removed" : "changed" });
+    return original;
+  }
+
+  /** Looks in the rest of the lane for what explains a segment that does not follow. */
+  async #look(link: Link, segment: Segment) {
+    const { lane, firstSeq, lastSeq } = segment;
+    const seq = link.lastSeq + 1;
+    const size = sizeOf(segment);
+    const follow = (previous: Buffer, one: Segment, at: number) => follows(this.#auditKey, previous, one, at);
+    let original: Segment | undefined;
+    let wasMoved = false;
+    let laterOnesMovedUp = false;
+    for await (const other of this.#chain.segments({ lane, seq: firstSeq })) {
+      if (other.firstSeq === firstSeq && other.at === segment.at) continue;
+      if (follow(link.mac, other, seq - link.shift)) original = other;
+      // The segment may have followed `other`; edits nearby may have shifted the numbers of both by a segment.
+      const next = other.lastSeq + 1;
+      wasMoved ||= [next - size, next, next + size].some((at) => follow(other.mac, segment, at));
+      if (other.firstSeq === lastSeq + 1) {
+        laterOnesMovedUp = [size, sizeOf(other)].some((by) => follow(segment.mac, other, other.firstSeq + by));
+      }
+      if (original && wasMoved) break;
+    }
+    return { original, wasMoved, laterOnesMovedUp };
+  }
+
+  /** Compares the checkpoints of the segment. @param shift - undefined if it does not follow, which is a flaw already */
+  #compare({ lane, firstSeq, lastSeq, mac }: Segment, shift: number | undefined): void {
+    const ahead = this.#due.get(lane) ?? [];
+    const by = shift ?? 0;
+    for (let next = ahead.at(-1); next && next.seq <= lastSeq - by; next = ahead.at(-1)) {
+      ahead.pop();
+      // Retention may have dropped the segments before, or their absence is a flaw already.
+      if (shift === undefined || next.seq < firstSeq - by) continue;
+      // A checkpoint is of the end of a segment.
+      if (next.seq === lastSeq - by && next.mac === mac.toString("hex")) this.#lost = undefined;
+      else this.#addLost({ lane, seq: firstSeq, lastSeq }, next);
+    }
+  }
+
+  #addLost(where: Range, checkpoint: Checkpoint): void {
+    const known = this.#lostFrom(checkpoint);
+    if (known) {
+      this.#accept(known);
+      return;
+    }
+    if (this.#lost?.lane !== where.lane) {
+      this.#lost = { ...where, what: "changed", seals: [], lost: [] };
+      this.#add(this.#lost);
+    }
+    this.#lost.lastSeq = where.lastSeq;
+    this.#lost.lost.push(checkpoint);
+  }
+
+  #add(flaw: FoundFlaw): undefined {
+    if (this.#flaws.length < flawsMax) this.#flaws.push(flaw);
+    else this.#moreFlaws += 1;
+  }
+
+  /** Whether the gap before the segment is known. If so, its acceptance binds the segment. */
+  #isAccepted(link: Link, segment: Segment): boolean {
+    const gap = gapBefore(link, segment);
+    const known = this.#acceptancesOf(gap.lane).filter((one) => gapName(one) === gapName(gap));
+    if (known.length === 0) return false;
+    const seal = sealGap(this.#auditKey, gap, segment);
+    if (!known.some(({ seals }) => seals.includes(seal))) return false;
+    this.#accept(gap);
+    return true;
+  }
+
+  /** The earliest loss that was accepted with this checkpoint. */
+  #lostFrom(checkpoint: Checkpoint): Range | undefined {
+    return this.#acceptancesOf(checkpoint.lane)
+      .filter((one) => one.seals.includes(sealLostEnd(this.#auditKey, one, checkpoint)))
+      .sort((a, b) => a.seq - b.seq)[0];
+  }
+
+  #acceptancesOf(lane: string): Acceptance[] {
+    return this.#chain.acceptances.filter((one) => one.lane === lane);
+  }
+
+  #accept(range: Range | undefined): void {
+    if (range === undefined) return;
+    const { lane, seq, lastSeq } = range;
+    this.#accepted.set(gapName(range), { lane, seq, lastSeq });
+  }
+
+  /** What retention dropped from the lane, if the seal proves it. */
+  async #droppedFrom(lane: string): Promise<Dropped | undefined> {
+    const dropped = await this.#chain.dropped(lane);
+    return dropped && isEqual(sealDropped(this.#auditKey, dropped), dropped.seal) ? dropped : undefined;
+  }
+}
+
+function linkAt(lane: string): Link {
+  return { lane, lastSeq: 0, mac: Buffer.alloc(0), shift: 0, isDoubtful: false, strays: [] };
+}
+
+function gapBefore({ lane, lastSeq }: Link, { firstSeq }: Segment): Range {
+  return { lane, seq: lastSeq + 1, lastSeq: firstSeq - 1 };
+}
+
+function sizeOf({ firstSeq, lastSeq }: Segment): number {
+  return lastSeq - firstSeq + 1;
+}
+
+/** Whether the segment was written directly after the one with this mac, from entry `seq` of its lane on. */
+function follows(auditKey: Uint8Array, previous: Uint8Array, segment: Segment, seq: number): boolean {
+  const lastSeq = seq + segment.lastSeq - segment.firstSeq;
+  return isEqual(segmentMac(auditKey, previous, { ...segment, firstSeq: seq, lastSeq }), segment.mac);
 }
 
 function isEqual(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
-}
-
-type Link = Pick<Segment, "lane" | "lastSeq" | "mac">;
-
-const progressEvery = 1000;
-
-/**
- * Names the flaw at `segment`, which does not follow `last`. A mac depends on the previous mac and on the sequence
- * numbers, so a segment that was moved can be matched with its original position.
- */
-async function classify(auditKey: Uint8Array, chain: Chain, last: Link, segment: Segment): Promise<Flaw> {
-  const { lane, firstSeq, lastSeq } = segment;
-  const seq = last.lastSeq + 1;
-  const size = lastSeq - firstSeq + 1;
-  if (firstSeq < seq) return { lane, seq: firstSeq, lastSeq, what: "added" };
-  /** The segment that was written at `seq`. */
-  let original: Segment | undefined;
-  let wasMoved = false;
-  let laterOnesMovedUp = false;
-  for await (const other of chain.segments({ lane, seq: firstSeq })) {
-    if (other.firstSeq === firstSeq && other.at === segment.at) continue;
-    if (follows(auditKey, last.mac, other, seq)) original = other;
-    // The segment may have followed `other`; edits nearby may have shifted the numbers of both by a segment.
-    const next = other.lastSeq + 1;
-    wasMoved ||= [next - size, next, next + size].some((at) => follows(auditKey, other.mac, segment, at));
-    if (other.firstSeq === lastSeq + 1) {
-      laterOnesMovedUp = sizesOf(segment, other).some((by) =>
-        follows(auditKey, segment.mac, other, other.firstSeq + by),
-      );
-    }
-    if (original && wasMoved) break;
-  }
-  if (original && !wasMoved && original.firstSeq <= seq + size && firstSeq === seq) {
-    return { lane, seq, lastSeq, what: "added" };
-  }
-  if (original) return { lane, seq, lastSeq: seq + original.lastSeq - original.firstSeq, what: "reordered" };
-  if (firstSeq > seq) return { lane, seq, lastSeq: firstSeq - 1, what: "removed" };
-  return { lane, seq, lastSeq, what: laterOnesMovedUp ? "removed" : "changed" };
-}
-
-/** By how much a missing segment may have moved later ones up: nobody knows its size, but most are of one size. */
-function sizesOf(...segments: readonly Segment[]): number[] {
-  return segments.map(({ firstSeq, lastSeq }) => lastSeq - firstSeq + 1);
 }

@@ -2,13 +2,14 @@ import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
-import { pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
+import { acceptGaps, pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
 import { commandsLane } from "../admin/changes.ts";
 import type { AdminContext } from "../admin/context.ts";
 import { shortKeyIds } from "../admin/keys.ts";
 import { auditActions } from "../audit/entry.ts";
+import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
-import { describeFlaw, type Flaw } from "../audit/verify.ts";
+import type { Verified } from "../audit/verify.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
 import { csvLine } from "../render/csv.ts";
 import { writeWhole } from "../whole-file.ts";
@@ -28,7 +29,7 @@ import {
 } from "./command.ts";
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
-import { choiceOption, parseCount, parseDuration, parseMoment } from "./options.ts";
+import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "./options.ts";
 import { formatTime, jsonLine, unlessClosed, visible, withProgress, write } from "./terminal.ts";
 
 /** `keyhole audit …` */
@@ -82,21 +83,26 @@ export function auditCommand(here: Surroundings) {
 
   const verify = verb(
     "verify",
-    "Verify the chain and name the first entries that were changed, removed, reordered or added.",
+    "Verify the chain and name the entries that were changed, removed, reordered or added.",
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
   )
     .option("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries")
-    .action(async ({ checkpoint }) => {
+    .option("--accept <gaps>", "put on record that these losses are known: LANE:FIRST-LAST, …", parseList)
+    .action(async ({ checkpoint, accept = [] }) => {
       const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
       const found = await withProgress(here.terminal.stderr, "Verifying", "entries", (report) =>
-        withAdmin(here, (admin) => verifyAudit(admin, checkpoints, (done) => report(done))),
+        withAdmin(here, async (admin) => {
+          const verified = await verifyAudit(admin, checkpoints, (done) => report(done));
+          return accept.length > 0 ? acceptGaps(admin, verified, accept) : verified;
+        }),
       );
-      if ("what" in found) throw await flawed(here, found);
+      if (found.flaws.length > 0) throw await flawed(here, found);
+      const { entries, lanes, accepted } = found;
       const against = checkpoints ? `, compared with ${counted(found.checkpoints, "checkpoint")} of the log` : "";
-      const entries = counted(found.entries, "entry", "entries");
-      const message = `Every entry is unchanged: ${entries} in ${counted(found.lanes, "lane")}${against}.`;
-      await answer(here, { verified: true, ...found }, message);
+      const message = `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.`;
+      const document = { verified: true, entries, lanes, checkpoints: found.checkpoints, accepted };
+      await answer(here, document, message + knownLosses(found));
       if (checkpoints === undefined) {
         here.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
       }
@@ -117,7 +123,7 @@ export function auditCommand(here: Surroundings) {
         await confirm(here, yes, `delete all ${which} from before ${day(prunesBefore(admin, keep))}`);
         return pruneAudit(admin, keep, { unverified: force });
       });
-      if ("what" in pruned) throw await flawed(here, pruned, " Nothing was deleted; --force deletes it anyway.");
+      if ("flaws" in pruned) throw await flawed(here, pruned, ["Nothing was deleted; --force deletes it anyway."]);
       const entries = counted(pruned.entries, "entry", "entries");
       await answer(here, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
     });
@@ -244,8 +250,27 @@ async function readCheckpoints(here: Surroundings, path: string): Promise<Checkp
   throw new Problem(exits.failed, "no_checkpoints", `${localName(path)} has no checkpoint line.`);
 }
 
-/** Makes a Problem of a flaw; with `--json` the flaw itself is printed, too. */
-async function flawed(here: Surroundings, flaw: Flaw, more = ""): Promise<Problem> {
-  if (here.json) await write(here.terminal.stdout, jsonLine({ verified: false, ...flaw })).catch(unlessClosed);
-  return new Problem(exits.failed, `audit_${flaw.what}`, `${describeFlaw(flaw)}${more}`);
+/** Makes a Problem of the flaws; with `--json` they are printed, too, the first of them beside the list of all. */
+async function flawed(here: Surroundings, found: Verified, more: readonly string[] = []): Promise<Problem> {
+  const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
+  const [first] = flaws;
+  if (here.json) {
+    const { moreFlaws, accepted } = found;
+    const document = { verified: false, ...first, flaws, moreFlaws, accepted };
+    await write(here.terminal.stdout, jsonLine(document)).catch(unlessClosed);
+  }
+  const losses = found.flaws.filter(({ seals }) => seals.length > 0).map(gapName);
+  const lines = [
+    ...found.flaws.map(describeFlaw),
+    ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
+    ...more,
+    ...(losses.length > 0
+      ? [`If you know of a loss, such as from a failover, audit verify --accept ${losses[0]} puts it on record.`]
+      : []),
+  ];
+  return new Problem(exits.failed, `audit_${first?.what}`, lines.join("\n") + knownLosses(found));
+}
+
+function knownLosses({ accepted }: Verified): string {
+  return accepted.length > 0 ? `\nAccepted as known losses: ${accepted.map(gapName).join(", ")}.` : "";
 }

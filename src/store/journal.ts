@@ -14,19 +14,29 @@ export type AppendResult = Awaited<ReturnType<Append>>;
 export function postgresJournal(servers: Servers): JournalStore {
   const clients = connect(servers, "journal");
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
+  /** The server that has the lane that is being written. Another one may lack the lane's newest segments. */
+  let home = { lane: "", server: "" };
   return {
     append: async (segment, again) => {
-      const [text, parameters] = segment === undefined ? [checkText, []] : [appendText, valuesOf(segment)];
+      const begins = segment?.firstSeq === 1;
+      if (segment && !begins && segment.lane !== home.lane) return moved;
+      const [text, parameters] = segment
+        ? [appendText, [...valuesOf(segment), begins ? "" : home.server]]
+        : [checkText, []];
       const { answer, giveUp } = clients.ask(1, (client) => client.unsafe(text, parameters, { prepare: true }));
       try {
         const rows = await deadline.of(answer, giveUp);
+        if (segment === undefined) return { outcome: "durable" };
+        const [stored] = rows;
         // A trigger that keeps the row out makes no error.
-        if (rows.length === (segment === undefined ? 0 : 1)) return { outcome: "durable" };
-        return { outcome: "refused", reason: "the row was not stored" };
+        if (stored === undefined) return { outcome: "refused", reason: "the row was not stored" };
+        home = { lane: segment.lane, server: stored["server"] as string };
+        return { outcome: "durable" };
       } catch (error) {
         if (error instanceof Fault) return { outcome: "unknown", reason: error.message };
         const reason = databaseErrorCode(error);
         if (isConnectionFailure(error)) return { outcome: "unknown", reason };
+        if (reason === otherServer) return moved;
         return { outcome: again && reason === uniqueViolation ? "durable" : "refused", reason };
       }
     },
@@ -87,10 +97,17 @@ export function sqliteJournal(path: string): JournalStore {
 }
 
 const uniqueViolation = "23505";
+/** SQLSTATE of the square root of a negative number. */
+const otherServer = "2201F";
+const moved: AppendResult = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
 
 const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
-const appendText = `insert into audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7) returning 1`;
+// Each server has a start of its own, to the microsecond. The square root fails if $8 names another server than this one,
+// and nothing is stored.
+const server = "extract(epoch from pg_postmaster_start_time())::text";
+const appendText = `insert into audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
+  returning ${server} as server, sqrt(-($8::text not in ('', ${server}))::integer)`;
 // Fails if the journal could not be written, and stores nothing.
 const checkText = `insert into audit_segments (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1`;
 const insertText = `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)`;

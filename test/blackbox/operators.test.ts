@@ -47,6 +47,7 @@ onBoth("the record of what left", (dialect) => {
       lanes: 2,
       // The server's lane, and that of the commands when it started and when it stopped.
       checkpoints: 3,
+      accepted: [],
     });
     const piped = await site.keyhole(["audit", "verify", "--checkpoint", "-"], readFileSync(log));
     expect(piped.stderr).toBe(
@@ -217,7 +218,8 @@ onBoth("the record of what left", (dialect) => {
     await site.sql("delete from audit_segments where lane <> 'commands' and first_seq > 5");
     const cut = await site.keyhole(["audit", "verify", "--checkpoint", log, "--json"]);
     expect(cut.exitCode).toBe(1);
-    expect(JSON.parse(cut.stdout)).toMatchObject({ verified: false, seq: 6, lastSeq: 7, what: "removed" });
+    const flaw = { lane: expect.any(String), seq: 6, lastSeq: 7, what: "removed" };
+    expect(JSON.parse(cut.stdout)).toEqual({ verified: false, ...flaw, flaws: [flaw], moreFlaws: 0, accepted: [] });
     expect(JSON.parse(cut.stderr)).toMatchObject({ code: "audit_removed" });
     await site.sql("delete from audit_segments where lane <> 'commands' or first_seq > 5");
     await site.sql("update audit_heads set seq = 5, mac = (select mac from audit_segments where first_seq = 5)");
@@ -226,12 +228,32 @@ onBoth("the record of what left", (dialect) => {
     const server = await site.serve();
     await server.stop();
     const logs = [readFileSync(log), Buffer.from(`\n${server.said().stdout}`)];
-    const printed = await site.keyhole(["audit", "verify", "--checkpoint", "-"], Buffer.concat(logs));
-    expect(printed.stderr).toBe("keyhole: Lane commands: entry 6 was changed.\n");
+    const verifyLog = (...args: readonly string[]) =>
+      site.keyhole(["audit", "verify", "--checkpoint", "-", ...args], Buffer.concat(logs));
+    type Flaw = { readonly lane: string; readonly seq: number; readonly lastSeq: number };
+    const printed = await verifyLog();
+    const [first, ...others] = printed.stderr.trimEnd().split("\n");
+    expect(first).toBe("keyhole: Lane commands: entry 6 is not the one that the log's checkpoint shows.");
+    expect(others).toEqual([
+      expect.stringMatching(/^Lane [\w-]+: entries 1 to 7 were removed\.$/),
+      "If you know of a loss, such as from a failover, audit verify --accept commands:6-6 puts it on record.",
+    ]);
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
     const changed = await site.keyhole(["audit", "verify"]);
     expect(changed).toMatchObject({ exitCode: 1, stdout: "" });
     expect(changed.stderr).toMatch(/^keyhole: Lane commands: entry 3 was changed\.\n$/);
+    const gaps = (JSON.parse((await verifyLog("--json")).stdout).flaws as Flaw[])
+      .map((one) => `${one.lane}:${one.seq}-${one.lastSeq}`)
+      .filter((gap) => gap !== "commands:3-3");
+    expect(await verifyLog("--accept", "commands:3-3")).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(await verifyLog("--accept", "commands:4-4")).toMatchObject({ exitCode: 4, stdout: "" });
+    const accepted = await verifyLog("--accept", gaps.join());
+    expect(accepted).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(accepted.stderr).toBe(
+      `keyhole: Lane commands: entry 3 was changed.\nAccepted as known losses: ${gaps.join(", ")}.\n`,
+    );
+    const listed = (await site.json(["audit", "list", "--action", "audit.accept"])) as { names: string[] }[];
+    expect(listed.map(({ names }) => names[0])).toEqual(gaps);
   });
 });
 

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/admin/audit.ts";
-import { pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
+import { acceptGaps, pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
 import { setPlan } from "../../src/admin/organizations.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
+import { type Flaw, gapName } from "../../src/audit/flaw.ts";
 import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { type Chain, verifyChain } from "../../src/audit/verify.ts";
@@ -55,12 +56,18 @@ async function lane(
   return checkpoint as Checkpoint;
 }
 
+/** The flaws that are found, without what proves an acceptance. */
+async function flawsIn(w: World, checkpoints?: readonly Checkpoint[]): Promise<Omit<Flaw, "seals">[]> {
+  return (await verifyAudit(w.admin, checkpoints)).flaws.map(({ seals: _, ...flaw }) => flaw);
+}
+
 /** A chain without a database. */
 const chainOf = (segments: readonly Segment[]): Chain => ({
   segments: async function* () {
     yield* segments;
   },
   dropped: async () => undefined,
+  acceptances: [],
 });
 
 const from = Date.UTC(2026, 4, 7);
@@ -83,12 +90,12 @@ describeBoth("audit verify", (world, dialect) => {
     const found = await verifyAudit(w.admin, checkpoints, (entries) => {
       walked = entries;
     });
-    expect(found).toEqual({ entries: 858, lanes: 3, checkpoints: 3 });
+    expect(found).toMatchObject({ entries: 858, lanes: 3, checkpoints: 3, flaws: [] });
     expect(walked).toBe(858);
   });
 
   test("finds nothing in an empty journal", async () => {
-    expect(await verifyAudit(world().admin)).toEqual({ entries: 0, lanes: 0, checkpoints: 0 });
+    expect(await verifyAudit(world().admin)).toMatchObject({ entries: 0, lanes: 0, checkpoints: 0, flaws: [] });
   });
 
   test("follows a server that records real reads", async () => {
@@ -98,7 +105,7 @@ describeBoth("audit verify", (world, dialect) => {
     const key = await w.key(organization);
     for (let at = 0; at < 5; at++) await w.ask("/projects/web/variables?environment=production", { key });
     // And the commands that made the organization, the project, its variable and the key.
-    expect(await verifyAudit(w.admin)).toEqual({ entries: 5 + 4, lanes: 2, checkpoints: 0 });
+    expect(await verifyAudit(w.admin)).toMatchObject({ entries: 5 + 4, lanes: 2, checkpoints: 0, flaws: [] });
   });
 
   describe("names the first entry that was tampered with", () => {
@@ -135,6 +142,8 @@ describeBoth("audit verify", (world, dialect) => {
       tamper: (w: World) => Promise<unknown>,
       /** The same unless given. */
       lastSeq?: number,
+      /** Flaws that follow from it. */
+      more?: readonly Pick<Flaw, "seq" | "lastSeq" | "what">[],
     ][] = [
       ["changed", 7, "its key", (w) => edit(w, 7, (texts) => texts.replace("key-1", "key-2"), "texts")],
       ["changed", 7, "the spelling of its entries", (w) => edit(w, 7, (entries) => `${entries} `)],
@@ -155,7 +164,21 @@ describeBoth("audit verify", (world, dialect) => {
       ],
       ["changed", 1, "the first one", (w) => edit(w, 1, () => "{}")],
       ["changed", 20, "the last one", (w) => edit(w, 20, () => "")],
-      ["changed", 3, "the first of two", (w) => edit(w, 3, () => "{}").then(() => edit(w, 9, () => "{}"))],
+      [
+        "changed",
+        3,
+        "two of them",
+        (w) => edit(w, 3, () => "{}").then(() => edit(w, 9, () => "{}")),
+        3,
+        [{ seq: 9, lastSeq: 9, what: "changed" }],
+      ],
+      [
+        "changed",
+        3,
+        "two neighbours and their macs: the third follows neither",
+        (w) => w.run("update audit_segments set entries = '', mac = ? where first_seq in (3, 4)", [Buffer.alloc(32)]),
+        5,
+      ],
       ["changed", 7, "how many it has", (w) => w.sql`update audit_segments set last_seq = 8 where first_seq = 7`, 8],
       ["removed", 7, "one in the middle", (w) => w.sql`delete from audit_segments where first_seq = 7`, 7],
       [
@@ -196,8 +219,10 @@ describeBoth("audit verify", (world, dialect) => {
           await move(w, 19, 2);
           await move(w, 100, 19);
         },
+        2,
+        [{ seq: 19, lastSeq: 19, what: "changed" }],
       ],
-      ["reordered", 7, "one put at the end", (w) => move(w, 7, 21)],
+      ["reordered", 7, "one put at the end", (w) => move(w, 7, 21), 7, [{ seq: 21, lastSeq: 21, what: "changed" }]],
       ["added", 7, "a copy under the same number", (w) => copy(w, 7, 7, from)],
       ["added", 7, "a later copy under the same number", (w) => copy(w, 7, 7, from + dayMs)],
       ["added", 0, "one before the first", (w) => copy(w, 7, 0, from)],
@@ -213,12 +238,13 @@ describeBoth("audit verify", (world, dialect) => {
       // Nothing follows it, so all that is wrong with it is that it is there.
       ["changed", 21, "one after the last", (w) => copy(w, 20, 21, from + dayMs)],
     ];
-    for (const [what, seq, name, tamper, lastSeq] of tamperings) {
+    for (const [what, seq, name, tamper, lastSeq, more = []] of tamperings) {
       test(`${what} ${seq}: ${name}`, async () => {
         const w = world();
         const { lane: chain } = await lane(w, minutes(20));
         await tamper(w);
-        expect(await verifyAudit(w.admin)).toEqual({ lane: chain, seq, what, lastSeq: lastSeq ?? seq } as never);
+        const flaw = { lane: chain, seq, what, lastSeq: lastSeq ?? seq };
+        expect<unknown>(await flawsIn(w)).toEqual([flaw, ...more.map((one) => ({ lane: chain, ...one }))]);
       });
     }
 
@@ -247,7 +273,7 @@ describeBoth("audit verify", (world, dialect) => {
         },
         10,
       ],
-      ["reordered", 6, "one put at the end", (w) => move(w, 6, 21), 10],
+      ["reordered", 6, "one put at the end", (w) => move(w, 6, 21), 10, [{ seq: 21, lastSeq: 25, what: "changed" }]],
       ["added", 6, "a copy under the same numbers", (w) => copy(w, 6, 6, from + dayMs), 10],
       [
         "added",
@@ -268,14 +294,18 @@ describeBoth("audit verify", (world, dialect) => {
           await w.sql`update audit_segments set last_seq = 9 where first_seq = 6`;
         },
         9,
+        [{ seq: 10, lastSeq: 10, what: "removed" }],
       ],
     ];
-    for (const [what, seq, name, tamper, lastSeq] of ofFive) {
+    for (const [what, seq, name, tamper, lastSeq, more = []] of ofFive) {
       test(`in segments of five, ${what} ${seq} to ${lastSeq}: ${name}`, async () => {
         const w = world();
         const { lane: chain } = await lane(w, minutes(20), { size: 5 });
         await tamper(w);
-        expect(await verifyAudit(w.admin)).toEqual({ lane: chain, seq, what, lastSeq } as never);
+        expect<unknown>(await flawsIn(w)).toEqual([
+          { lane: chain, seq, what, lastSeq },
+          ...more.map((one) => ({ lane: chain, ...one })),
+        ]);
       });
     }
 
@@ -296,7 +326,7 @@ describeBoth("audit verify", (world, dialect) => {
       expect(refused.firstSeq).toBe(written.firstSeq);
       const verified = (...segments: readonly Segment[]) => verifyChain(auditKey, chainOf(segments));
       expect(await verified(first, written, last)).toMatchObject({ entries: 3 });
-      expect(await verified(first, refused, last)).toMatchObject({ seq: 3, what: "changed" });
+      expect(await verified(first, refused, last)).toMatchObject({ flaws: [{ seq: 3, what: "changed" }] });
     });
 
     test("an entry that was moved to another lane is missing in its own", async () => {
@@ -306,7 +336,10 @@ describeBoth("audit verify", (world, dialect) => {
       ) as [Checkpoint, Checkpoint];
       await w.sql`update audit_segments set lane = ${other.lane}, first_seq = 10, last_seq = 10
         where lane = ${one.lane} and first_seq = 4`;
-      expect(await verifyAudit(w.admin)).toEqual({ lane: one.lane, seq: 4, what: "removed", lastSeq: 4 });
+      expect(await flawsIn(w)).toEqual([
+        { lane: one.lane, seq: 4, what: "removed", lastSeq: 4 },
+        { lane: other.lane, seq: 10, what: "changed", lastSeq: 10 },
+      ]);
     });
   });
 
@@ -316,13 +349,10 @@ describeBoth("audit verify", (world, dialect) => {
       const checkpoint = await lane(w, minutes(20));
       await lane(w, minutes(3));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > 17`;
-      expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20 });
-      expect(await verifyAudit(w.admin, [checkpoint])).toEqual({
-        lane: checkpoint.lane,
-        seq: 18,
-        lastSeq: 20,
-        what: "removed",
-      });
+      expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20, flaws: [] });
+      expect(await flawsIn(w, [checkpoint])).toEqual([
+        { lane: checkpoint.lane, seq: 18, lastSeq: 20, what: "removed" },
+      ]);
     });
 
     test("notices a lane that is missing altogether", async () => {
@@ -330,11 +360,11 @@ describeBoth("audit verify", (world, dialect) => {
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane}`;
       const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
-      expect(await verifyAudit(w.admin, [checkpoint])).toEqual(flaw);
+      expect(await verifyAudit(w.admin, [checkpoint])).toMatchObject({ flaws: [flaw] });
       // Someone who writes to the database could blame retention, but not seal the checkpoint.
       await w.sql`insert into audit_checkpoints (lane, seq, mac, seal)
         values (${checkpoint.lane}, 20, ${Buffer.from(checkpoint.mac, "hex")}, ${Buffer.alloc(32)})`;
-      expect(await verifyAudit(w.admin, [checkpoint])).toEqual(flaw);
+      expect(await verifyAudit(w.admin, [checkpoint])).toMatchObject({ flaws: [flaw] });
     });
 
     test("notices a lane that was cut off and went on, though later checkpoints fit it", async () => {
@@ -353,13 +383,18 @@ describeBoth("audit verify", (world, dialect) => {
       const before = write("1", "2", "3", "4");
       written.splice(2);
       const after = [write("5"), write("6", "7")];
-      expect(await verifyChain(auditKey, chainOf(written), after)).toEqual({ entries: 5, lanes: 1, checkpoints: 2 });
+      expect(await verifyChain(auditKey, chainOf(written), after)).toMatchObject({
+        entries: 5,
+        lanes: 1,
+        checkpoints: 2,
+        flaws: [],
+      });
       const flaw = { lane: "lane", seq: 4, lastSeq: 4, what: "changed" as const };
       for (const checkpoints of [
         [before, ...after],
         [...after, before],
       ]) {
-        expect(await verifyChain(auditKey, chainOf(written), checkpoints)).toEqual(flaw);
+        expect(await verifyChain(auditKey, chainOf(written), checkpoints)).toMatchObject({ flaws: [flaw] });
       }
     });
 
@@ -369,11 +404,11 @@ describeBoth("audit verify", (world, dialect) => {
         const segment = { lane: "lane", firstSeq, lastSeq: firstSeq + 6, at: from, texts: "[]", entries: "{}" };
         forged.push({ ...segment, mac: segmentMac(auditKey, forged.at(-1)?.mac ?? Buffer.alloc(0), segment) });
       }
-      expect(await verifyChain(auditKey, chainOf(forged))).toMatchObject({ entries: 21 });
+      expect(await verifyChain(auditKey, chainOf(forged))).toMatchObject({ entries: 21, flaws: [] });
       // The mac is that of the segment's end, and entry 20 is in its middle.
       const checkpoint = { lane: "lane", seq: 20, mac: (forged[2] as Segment).mac.toString("hex") };
       const flaw = { lane: "lane", seq: 15, lastSeq: 21, what: "changed" as const };
-      expect(await verifyChain(auditKey, chainOf(forged), [checkpoint])).toEqual(flaw);
+      expect(await verifyChain(auditKey, chainOf(forged), [checkpoint])).toMatchObject({ flaws: [flaw] });
     });
 
     test("notices a chain that somebody with the audit key wrote again", async () => {
@@ -389,9 +424,167 @@ describeBoth("audit verify", (world, dialect) => {
         mac = segmentMac(w.admin.systemKeys.audit, mac, segment);
         await w.sql`update audit_segments set lane = ${checkpoint.lane}, mac = ${mac} where first_seq = ${firstSeq}`;
       }
-      expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20 });
+      expect(await verifyAudit(w.admin)).toMatchObject({ entries: 20, flaws: [] });
       const flaw = { lane: checkpoint.lane, seq: 20, lastSeq: 20, what: "changed" as const };
-      expect(await verifyAudit(w.admin, [checkpoint])).toEqual(flaw);
+      expect(await verifyAudit(w.admin, [checkpoint])).toMatchObject({ flaws: [flaw] });
+    });
+  });
+
+  describe("goes on after a flaw", () => {
+    test("and names those of every lane", async () => {
+      const w = world();
+      const lanes = [await lane(w, minutes(20)), await lane(w, minutes(20)), await lane(w, minutes(20))];
+      const [one, two, three] = lanes.map((checkpoint) => checkpoint.lane).sort() as [string, string, string];
+      await w.organization();
+      await w.sql`delete from audit_segments where lane = ${one} and first_seq = 4`;
+      await w.sql`update audit_segments set entries = '' where lane = ${one} and first_seq = 9`;
+      await w.sql`delete from audit_segments where lane = ${two} and first_seq > 18`;
+      await w.sql`update audit_segments set at = at + 1 where lane = ${three} and first_seq = 20`;
+      await w.sql`update audit_segments set entries = '' where lane = 'commands'`;
+      expect(await flawsIn(w, lanes)).toEqual([
+        { lane: one, seq: 4, lastSeq: 4, what: "removed" },
+        { lane: one, seq: 9, lastSeq: 9, what: "changed" },
+        { lane: three, seq: 20, lastSeq: 20, what: "changed" },
+        { lane: "commands", seq: 1, lastSeq: 1, what: "changed" },
+        { lane: two, seq: 19, lastSeq: 20, what: "removed" },
+      ]);
+    });
+
+    test("and counts those beyond 1000", async () => {
+      const segments: Segment[] = [];
+      for (let seq = 1; seq <= 2500; seq++) {
+        const segment = { lane: "lane", firstSeq: seq, lastSeq: seq, at: from, texts: "[]", entries: "{}" };
+        segments.push({ ...segment, mac: segmentMac(auditKey, segments.at(-1)?.mac ?? Buffer.alloc(0), segment) });
+      }
+      const damaged = segments.map((one) => (one.firstSeq % 2 === 0 ? { ...one, entries: "" } : one));
+      const { flaws, moreFlaws } = await verifyChain(auditKey, chainOf(damaged));
+      expect([flaws.length, moreFlaws, flaws.at(-1)?.seq]).toEqual([1000, 250, 2000]);
+    });
+  });
+
+  describe("a loss that was accepted", () => {
+    const found = async (w: World, checkpoints?: readonly Checkpoint[]) => {
+      const { flaws, accepted } = await verifyAudit(w.admin, checkpoints);
+      return { flaws: flaws.map((flaw) => `${flaw.what} ${gapName(flaw)}`), accepted: accepted.map(gapName) };
+    };
+    const accept = async (w: World, gap: string, checkpoints?: readonly Checkpoint[]) =>
+      acceptGaps(w.admin, await verifyAudit(w.admin, checkpoints), [gap]);
+
+    test("in the middle of a lane is on record and no flaw, and every later flaw is one", async () => {
+      const w = world();
+      const [{ lane: one }, { lane: other }] = [await lane(w, minutes(20)), await lane(w, minutes(20))];
+      await w.sql`delete from audit_segments where lane = ${one} and first_seq between 7 and 8`;
+      const gap = `${one}:7-8`;
+      expect(await found(w)).toEqual({ flaws: [`removed ${gap}`], accepted: [] });
+      expect(await accept(w, gap)).toMatchObject({ flaws: [], accepted: [{ lane: one, seq: 7, lastSeq: 8 }] });
+      expect(await found(w)).toEqual({ flaws: [], accepted: [gap] });
+      const [entry] = await listAudit(w.admin, { actions: ["audit.accept"] });
+      expect(entry).toMatchObject({ lane: "commands", organization: null, names: [gap, expect.any(String)] });
+      // Whoever accepts it again changes nothing.
+      await accept(w, gap);
+      expect(await listAudit(w.admin, { actions: ["audit.accept"] })).toHaveLength(1);
+
+      await w.sql`update audit_segments set entries = '' where lane = ${one} and first_seq = 12`;
+      await w.sql`delete from audit_segments where lane = ${other} and first_seq = 7`;
+      const flaws = [`changed ${one}:12-12`, `removed ${other}:7-7`];
+      expect(await found(w)).toEqual({ flaws, accepted: [gap] });
+      await w.sql`update audit_segments set entries = entries || ' ' where lane = ${one} and first_seq = 9`;
+      expect(await found(w)).toEqual({ flaws: [`removed ${gap}`, ...flaws], accepted: [] });
+      await w.sql`delete from audit_segments where lane = ${one} and first_seq = 9`;
+      expect((await found(w)).flaws).toEqual([`removed ${one}:7-9`, ...flaws]);
+    });
+
+    test("at the end of a lane is no flaw, and one more entry that goes is one", async () => {
+      const w = world();
+      const checkpoint = await lane(w, minutes(20));
+      const cutAt = (seq: number) =>
+        w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > ${seq}`;
+      await cutAt(17);
+      await accept(w, `${checkpoint.lane}:18-20`, [checkpoint]);
+      const accepted = [`${checkpoint.lane}:18-20`];
+      expect(await found(w, [checkpoint])).toEqual({ flaws: [], accepted });
+      expect(await found(w)).toEqual({ flaws: [], accepted: [] });
+      const another = { ...checkpoint, mac: "00".repeat(32) };
+      expect(await found(w, [another])).toEqual({ flaws: [`removed ${accepted[0]}`], accepted: [] });
+      await cutAt(15);
+      expect((await found(w, [checkpoint])).flaws).toEqual([`removed ${checkpoint.lane}:16-17`]);
+      await accept(w, `${checkpoint.lane}:16-17`, [checkpoint]);
+      expect((await found(w, [checkpoint])).flaws).toEqual([]);
+    });
+
+    test("of people's changes stays accepted when the lane goes on, and hides no loss after it", async () => {
+      const w = world();
+      const head = async (): Promise<Checkpoint> => {
+        const [row] = await w.sql`select seq, mac from audit_heads`;
+        const mac = Buffer.from(row?.["mac"] as Uint8Array).toString("hex");
+        return { lane: "commands", seq: Number(row?.["seq"]), mac };
+      };
+      const cutTo = async ({ seq, mac }: Checkpoint) => {
+        await w.sql`delete from audit_segments where lane = 'commands' and first_seq > ${seq}`;
+        await w.sql`update audit_heads set seq = ${seq}, mac = ${Buffer.from(mac, "hex")}`;
+      };
+      await w.organization();
+      const before = await head();
+      const log: Checkpoint[] = [];
+      for (let count = 0; count < 2; count++) {
+        await w.organization();
+        log.push(await head());
+      }
+      await cutTo(before);
+      expect(await found(w, log)).toEqual({ flaws: ["removed commands:2-3"], accepted: [] });
+      await accept(w, "commands:2-3", log);
+      for (let count = 0; count < 3; count++) {
+        expect(await found(w, log)).toEqual({ flaws: [], accepted: ["commands:2-3"] });
+        await w.organization();
+      }
+      // The same range is lost again, with other entries in it. The acceptance went with them.
+      log.push(await head());
+      await cutTo(before);
+      for (let count = 0; count < 5; count++) await w.organization();
+      expect(await found(w, log)).toEqual({ flaws: ["changed commands:2-5"], accepted: [] });
+    });
+
+    test("is what a person named, and only a loss", async () => {
+      const w = world();
+      const { lane: one } = await lane(w, minutes(20));
+      await w.sql`delete from audit_segments where first_seq = 4`;
+      await w.sql`update audit_segments set entries = '' where first_seq = 7`;
+      for (const [gap, kind] of [
+        [`${one}:7-7`, "conflict"],
+        [`${one}:4-5`, "not_found"],
+        ["nothing", "not_found"],
+      ] as const) {
+        expect(await accept(w, gap).catch((error: unknown) => error)).toMatchObject({ kind });
+      }
+      expect(await listAudit(w.admin, { actions: ["audit.accept"] })).toEqual([]);
+    });
+
+    test("cannot be made up or moved in SQL", async () => {
+      const w = world();
+      const [{ lane: one }, { lane: other }] = [await lane(w, minutes(20)), await lane(w, minutes(20))];
+      await w.sql`delete from audit_segments where first_seq = 4`;
+      await accept(w, `${one}:4-4`);
+      await w.run("update audit_segments set entries = replace(entries, ?, ?) where lane = 'commands'", [one, other]);
+      expect(await found(w)).toEqual({
+        flaws: [`removed ${one}:4-4`, `removed ${other}:4-4`, "changed commands:1-1"],
+        accepted: [],
+      });
+    });
+
+    test("is dropped by retention with the rest of its month", async () => {
+      const w = world();
+      w.clock.nowMs = Date.UTC(2026, 8, 20);
+      const months = [5, 6].flatMap((month) => minutes(20, Date.UTC(2026, month, 3)));
+      const { lane: one } = await lane(w, months);
+      await w.sql`delete from audit_segments where first_seq between 19 and 22`;
+      expect(await pruneAudit(w.admin, 30 * dayMs)).toMatchObject({ flaws: [{ seq: 19, lastSeq: 22 }] });
+      await accept(w, `${one}:19-22`);
+      // The gap is at the beginning of what is kept.
+      expect(await pruneAudit(w.admin, 60 * dayMs)).toMatchObject({ entries: 18 });
+      expect(await found(w)).toEqual({ flaws: [], accepted: [`${one}:19-22`] });
+      expect(await pruneAudit(w.admin, 30 * dayMs)).toMatchObject({ entries: 18 });
+      expect(await found(w)).toEqual({ flaws: [], accepted: [] });
+      w.clock.nowMs = undefined;
     });
   });
 
@@ -413,15 +606,15 @@ describeBoth("audit verify", (world, dialect) => {
       expect(pruned).toEqual({ keptFromAt: Date.UTC(2026, 8, 1), entries: 315, lanes: 2 });
       // The pruning itself is on record, in the commands' lane.
       expect(await counted(w)).toBe(15 + 1);
-      expect(await verifyAudit(w.admin, all)).toEqual({ entries: 15 + 1, lanes: 3, checkpoints: 3 });
+      expect(await verifyAudit(w.admin, all)).toMatchObject({ entries: 15 + 1, lanes: 3, checkpoints: 3, flaws: [] });
       expect(await pruneAudit(w.admin, 80 * dayMs)).toMatchObject({ entries: 0, lanes: 0 });
       // A month later the same lane loses its next month.
       w.clock.nowMs = now + 31 * dayMs;
       expect(await pruneAudit(w.admin, 80 * dayMs)).toMatchObject({ entries: 10, lanes: 1 });
-      expect(await verifyAudit(w.admin, all)).toEqual({ entries: 5 + 2, lanes: 2, checkpoints: 3 });
+      expect(await verifyAudit(w.admin, all)).toMatchObject({ entries: 5 + 2, lanes: 2, checkpoints: 3, flaws: [] });
       // What retention did not drop is still found missing.
       await w.sql`delete from audit_segments where lane = ${young.lane} and first_seq = 1`;
-      expect(await verifyAudit(w.admin, all)).toEqual({ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" });
+      expect(await flawsIn(w, all)).toEqual([{ lane: young.lane, seq: 1, lastSeq: 1, what: "removed" }]);
     });
 
     test("counts 400 days from the newest entry, and never drops the current month", async () => {
@@ -437,10 +630,12 @@ describeBoth("audit verify", (world, dialect) => {
       w.clock.nowMs = now;
       const { lane: name } = await lane(w, atMonth(5, 20));
       await w.sql`update audit_segments set entries = '{}' where first_seq = 7`;
-      expect(await pruneAudit(w.admin, 30 * dayMs)).toEqual({ lane: name, seq: 7, lastSeq: 7, what: "changed" });
+      expect(await pruneAudit(w.admin, 30 * dayMs)).toMatchObject({
+        flaws: [{ lane: name, seq: 7, lastSeq: 7, what: "changed" }],
+      });
       expect(await counted(w)).toBe(20);
       expect(await pruneAudit(w.admin, 30 * dayMs, { unverified: true })).toMatchObject({ entries: 20, lanes: 1 });
-      expect(await verifyAudit(w.admin)).toEqual({ entries: 0 + 1, lanes: 1, checkpoints: 0 });
+      expect(await verifyAudit(w.admin)).toMatchObject({ entries: 0 + 1, lanes: 1, checkpoints: 0, flaws: [] });
     });
 
     if (dialect === "postgres")
@@ -463,7 +658,7 @@ describeBoth("audit verify", (world, dialect) => {
         expect(await makeAuditMonths(w.admin.database, then)).toEqual([]);
         await lane(w, minutes(3, Date.UTC(2031, 1, 15)));
         expect(await w.run("select count(*)::int as n from audit_segments_2031_02")).toEqual([{ n: 3 }]);
-        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8 });
+        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8, flaws: [] });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
         // Retention gives up behind a long query: else the journal would wait behind retention.
         const reader = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
@@ -472,7 +667,7 @@ describeBoth("audit verify", (world, dialect) => {
           await expect(pruneAudit(w.admin, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");
         });
         await reader.end();
-        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8 });
+        expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8, flaws: [] });
         expect(await pruneAudit(w.admin, 60 * dayMs)).toMatchObject({ entries: 8 });
         const left = await names();
         expect(left).not.toContain("audit_segments_2031_02");
@@ -505,7 +700,7 @@ describeBoth("audit verify", (world, dialect) => {
         await lane(w, minutes(40), long),
         await lane(w, minutes(300), { size: 5 }),
       ];
-      expect(await verifyAudit(w.admin, lanes)).toEqual({ entries: 640, lanes: 3, checkpoints: 3 });
+      expect(await verifyAudit(w.admin, lanes)).toMatchObject({ entries: 640, lanes: 3, checkpoints: 3, flaws: [] });
       expect(await listAudit(w.admin, { limit: 1000 })).toHaveLength(640);
     });
 
@@ -554,7 +749,7 @@ describeBoth("audit verify", (world, dialect) => {
   test("begins a new lane if the clock steps back, so that a dropped month is always a lane's beginning", async () => {
     const w = world();
     await lane(w, [from, from + 1000, from - dayMs, from + 1]);
-    expect(await verifyAudit(w.admin)).toEqual({ entries: 4, lanes: 2, checkpoints: 0 });
+    expect(await verifyAudit(w.admin)).toMatchObject({ entries: 4, lanes: 2, checkpoints: 0, flaws: [] });
   });
 
   test("finds nothing wrong if one command was dated too late or too early, and drops what comes before both", async () => {
@@ -567,9 +762,9 @@ describeBoth("audit verify", (world, dialect) => {
         await setPlan(w.admin, organization.slug, "pro");
       }
       w.clock.nowMs = Date.UTC(2025, 6, 1) + 410 * dayMs;
-      expect(await verifyAudit(w.admin)).not.toHaveProperty("what");
-      expect(await pruneAudit(w.admin, 400 * dayMs)).not.toHaveProperty("what");
-      expect(await verifyAudit(w.admin)).not.toHaveProperty("what");
+      expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
+      expect(await pruneAudit(w.admin, 400 * dayMs)).not.toHaveProperty("flaws");
+      expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
       w.clock.nowMs = undefined;
     }
   });

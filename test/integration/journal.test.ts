@@ -127,6 +127,26 @@ describe("the journal", () => {
     expectChain([batches[1] as Batch, batches[2] as Batch]);
   });
 
+  test.each([
+    { when: "at once", first: [] },
+    { when: "when it sends the batch again", first: [{ outcome: "unknown" }] },
+  ] as const)("begins a new lane if the database is another server, $when, and loses no entry", async ({ first }) => {
+    const answers: Awaited<ReturnType<Append>>[] = [
+      { outcome: "durable" },
+      ...first,
+      { outcome: "refused", moved: true },
+      { outcome: "durable" },
+    ];
+    const { journal, batches, checkpoints } = open(async () => answers.shift() ?? { outcome: "durable" });
+    for (const n of [1, 2, 3]) await journal.record([numberedEntry(n)]);
+    const old = (batches[0] as Batch).segment;
+    expect(checkpoints).toEqual([{ lane: old.lane, seq: 1, mac: old.mac.toString("hex") }]);
+    const [second, third] = batches.slice(-2) as [Batch, Batch];
+    expect(second.segment.lane).not.toBe(old.lane);
+    expectChain([second, third]);
+    expect(namesIn([second, third])).toEqual(["n2", "n3"]);
+  });
+
   test.each(["unknown", "refused"] as const)(
     "leaves a lane whose end nobody knows (then %s), and tells its last known entry",
     async (second) => {
@@ -527,6 +547,32 @@ describeBoth(
       expect((await w.audit(key as { id: string })).length).toBe(5);
     });
 
+    test("leaves a lane that another server has, and stores nothing in it", async () => {
+      const w = world();
+      const [one, other] = [w.installation.openJournal(), w.installation.openJournal()];
+      const sent: Segment[] = [];
+      const journal = new Journal({
+        append: async (segment, again) => {
+          sent.push(segment as Segment);
+          return one.append(segment, again);
+        },
+        auditKey,
+        now: Date.now,
+        checkpoint: () => {},
+        deadline: new Deadline(2000, () => new Fault("unavailable", "late")),
+      });
+      for (let count = 0; count < 3; count++) await journal.record([entry]);
+      expect(new Set(sent.map(({ lane }) => lane)).size).toBe(1);
+      // This connection does not know which server has the lane.
+      const [first, ...next] = sent as [Segment, ...Segment[]];
+      const after = { ...(next.at(-1) as Segment), firstSeq: 4, lastSeq: 4 };
+      expect(await other.append(after, false)).toMatchObject({ outcome: "refused", moved: true });
+      await Promise.all([one.close(), other.close()]);
+      expect(await w.sql`select max(last_seq)::int as seq from audit_segments where lane = ${first.lane}`).toEqual([
+        { seq: 3 },
+      ]);
+    });
+
     test("takes a batch that it sends again for durable if it is there already, and for refused if not", async () => {
       const w = world();
       const store = w.installation.openJournal();
@@ -616,7 +662,7 @@ function expectChain(batches: readonly Batch[]): void {
 
 /** Fails unless every segment in every lane follows from the one before. */
 async function expectUnbroken(w: World): Promise<void> {
-  expect(await verifyAudit(w.admin)).toHaveProperty("entries");
+  expect(await verifyAudit(w.admin)).toMatchObject({ flaws: [] });
 }
 
 /** Keys of one project, and the path at which each of them finds a value. */

@@ -1,0 +1,60 @@
+import type { Checkpoint } from "./journal.ts";
+import type { Segment } from "./segment.ts";
+
+/** Consecutive entries of a lane. */
+export type Range = { readonly lane: string; readonly seq: number; readonly lastSeq: number };
+
+/**
+ * What is wrong with a lane, and where: `seq` is the first entry that may be missing or differ from what was written. The
+ * entries of a segment have one mac, so a flaw is in one of them or in all.
+ */
+export type Flaw = Range & {
+  readonly what: "changed" | "removed" | "reordered" | "added";
+  /** What an {@link Acceptance} of this loss holds; empty if it is no loss that can be accepted. */
+  readonly seals: readonly string[];
+};
+
+/** A loss that people know of. A seal proves that somebody who has the audit key accepted exactly this one. */
+export type Acceptance = Range & { readonly seals: readonly string[] };
+
+/** A flaw in a sentence for people. */
+export function describeFlaw({ lane, seq, lastSeq, what, seals }: Flaw): string {
+  const entries = lastSeq > seq ? `entries ${seq} to ${lastSeq}` : `entry ${seq}`;
+  const [were, are] = lastSeq > seq ? ["were", "are not those"] : ["was", "is not the one"];
+  // Only a checkpoint calls entries changed that can be accepted: they fit the chain.
+  if (what === "changed" && seals.length > 0) return `Lane ${lane}: ${entries} ${are} that the log's checkpoint shows.`;
+  const sentences = {
+    changed: lastSeq > seq ? `at least one of ${entries} was changed` : `${entries} was changed`,
+    removed: `${entries} ${were} removed`,
+    reordered: `${entries} ${were} reordered: others stand in that place`,
+    added: `${entries} ${were} added: Keyhole did not write what stands there`,
+  };
+  return `Lane ${lane}: ${sentences[what]}.`;
+}
+
+/** The name of a range, as people type it: `LANE:FIRST-LAST`. */
+export function gapName({ lane, seq, lastSeq }: Range): string {
+  return `${lane}:${seq}-${lastSeq}`;
+}
+
+/** The range of a name; undefined if it is not as {@link gapName} spells it. */
+export function parseGap(name: string): Range | undefined {
+  const [, lane, seq, lastSeq] = /^([\w-]{1,64}):(\d{1,16})-(\d{1,16})$/.exec(name) ?? [];
+  return lane === undefined ? undefined : { lane, seq: Number(seq), lastSeq: Number(lastSeq) };
+}
+
+/** Seals a gap together with the segment after it, which nothing else binds: the mac that it follows is lost. */
+export function sealGap(auditKey: Uint8Array, gap: Range, next: Segment): string {
+  const { firstSeq, lastSeq, at, mac, texts, entries } = next;
+  return seal(auditKey, "gap", gap, [firstSeq, lastSeq, at, mac.toString("hex"), texts, entries]);
+}
+
+/** Seals the loss of a lane's end that a checkpoint shows. */
+export function sealLostEnd(auditKey: Uint8Array, gap: Range, { seq, mac }: Checkpoint): string {
+  return seal(auditKey, "end", gap, [seq, mac]);
+}
+
+function seal(auditKey: Uint8Array, kind: string, { lane, seq, lastSeq }: Range, fields: readonly unknown[]): string {
+  const sealed = JSON.stringify([`keyhole audit accepted ${kind} v1`, lane, seq, lastSeq, ...fields]);
+  return new Bun.CryptoHasher("sha256", auditKey).update(sealed).digest("hex");
+}
