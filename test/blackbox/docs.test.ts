@@ -92,7 +92,7 @@ withPrograms(needed, "every block of commands is run, or says why not:", () => {
     const folder = mkdtempSync(join(tmpdir(), "keyhole-page-"));
     try {
       cpSync(site.data, join(folder, ".keyhole"), { recursive: true });
-      for (const name of ["backups", "etc/keyhole", "var/log"]) mkdirSync(join(folder, name), { recursive: true });
+      for (const name of ["backups", "etc", "var/log"]) mkdirSync(join(folder, name), { recursive: true });
       const bin = makeBin(folder);
       symlinkSync(binary, join(bin, "keyhole"));
       const port = freePort();
