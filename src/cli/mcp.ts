@@ -23,15 +23,26 @@ export function mcpCommand(here: Surroundings) {
       harden();
       const { stdin, stdout } = here.terminal;
       const ended = once(stdin, "end");
-      const served = serveStdio(() => serverFor(client), { transport: new StdioServerTransport(stdin, stdout) });
+      const served = serveStdio(async () => serverFor(client, await readInstructions(client)), {
+        transport: new StdioServerTransport(stdin, stdout),
+      });
       await ended;
       await served.close();
     });
 }
 
+/** What the server tells models about its tools; undefined if it cannot be had, which the first call explains. */
+async function readInstructions(client: Client): Promise<string | undefined> {
+  const { instructions } = await call(client, "server/discover", {}).catch(() => ({ instructions: undefined }));
+  return typeof instructions === "string" ? instructions : undefined;
+}
+
 /** A server that passes each message on. The SDK speaks whatever revision the agent speaks. */
-function serverFor(client: Client): Server {
-  const server = new Server({ name: "keyhole", version }, { capabilities: { tools: {} } });
+function serverFor(client: Client, instructions: string | undefined): Server {
+  const server = new Server(
+    { name: "keyhole", version },
+    { capabilities: { tools: {} }, ...(instructions !== undefined && { instructions }) },
+  );
   server.setRequestHandler("tools/list", async () => {
     const { tools } = await call(client, "tools/list", {}).catch((error: unknown) => {
       throw new ProtocolError(ProtocolErrorCode.InternalError, explained(error).message);

@@ -11,7 +11,6 @@ import {
   everyEnvironment,
   isEnvironment,
   isVariableName,
-  itemsMax,
   reasonCharactersMax,
   slugPattern,
 } from "../names.ts";
@@ -47,6 +46,8 @@ export type Tool = {
 const project = Type.String({ description: "The project's slug, as list_projects shows it." });
 const environment = Type.Enum([...environments], { description: "The environment." });
 const place = { project, environment };
+/** With the longest names, a request of so many stays below the 16 KiB that a body may have. */
+const namesMax = 50;
 
 /** The tools by name. */
 export const tools: Readonly<Record<string, Tool>> = {
@@ -93,7 +94,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       ...place,
       names: Type.Array(Type.String(), {
         minItems: 1,
-        maxItems: itemsMax,
+        maxItems: namesMax,
         description: "The names of the variables that are needed.",
       }),
     },
@@ -211,7 +212,7 @@ function firstProblem(properties: TProperties, [error]: Problems): Fault {
     return invalid("arguments", names === "" ? "must be empty" : `must be an object of ${names} alone`);
   }
   if (error?.keyword === "enum") return invalid(name, `must be one of ${error.params.allowedValues.join(", ")}`);
-  if (/^m(?:ax|in)Items$/.test(error?.keyword ?? "")) return invalid(name, `must hold 1 to ${itemsMax} names`);
+  if (/^m(?:ax|in)Items$/.test(error?.keyword ?? "")) return invalid(name, `must hold 1 to ${namesMax} names`);
   return invalid(name, name === "names" ? "must be a list of texts" : "must be a text");
 }
 

@@ -78,6 +78,7 @@ onBoth("the MCP surface of the program", (dialect) => {
         client.onerror = (error) => received.push(String(error));
         await client.connect(recorded(wire, received));
         const call = (name: string, args: Record<string, unknown>) => callTool(client, name, args);
+        expect(client.getInstructions()).toStartWith("Keyhole keeps secrets.");
         const { tools } = await client.listTools();
         expect(tools).toHaveLength(7);
         expect((await call("list_projects", {})).found).toMatchObject({
@@ -93,6 +94,10 @@ onBoth("the MCP surface of the program", (dialect) => {
           environment: "production",
           missing: ["NEW_KEY"],
         });
+        const offered = tools.find(({ name }) => name === "check_required")?.inputSchema.properties?.["names"];
+        const { maxItems } = offered as unknown as { readonly maxItems: number };
+        const many = Array.from({ length: maxItems }, (_, at) => `N_${at}_`.padEnd(255, "X"));
+        expect((await call("check_required", { ...place, names: many })).found).toMatchObject({ missing: many });
         const reason = "canary-of-a-reason \u202e\u0007";
         const asked = await call("request_variable", { ...place, name: "NEW_KEY", reason });
         const id = asked.found["id"] as string;

@@ -336,7 +336,7 @@ describeBoth("the gates of the MCP surface", (world) => {
       { ...place, metadata_only: false },
       "The argument 'arguments' must be an object of project, environment alone.",
     ],
-    ["check_required", { ...place, names: [] }, "The argument 'names' must hold 1 to 1000 names."],
+    ["check_required", { ...place, names: [] }, "The argument 'names' must hold 1 to 50 names."],
     ["check_required", { ...place, names: "A" }, "The argument 'names' must be a list of texts."],
     ["check_required", { ...place, names: [1] }, "The argument 'names' must be a list of texts."],
     [
