@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { type Config, ConfigProblem, databaseUrls } from "../config.ts";
@@ -67,6 +67,7 @@ function isPrivate(folder: string): boolean {
 async function openEmbedded(config: Config, say: (line: string) => void, begin: boolean): Promise<Installation> {
   const { dataFolder } = config;
   const path = join(dataFolder, "keyhole.db");
+  refuseLink(path);
   if (!begin && !existsSync(path) && !existsSync(join(dataFolder, "root.key"))) throw notBegun(`in ${dataFolder}`);
   prepareFolder(dataFolder);
   let lock: ReturnType<typeof exclusively>;
@@ -93,6 +94,25 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
     throw folderProblem(dataFolder, error);
   } finally {
     lock?.release();
+  }
+}
+
+/**
+ * SQLite would make or open the file that the link leads to, with its journal beside that one, where nobody looks for
+ * it. @throws ConfigProblem
+ */
+function refuseLink(path: string): void {
+  if (!isLink(path)) return;
+  throw new ConfigProblem(
+    `${path} is a symbolic link: name the folder that has the database in KEYHOLE_DATA, or remove the link.`,
+  );
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
   }
 }
 

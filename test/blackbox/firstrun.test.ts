@@ -13,6 +13,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -216,6 +217,22 @@ describe("the data folder", () => {
     const ran = await site.keyhole(["serve", "--port", "0"]);
     writeFileSync(path, key, { mode: 0o600 });
     expectSentence(ran, 2, path);
+  });
+
+  test("whose database is a link is refused, and nothing is made where the link leads", async () => {
+    for (const target of ["elsewhere.db", join(site.data, "keyhole.db")]) {
+      const folder = mkdtempSync(join(site.folder, "linked-"));
+      symlinkSync(target.startsWith("/") ? target : join(site.folder, target), join(folder, "keyhole.db"));
+      for (const args of [
+        ["org", "list"],
+        ["org", "create", "acme"],
+        ["serve", "--port", "0"],
+      ]) {
+        expectSentence(await run(site, args, { KEYHOLE_DATA: folder }), 2, "keyhole.db is a symbolic link: name the");
+      }
+      expect(readdirSync(folder)).toEqual(["keyhole.db"]);
+    }
+    expect(existsSync(join(site.folder, "elsewhere.db"))).toBe(false);
   });
 
   test("whose database is something else is said so, and left as it is", async () => {
