@@ -286,7 +286,7 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
     expiresAt: row.expiresAt,
     revokedAt: row.revokedAt,
     lastUsedAt,
-    status: statusOf(admin, row),
+    status: keyStatus(admin, row),
     ...(terms && { terms: shownTerms(terms) }),
   };
 }
@@ -295,7 +295,8 @@ function shownTerms({ issuer, audience, claims, jwks }: Terms): ShownTerms {
   return { issuer, audience, claims, keys: jwks === null ? "published" : "pinned" };
 }
 
-function statusOf(admin: AdminContext, row: KeyRow): KeyRecord["status"] {
+/** Whether servers accept a key or a trust, and if not, why. */
+export function keyStatus(admin: AdminContext, row: KeyRow): KeyRecord["status"] {
   if (row.revokedAt !== null) return "revoked";
   if (!isSealed(admin, row)) return "damaged";
   return row.expiresAt !== null && row.expiresAt <= admin.now() ? "expired" : "active";

@@ -5,6 +5,7 @@ import type { Db } from "../store/database.ts";
 import type { Change } from "./changes.ts";
 import { type AdminContext, writing } from "./context.ts";
 import { findId, noId, shortIds } from "./ids.ts";
+import { type KeyRecord, keyStatus } from "./keys.ts";
 import { findOrganization } from "./organizations.ts";
 import { writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
@@ -25,6 +26,9 @@ export type RequestRecord = {
   readonly reason: string;
   /** The id of the key that asks. */
   readonly keyId: string;
+  /** Null if the key is gone. */
+  readonly keyName: string | null;
+  readonly keyStatus: KeyRecord["status"] | "gone";
   readonly createdAt: number;
   readonly expiresAt: number;
   readonly decidedAt: number | null;
@@ -113,35 +117,38 @@ export async function rejectRequest(admin: AdminContext, asked: string, reason?:
 }
 
 /** What the person who approves agrees to. */
-function asksFor({ organization, project, environment, name, keyId, reason }: RequestRecord): string {
-  return JSON.stringify([organization, project, environment, name, keyId, reason]);
+function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
+  return JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason]);
 }
 
 type Row = Awaited<ReturnType<typeof rowsOf>>[number];
 type PendingRequest = Pick<Row, "organization" | "project"> & { readonly record: RequestRecord };
 
 function rowsOf(admin: AdminContext, db: Db, where: SQL | undefined) {
-  const { variableRequests: r, organizations: o, projects: p } = admin.database.tables;
+  const { variableRequests: r, organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   return db
-    .select({ request: r, organization: { id: o.id, slug: o.slug }, project: { id: p.id, slug: p.slug } })
+    .select({ request: r, organization: { id: o.id, slug: o.slug }, project: { id: p.id, slug: p.slug }, key: k })
     .from(r)
     .innerJoin(o, eq(o.id, r.organizationId))
     .innerJoin(p, eq(p.id, r.projectId))
+    .leftJoin(k, eq(k.id, r.keyId))
     .where(where);
 }
 
-function recordOf({ now }: AdminContext, { request, organization, project }: Row): RequestRecord {
+function recordOf(admin: AdminContext, { request, organization, project, key }: Row): RequestRecord {
   const { id, status, environment, name, reason, keyId, createdAt, expiresAt } = request;
   const { decidedAt, decidedBy, decisionReason } = request;
   return {
     id,
-    status: status === "pending" && expiresAt <= now() ? "expired" : status,
+    status: status === "pending" && expiresAt <= admin.now() ? "expired" : status,
     organization: organization.slug,
     project: project.slug,
     environment,
     name,
     reason,
     keyId,
+    keyName: key?.name ?? null,
+    keyStatus: key === null ? "gone" : keyStatus(admin, key),
     createdAt,
     expiresAt,
     decidedAt,

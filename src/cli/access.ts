@@ -5,7 +5,7 @@ import { environments } from "../names.ts";
 import { answerList, type Columns, counted, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
 import { parseDuration } from "./options.ts";
 import { projectVerb } from "./project.ts";
-import { formatTime } from "./terminal.ts";
+import { excerpt, formatTime } from "./terminal.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */
 export function accessCommand(here: Surroundings) {
@@ -29,7 +29,7 @@ export function accessCommand(here: Surroundings) {
 function accessColumns(short: (id: string) => string): Columns<KeyRecord> {
   return {
     ID: (one) => short(one.id),
-    NAME: (one) => one.name,
+    NAME: (one) => excerpt(one.name),
     RESOURCES: (one) => one.resources.join(","),
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
     EXPIRES: (one) => formatTime(one.expiresAt),
@@ -73,7 +73,7 @@ function endOf(one: Expiring): number {
 function expiringColumns(short: (id: string) => string): Columns<Expiring> {
   return {
     WHAT: (one) => (one.kind === "variable" ? "variable" : `${one.kind} ${short(one.id)}`),
-    NAME: (one) => one.name,
+    NAME: (one) => excerpt(one.name),
     ENDS: (one) =>
       one.kind === "variable"
         ? `${one.rotateBy}${one.status === "overdue" ? " overdue" : ""}`

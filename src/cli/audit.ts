@@ -30,7 +30,7 @@ import {
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "./options.ts";
-import { formatTime, jsonLine, unlessClosed, visible, withProgress, write } from "./terminal.ts";
+import { excerpt, formatTime, jsonLine, unlessClosed, visible, withProgress, write } from "./terminal.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
@@ -166,7 +166,7 @@ const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
   ORG: (one) => one.organization ?? "-",
   COUNT: (one) => one.count,
   CLIENT: (one) => one.clientAddress || "-",
-  "USER AGENT": (one) => one.userAgent || "-",
+  "USER AGENT": (one) => excerpt(one.userAgent || "-"),
   TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
 });
 

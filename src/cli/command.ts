@@ -5,12 +5,14 @@ import { ConfigProblem, readConfig } from "../config.ts";
 import { Fault } from "../fault.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import {
+  block,
   columnsThatFit,
   hasColour,
   jsonLine,
   OutputClosed,
   readLine,
   red,
+  screenWidth,
   type Terminal,
   table,
   visibleLines,
@@ -207,11 +209,23 @@ export async function answerList<T>(
   if (items.length === 0) return here.say(noneMessage);
   const headers = Object.keys(columns);
   const rows = [headers, ...items.map((item) => cellsOf(columns, item))];
-  const screen = (stdout.isTTY && stdout.columns) || 80;
+  const screen = screenWidth(stdout);
   const count = wide ? headers.length : columnsThatFit(rows, screen);
   const shown = rows.map((row) => row.slice(0, count));
   await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, here.env)));
   if (count < headers.length) here.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
+}
+
+/** Ends a command that shows one thing: its document with `--json`, else a line for each column. */
+export async function answerOne<T>(here: Surroundings, document: unknown, item: T, columns: Columns<T>): Promise<void> {
+  await answer(here, document, "", blockOf(here, here.terminal.stdout, item, columns));
+}
+
+/** One thing as a stream shows it: a line for each column that has a text. */
+export function blockOf<T>(here: Surroundings, stream: NodeJS.WriteStream, item: T, columns: Columns<T>): string {
+  const rows = Object.entries(columns).map(([label, cell]) => [label, String(cell(item))] as const);
+  const shown = rows.filter(([, text]) => text !== "");
+  return block(shown, screenWidth(stream), hasColour(stream, here.env));
 }
 
 /** The cells of one row. */

@@ -51,6 +51,14 @@ export function nameWarnings(name: string): string | undefined {
   return undefined;
 }
 
+/** What a person may not have meant by a variable's value. */
+export function valueWarnings(name: string, value: Uint8Array): string[] {
+  return [
+    ...(value.at(-1) === 0x0a ? [`The value of ${name} ends in a newline, which is part of it.`] : []),
+    ...(value.length === 0 ? [`The value of ${name} is empty.`] : []),
+  ];
+}
+
 const prototypeNames: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 const shellNames: ReadonlySet<string> = new Set([

@@ -1,8 +1,7 @@
 import type { CredentialType } from "../admin/keys.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, type Surroundings, verb } from "./command.ts";
+import { answer, blockOf, type Columns, type Surroundings, verb } from "./command.ts";
 import { type LogEvent, logEvents } from "./log-lines.ts";
-import { table } from "./terminal.ts";
 
 /** `keyhole explain` */
 export function explainCommand(here: Surroundings) {
@@ -39,7 +38,8 @@ export function explainCommand(here: Surroundings) {
         throw new Problem(exits.notFound, "not_found", `${words} ${more}`);
       }
       // Callers may choose the id and use it twice, so several requests may have it.
-      await answer(here, found, "", found.map(describe).join("\n"));
+      const { stdout } = here.terminal;
+      await answer(here, found, "", found.map((one) => blockOf(here, stdout, one, columns)).join("\n"));
     });
 }
 
@@ -80,7 +80,6 @@ function hintFor(type: CredentialType, code: unknown, id: unknown): string | nul
 
 const keyRefusals = /^(?:unauthorized|project_not_found|environment_not_in_scope|(?:surface|resource)_required)$/;
 
-function describe(one: LogEvent): string {
-  const rows = Object.entries(labels).map(([name, label]) => [label, String(one[name] ?? "")]);
-  return table(rows.filter(([, value]) => value !== ""));
-}
+const columns: Columns<LogEvent> = Object.fromEntries(
+  Object.entries(labels).map(([name, label]) => [label, (one: LogEvent) => String(one[name] ?? "")]),
+);

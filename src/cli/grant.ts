@@ -4,7 +4,7 @@ import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
 import { verb } from "./command.ts";
 import { choiceOption, parseDuration, parseList } from "./options.ts";
-import { formatTime } from "./terminal.ts";
+import { excerpt, formatTime } from "./terminal.ts";
 
 /* What the commands of keys and of trusts share: the options that say what one may do, and how a record is shown. */
 
@@ -56,7 +56,7 @@ function reachOf<T extends string>(
 export function summary(record: KeyRecord): string {
   const expiry = record.expiresAt === null ? "never expires" : `expires ${formatTime(record.expiresAt)}`;
   return [
-    `Created ${record.type} ${record.id} (${record.name}) for ${record.organization}; it ${expiry}.`,
+    `Created ${record.type} ${record.id} (${excerpt(record.name)}) for ${record.organization}; it ${expiry}.`,
     `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
     `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
   ].join("\n");
@@ -70,7 +70,7 @@ function reach(scope: readonly string[] | null): string {
 /** Everything that is shown of a key or a trust, by the header of its column. */
 export const grantColumns = {
   ID: (one: KeyRecord) => one.id,
-  NAME: (one: KeyRecord) => one.name,
+  NAME: (one: KeyRecord) => excerpt(one.name),
   ORG: (one: KeyRecord) => one.organization,
   STATUS: (one: KeyRecord) => one.status,
   SURFACES: (one: KeyRecord) => one.surfaces.join(","),

@@ -1,10 +1,20 @@
 import type { AdminContext } from "../admin/context.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { exits, Problem } from "../problem.ts";
-import { answer, answerList, noun, type Surroundings, toProblem, verb, wideOption, withAdmin } from "./command.ts";
+import {
+  answer,
+  answerList,
+  answerOne,
+  noun,
+  type Surroundings,
+  toProblem,
+  verb,
+  wideOption,
+  withAdmin,
+} from "./command.ts";
 import { grantColumns, grantOf, grantVerb, summary } from "./grant.ts";
 import { parseDuration } from "./options.ts";
-import { formatTime, hasColour, jsonLine, OutputClosed, table, write } from "./terminal.ts";
+import { excerpt, formatTime, jsonLine, OutputClosed, write } from "./terminal.ts";
 
 /** `keyhole key …` */
 export function keyCommand(here: Surroundings) {
@@ -42,8 +52,7 @@ export function keyCommand(here: Surroundings) {
     .argument("<id>", "the key's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => showKey(admin, id));
-      const rows = Object.entries(grantColumns).map(([name, cell]) => [name, cell(record)]);
-      await answer(here, record, "", table(rows, undefined, hasColour(here.terminal.stdout, here.env)));
+      await answerOne(here, record, record, grantColumns);
     });
 
   const revoke = verb(
@@ -54,7 +63,7 @@ export function keyCommand(here: Surroundings) {
     .argument("<id>", "the key's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => revokeKey(admin, id));
-      await answer(here, record, `Revoked key ${record.id} (${record.name}) of ${record.organization}.`);
+      await answer(here, record, `Revoked key ${record.id} (${excerpt(record.name)}) of ${record.organization}.`);
     });
 
   const rotate = verb(

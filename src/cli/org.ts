@@ -14,7 +14,7 @@ import {
   withAdmin,
   yesOption,
 } from "./command.ts";
-import { formatTime } from "./terminal.ts";
+import { excerpt, formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
 
@@ -53,7 +53,7 @@ export function orgCommand(here: Surroundings) {
         noneMessage,
         {
           SLUG: (one) => one.slug,
-          NAME: (one) => one.name,
+          NAME: (one) => excerpt(one.name),
           PLAN: (one) => one.plan,
           CREATED: (one) => formatTime(one.createdAt),
         },

@@ -14,7 +14,7 @@ import {
   withAdmin,
   yesOption,
 } from "./command.ts";
-import { formatTime } from "./terminal.ts";
+import { excerpt, formatTime } from "./terminal.ts";
 
 /** A command about one project, which is its first argument. */
 export function projectVerb(...description: Parameters<typeof verb>) {
@@ -47,7 +47,7 @@ export function projectCommand(here: Surroundings) {
         noneMessage,
         {
           PROJECT: (one) => `${one.organization}/${one.slug}`,
-          NAME: (one) => one.name,
+          NAME: (one) => excerpt(one.name),
           VARIABLES: (one) => one.variableCount,
           ACCOUNTS: (one) => one.accountCount,
           FILES: (one) => one.fileCount,
@@ -97,7 +97,9 @@ export function projectCommand(here: Surroundings) {
       const { organization } = renamed;
       const lines = [`Renamed project ${organization}/${before.slug} to ${organization}/${slug}.`];
       if (keys.length > 0) {
-        const which = keys.map(({ type, id, name }) => `${type === "trust" ? "trust " : ""}${id} (${name})`).join(", ");
+        const which = keys
+          .map(({ type, id, name }) => `${type === "trust" ? "trust " : ""}${id} (${excerpt(name)})`)
+          .join(", ");
         const what = keys.some(({ type }) => type === "trust") ? "Keys and trusts" : "Keys";
         lines.push(`${what} that list it as ${before.slug} reach nothing by that any more; create new ones: ${which}.`);
       }

@@ -8,9 +8,21 @@ import {
   shortRequestIds,
   showRequest,
 } from "../admin/requests.ts";
-import { answer, answerList, noun, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
+import {
+  answer,
+  answerList,
+  answerOne,
+  blockOf,
+  type Columns,
+  noun,
+  type Surroundings,
+  verb,
+  wideOption,
+  withAdmin,
+} from "./command.ts";
+import { nameWarnings, valueWarnings } from "./env-file.ts";
 import { readValue } from "./input.ts";
-import { formatTime, hasColour, table } from "./terminal.ts";
+import { excerpt, formatTime, unlessClosed, write } from "./terminal.ts";
 
 /** `keyhole request …` */
 export function requestCommand(here: Surroundings) {
@@ -39,7 +51,9 @@ export function requestCommand(here: Surroundings) {
     .argument("<id>", "the request's id, or its first 8 or more characters")
     .action(async (id) => {
       const request = await withAdmin(here, (admin) => showRequest(admin, id));
-      await answer(here, request, "", describe(here, request));
+      const warnings = warningsAbout(request);
+      await answerOne(here, { ...request, warnings }, request, shownOfOne);
+      for (const warning of warnings) here.say(warning);
     });
 
   const approve = verb(
@@ -56,7 +70,8 @@ export function requestCommand(here: Surroundings) {
         const shown = await showRequest(admin, id);
         requirePending(shown);
         // What is approved is what stands on the screen, whatever is written to the database meanwhile.
-        if (!here.json) here.say(describe(here, shown).trimEnd());
+        const { stderr } = here.terminal;
+        if (!here.json) await write(stderr, blockOf(here, stderr, shown, shownOfOne)).catch(unlessClosed);
         await approveShown(here, admin, shown, file);
       });
     });
@@ -77,10 +92,18 @@ export function requestCommand(here: Surroundings) {
 }
 
 async function approveShown(here: Surroundings, admin: AdminContext, shown: RequestRecord, file: string | undefined) {
+  const before = warningsAbout(shown);
+  // With --json, stderr must be one document if the rest fails.
+  if (!here.json) for (const warning of before) here.say(warning);
   const value = await readValue(here, shown.name, useVarSet, file);
   const { request, warnings } = await approveRequest(admin, shown, value);
-  for (const warning of warnings) here.say(warning);
-  await answer(here, { ...request, warnings }, `Created ${request.name} in ${placeOf(request)}.`);
+  const after = [...valueWarnings(shown.name, value), ...warnings];
+  for (const warning of after) here.say(warning);
+  await answer(
+    here,
+    { ...request, warnings: [...before, ...after] },
+    `Created ${request.name} in ${placeOf(request)}.`,
+  );
 }
 
 const useVarSet = 'keyhole var set … --value "" stores an empty value, and then reject the request';
@@ -96,18 +119,23 @@ const details = {
   PROJECT: (one: RequestRecord) => `${one.organization}/${one.project}`,
   ENVIRONMENT: (one: RequestRecord) => one.environment,
   EXPIRES: (one: RequestRecord) => formatTime(one.expiresAt),
-  KEY: (one: RequestRecord) => one.keyId,
-  REASON: (one: RequestRecord) => one.reason,
+  KEY: (one: RequestRecord) => (one.keyStatus === "active" ? one.keyId : `${one.keyId} (${one.keyStatus})`),
+  REASON: (one: RequestRecord) => excerpt(one.reason),
 };
 
-function describe(here: Surroundings, one: RequestRecord): string {
-  const all = {
-    ...details,
-    FILED: () => formatTime(one.createdAt),
-    DECIDED: () => formatTime(one.decidedAt),
-    "DECIDED BY": () => one.decidedBy ?? "-",
-    ANSWER: () => one.decisionReason ?? "-",
-  };
-  const rows = Object.entries(all).map(([name, cell]) => [name, cell(one)]);
-  return table(rows, undefined, hasColour(here.terminal.stdout, here.env));
+/** What whoever decides must know. */
+function warningsAbout({ status, name, keyStatus }: RequestRecord): string[] {
+  if (status !== "pending") return [];
+  const ofName = nameWarnings(name);
+  const ofKey = `WARNING: The key that asked is ${keyStatus} and reads nothing any more.`;
+  return [...(keyStatus === "active" ? [] : [ofKey]), ...(ofName === undefined ? [] : [`WARNING: ${ofName}.`])];
 }
+
+const shownOfOne: Columns<RequestRecord> = {
+  ...details,
+  "KEY NAME": (one) => excerpt(one.keyName ?? "-"),
+  FILED: (one) => formatTime(one.createdAt),
+  DECIDED: (one) => formatTime(one.decidedAt),
+  "DECIDED BY": (one) => one.decidedBy ?? "-",
+  ANSWER: (one) => excerpt(one.decisionReason ?? "-"),
+};

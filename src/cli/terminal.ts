@@ -27,13 +27,27 @@ export function jsonLine(document: unknown): string {
   return `${visible(JSON.stringify(document))}\n`;
 }
 
+/** Text in one line that a screen shows as it is: {@link visible}, and with one blank in place of each run of blanks. */
+export function oneLine(text: string): string {
+  return visible(text.replace(blanks, " "));
+}
+
 /**
- * Aligned columns of {@link visible} cells under a row of headers.
+ * A text that strangers chose, such as a reason or a name, for a table or a message: in {@link oneLine}, which cannot
+ * pose as several, and of bounded length.
+ */
+export function excerpt(text: string): string {
+  const characters = [...oneLine(text)];
+  return characters.length > excerptMax ? `${characters.slice(0, excerptMax).join("")}…` : characters.join("");
+}
+
+/**
+ * Aligned columns of cells, each in {@link oneLine}, under a row of headers.
  * @param screen - the width to which cells of text are cut, except the first of each row; ids and times stay whole
  * @param colour - whether to show the word `revoked` in red
  */
 export function table(rows: readonly (readonly string[])[], screen?: number, colour = false): string {
-  const lines = rows.map((row) => row.map(visible));
+  const lines = rows.map((row) => row.map(oneLine));
   const { widths, least } = measure(lines);
   if (screen !== undefined) shrink(widths, least, screen - gap.length * (widths.length - 1));
   const padded = lines.map((line) =>
@@ -46,9 +60,41 @@ export function table(rows: readonly (readonly string[])[], screen?: number, col
   return colour ? text.replace(/(?<= {2})revoked(?= {2}|$)/gm, red) : text;
 }
 
+/**
+ * One thing: a line for each label with its text. A text that is longer than the screen continues under itself, so no
+ * part of it stands where a label would.
+ */
+export function block(
+  rows: readonly (readonly [label: string, text: string])[],
+  screen: number,
+  colour = false,
+): string {
+  const indent = Math.max(...rows.map(([label]) => Bun.stringWidth(label))) + gap.length;
+  return rows
+    .map(([label, text]) => {
+      const lines = wrapped(oneLine(text).trim(), Math.max(screen - indent, textWidthMin), true);
+      const shown = colour && text === "revoked" ? red(text) : lines.replaceAll("\n", `\n${" ".repeat(indent)}`);
+      return `${`${label}${" ".repeat(indent - Bun.stringWidth(label))}${shown}`.trimEnd()}\n`;
+    })
+    .join("");
+}
+
+/**
+ * Breaks lines between words.
+ * @param hard - whether to break words that are wider than the screen, too
+ */
+export function wrapped(text: string, screen: number, hard = false): string {
+  return Bun.wrapAnsi(text, screen, { hard, wordWrap: true, trim: true });
+}
+
+/** The columns of a screen; 80 if it is none. */
+export function screenWidth(stream: NodeJS.WriteStream): number {
+  return (stream.isTTY && stream.columns) || 80;
+}
+
 /** How many columns, from the left, a screen has room for if cells of text are cut; at least one. */
 export function columnsThatFit(rows: readonly (readonly string[])[], screen: number): number {
-  const { least } = measure(rows.map((row) => row.map(visible)));
+  const { least } = measure(rows.map((row) => row.map(oneLine)));
   let room = screen + gap.length;
   const tooMuch = least.findIndex((width) => {
     room -= width + gap.length;
@@ -204,6 +250,10 @@ export async function withProgress<T>(
 }
 
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Whatever looks like a blank and is not {@link unseen}. */
+const blanks = /[\p{Zs}\u2800]+/gu;
+const excerptMax = 500;
 
 const gap = "  ";
 /** The columns of text. What is cut of an id, a number or a time is missed. */

@@ -7,10 +7,10 @@ import { createTrust, validTrusts } from "../admin/trusts.ts";
 import { Fault } from "../fault.ts";
 import { exits, Problem } from "../problem.ts";
 import { fetchJson } from "../server/fetch-json.ts";
-import { answer, answerList, noun, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
+import { answer, answerList, answerOne, noun, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
 import { grantColumns, grantOf, grantVerb, summary } from "./grant.ts";
 import { decodeText, readLocal } from "./input.ts";
-import { hasColour, table } from "./terminal.ts";
+import { excerpt } from "./terminal.ts";
 
 /** `keyhole trust …` */
 export function trustCommand(here: Surroundings) {
@@ -58,15 +58,14 @@ export function trustCommand(here: Surroundings) {
     .argument("<id>", "the trust's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => showKey(admin, id, "trust"));
-      const rows = Object.entries(trustColumns).map(([name, cell]) => [name, cell(record)]);
-      await answer(here, record, "", table(rows, undefined, hasColour(here.terminal.stdout, here.env)));
+      await answerOne(here, record, record, trustColumns);
     });
 
   const revoke = verb("revoke", "Revoke a trust. The next request by it is refused.", "keyhole trust revoke 0199a3c4")
     .argument("<id>", "the trust's id, or its first 8 or more characters")
     .action(async (id) => {
       const record = await withAdmin(here, (admin) => revokeKey(admin, id, "trust"));
-      await answer(here, record, `Revoked trust ${record.id} (${record.name}) of ${record.organization}.`);
+      await answer(here, record, `Revoked trust ${record.id} (${excerpt(record.name)}) of ${record.organization}.`);
     });
 
   const tested = verb(
@@ -78,7 +77,7 @@ export function trustCommand(here: Surroundings) {
     .action(async (asked) => {
       const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
       const { id, name } = await withAdmin(here, (admin) => testToken(admin, asked, text));
-      await answer(here, { id, accepted: true }, `Trust ${id} (${name}) accepts this token.`);
+      await answer(here, { id, accepted: true }, `Trust ${id} (${excerpt(name)}) accepts this token.`);
     });
 
   return noun("trust", "Tokens of CI jobs and pods in place of API keys.", add, list, show, revoke, tested);

@@ -21,7 +21,7 @@ import {
   withAdmin,
   yesOption,
 } from "./command.ts";
-import { nameWarnings, parseEnvFile } from "./env-file.ts";
+import { nameWarnings, parseEnvFile, valueWarnings } from "./env-file.ts";
 import { decodeText, localName, readLocal, readValue } from "./input.ts";
 import { parseComingDay, parseCount } from "./options.ts";
 import { environmentVerb } from "./project.ts";
@@ -53,11 +53,9 @@ export function varCommand(here: Surroundings) {
         setVariables(admin, project, environment, [{ name, value, rotateBy }]),
       );
       const status = added.length === 1 ? "created" : "updated";
-      if (value.at(-1) === 0x0a) here.say(`The value of ${name} ends in a newline, which is part of it.`);
       const warning = nameWarnings(name);
       if (warning !== undefined) here.say(`${warning}.`);
-      if (value.length === 0) here.say(`The value of ${name} is empty.`);
-      for (const one of warnings) here.say(one);
+      for (const one of [...valueWarnings(name, value), ...warnings]) here.say(one);
       const done = added.length === 1 ? "Created" : "Updated";
       const document = { project, environment, key: name, status, ...(rotateBy && { rotateBy }), warnings };
       const words = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;

@@ -108,7 +108,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   }),
   request_variable: tool("requests", "variables", {
     description:
-      "Ask a person to create a variable that is missing. Nothing exists until a person approves the request and supplies the value, which is never shown here. Answers the request's id for get_request.",
+      "Ask a person to create a variable that is missing. Nothing exists until a person approves the request and supplies the value, which is never shown here. Answers the request's id for get_request; if one for the same variable is pending, that one's.",
     readOnly: false,
     properties: {
       ...place,
@@ -129,6 +129,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       }
       const project = { id: caller.target?.projectId ?? "", organizationId: caller.grant.organizationId, slug };
       const filed = await fileRequest(keyhole.source, caller, project, { environment, name, reason });
+      // An equal one that was pending is recorded again: its own entry may have failed.
       await recorded(keyhole, auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]));
       return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
     },

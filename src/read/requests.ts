@@ -5,7 +5,7 @@ import { pendingPerKeyMax, pendingPerOrganizationMax } from "../store/requests.t
 import { judgeStanding, type Source } from "./lookup.ts";
 import type { ReadProject } from "./verified-set.ts";
 
-/** A request that was filed. */
+/** A request that is pending. */
 export type FiledRequest = { readonly id: string; readonly expiresAt: number };
 
 /** What became of a request. The reason is the person's who decided. */
@@ -20,7 +20,8 @@ const triesMax = 40;
 const pauseMs = 25;
 
 /**
- * Files a request for a variable. A person decides about it; until then nothing else exists.
+ * Files a request for a variable, unless the key has one for the same variable pending, which then counts. A person
+ * decides about it; until then nothing else exists.
  * @throws Fault `too_many_items`, `unavailable`, or what a key that changed meanwhile is owed
  */
 export async function fileRequest(
@@ -37,7 +38,8 @@ export async function fileRequest(
     if (expiresAt !== undefined) return { id, expiresAt };
     const [refusal] = await source.requests.refusal(request);
     judgeStanding(refusal);
-    const { ofKey = 0, ofOrganization = 0 } = refusal ?? {};
+    const { ofKey = 0, ofOrganization = 0, equalId, equalExpiresAt } = refusal ?? {};
+    if (equalId && equalExpiresAt) return { id: equalId, expiresAt: equalExpiresAt };
     if (ofKey >= pendingPerKeyMax) throw tooMany(pendingPerKeyMax, "key");
     if (ofOrganization >= pendingPerOrganizationMax) throw tooMany(pendingPerOrganizationMax, "organization");
     await Bun.sleep(pauseMs);

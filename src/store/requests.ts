@@ -18,8 +18,14 @@ export type NewRequest = Authorized & {
   readonly reason: string;
 };
 
-/** Why a request was not filed: what its key may do now, and how many requests are pending. */
-export type RequestRefusal = Standing & { readonly ofKey: number; readonly ofOrganization: number };
+/** Why a request was not filed: what its key may do now, and which requests are pending. */
+export type RequestRefusal = Standing & {
+  readonly ofKey: number;
+  readonly ofOrganization: number;
+  /** The key's pending request for the same variable, if there is one. */
+  readonly equalId: string | null;
+  readonly equalExpiresAt: number | null;
+};
 
 /** A request as its key may see it; nulls if it has none with that id. */
 export type RequestRow = Standing & {
@@ -41,6 +47,11 @@ export function requestQueries(database: Database, writable: Database) {
     where ${r.organizationId} = ${text("organizationId")} and ${r.expiresAt} > ${nowMs} and ${r.status} = 'pending' ${of})`;
   const ofKey = pending(sql`and ${r.keyId} = ${text("keyId")}`);
   const ofOrganization = pending(sql``);
+  const equal = (column: SQL) => sql`(select ${column} from ${r}
+    where ${r.organizationId} = ${text("organizationId")} and ${r.expiresAt} > ${nowMs} and ${r.status} = 'pending'
+      and ${r.keyId} = ${text("keyId")} and ${r.projectId} = standing.reached
+      and ${r.environment} = ${text("environment")} and ${r.name} = ${text("name")}
+    order by ${r.number} limit 1)`;
   const file = writable.query<{ expiresAt: number }>(
     sql`
     insert into ${r} (id, organization_id, project_id, environment, name, reason, key_id, number, status, created_at, expires_at)
@@ -50,7 +61,7 @@ export function requestQueries(database: Database, writable: Database) {
       (select coalesce(max(${r.number}), 0) + 1 from ${r} where ${r.organizationId} = ${text("organizationId")}),
       'pending', ${nowMs}, ${nowMs} + ${sql.raw(String(lifetimeMs))}
     from standing
-    where standing.reached is not null
+    where standing.reached is not null and ${equal(sql`${r.id}`)} is null
       and ${ofKey} < ${sql.raw(String(pendingPerKeyMax))} and ${ofOrganization} < ${sql.raw(String(pendingPerOrganizationMax))}
     on conflict (organization_id, number) do nothing
     returning expires_at as "expiresAt"`,
@@ -58,7 +69,8 @@ export function requestQueries(database: Database, writable: Database) {
   );
   const refusal = database.query<RequestRefusal>(sql`
     with ${authorized(database)}
-    select ${standingColumns}, ${ofKey} as "ofKey", ${ofOrganization} as "ofOrganization" from standing`);
+    select ${standingColumns}, ${ofKey} as "ofKey", ${ofOrganization} as "ofOrganization",
+      ${equal(sql`${r.id}`)} as "equalId", ${equal(sql`${r.expiresAt}`)} as "equalExpiresAt" from standing`);
   const find = database.query<RequestRow>(sql`
     select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'any' as "projectId",
       case when ${r.status} = 'pending' and ${r.expiresAt} <= ${nowMs} then 'expired' else ${r.status} end as status,
@@ -70,7 +82,8 @@ export function requestQueries(database: Database, writable: Database) {
     /**
      * Files a request if the key still reaches the project and the limits allow one more. Two that are filed at the
      * same moment have the same number, so the second does not get in and must count again.
-     * @returns when it expires; undefined if it was not filed, because it may not be or another writer was in its way
+     * @returns when it expires; undefined if it was not filed, because it may not be, an equal one is pending or another
+     *   writer was in its way
      * @throws Fault `unavailable`
      */
     file: async (request: NewRequest): Promise<number | undefined> => {

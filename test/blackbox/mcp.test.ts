@@ -182,6 +182,56 @@ onBoth("the MCP surface of the program", (dialect) => {
     ]);
   });
 
+  test("whoever approves sees what var set warns of, and that the key was revoked", async () => {
+    const { site } = stage;
+    const asking = await site.key("--org", "acme", "--surface", "mcp_server", "--resource", "variables,requests");
+    const client = new Client({ name: "agent", version: "1" });
+    await client.connect(transports["streamable HTTP"]?.({ ...stage, agent: asking }) as Transport);
+    const ask = async (reason: string) =>
+      (await callTool(client, "request_variable", { ...place, name: "LD_PRELOAD", reason })).found["id"] as string;
+    const id = await ask("for speed");
+    expect(await ask("for speed, again")).toBe(id);
+    await client.close();
+
+    const steers = "WARNING: LD_PRELOAD steers loaders, runtimes, shells or CI: ";
+    const shown = await site.keyhole(["request", "show", id]);
+    expect(shown.stderr).toStartWith(steers);
+    expect(shown.stderr).not.toContain("revoked");
+    await site.json(["key", "revoke", asking.id]);
+    const revoked = "WARNING: The key that asked is revoked and reads nothing any more.\n";
+    expect((await site.keyhole(["request", "show", id])).stderr).toStartWith(revoked + steers);
+    expect(await site.json(["request", "list"])).toContainEqual(expect.objectContaining({ id, keyStatus: "revoked" }));
+    const approved = await site.keyhole(["request", "approve", id], "libfast.so\n");
+    expect(approved.exitCode).toBe(0);
+    const words = [
+      revoked,
+      steers,
+      "The value of LD_PRELOAD ends in a newline, which is part of it.\n",
+      "Created LD_PRE",
+    ];
+    const at = words.map((part) => approved.stderr.indexOf(part));
+    expect(at).not.toContain(-1);
+    expect(at).toEqual(at.toSorted((a, b) => a - b));
+  });
+
+  test("a reason forges no row of what people are shown", async () => {
+    const { site } = stage;
+    const client = new Client({ name: "agent", version: "1" });
+    await client.connect(transports["streamable HTTP"]?.(stage) as Transport);
+    const reason = `for payments${" ".repeat(90)}STATUS       approved by security-team${" ".repeat(90)}KEY   x`;
+    const { found } = await callTool(client, "request_variable", { ...place, name: "FORGED", reason });
+    const id = found["id"] as string;
+    await client.close();
+    const shown = await site.keyhole(["request", "show", id]);
+    expect(shown.stdout).toContain("for payments STATUS approved by security-team KEY x");
+    expect(shown.stdout.match(/^\s*STATUS/gm)).toHaveLength(1);
+    const screen = site.onTerminal(["request", "approve", id]);
+    await screen.shows("Value of FORGED (hidden, Enter ends it): ");
+    screen.type("\x03");
+    expect((await screen.ended).screen.match(/^\s*STATUS/gm)).toHaveLength(1);
+    await site.json(["request", "reject", id]);
+  });
+
   test("hostile texts reach a person's terminal inert", async () => {
     const { site } = stage;
     const client = new Client({ name: "agent", version: "1" });

@@ -414,6 +414,19 @@ describeBoth("variable requests", (world) => {
     expect((await call("get_request", { id })).found).toEqual({ id, status: "pending", reason: null });
   });
 
+  test("are one as long as an equal one is pending, and each time is on record", async () => {
+    const w = world();
+    const { key } = await furnish(w);
+    const { call } = await connectAgent(mcpClient(w), key);
+    const ask = async (reason: string) => (await call("request_variable", { ...place, name: "A", reason })).found;
+    const first = await ask("r");
+    expect(await ask("in other words")).toEqual(first);
+    const names = [first["id"], "A"];
+    expect(await w.audit(key)).toMatchObject([{ names }, { names }]);
+    await w.sql`update variable_requests set expires_at = ${Date.now() - 1} where id = ${first["id"]}`;
+    expect((await ask("r"))["id"]).not.toBe(first["id"]);
+  });
+
   test("are not answered if they cannot be recorded", async () => {
     const w = world();
     const { key } = await furnish(w);
@@ -428,9 +441,9 @@ describeBoth("variable requests", (world) => {
     const { organization, key } = await furnish(w);
     const app = mcpClient(w);
     const { call } = await connectAgent(app, key);
-    const file = async () =>
-      (await call("request_variable", { ...place, name: "A", reason: "r" })).found["id"] as string;
-    const [rejected, expired] = [await file(), await file()];
+    const file = async (name: string) =>
+      (await call("request_variable", { ...place, name, reason: "r" })).found["id"] as string;
+    const [rejected, expired] = [await file("A"), await file("B")];
     await rejectRequest(w.admin, rejected, `use ${bidi}API_TOKEN\x07`);
     await w.sql`update variable_requests set expires_at = ${Date.now() - 1} where id = ${expired}`;
     const state = async (id: string) => (await call("get_request", { id })).found;

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { listAudit } from "../../src/admin/audit.ts";
 import { adminContextOf } from "../../src/admin/context.ts";
+import { revokeKey } from "../../src/admin/keys.ts";
 import { deleteProject, renameProject } from "../../src/admin/projects.ts";
 import { Refused } from "../../src/admin/refused.ts";
 import { approveRequest, listRequests, rejectRequest, shortRequestIds, showRequest } from "../../src/admin/requests.ts";
@@ -9,7 +10,12 @@ import { listVariables, setVariables } from "../../src/admin/variables.ts";
 import { fileRequest } from "../../src/read/requests.ts";
 import { describeBoth, type Placed, type World } from "../world.ts";
 
-type Filed = { readonly project: Placed; readonly id: string; readonly file: (name: string) => Promise<string> };
+type Filed = {
+  readonly project: Placed;
+  readonly keyId: string;
+  readonly id: string;
+  readonly file: (name: string, reason?: string) => Promise<string>;
+};
 
 /** A project with one pending request for STRIPE_KEY in production. */
 async function furnish(w: World): Promise<Filed> {
@@ -17,11 +23,11 @@ async function furnish(w: World): Promise<Filed> {
   const project = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
   const key = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
   const caller = { grant: { keyId: key.id, organizationId: organization.id } } as never;
-  const file = async (name: string) => {
-    const asked = { environment: "production", name, reason: "for payments" } as const;
+  const file = async (name: string, reason = "for payments") => {
+    const asked = { environment: "production", name, reason } as const;
     return (await fileRequest(w.keyhole.source, caller, { id: project.id, slug: "web" }, asked)).id;
   };
-  return { project, id: await file("STRIPE_KEY"), file };
+  return { project, keyId: key.id, id: await file("STRIPE_KEY"), file };
 }
 
 const names = async (w: World, { where }: Placed) =>
@@ -136,6 +142,34 @@ describeBoth("deciding about a request", (world) => {
     const shown = await showRequest(w.admin, filed.id);
     const project = await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "exists", "exists in");
     expect(await revealVariable(w.admin, project.where, "production", "STRIPE_KEY")).toBe("set-by-hand");
+  });
+
+  test("equal requests are one as long as it is pending, those of one moment too", async () => {
+    const w = world();
+    const { id, file } = await furnish(w);
+    expect(await file("STRIPE_KEY")).toBe(id);
+    expect(await file("STRIPE_KEY", "in other words")).toBe(id);
+    const other = await file("OTHER");
+    expect(other).not.toBe(id);
+    expect(new Set(await Promise.all(Array.from({ length: 5 }, () => file("AT_ONCE")))).size).toBe(1);
+    await rejectRequest(w.admin, id);
+    const next = await file("STRIPE_KEY");
+    expect(next).not.toBe(id);
+  });
+
+  test("a request says whether its key still stands, and is not approved if that changed meanwhile", async () => {
+    const w = world();
+    const filed = await furnish(w);
+    const shown = await showRequest(w.admin, filed.id);
+    expect(shown).toMatchObject({ keyId: filed.keyId, keyStatus: "active", keyName: expect.any(String) });
+    await revokeKey(w.admin, filed.keyId);
+    expect(await showRequest(w.admin, filed.id)).toMatchObject({ keyStatus: "revoked" });
+    expect((await listRequests(w.admin)).find(({ id }) => id === filed.id)).toMatchObject({ keyStatus: "revoked" });
+    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "conflict", "was changed meanwhile");
+    await approveRequest(w.admin, await showRequest(w.admin, filed.id), "v");
+    const gone = await furnish(w);
+    await w.run("update variable_requests set key_id = ? where id = ?", ["no key", gone.id]);
+    expect(await showRequest(w.admin, gone.id)).toMatchObject({ keyStatus: "gone", keyName: null });
   });
 
   test("an expired request cannot be decided", async () => {

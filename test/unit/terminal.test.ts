@@ -1,7 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { Writable } from "node:stream";
 import fc from "fast-check";
-import { columnsThatFit, formatTime, jsonLine, table, visible, withProgress } from "../../src/cli/terminal.ts";
+import {
+  block,
+  columnsThatFit,
+  excerpt,
+  formatTime,
+  jsonLine,
+  table,
+  visible,
+  withProgress,
+} from "../../src/cli/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
@@ -113,6 +122,33 @@ describe("table", () => {
         },
       ),
     );
+  });
+});
+
+describe("what strangers wrote", () => {
+  const forged = `for payments${" ".repeat(60)}\u00a0\u2003\u2800\u3000STATUS  approved by security`;
+  test("cannot pose as a row: runs of blanks are one blank, and lines that follow are indented", () => {
+    const rows = [
+      ["ID", "1"],
+      ["DECIDED BY", "-"],
+      ["REASON", `${forged} ${"STATUS  approved ".repeat(20)}`],
+    ] as const;
+    const lines = block(rows, 40).trimEnd().split("\n");
+    expect(lines.slice(0, 3)).toEqual(["ID          1", "DECIDED BY  -", "REASON      for payments STATUS approved"]);
+    for (const line of lines.slice(3)) {
+      expect(line).toMatch(/^ {12}\S/);
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(40);
+    }
+    expect(table([["NAME"], [forged]])).toBe("NAME\nfor payments STATUS approved by security\n");
+  });
+  test("is broken inside a word only if the word is wider than the screen", () => {
+    expect(block([["REASON", "x".repeat(50)]], 40)).toBe(`REASON  ${"x".repeat(32)}\n        ${"x".repeat(18)}\n`);
+  });
+  test("is of bounded length and controls no terminal", () => {
+    const shown = excerpt(`\x1b[2J\n\u202e${forged}${"😀".repeat(1000)}`);
+    expect(shown).toStartWith("\\u001b[2J\\u000a\\u202efor payments STATUS approved by security😀");
+    expect([...shown]).toHaveLength(501);
+    expect(shown).toEndWith("😀…");
   });
 });
 
