@@ -80,22 +80,29 @@ export async function* auditPages(admin: AdminContext, filter: AuditFilter): Asy
 
 /** Follows the entries that are recorded after those already shown. */
 export class AuditTail {
-  readonly #admin: AdminContext;
   readonly #filter: AuditFilter;
+  #admin: AdminContext;
+  /** The time of each entry that was shown or is no news. Older ones than `lateMs` before the newest are forgotten. */
   readonly #seen = new Map<string, number>();
   #conditions: readonly Condition[] | undefined;
-  #newestAt: number;
+  #newestAt = 0;
 
   constructor(admin: AdminContext, filter: AuditFilter) {
     this.#admin = admin;
     this.#filter = filter;
-    this.#newestAt = filter.sinceAt ?? admin.now();
   }
 
-  /** The newest entries, oldest first, as {@link listAudit}. What is older than these is no news, shown or not. */
+  /** Goes on with another connection after the first was lost. */
+  goOnWith(admin: AdminContext): void {
+    this.#admin = admin;
+  }
+
+  /** The newest entries, oldest first, as {@link listAudit}. Older entries are never reported as new. */
   async newest(limit: number | undefined): Promise<AuditRecord[]> {
-    const sinceAt = Math.max(this.#admin.now() - lateMs, this.#filter.sinceAt ?? 0);
-    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt })) {
+    const now = this.#admin.now();
+    const [last] = await listAudit(this.#admin, { ...this.#filter, limit: 1 });
+    this.#newestAt = Math.max(this.#filter.sinceAt ?? now, Math.min(last?.time ?? 0, now));
+    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt: this.#sinceAt })) {
       for (const record of page) this.#note(record);
     }
     const shown = await listAudit(this.#admin, { ...this.#filter, limit });
@@ -105,21 +112,31 @@ export class AuditTail {
 
   /** New entries, oldest first, in pages. */
   async *news(): AsyncGenerator<AuditRecord[]> {
-    // An entry may be written a little after a newer one of another server.
-    const sinceAt = Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
     this.#conditions ??= await conditionsOf(this.#admin, this.#filter);
+    const sinceAt = this.#sinceAt;
+    for (const [entry, time] of this.#seen) if (time < sinceAt) this.#seen.delete(entry);
     for await (const page of pages(this.#admin, this.#conditions, { sinceAt })) {
-      const fresh = page.filter(({ lane, seq }) => seq > (this.#seen.get(lane) ?? 0));
+      const fresh = page.filter((record) => !this.#seen.has(nameOf(record)));
       for (const record of fresh) this.#note(record);
       if (fresh.length > 0) yield fresh;
     }
   }
 
-  #note({ lane, seq, time }: AuditRecord): void {
-    this.#seen.set(lane, Math.max(seq, this.#seen.get(lane) ?? 0));
-    // An entry that is dated ahead must not hide those that follow.
-    this.#newestAt = Math.max(Math.min(time, this.#admin.now()), this.#newestAt);
+  /** An entry may be written a little after a newer one of another server. */
+  get #sinceAt(): number {
+    return Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
   }
+
+  #note(record: AuditRecord): void {
+    this.#seen.set(nameOf(record), record.time);
+    // An entry that is dated ahead must not hide those that follow.
+    this.#newestAt = Math.max(Math.min(record.time, this.#admin.now()), this.#newestAt);
+  }
+}
+
+/** After a failover that lost entries of people's changes, others have their numbers. */
+function nameOf({ lane, seq, time }: AuditRecord): string {
+  return `${lane} ${seq} ${time}`;
 }
 
 const lateMs = 5000;

@@ -10,6 +10,8 @@ import { auditActions } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Verified } from "../audit/verify.ts";
+import { Deadline } from "../deadline.ts";
+import { Fault } from "../fault.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
 import { csvLine } from "../render/csv.ts";
 import { writeWhole } from "../whole-file.ts";
@@ -22,6 +24,7 @@ import {
   counted,
   noun,
   type Surroundings,
+  toProblem,
   verb,
   wideOption,
   withAdmin,
@@ -30,7 +33,7 @@ import {
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "./options.ts";
-import { excerpt, formatTime, jsonLine, unlessClosed, visible, withProgress, write } from "./terminal.ts";
+import { excerpt, formatTime, jsonLine, OutputClosed, unlessClosed, visible, withProgress, write } from "./terminal.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
@@ -45,7 +48,7 @@ export function auditCommand(here: Surroundings) {
     .option(...wideOption)
     .action(async ({ limit, follow, wide, ...options }) => {
       const filter = { ...filterOf(options), limit };
-      if (follow) return withAdmin(here, (admin) => followAudit(here, admin, filter));
+      if (follow) return followAudit(here, filter);
       const [entries, short] = await withAdmin(here, async (admin) => [
         await listAudit(admin, filter),
         await shortKeyIds(admin),
@@ -133,6 +136,8 @@ export function auditCommand(here: Surroundings) {
 
 const keepMs = 400 * 86_400_000;
 const pollMs = 1000;
+/** A connection that dies without a word is given up after this. */
+const followDeadlineMs = 10_000;
 
 function filteredVerb(...description: Parameters<typeof verb>) {
   return verb(...description)
@@ -170,23 +175,59 @@ const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
   TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
 });
 
-/** Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. */
+/**
+ * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. Once it
+ * follows, it survives a lost connection: the next one goes on where the last one stopped.
+ */
 async function followAudit(
   here: Surroundings,
-  admin: AdminContext,
   filter: AuditFilter & { readonly limit: number | undefined },
 ): Promise<void> {
   const stop = new AbortController();
   using _ = onInterrupt(() => stop.abort());
-  const shownColumns = columns(await shortKeyIds(admin));
-  const lineOf = (one: AuditRecord) =>
-    here.json ? jsonLine(one) : `${cellsOf(shownColumns, one).map(visible).join("  ")}\n`;
+  const rest = () => setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
+  const deadline = new Deadline(followDeadlineMs, () => new Fault("unavailable", "no answer"));
+  let tail: AuditTail | undefined;
+  let shownColumns: Columns<AuditRecord> | undefined;
   const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
-  const tail = new AuditTail(admin, filter);
-  await show(await tail.newest(filter.limit));
-  while (!stop.signal.aborted) {
-    for await (const page of tail.news()) await show(page);
-    await setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
+  const lineOf = (one: AuditRecord) =>
+    here.json
+      ? jsonLine(one)
+      : `${cellsOf(shownColumns ?? {}, one)
+          .map(visible)
+          .join("  ")}\n`;
+  const follow = async (admin: AdminContext) => {
+    if (tail === undefined) {
+      shownColumns = columns(await shortKeyIds(admin));
+      const begun = new AuditTail(admin, filter);
+      await show(await begun.newest(filter.limit));
+      tail = begun;
+    } else {
+      tail.goOnWith(admin);
+      here.say("The database is connected again.");
+    }
+    while (!stop.signal.aborted) {
+      const news = tail.news();
+      for (let page = await deadline.of(news.next()); !page.done; page = await deadline.of(news.next())) {
+        await show(page.value);
+      }
+      await rest();
+    }
+  };
+  for (let isLost = false; !stop.signal.aborted; await rest()) {
+    try {
+      // What was said about the installation is not said again.
+      await withAdmin(tail ? { ...here, say: () => {} } : here, (admin) => {
+        isLost = false;
+        return follow(admin);
+      });
+    } catch (error) {
+      if (tail === undefined || error instanceof OutputClosed) throw error;
+      const { exitCode } = toProblem(error);
+      if (exitCode !== exits.unavailable) throw error;
+      if (!isLost) here.say("The connection to the database was lost. Trying again until it is back or Ctrl-C.");
+      isLost = true;
+    }
   }
 }
 

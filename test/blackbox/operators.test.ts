@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, makePlace } from "./keyhole.ts";
+import { binary, makePlace, startOnTerminal } from "./keyhole.ts";
+import { startProxy } from "./proxy.ts";
 import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -141,6 +142,39 @@ onBoth("the record of what left", (dialect) => {
     expect(screen.trimEnd().split("\n")).toHaveLength(2);
     expect(await server.stop()).toBe(0);
   });
+
+  if (dialect === "postgres")
+    test("audit list --follow survives lost connections, and neither repeats nor drops an entry", async () => {
+      const proxy = await startProxy(new URL(site.env["DATABASE_URL"] ?? ""));
+      const url = new URL(site.env["DATABASE_URL"] ?? "");
+      url.port = String(proxy.port);
+      const env = { ...site.env, DATABASE_URL: url.href };
+      const args = ["audit", "list", "--follow", "--limit", "1", "--action", "organization.create"];
+      const child = startOnTerminal([binary, ...args], 200, site.folder, env);
+      const make = (slug: string) => site.json(["org", "create", slug]);
+      try {
+        await child.shows("organization.create");
+        await make("before");
+        await child.shows("before");
+        proxy.cut();
+        await child.shows("The connection to the database was lost.");
+        await make("meanwhile");
+        proxy.mend();
+        await child.shows("The database is connected again.");
+        await child.shows("meanwhile");
+        proxy.mute();
+        await make("in-silence");
+        await child.shows("in-silence");
+        child.kill("SIGINT");
+        const { exitCode, screen } = await child.ended;
+        expect(exitCode).toBe(0);
+        const lines = screen.trimEnd().split("\r\n");
+        const slugs = lines.map((line) => /before|meanwhile|in-silence|lost|again/.exec(line)?.[0]);
+        expect(slugs.slice(1)).toEqual(["before", "lost", "again", "meanwhile", "lost", "again", "in-silence"]);
+      } finally {
+        await proxy.stop();
+      }
+    });
 
   test("explain tells the true reason behind a uniform refusal", async () => {
     const [malformed] = (await site.json(["explain", "malformed-1", log])) as Record<string, unknown>[];

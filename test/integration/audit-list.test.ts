@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type AuditFilter, AuditTail, auditPages, listAudit } from "../../src/admin/audit.ts";
-import { deleteOrganization } from "../../src/admin/organizations.ts";
+import { deleteOrganization, setPlan } from "../../src/admin/organizations.ts";
 import { deleteProject, renameProject } from "../../src/admin/projects.ts";
 import { describeBoth, everything, type World } from "../world.ts";
 
@@ -100,6 +100,26 @@ describeBoth("a filter of audit entries", (world) => {
     expect(await find({ organization: mine.organization.id })).toEqual(all);
     expect(await find({ keyId: mine.key.id })).toEqual(all);
     expect(await find({ keyId: mine.key.id.slice(0, -1) })).toStartWith("not_found: There is no key");
+  });
+
+  test("is followed through a failover that gave other entries the numbers of lost ones", async () => {
+    const w = world();
+    const [one, two] = [await w.organization(), await w.organization()];
+    const tail = new AuditTail(w.admin, { actions: ["organization.plan"] });
+    await setPlan(w.admin, one.slug, "free");
+    expect((await tail.newest(10)).map(({ organization }) => organization)).toEqual([one.slug]);
+    const [head] = await w.sql`select last_seq - 1 as seq, mac from audit_segments where lane = 'commands'
+      and last_seq < (select seq from audit_heads) order by last_seq desc limit 1`;
+    expect(head).toBeDefined();
+    await w.sql`delete from audit_segments where lane = 'commands' and first_seq = (select seq from audit_heads)`;
+    await w.sql`update audit_heads set seq = seq - 1, mac = ${head?.["mac"]}`;
+    w.clock.nowMs = Date.now() + 1000;
+    await setPlan(w.admin, two.slug, "free");
+    const news = async () => (await Array.fromAsync(tail.news())).flat().map(({ organization }) => organization);
+    tail.goOnWith({ ...w.admin });
+    expect(await news()).toEqual([two.slug]);
+    expect(await news()).toEqual([]);
+    w.clock.nowMs = undefined;
   });
 
   test("holds for entries that come later, even of what was deleted meanwhile", async () => {

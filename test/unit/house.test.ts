@@ -51,7 +51,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // What machines run shares only these with the server.
   fetch: words("render path.ts problem.ts whole-file.ts package.json node: bun:ffi"),
   cli: words(
-    "access admin audit fetch http render server config.ts problem.ts whole-file.ts package.json",
+    "access admin audit fetch http render server config.ts deadline.ts problem.ts whole-file.ts package.json",
     "node: bun:ffi dotenv @commander-js/extra-typings @modelcontextprotocol/server",
   ),
   "main.ts": ["cli", "package.json", "@commander-js/extra-typings"],
