@@ -34,6 +34,7 @@ export const ways: readonly Way[] = [
   {
     text: "Operate",
     pages: [
+      { text: "Production on one host", page: "production" },
       { text: "Operations", page: "operations" },
       { text: "Root key", page: "root-key" },
       { text: "TLS", page: "tls" },

@@ -1,0 +1,159 @@
+/** The pages that begin with an empty PostgreSQL, and the units that they install. */
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../port.ts";
+import { type Postgres, startPrimary } from "../postgres.ts";
+import { noteMissing, whereInstalled } from "../support/programs.ts";
+import { binary } from "./keyhole.ts";
+import { adapt, makeBin, runPage } from "./page.ts";
+
+setDefaultTimeout(120_000);
+
+const docs = join(import.meta.dir, "../../docs");
+const units = readdirSync(join(docs, "deploy")).filter((name) => /\.(service|timer)$/.test(name));
+
+/** What each page takes for granted. */
+const scenes: Readonly<Record<string, string>> = {
+  "docs/least-privilege.md": "mkdir /etc/keyhole; (umask 077; openssl rand -base64 32 > /etc/keyhole/root.key)",
+  "docs/production.md": "",
+};
+
+/** Programs that would change this machine, by others that do the same below a folder. `FOLDER` is put in. */
+const standIns: Readonly<Record<string, string>> = {
+  "apt-get": "exit 0",
+  journalctl: "cat FOLDER/journal",
+  runuser: 'shift 3; export PGHOST=HOST PGPORT=NUMBER PGUSER=USER PGPASSWORD=PASSWORD PGDATABASE=postgres; exec "$@"',
+  "systemd-creds": 'if [ "$1" = encrypt ]; then openssl base64 -in "$3" -out "$4"; else openssl base64 -d -in "$3"; fi',
+  // Starts what a unit of ours says, in the environment that it says.
+  systemctl: `
+name=\${!#}
+case $name in *.timer) [ -f "FOLDER/etc/systemd/system/$name" ]; exit ;; keyhole*) ;; *) exit 0 ;; esac
+[ "\${CLEAN:-}" ] || exec env -i CLEAN=1 PATH="$PATH" PORT=SERVED "$0" "$@"
+umask 077
+credentials=$(mktemp -d FOLDER/credentials-XXXXXX)
+started=()
+while IFS== read -r key value; do
+  case $key in
+    EnvironmentFile) set -a; . "$value"; set +a ;;
+    Environment) export "\${value//%d/$credentials}" ;;
+    LoadCredentialEncrypted) systemd-creds decrypt --name=x "\${value#*:}" - > "$credentials/\${value%%:*}" ;;
+    ExecStart) started+=("$value") ;;
+  esac
+done < "FOLDER/etc/systemd/system/$name.service"
+for command in "\${started[@]}"; do
+  case $command in
+    *" serve") $command >> FOLDER/journal 2>&1 & echo $! >> FOLDER/pids ;;
+    *) eval "$command" ;;
+  esac
+done`,
+};
+
+const cluster = await startPrimary();
+if (cluster) describe("on an empty PostgreSQL, every command of", () => onPostgres(cluster));
+else noteMissing(["pg_basebackup"], "the pages that begin with an empty PostgreSQL");
+
+function onPostgres(cluster: Postgres): void {
+  const { hostname, port, username, password } = new URL(cluster.url);
+  const address = `${hostname}:${port}`;
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "keyhole-production-"));
+  });
+  afterEach(() => {
+    const pids = join(folder, "pids");
+    if (existsSync(pids)) for (const pid of readFileSync(pids, "utf8").trim().split("\n")) process.kill(Number(pid));
+    const psql = [join(cluster.origin, "psql"), "--quiet", cluster.url];
+    const drops = ["DATABASE IF EXISTS keyhole WITH (FORCE)", "ROLE IF EXISTS keyhole_owner, keyhole_serve"];
+    for (const what of drops) Bun.spawnSync([...psql, "-c", `DROP ${what}`]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  afterAll(() => cluster.stop());
+
+  test.each(Object.keys(scenes))("%s", async (page) => {
+    const served = String(freePort());
+    const ops = String(freePort());
+    const bin = makeBin(folder);
+    const env = {
+      HOME: folder,
+      PATH: bin,
+      PORT: served,
+      KEYHOLE_OPS_PORT: ops,
+      KEYHOLE_ACTOR: "ann@laptop",
+      TMPDIR: folder,
+    };
+    const words = {
+      "postgres://postgres@db.example.com/postgres": cluster.url,
+      "db.example.com": address,
+      "127.0.0.1:5432": address,
+      "https://keyhole.example.com": `http://127.0.0.1:${served}`,
+      "KEYHOLE_OPS_PORT=4101": `KEYHOLE_OPS_PORT=${ops}`,
+    };
+    const scene = { folder, env, words, before: scenes[page] ?? "" };
+    for (const name of ["psql", "pg_dump", "pg_restore", "createdb", "dropdb"]) {
+      symlinkSync(join(cluster.origin, name), join(bin, name));
+    }
+    symlinkSync(binary, join(bin, "keyhole"));
+    const own = { FOLDER: folder, HOST: hostname, NUMBER: port, USER: username, PASSWORD: password, SERVED: served };
+    for (const [name, text] of Object.entries(standIns)) {
+      const filled = text.replace(
+        /\b(FOLDER|HOST|NUMBER|USER|PASSWORD|SERVED)\b/g,
+        (word) => own[word as keyof typeof own],
+      );
+      writeFileSync(join(bin, name), `#!${join(bin, "bash")}\nset -euo pipefail\n${filled}\n`, { mode: 0o755 });
+    }
+    for (const name of ["etc", "dist", "var"]) mkdirSync(join(folder, name));
+    symlinkSync(binary, join(folder, "dist/keyhole"));
+    for (const name of ["deploy", "prometheus"])
+      cpSync(join(docs, name), join(folder, "docs", name), { recursive: true });
+    for (const name of [...units, "keyhole-backup.sh"]) {
+      const file = join(folder, "docs/deploy", name);
+      writeFileSync(file, adapt(readFileSync(file, "utf8"), scene));
+    }
+
+    const screen = await runPage(page, scene);
+    const journal = existsSync(join(folder, "journal")) ? readFileSync(join(folder, "journal"), "utf8") : "";
+    expect(`${screen}${journal}`).not.toContain("WARNING: the database role");
+    if (page !== "docs/production.md") return;
+    expect(screen).toContain('"status":"ready"');
+    expect(screen).toContain("variables.read");
+    expect(screen).toContain(`${new Date().toISOString().slice(0, 10)}.dump`);
+    expect(screen).toContain("Every entry is unchanged");
+    expect(readdirSync(join(folder, "etc/keyhole")).sort()).toEqual(["admin.env", "keyhole.env", "root.key.cred"]);
+  });
+}
+
+whereInstalled(["systemd-analyze"], "the units of docs/deploy", (analyze) => {
+  test("have nothing wrong, says systemd", () => {
+    const system = mkdtempSync(join(tmpdir(), "keyhole-units-"));
+    try {
+      for (const path of ["etc/systemd/system", "usr/lib/systemd/system", "usr/local/bin", "usr/local/sbin", "bin"]) {
+        mkdirSync(join(system, path), { recursive: true });
+      }
+      for (const unit of units) cpSync(join(docs, "deploy", unit), join(system, "etc/systemd/system", unit));
+      for (const target of ["sysinit", "basic", "network-online", "shutdown", "timers", "time-set", "time-sync"]) {
+        writeFileSync(join(system, `usr/lib/systemd/system/${target}.target`), "[Unit]\nDescription=empty\n");
+      }
+      writeFileSync(join(system, "usr/lib/systemd/system/-.slice"), "[Unit]\nDescription=empty\n");
+      for (const program of ["usr/local/bin/keyhole", "usr/local/sbin/keyhole-backup", "bin/sh"]) {
+        writeFileSync(join(system, program), "", { mode: 0o755 });
+      }
+      const verified = Bun.spawnSync([analyze, "verify", "--man=no", `--root=${system}`, ...units]);
+      expect({ exitCode: verified.exitCode, said: verified.stderr.toString() }).toEqual({ exitCode: 0, said: "" });
+    } finally {
+      rmSync(system, { recursive: true, force: true });
+    }
+  });
+});
