@@ -24,7 +24,10 @@ export class RememberedContents {
   }
 }
 
-/** All that its associated data is made of. */
+/**
+ * All that its associated data is made of. With the same checksum it is the same content, even if a standby that lost
+ * writes gives another row the same row version.
+ */
 function keyOf(projectId: string, { id, size, sha256 }: FileEntry): string {
   return `${projectId} ${id} ${size} ${sha256}`;
 }

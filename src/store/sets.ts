@@ -49,10 +49,15 @@ export function setQueries(database: Database) {
   };
 }
 
-/** The row versions of a set and its data key: PostgreSQL changes them with every write, SQLite has none. */
+/**
+ * The row versions of a set and its data key: PostgreSQL changes them with every write, SQLite has none. A standby that
+ * was promoted without the newest write gives its next one the same numbers, so the mac of the listing, which says when
+ * each value was written, is one of them. With the same mac, the values are the same under whichever data key.
+ */
 export function rowVersion({ dialect, tables: { sets: s, dataKeys: d } }: Database): SQL {
+  const listingMac = sql`encode(${bounded(s.listingMac, 32)}, 'hex')`;
   return dialect === "postgres"
-    ? sql`concat_ws(' ', ${s.version}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
+    ? sql`concat_ws(' ', ${s.version}, ${listingMac}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
     : sql`''`;
 }
 
