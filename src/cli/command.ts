@@ -68,7 +68,7 @@ export async function complain(here: Surroundings, problem: Problem): Promise<vo
 
 /** A command that groups others, such as `key`. The description is one sentence. */
 export function noun(name: string, description: string, ...commands: CommandUnknownOpts[]) {
-  const group = new Command(name).description(description);
+  const group = new Command(name).description(description).enablePositionalOptions();
   for (const command of commands) group.addCommand(command);
   return group.option("--json", "print one JSON document, and errors as JSON");
 }
@@ -84,7 +84,6 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
   command
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
-    .enablePositionalOptions()
     .configureHelp({ minWidthToWrap: 30 }) // long options leave less than the 40 columns below which it does not wrap
     .configureOutput({ writeOut: show, writeErr: () => {}, outputError: () => {} })
     .exitOverride((error) => {

@@ -1,12 +1,13 @@
 import { Option } from "@commander-js/extra-typings";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../fetch/pull.ts";
 import { SharedFile } from "../fetch/shared-file.ts";
-import { fetchVariables, refuseSteering } from "../fetch/variables.ts";
+import { fetchVariables, refuseMissing, refuseSteering } from "../fetch/variables.ts";
 import { exits, Problem, usageProblem } from "../problem.ts";
 import type { NamedValue } from "../render/dotenv.ts";
 import { writeWholeSync } from "../whole-file.ts";
 import { answer, counted, type Surroundings } from "./command.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
+import { parseList } from "./options.ts";
 import { OutputClosed, visible, visibleLines, write } from "./terminal.ts";
 
 /** `keyhole pull` */
@@ -20,9 +21,11 @@ export function pullCommand(here: Surroundings) {
     .addOption(new Option("--format <format>", "the output format (default: env)").choices(formats))
     .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")
     .option("--as-output <name>", "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name")
-    .action(async ({ format = here.json ? "json" : "env", out, asOutput, allowName, ...options }) => {
+    .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parseList)
+    .action(async ({ format = here.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
       if (out === "") throw usageProblem("--out is empty.");
       if (asOutput !== undefined && format !== "github") throw usageProblem("--as-output goes with --format github.");
+      if (mask !== undefined && format !== "github") throw usageProblem("--mask goes with --format github.");
       if (here.json && format === "github") {
         throw usageProblem("--json does not go with --format github, whose output is commands for the runner.");
       }
@@ -30,7 +33,7 @@ export function pullCommand(here: Surroundings) {
         const githubFile = format === "github" ? githubFileOf(here, out, asOutput) : "";
         const variables = await fetchVariables(machine, options);
         if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
-        if (format === "github") return toGithub(here, machine, variables, githubFile, asOutput);
+        if (format === "github") return toGithub(here, machine, variables, { path: githubFile, asOutput, mask });
         const text = renderPulled(format, variables, machine.say);
         // JSON has escapes for the characters on which a terminal acts.
         const safe = format === "json" ? visibleLines(text) : text;
@@ -72,18 +75,21 @@ async function toGithub(
   here: Surroundings,
   machine: Machine,
   variables: readonly NamedValue[],
-  path: string,
-  asOutput: string | undefined,
+  { path, asOutput, mask }: Readonly<{ path: string; asOutput: string | undefined; mask: string[] | undefined }>,
 ): Promise<void> {
+  refuseMissing(machine.asked, variables, { require: mask, allowEmpty: true });
   const onWindows = here.env["RUNNER_OS"] === "Windows";
-  const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput);
+  const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput, mask);
   using file = new SharedFile(path);
   await write(here.terminal.stdout, masks).catch((error: unknown) => {
     if (!(error instanceof OutputClosed)) throw error;
     throw new Problem(exits.failed, "unmasked", "The masks could not be printed, so nothing was set.");
   });
   file.append(text);
-  if (unmasked.length > 0) machine.say(`Too short to be hidden in the log: ${unmasked.join(", ")}.`);
+  if (unmasked.length > 0) {
+    const names = unmasked.join(", ");
+    machine.say(`Not hidden in the log, being short or a common word: ${names}. To hide one, name it with --mask.`);
+  }
   const all = `${counted(variables.length, "variable")} for the steps that follow`;
   machine.say(`Set ${asOutput === undefined ? all : `the output ${asOutput}`}.`);
 }

@@ -19,6 +19,7 @@ export function runCommand(here: Surroundings) {
     "keyhole run -p web -e production --files --require DATABASE_URL -- ./start.sh --verbose",
     "keyhole run -p web -e production --watch 5m -- node server.js",
   )
+    .passThroughOptions() // or an option of a command without -- would be taken for ours
     .argument("<command>", "the program, after --")
     .argument("[arguments...]", "its arguments, passed on unchanged")
     .option("--files", "first write the secret files, as `keyhole files pull` does")

@@ -60,18 +60,20 @@ export function renderEnv(variables: readonly NamedValue[], say: (line: string) 
 
 /**
  * Variables for the runner of GitHub Actions, or one JSON object of them under the name `asOutput`.
- * @returns `masks` to print before `text` is appended to the runner's file, and the names that cannot be masked
+ * @param mask - names of variables to mask however short they are
+ * @returns `masks` to print before `text` is appended to the runner's file, and the names that are not masked
  */
 export function renderForGithub(
   variables: readonly NamedValue[],
   onWindows: boolean,
-  asOutput?: string,
+  asOutput: string | undefined,
+  mask: readonly string[] | undefined,
 ): { text: string; masks: string; unmasked: readonly string[] } {
   const object = () => JSON.stringify(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
   const entries = asOutput === undefined ? variables : [{ name: asOutput, value: object() }];
   return carrying("github", () => {
     const text = renderGithub(entries, () => randomBytes(16).toString("hex"), onWindows);
-    const { text: masks, unmasked } = renderMasks(variables);
+    const { text: masks, unmasked } = renderMasks(variables, mask);
     return { text, masks, unmasked };
   });
 }

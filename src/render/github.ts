@@ -26,35 +26,50 @@ const reserved = /^(?:NODE_OPTIONS$|GITHUB_|RUNNER_)/i;
 
 /**
  * Lines that make the runner mask values in its log: each value, each of its lines, and its base64, URL and JSON forms.
- * Print them before anything else. Text of fewer than four characters is not masked, or the log would be unreadable.
+ * Print them before anything else. A short value and a common word are not masked, or the log would be unreadable.
  *
- * @returns the lines, and the names of the variables whose values are not masked at all
+ * @param always - names of variables that are masked all the same
+ * @returns the lines, and the names of the variables whose values are not masked
  */
-export function renderMasks(variables: readonly NamedValue[]): { text: string; unmasked: string[] } {
+export function renderMasks(
+  variables: readonly NamedValue[],
+  always: readonly string[] = [],
+): { text: string; unmasked: string[] } {
   const masks = new Set<string>();
   const unmasked: string[] = [];
   for (const { name, value } of variables) {
-    const forms = formsOf(value).filter((form) => form.length >= maskLengthMin && form.trim() !== "");
-    for (const form of forms) masks.add(form);
-    if (forms.length === 0 && value !== "") unmasked.push(name);
+    const isForced = always.includes(name);
+    if (value !== "" && !isForced && (value.length < valueLengthMin || isCommon(value))) unmasked.push(name);
+    else for (const form of formsOf(value, isForced)) masks.add(form);
   }
   return { text: [...masks].map((mask) => `::add-mask::${escapeData(mask)}\n`).join(""), unmasked };
 }
 
-const maskLengthMin = 4;
+/** Below that, a value is rarely a secret, and often a part of other words. */
+const valueLengthMin = 8;
+const lineLengthMin = 4;
+
+/** Whether a text is no secret, but a word of every other log. */
+function isCommon(text: string): boolean {
+  return commonWords.has(text.trim().toLowerCase());
+}
+
+const commonWords: ReadonlySet<string> = new Set([
+  ...["production", "development", "staging", "testing", "test", "localhost", "127.0.0.1"],
+  ...["true", "false", "null", "none", "enabled", "disabled", "debug", "info", "warn", "error"],
+]);
 
 /** Older runners, and those of other vendors, mask neither single lines nor encoded forms by themselves. */
-function formsOf(value: string): string[] {
-  if (value.length < maskLengthMin) return [];
+function formsOf(value: string, isForced: boolean): string[] {
   const lines = value.split(/[\r\n]+/);
-  return [
-    value,
+  const parts = [
     ...lines,
     ...lines.map((line) => line.trim()),
     Buffer.from(value).toString("base64"),
     encodeURIComponent(value),
     JSON.stringify(value).slice(1, -1),
-  ];
+  ].filter((part) => part.length >= lineLengthMin && (isForced || !isCommon(part)));
+  return [value, ...parts].filter((form) => form.trim() !== "");
 }
 
 function escapeData(data: string): string {

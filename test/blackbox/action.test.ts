@@ -37,7 +37,9 @@ const machine = machineMaker();
 describe("the action's file", () => {
   test("is a composite action with the inputs that it promises", () => {
     expect(action.runs.using).toBe("composite");
-    expect(Object.keys(action.inputs).join()).toBe("url,api-key,audience,project,environment,keys,prefix,files,export");
+    expect(Object.keys(action.inputs).join()).toBe(
+      "url,api-key,audience,project,environment,keys,prefix,files,mask,export",
+    );
     for (const [name, input] of Object.entries(action.inputs)) {
       expect({ name, fine: input.required === true || typeof input.default === "string" }).toEqual({
         name,
@@ -111,6 +113,12 @@ describe("the action's steps, run as the runner runs them", () => {
       expect(question.headers.get("authorization")).toBe(`Bearer ${runner.token}`);
     }
     expect(job.raw).not.toContain(runner.token);
+  });
+
+  test("hide a short value too if the input mask names it", async () => {
+    const asked = await machine((question) => honestly({ ...truth, variables: { PIN: "13579" } }, question));
+    expect((await runAction(asked, inputs(asked))).raw).not.toContain("::add-mask::13579\n");
+    expect((await runAction(asked, inputs(asked, { mask: "PIN" }))).raw).toContain("::add-mask::13579\n");
   });
 
   test("take only what keys and prefix name, and fail for one that is missing", async () => {

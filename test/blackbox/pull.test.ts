@@ -254,6 +254,25 @@ describe("github", () => {
     expect(readFileSync(file, "utf8")).toBe("OTHER=1\n");
   });
 
+  test("what is short or a common word is said once and not masked, unless --mask names it", async () => {
+    const variables = { NODE_ENV: "production", PIN: "1234", TOKEN: "tok-123456" };
+    const { keyhole, folder } = await machine((question) => honestly({ ...truth, variables }, question));
+    const env = { GITHUB_ENV: join(folder, "github_env") };
+    const pull = (...args: string[]) => keyhole(["pull", "--format", "github", ...args], { env });
+    const plain = await pull();
+    expect(plain.stdout).toBe("::add-mask::tok-123456\n::add-mask::dG9rLTEyMzQ1Ng==\n");
+    expect(plain.stderr.match(/NODE_ENV|PIN/g)).toEqual(["NODE_ENV", "PIN"]);
+    expect(plain.stderr).toContain("Not hidden in the log, being short or a common word: NODE_ENV, PIN.");
+    const named = await pull("--mask", "PIN,NODE_ENV");
+    expect(named.stdout).toStartWith("::add-mask::production\n");
+    expect(named.stdout).toContain("::add-mask::1234\n");
+    expect(named.stderr).not.toContain("PIN");
+    const missing = await pull("--mask", "PIN,NONE");
+    expect(missing).toMatchObject({ exitCode: 4, stdout: "", stderr: expect.stringContaining("NONE") });
+    const elsewhere = await keyhole(["pull", "--format", "json", "--mask", "PIN"]);
+    expect(elsewhere).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+
   test("--as-output sets one output that holds them all", async () => {
     const { keyhole, folder } = await machine();
     const file = join(folder, "github_output");

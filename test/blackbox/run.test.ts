@@ -7,7 +7,7 @@ import { honestly, type Question, type Reply, refusal, type Truth } from "../lia
 import nasty from "../property/readers/nasty.json" with { type: "json" };
 import { findProgram, noteMissing } from "../support/programs.ts";
 import { binary, makePlace } from "./keyhole.ts";
-import { type Machine, machineMaker, truth } from "./machine.ts";
+import { type Machine, machineMaker, runProgram, truth } from "./machine.ts";
 
 setDefaultTimeout(60_000);
 
@@ -207,6 +207,18 @@ describe("a failure of ours before the command runs", () => {
     const ran = await keyhole(["run", ...args]);
     expect(ran).toMatchObject({ exitCode: 125, stdout: "", stderr: expect.stringMatching(/^keyhole: \S/) });
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test.each([
+    [["node", "-e", "x"]],
+    [["node", "--port", "3000"]],
+    [["node", "-p", "x", "--help"]],
+    [["-p", "web", "node", "-p", "x"]],
+    [["node", "--", "x"]],
+  ])("says that -- is missing, whatever options the command has: %j", async (args) => {
+    const ran = await runProgram(["run", "-e", "development", ...args], { env: {} });
+    const stderr = "keyhole: run: put -- before the command. See 'keyhole run --help'.\n";
+    expect(ran).toMatchObject({ exitCode: 125, stdout: "", stderr });
   });
 
   test("is 125 for an argument that is not UTF-8, since it would arrive as another", async () => {

@@ -166,12 +166,20 @@ describe("github", () => {
 
   test("masks cover every value, and every line of it, of four characters or more", () => {
     for (const set of sets) {
-      const masks = new Set(maskedByRunner(renderMasks(set).text));
-      for (const { value } of set) {
-        const lines = value.split(/[\r\n]/);
-        const shown = [value, ...lines].filter((text) => text.trim() !== "" && text.length >= 4 && !masks.has(text));
-        expect(shown).toEqual([]);
+      const all = set.map(({ name }) => name);
+      for (const always of [[], all]) {
+        const { text, unmasked } = renderMasks(set, always);
+        const masks = new Set(maskedByRunner(text));
+        for (const { name, value } of set) {
+          if (unmasked.includes(name)) continue;
+          const lines = value
+            .split(/[\r\n]/)
+            .filter((line) => line.length >= 4 && (line.trim() !== "null" || always === all));
+          expect([value, ...lines].filter((shown) => shown.trim() !== "" && !masks.has(shown))).toEqual([]);
+        }
       }
+      const left = set.filter(({ name, value }) => value.length < 8 && renderMasks(set, all).unmasked.includes(name));
+      expect(left).toEqual([]);
     }
   });
 });

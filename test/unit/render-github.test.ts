@@ -71,14 +71,24 @@ describe("masks", () => {
     expect(masksOf("50%\n::stop-commands::x\r")[0]).toBe("::add-mask::50%25%0A::stop-commands::x%0D");
   });
 
-  test("do not cover values of fewer than four characters, which are reported", () => {
+  test("do not cover short values and common words, which are reported once, unless they are named", () => {
     const variables = [
-      { name: "SHORT", value: "abc" },
+      { name: "PIN", value: "1234567" },
+      { name: "NODE_ENV", value: "production" },
+      { name: "HOST", value: "LocalHost\n" },
       { name: "EMPTY", value: "" },
-      { name: "LINES", value: "a\nb\nc" },
+      { name: "EIGHT", value: "12345678" },
+      { name: "LINES", value: "a\nproduction\nc" },
     ];
     const { text, unmasked } = renderMasks(variables);
-    expect(unmasked).toEqual(["SHORT"]);
-    expect(text).toContain("::add-mask::a%0Ab%0Ac\n");
+    expect(unmasked).toEqual(["PIN", "NODE_ENV", "HOST"]);
+    expect(text).toContain("::add-mask::12345678\n");
+    expect(text).toContain("::add-mask::a%0Aproduction%0Ac\n");
+    expect(text).not.toMatch(/^::add-mask::(?:1234567|production|LocalHost|localhost)$/im);
+    const named = renderMasks(variables, ["PIN", "NODE_ENV"]);
+    expect(named.unmasked).toEqual(["HOST"]);
+    expect(named.text).toContain("::add-mask::1234567\n");
+    expect(named.text).toContain("::add-mask::production\n");
+    expect(renderMasks([{ name: "A", value: "x" }], ["A"]).text).toStartWith("::add-mask::x\n");
   });
 });
