@@ -50,7 +50,7 @@ export async function verifyChain(
   let entries = 0;
   let reported = 0;
   for await (const segment of chain.segments()) {
-    await walk.pass(segment);
+    if (!walk.goOn(segment)) await walk.pass(segment);
     entries += sizeOf(segment);
     if (entries - reported < progressEvery) continue;
     reported = entries;
@@ -68,9 +68,9 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
 
 const progressEvery = 1000;
 const flawsMax = 1000;
-/** Each may read the rest of a lane. Flaws beyond are named without it. */
-const classificationsMax = 100;
-const straysMax = 16;
+/** How many segments are read once more to tell what was moved. Without that, a flaw is one of three kinds. */
+const readAgainMax = 1_000_000;
+const straysMax = 4;
 
 /** Where the walk is in a lane. */
 type Link = {
@@ -107,13 +107,24 @@ class Walk {
   /** Grows while checkpoint after checkpoint of a lane does not fit. */
   #lost: FoundFlaw | undefined;
   #moreFlaws = 0;
-  #classifications = 0;
+  #readAgain = 0;
 
   constructor(auditKey: Uint8Array, chain: Chain, checkpoints: readonly Checkpoint[]) {
     this.#auditKey = auditKey;
     this.#chain = chain;
     this.#due = Map.groupBy(checkpoints, ({ lane }) => lane);
     for (const some of this.#due.values()) some.sort((a, b) => b.seq - a.seq);
+  }
+
+  /** Passes a segment that follows the last one. @returns false if it does not; then {@link Walk.pass} finds out why */
+  goOn(segment: Segment): boolean {
+    const link = this.#link;
+    const { lane, lastSeq, mac } = segment;
+    if (link?.lane !== lane || link.isDoubtful || this.#shiftOf(link, segment) === undefined) return false;
+    this.#link = { ...link, lastSeq, mac };
+    this.#ends.set(lane, lastSeq - link.shift);
+    this.#compare(segment, link.shift);
+    return true;
   }
 
   async pass(segment: Segment): Promise<void> {
@@ -176,7 +187,7 @@ class Walk {
     const { firstSeq, mac } = segment;
     // Of several flaws side by side, only the first is worth reading the rest of the lane for.
     const original =
-      link.isDoubtful || this.#classifications >= classificationsMax
+      link.isDoubtful || this.#readAgain >= readAgainMax
         ? this.#addSimply(link, segment)
         : await this.#classify(link, segment);
     // If its mac alone was changed, the next segment follows what the mac should be.
@@ -207,7 +218,6 @@ class Walk {
    * @returns the segment that was written in that place, if it stands elsewhere
    */
   async #classify(link: Link, segment: Segment): Promise<Segment | undefined> {
-    this.#classifications += 1;
     const { lane, firstSeq, lastSeq } = segment;
     const seq = link.lastSeq + 1;
     const size = sizeOf(segment);
@@ -232,6 +242,7 @@ class Walk {
     let wasMoved = false;
     let laterOnesMovedUp = false;
     for await (const other of this.#chain.segments({ lane, seq: firstSeq })) {
+      this.#readAgain += 1;
       if (other.firstSeq === firstSeq && other.at === segment.at) continue;
       if (follow(link.mac, other, seq - link.shift)) original = other;
       // The segment may have followed `other`; edits nearby may have shifted the numbers of both by a segment.
@@ -240,7 +251,7 @@ class Walk {
       if (other.firstSeq === lastSeq + 1) {
         laterOnesMovedUp = [size, sizeOf(other)].some((by) => follow(segment.mac, other, other.firstSeq + by));
       }
-      if (original && wasMoved) break;
+      if ((original && wasMoved) || this.#readAgain >= readAgainMax) break;
     }
     return { original, wasMoved, laterOnesMovedUp };
   }
