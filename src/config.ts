@@ -49,7 +49,9 @@ export function readConfig(env: Environment): Config {
   }
   const databaseUrl = env["DATABASE_URL"];
   if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) {
-    throw new ConfigProblem("DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database.");
+    throw new ConfigProblem(
+      "DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database; percent-encode @ / # in the password (%40 %2F %23).",
+    );
   }
   return Object.freeze({
     databaseUrl,
@@ -145,7 +147,14 @@ function withoutSettings(env: Environment): Record<string, string> {
 
 function isPostgresUrl(text: string): boolean {
   const urls = databaseUrls(text).map((url) => URL.parse(url));
-  return urls.every((url) => /^postgres(?:ql)?:$/.test(url?.protocol ?? "") && (urls.length === 1 || url?.hostname));
+  return urls.every(
+    (url) =>
+      url !== null &&
+      /^postgres(?:ql)?:$/.test(url.protocol) &&
+      (urls.length === 1 || url.hostname !== "") &&
+      // The rest of a password in which a / or # was left as it is.
+      !/@/.test(url.pathname + url.hash),
+  );
 }
 
 /** One URL for each host that DATABASE_URL names: `postgres://keyhole@h1:5432,h2:5433/keyhole` names two. */

@@ -159,7 +159,7 @@ async function openSystemKeys(config: Config, path: string, say: (line: string) 
     try {
       opened.set(purpose, keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
     } catch {
-      throw new Refused("invalid", "The backup was made under another root key: put that one in place first.");
+      throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
     }
   }
   return opened;

@@ -4,13 +4,14 @@ import { sql } from "drizzle-orm";
 import { type Config, ConfigProblem, databaseUrls } from "../config.ts";
 import { type Keyring, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
-import { type Database, databaseErrorCode, type Use, warm } from "../store/database.ts";
+import { type Database, databaseErrorCode, type Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
 import { exclusively, isMigrated, migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
+import { describeUnreachable } from "./unreachable.ts";
 
 /** A database whose tables are current, and its keys: what the server and every command start from. */
 export type Installation = {
@@ -165,15 +166,17 @@ async function hasBegun(database: Database): Promise<boolean> {
 /** Asks each server until one is the primary, which is then the current one of `servers`. @throws Refused */
 async function findPrimary(servers: Servers): Promise<void> {
   const database = openPostgres(servers, "admin");
+  const ask = database.query(sql`select 1 as one`, { retry: false });
+  const failures: string[] = [];
   try {
-    for (let left = servers.count; ; left--) {
+    for (;;) {
       try {
-        return await warm(database);
+        await ask({});
+        return;
       } catch (error) {
-        if (left > 1) continue;
-        const reason = error instanceof Error ? error.message : "no reason given";
-        const words = `The database at DATABASE_URL cannot be reached (${reason}).`;
-        throw new Refused("unavailable", words, { cause: error });
+        failures.push(describeUnreachable(servers.url, error));
+        if (failures.length < servers.count) continue;
+        throw new Refused("unavailable", `DATABASE_URL: ${failures.join(" ")}`, { cause: error });
       }
     }
   } finally {
@@ -217,7 +220,8 @@ function folderProblem(folder: string, error: unknown): unknown {
   }
   if (!/^(?:E[A-Z]+|SQLITE_(?:READONLY|CANTOPEN)\w*)$/.test(code)) return error;
   const { path = folder } = error as NodeJS.ErrnoException;
-  const reason = /^(?:EACCES|EPERM|SQLITE_\w+)$/.test(code) ? `this user may not write ${path}` : `${path}: ${code}`;
+  const what = path === folder ? "it" : path.replace(`${folder}/`, "");
+  const reason = /^(?:EACCES|EPERM|SQLITE_\w+)$/.test(code) ? `this user may not write ${what}` : `${what}: ${code}`;
   return new ConfigProblem(
     `KEYHOLE_DATA ${folder} cannot be used (${reason}): change its owner or name another folder.`,
   );

@@ -127,7 +127,8 @@ class KeyFile {
       return parsed(this.#source, readFileSync(this.#path, "utf8"));
     } catch (error) {
       if (error instanceof ConfigProblem) throw error;
-      throw new ConfigProblem(`${this.#source}: the file ${this.#path} cannot be read (${databaseErrorCode(error)}).`);
+      const what = this.#source === this.#path ? "The root key" : `${this.#source}: the file`;
+      throw new ConfigProblem(`${what} ${this.#path} cannot be read (${databaseErrorCode(error)}).`);
     }
   }
 

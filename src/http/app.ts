@@ -145,6 +145,11 @@ function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response
   return new Response(problem.body, { status: problem.status, headers });
 }
 
+/** Whether a bug of ours is behind it. What has a code is a failure of the database or the system. */
+function isDefect({ code, cause }: Fault): boolean {
+  return code === "internal_error" || (cause instanceof Error && !("code" in cause));
+}
+
 function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?: Fault): void {
   const endedAtMs = performance.now();
   keyhole.meter?.(exchange, status, fault?.code, endedAtMs);
@@ -156,7 +161,7 @@ function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?
     status,
     code: fault?.code,
     reason: fault?.message,
-    ...(fault?.cause instanceof Error && defectOf(fault.cause)),
+    ...(fault && isDefect(fault) && defectOf(fault.cause)),
     [exchange.byToken ? "trustId" : "keyId"]: exchange.keyId,
     organizationId: exchange.organizationId,
     durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,

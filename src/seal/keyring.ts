@@ -104,7 +104,11 @@ export class Keyring {
   /** A system key from its row. @throws Error one sentence for the operator, if it does not open */
   unwrapSystemKey(purpose: SystemKeyPurpose, rootId: string, wrapped: Uint8Array): Uint8Array {
     const wrapKey = this.#findWrapKey(rootId);
-    if (wrapKey === undefined) throw new Error("The root key does not match this database.");
+    if (wrapKey === undefined) {
+      throw new Error(
+        `The root key does not match this database, which needs the root key ${rootId}; this is ${this.rootIds.join(", ")}.`,
+      );
+    }
     try {
       return open(wrapKey, systemKeyAssociatedData(purpose, rootId), wrapped);
     } catch {

@@ -273,7 +273,8 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
     expect(made.exitCode).toBe(0);
     const ran = await script(asUser, "./keyhole org list");
     await script(asUser, 'chmod 700 "$KEYHOLE_DATA"');
-    expectSentence(ran, 2, `KEYHOLE_DATA ${site.data} cannot be used (this user may not write ${site.data}/`);
+    expectSentence(ran, 2, `KEYHOLE_DATA ${site.data} cannot be used (this user may not write keyhole.db`);
+    expect(ran.stderr.split(site.data)).toHaveLength(2);
     expect(ran.stderr).not.toContain("report");
   });
 

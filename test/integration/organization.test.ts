@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { unavailable } from "../../src/store/database.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../world.ts";
 
 describeBoth("GET /organization", (world) => {
@@ -71,6 +72,30 @@ describeBoth("GET /organization", (world) => {
       expectRefusal(answer, 500, "internal_error", "Internal error.");
       expect(headersOf(answer)).toEqual(usualHeaders());
       expect(w.log.at(-1)).toMatchObject({ status: 500, code: "internal_error", defect: "TypeError" });
+    });
+  });
+
+  describe("503", () => {
+    test.each([
+      ["ECONNREFUSED", undefined],
+      ["57P01", undefined],
+      [undefined, "Error"],
+    ])("of a database's %s has the defect %p in the log", async (code, defect) => {
+      const w = world();
+      const key = await w.key(await w.organization());
+      const failure = Object.assign(new Error("of the database"), code && { code });
+      const { ask } = w.client(({ gate }) => ({
+        gate: {
+          ...gate,
+          lookUp: async () => {
+            throw unavailable(failure);
+          },
+        },
+      }));
+      expect(await ask("/organization", { key })).toMatchObject({ status: 503 });
+      const { defect: logged, ...rest } = w.log.at(-1) ?? {};
+      expect(rest).toMatchObject({ code: "unavailable", reason: `the database refused: ${code ?? "no code"}` });
+      expect(logged).toBe(defect as never);
     });
   });
 });

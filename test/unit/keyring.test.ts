@@ -88,8 +88,10 @@ describe("system keys", () => {
 
   test("a root key that does not match the database is refused in one sentence", () => {
     const { rootId, wrapped } = keyring.wrapSystemKey("pepper", newKey());
-    const act = () => new Keyring([newKey()]).unwrapSystemKey("pepper", rootId, wrapped);
-    expect(act).toThrow(new Error("The root key does not match this database."));
+    const other = new Keyring([newKey()]);
+    const words = `which needs the root key ${rootId}; this is ${other.rootId}.`;
+    const act = () => other.unwrapSystemKey("pepper", rootId, wrapped);
+    expect(act).toThrow(new Error(`The root key does not match this database, ${words}`));
   });
 
   test("a row does not open for another purpose, nor if it was changed", () => {

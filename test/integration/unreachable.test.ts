@@ -1,0 +1,100 @@
+import { describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { openInstallation } from "../../src/admin/installation.ts";
+import { Refused } from "../../src/admin/refused.ts";
+import { readConfig } from "../../src/config.ts";
+import { freePort } from "../port.ts";
+import { postgresUrl, skipped } from "../postgres.ts";
+
+const password = "of-the-database-5b1d";
+
+/** What a person is told who starts Keyhole with this URL. */
+async function sentenceOf(url: string): Promise<string> {
+  const config = readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: Buffer.alloc(32).toString("base64") });
+  const thrown = await openInstallation(config, () => {}, false).then(
+    () => new Error("it opens"),
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(Refused);
+  expect(thrown).toMatchObject({ kind: "unavailable" });
+  const { message } = thrown as Refused;
+  expect(message).toStartWith("DATABASE_URL: ");
+  expect(message).not.toContain(password);
+  return message.replace("DATABASE_URL: ", "");
+}
+
+describe("a PostgreSQL that cannot be used is described with its host and port:", () => {
+  const at = (where: string) => `postgres://keyhole:${password}@${where}/keyhole`;
+
+  test("a port where nothing listens", async () => {
+    const where = `127.0.0.1:${freePort()}`;
+    expect(await sentenceOf(at(where))).toBe(
+      `${where} refuses connections: PostgreSQL does not run there, or listens on another port.`,
+    );
+  });
+
+  test("a host that nobody knows, with the port that is the default", async () => {
+    expect(await sentenceOf(at("no-such-host.invalid"))).toBe(
+      "no-such-host.invalid:5432 is no host that this machine knows: correct the name, or look at its DNS.",
+    );
+  });
+
+  test("each of several hosts", async () => {
+    const ports = [freePort(), freePort()];
+    const sentence = await sentenceOf(at(ports.map((port) => `127.0.0.1:${port}`).join(",")));
+    for (const port of ports) expect(sentence).toContain(`127.0.0.1:${port} refuses connections`);
+  });
+
+  test("a server without TLS", async () => {
+    const server = createServer((socket) => socket.once("data", () => socket.end("N")));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const sentence = await sentenceOf(`${at(`127.0.0.1:${port}`)}?sslmode=require`);
+    server.close();
+    expect(sentence).toBe(
+      `127.0.0.1:${port} does not speak TLS, which the URL asks for: turn it on there, or correct sslmode.`,
+    );
+  });
+});
+
+describe.skipIf(postgresUrl === undefined)(`a PostgreSQL that refuses${postgresUrl ? "" : ` (${skipped})`}`, () => {
+  const at = (change: (url: URL) => void) => {
+    const url = new URL(postgresUrl as string);
+    change(url);
+    return [url.href, `${url.hostname}:${url.port || 5432}`] as const;
+  };
+
+  test("the password is named", async () => {
+    const [url, where] = at((one) => {
+      one.username = "nobody-of-that-name";
+      one.password = password;
+    });
+    const words = "refuses the user or the password: correct them, and percent-encode @ / # in the password.";
+    expect(await sentenceOf(url)).toBe(`${where} ${words}`);
+  });
+
+  test("the database is named", async () => {
+    const [url, where] = at((one) => {
+      one.pathname = "/no_such_database";
+    });
+    expect(await sentenceOf(url)).toBe(`${where} has no database of that name: create it, or correct the name.`);
+  });
+});
+
+test.each([
+  "postgres://keyhole:12/34@db.example.com:5432/keyhole",
+  "postgres://keyhole:12#34@db.example.com:5432/keyhole",
+  "postgres://keyhole:a/b@db.example.com:5432/keyhole",
+  "postgres://keyhole:a#b@db.example.com:5432/keyhole",
+  "postgres://keyhole:a#b@h1:5432,h2:5432/keyhole",
+])("a password that is not encoded is refused with what to do: %s", (url) => {
+  const env = { DATABASE_URL: url, KEYHOLE_ROOT_KEY: "x" };
+  expect(() => readConfig(env)).toThrow("percent-encode @ / # in the password (%40 %2F %23).");
+});
+
+test("an encoded password, and one with @, are taken", () => {
+  for (const word of ["a%40%2F%23b", "a@b"]) {
+    const url = `postgres://keyhole:${word}@db.example.com:5432/keyhole`;
+    expect(readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: "x" }).databaseUrl).toBe(url);
+  }
+});
