@@ -19,6 +19,8 @@ const accountBytesMax = 64 * 1024;
  * Writes an account: its fields and its environments become exactly these.
  *
  * @param values - must be an object of strings, and not empty
+ * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
+ * @returns whether it is new, and the environments that it is no longer in
  * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
  */
 export async function setAccount(
@@ -27,7 +29,8 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-): Promise<{ created: boolean }> {
+  agreed: readonly Environment[] = environments,
+): Promise<{ readonly created: boolean; readonly dropped: readonly Environment[] }> {
   displayName("account", name);
   const targets = environmentsOf(requireEnvironments(environmentNames));
   const value = Buffer.from(JSON.stringify(fieldsOf(values)));
@@ -44,8 +47,13 @@ export async function setAccount(
       const item = targets.includes(environment) ? { entry: { name, updatedAt: project.now }, value } : null;
       if (item || before?.environments.includes(environment)) changes.set(environment, new Map([[name, item]]));
     }
+    const dropped = (before?.environments ?? []).filter((environment) => !targets.includes(environment));
+    const surprise = dropped.find((environment) => !agreed.includes(environment));
+    if (surprise !== undefined) {
+      throw new Refused("conflict", `${name} was put into ${surprise} meanwhile. Nothing was changed: try again.`);
+    }
     const writes = await writeSets(admin, project, accounts, changes);
-    return [{ created: before === undefined }, writes];
+    return [{ created: before === undefined, dropped }, writes];
   });
 }
 

@@ -37,6 +37,26 @@ export function adminContextOf(
 }
 
 /**
+ * Runs a change to its end and rolls it back. So a rehearsal cannot judge differently from the change.
+ * @returns what the change would return
+ * @throws what would refuse the change
+ */
+export async function rehearse<T>(admin: AdminContext, change: (admin: AdminContext) => Promise<T>): Promise<T> {
+  let outcome: { readonly value: T } | undefined;
+  const rolledBack = new Error("rehearsed: rolled back");
+  try {
+    await admin.database.transaction(async (db) => {
+      const database: Database = { ...admin.database, db, transaction: (work) => work(db) };
+      outcome = { value: await change({ ...admin, database }) };
+      throw rolledBack;
+    });
+  } catch (error) {
+    if (error !== rolledBack) throw error;
+  }
+  return (outcome as unknown as { readonly value: T }).value;
+}
+
+/**
  * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
  * change that is not put on record does not compile; {@link Database.transaction} alone is for what changes nothing that
  * people see, such as the steps of a rotation.

@@ -21,8 +21,6 @@ export type WriteOptions = {
   readonly prune?: boolean;
   /** The variables that a person agreed to delete; the write is refused if it would delete another one. */
   readonly agreed?: readonly string[];
-  /** Whether nothing is written or put on record. Whatever would refuse the write refuses this too. */
-  readonly dryRun?: boolean;
 };
 
 /** What a write did, or would do. Names are in byte order. */
@@ -46,11 +44,11 @@ export async function setVariables(
   where: string,
   environment: string,
   entries: readonly NewVariable[],
-  { prune = false, agreed, dryRun = false }: WriteOptions = {},
+  { prune = false, agreed }: WriteOptions = {},
 ): Promise<VariablesWrite> {
   const target = requireEnvironment(environment);
   const given = validateVariables(entries);
-  const work = writingProject(admin, where, variables, async (project) => {
+  return writingProject(admin, where, variables, async (project) => {
     const before = await openSet(admin, project.db, project, variables, target);
     const values = openValues(project, variables, before);
     const marks = new Map(before.entries.map(({ key, rotateBy }) => [key, rotateBy]));
@@ -73,31 +71,15 @@ export async function setVariables(
     for (const name of pruned) changes.set(name, null);
     const writes = await writeSets(admin, project, variables, new Map([[target, changes]]));
     const { added = [], replaced = [], total = 0 } = writes.get(target) ?? {};
-    const outcome = {
+    const result = {
       added: added.toSorted(compareBytes),
       updated: replaced.length,
       changed: changed.sort(compareBytes),
       deleted: pruned,
       warnings: warningsOf(where, target, total),
     };
-    if (dryRun) throw new DryRun(outcome);
-    return [outcome, writes];
+    return [result, writes];
   });
-  return work.catch((error: unknown) => {
-    if (error instanceof DryRun) return error.outcome;
-    throw error;
-  });
-}
-
-/** Ends the transaction of a dry run, which rolls it back: so a dry run cannot judge differently from a write. */
-class DryRun extends Error {
-  override readonly name = "DryRun";
-  readonly outcome: VariablesWrite;
-
-  constructor(outcome: VariablesWrite) {
-    super("nothing is written");
-    this.outcome = outcome;
-  }
 }
 
 /** The value in an item of a set of variables. */

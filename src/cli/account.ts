@@ -1,9 +1,20 @@
 import { Option } from "@commander-js/extra-typings";
 import { deleteAccount, listAccounts, setAccount } from "../admin/accounts.ts";
+import { rehearse } from "../admin/context.ts";
 import { revealAccount } from "../admin/reveal.ts";
 import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
-import { answer, answerList, answerSecret, noun, type Surroundings, wideOption, withAdmin } from "./command.ts";
+import {
+  answer,
+  answerList,
+  answerSecret,
+  confirm,
+  noun,
+  type Surroundings,
+  wideOption,
+  withAdmin,
+  yesOption,
+} from "./command.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { environmentsOption } from "./options.ts";
 import { projectVerb } from "./project.ts";
@@ -13,18 +24,24 @@ import { formatTime, readHidden } from "./terminal.ts";
 export function accountCommand(here: Surroundings) {
   const set = projectVerb(
     "set",
-    "Create or replace a shared account. Stdin or a hidden prompt takes its values, one JSON object of strings.",
+    "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings.",
     "keyhole account set acme/web stripe --env staging,production < stripe.json",
     "pass show stripe-json | keyhole account set web stripe --env production",
   )
     .argument("<name>", "the account")
-    .addOption(environmentsOption("the environments it belongs to"))
-    .action(async (project, name, options) => {
+    .addOption(environmentsOption("all environments it belongs to; asks before it leaves one"))
+    .option(...yesOption)
+    .action(async (project, name, { env, yes }) => {
       const values = await readValues(here, name);
-      const { created } = await withAdmin(here, (admin) => setAccount(admin, project, name, options.env, values));
+      const { created, dropped } = await withAdmin(here, async (admin) => {
+        const { dropped } = await rehearse(admin, (it) => setAccount(it, project, name, env, values));
+        if (dropped.length > 0) await confirm(here, yes, `take account ${name} out of ${dropped.join(", ")}`);
+        return setAccount(admin, project, name, env, values, dropped);
+      });
       const status = created ? "created" : "updated";
-      const document = { project, name, environments: options.env, status };
-      await answer(here, document, `Account ${name} ${status} in ${project} for ${options.env.join(", ")}.`);
+      const document = { project, name, environments: env, status, ...(dropped.length > 0 && { dropped }) };
+      const left = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
+      await answer(here, document, `Account ${name} ${status} in ${project} for ${env.join(", ")}.${left}`);
     });
 
   const list = projectVerb(

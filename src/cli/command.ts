@@ -149,20 +149,45 @@ export async function holdNotes<T>(here: Surroundings, work: (say: Surroundings[
 
 /**
  * Says on a terminal what a command that cannot be undone will do, and asks. Elsewhere, and with `--json`, the command
- * needs `--yes`.
+ * needs `--yes`. Call it once nothing is left that would refuse the command.
  *
  * @param yes - whether `--yes` was given
  * @param deed - what it will do, such as `delete project acme/web`
+ * @param elsewhere - what happens if nobody can be asked
  * @throws Problem unless the answer is yes
  */
-export async function confirm(here: Surroundings, yes: boolean | undefined, deed: string): Promise<void> {
+export async function confirm(
+  here: Surroundings,
+  yes: boolean | undefined,
+  deed: string,
+  elsewhere: "needs --yes" | "goes on" = "needs --yes",
+): Promise<void> {
   if (yes) return;
   const { stdin, stderr } = here.terminal;
   if (here.json || !stdin.isTTY || !stderr.isTTY) {
+    if (elsewhere === "goes on") return;
     throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
   }
   const typed = await readLine(here.terminal, `This will ${deed}. Go on? [y/N] `);
   if (!/^y(?:es)?$/i.test(typed.trim())) throw new Problem(exits.failed, "not_confirmed", "Nothing was changed.");
+}
+
+/**
+ * Makes a change after {@link confirm}. The change is rehearsed first: if it would be refused, nobody is asked.
+ * @param deed - says what the change will do, from what it would return
+ */
+export async function confirmChange<T>(
+  here: Surroundings,
+  admin: AdminContext,
+  yes: boolean | undefined,
+  change: (admin: AdminContext) => Promise<T>,
+  deed: (outcome: T) => string,
+): Promise<T> {
+  if (!yes) {
+    const { rehearse } = await import("../admin/context.ts");
+    await confirm(here, yes, deed(await rehearse(admin, change)));
+  }
+  return change(admin);
 }
 
 /** The option of each command that calls {@link confirm}. */

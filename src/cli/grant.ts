@@ -1,5 +1,6 @@
 import { resources, surfaces } from "../access/grant.ts";
 import type { KeyRecord, NewKey } from "../admin/keys.ts";
+import { listed } from "../admin/rotation.ts";
 import { environments } from "../names.ts";
 import { usageProblem } from "../problem.ts";
 import { verb } from "./command.ts";
@@ -60,6 +61,17 @@ export function summary(record: KeyRecord): string {
     `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
     `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
   ].join("\n");
+}
+
+/** The end of a question: names the active keys and trusts that a change cuts off. Empty if there are none. */
+export function cuttingOff(records: readonly KeyRecord[]): string {
+  const active = records.filter(({ status }) => status === "active");
+  return active.length === 0 ? "" : `, and cut off ${listed(active.map(nameOf))}`;
+}
+
+/** A key or a trust in messages, such as `key 0199a3c4-… (ci)`. */
+export function nameOf({ type, id, name }: KeyRecord): string {
+  return `${type} ${id} (${excerpt(name)})`;
 }
 
 /** Projects or environments as text; null means all. */

@@ -5,7 +5,7 @@ import type { NamesWritten } from "../audit/entry.ts";
 import {
   answer,
   answerList,
-  confirm,
+  confirmChange,
   counted,
   type Surroundings,
   wideOption,
@@ -29,10 +29,15 @@ export function historyCommand(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, environment, kind, { yes }) => {
       const what = `the ${kind} of ${project} in ${environment}`;
-      const { removed, warnings } = await withAdmin(here, async (admin) => {
-        await confirm(here, yes, `remove all earlier versions of ${what}, for good`);
-        return purgeHistory(admin, project, environment, kind);
-      });
+      const { removed, warnings } = await withAdmin(here, (admin) =>
+        confirmChange(
+          here,
+          admin,
+          yes,
+          (it) => purgeHistory(it, project, environment, kind),
+          () => `remove all earlier versions of ${what}, for good`,
+        ),
+      );
       for (const warning of warnings) here.say(`WARNING: ${warning}`);
       const words = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
       await answer(here, { project, environment, kind, removed, warnings }, words);
@@ -80,8 +85,14 @@ export function rollbackCommand(here: Surroundings) {
       const done = await withAdmin(here, async (admin) => {
         const plan = await planRollback(admin, project, environment, kind, to);
         const changes = changesOf(plan, ["add", "change", "delete"]);
-        await confirm(here, yes, `roll ${what} back from version ${plan.from} to ${to}: ${changes}`);
-        return { ...plan, ...(await rollBack(admin, project, environment, kind, plan)) };
+        const written = await confirmChange(
+          here,
+          admin,
+          yes,
+          (it) => rollBack(it, project, environment, kind, plan),
+          () => `roll ${what} back from version ${plan.from} to ${to}: ${changes}`,
+        );
+        return { ...plan, ...written };
       });
       const { version, warnings } = done;
       for (const warning of warnings) here.say(warning);

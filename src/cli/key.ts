@@ -5,14 +5,16 @@ import {
   answer,
   answerList,
   answerOne,
+  confirm,
   noun,
   type Surroundings,
   toProblem,
   verb,
   wideOption,
   withAdmin,
+  yesOption,
 } from "./command.ts";
-import { grantColumns, grantOf, grantVerb, summary } from "./grant.ts";
+import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
 import { parseDuration } from "./options.ts";
 import { excerpt, formatTime, jsonLine, OutputClosed, write } from "./terminal.ts";
 
@@ -61,8 +63,14 @@ export function keyCommand(here: Surroundings) {
     "keyhole key revoke 0199a3c4",
   )
     .argument("<id>", "the key's id, or its first 8 or more characters")
-    .action(async (id) => {
-      const record = await withAdmin(here, (admin) => revokeKey(admin, id));
+    .option(...yesOption)
+    .action(async (asked, { yes }) => {
+      const record = await withAdmin(here, async (admin) => {
+        const found = await showKey(admin, asked);
+        // A revocation must never hang or fail because nobody answers.
+        await confirm(here, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
+        return revokeKey(admin, found.id);
+      });
       await answer(here, record, `Revoked key ${record.id} (${excerpt(record.name)}) of ${record.organization}.`);
     });
 

@@ -1,11 +1,17 @@
 import { Argument, Option } from "@commander-js/extra-typings";
-import { listKeys } from "../admin/keys.ts";
-import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../admin/organizations.ts";
-import { listProjects } from "../admin/projects.ts";
+import type { AdminContext } from "../admin/context.ts";
+import { type KeyRecord, listKeys } from "../admin/keys.ts";
+import {
+  createOrganization,
+  deleteOrganization,
+  findOrganization,
+  listOrganizations,
+  setPlan,
+} from "../admin/organizations.ts";
 import {
   answer,
   answerList,
-  confirm,
+  confirmChange,
   counted,
   noun,
   type Surroundings,
@@ -14,6 +20,7 @@ import {
   withAdmin,
   yesOption,
 } from "./command.ts";
+import { cuttingOff } from "./grant.ts";
 import { excerpt, formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
@@ -37,8 +44,19 @@ export function orgCommand(here: Surroundings) {
   )
     .argument("<org>", "the organization")
     .addArgument(new Argument("<plan>", "the plan").choices(plans))
-    .action(async (slug, chosen) => {
-      const organization = await withAdmin(here, (admin) => setPlan(admin, slug, chosen));
+    .option(...yesOption)
+    .action(async (slug, chosen, { yes }) => {
+      const organization = await withAdmin(here, async (admin) => {
+        const { plan: before } = await findOrganization(admin, slug);
+        const keys = await everyKey(admin, slug);
+        return confirmChange(
+          here,
+          admin,
+          yes || chosen !== "free" || before === "free",
+          (it) => setPlan(it, slug, chosen),
+          () => `put organization ${slug} on plan free, where nothing can be read over the API${cuttingOff(keys)}`,
+        );
+      });
       await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
 
@@ -73,15 +91,21 @@ export function orgCommand(here: Surroundings) {
         trusts === 0
           ? `${counted(projects, "project")} and ${counted(keys, "key")}`
           : `${counted(projects, "project")}, ${counted(keys, "key")} and ${counted(trusts, "trust")}`;
-      const gone = await withAdmin(here, async (admin) => {
-        const projects = (await listProjects(admin, slug)).length;
-        const keys = (await listKeys(admin, slug)).length;
-        const trusts = (await listKeys(admin, slug, "trust")).length;
-        await confirm(here, yes, `delete organization ${slug} with ${held({ projects, keys, trusts })}, for good`);
-        return deleteOrganization(admin, slug);
-      });
+      const gone = await withAdmin(here, (admin) =>
+        confirmChange(
+          here,
+          admin,
+          yes,
+          (it) => deleteOrganization(it, slug),
+          (outcome) => `delete organization ${slug} with ${held(outcome)}, for good`,
+        ),
+      );
       await answer(here, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
     });
 
   return noun("org", "Organizations and their plans.", create, plan, list, remove);
+}
+
+async function everyKey(admin: AdminContext, organization: string): Promise<KeyRecord[]> {
+  return [...(await listKeys(admin, organization)), ...(await listKeys(admin, organization, "trust"))];
 }

@@ -1,11 +1,12 @@
 import { Argument } from "@commander-js/extra-typings";
-import { listKeys } from "../admin/keys.ts";
+import type { AdminContext } from "../admin/context.ts";
+import { type KeyRecord, listAccess } from "../admin/keys.ts";
 import { createProject, deleteProject, listProjects, renameProject, showProject } from "../admin/projects.ts";
 import { environments } from "../names.ts";
 import {
   answer,
   answerList,
-  confirm,
+  confirmChange,
   counted,
   noun,
   type Surroundings,
@@ -14,6 +15,7 @@ import {
   withAdmin,
   yesOption,
 } from "./command.ts";
+import { cuttingOff, nameOf } from "./grant.ts";
 import { excerpt, formatTime } from "./terminal.ts";
 
 /** A command about one project, which is its first argument. */
@@ -67,10 +69,16 @@ export function projectCommand(here: Surroundings) {
       const held = (variables: number, accounts: number, files: number) =>
         `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
       const gone = await withAdmin(here, async (admin) => {
-        const { organization, slug, ...has } = await showProject(admin, project);
-        const holds = held(has.variableCount, has.accountCount, has.fileCount);
-        await confirm(here, yes, `delete project ${organization}/${slug} with ${holds}, for good`);
-        return deleteProject(admin, `${organization}/${slug}`);
+        const { organization, slug } = await showProject(admin, project);
+        const keys = await listing(admin, project);
+        return confirmChange(
+          here,
+          admin,
+          yes,
+          (it) => deleteProject(it, `${organization}/${slug}`),
+          ({ variables, accounts, files }) =>
+            `delete project ${organization}/${slug} with ${held(variables, accounts, files)}, for good${cuttingOff(keys)}`,
+        );
       });
       const { variables, accounts, files } = gone;
       const words = `Deleted project ${project} with ${held(variables, accounts, files)}.`;
@@ -85,26 +93,35 @@ export function projectCommand(here: Surroundings) {
   )
     .argument("<slug>", "the new slug")
     .option("--name <name>", "new display name (default: the old one)")
-    .action(async (project, slug, { name }) => {
+    .option(...yesOption)
+    .action(async (project, slug, { name, yes }) => {
       const { before, renamed, keys } = await withAdmin(here, async (admin) => {
         const before = await showProject(admin, project);
-        const renamed = await renameProject(admin, project, { slug, name });
+        const keeps = slug === before.slug;
+        const keys = keeps ? [] : await listing(admin, project);
         const { organization } = before;
-        const all = [...(await listKeys(admin, organization)), ...(await listKeys(admin, organization, "trust"))];
-        const listing = all.filter(({ status, projects }) => status === "active" && projects?.includes(before.slug));
-        return { before, renamed, keys: slug === before.slug ? [] : listing };
+        const renamed = await confirmChange(
+          here,
+          admin,
+          yes || keeps,
+          (it) => renameProject(it, `${organization}/${before.slug}`, { slug, name }),
+          () => `rename project ${organization}/${before.slug} to ${organization}/${slug}${cuttingOff(keys)}`,
+        );
+        return { before, renamed, keys };
       });
       const { organization } = renamed;
       const lines = [`Renamed project ${organization}/${before.slug} to ${organization}/${slug}.`];
       if (keys.length > 0) {
-        const which = keys
-          .map(({ type, id, name }) => `${type === "trust" ? "trust " : ""}${id} (${excerpt(name)})`)
-          .join(", ");
-        const what = keys.some(({ type }) => type === "trust") ? "Keys and trusts" : "Keys";
-        lines.push(`${what} that list it as ${before.slug} reach nothing by that any more; create new ones: ${which}.`);
+        const which = keys.map(nameOf).join(", ");
+        lines.push(`Cut off, because they list it as ${before.slug}: ${which}. Create new ones.`);
       }
       await answer(here, { ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
     });
 
   return noun("project", "Projects, which hold variables, accounts and files.", create, list, rename, remove);
+}
+
+/** The active keys and trusts that reach a project because they list it: those that are cut off if it goes. */
+async function listing(admin: AdminContext, project: string): Promise<KeyRecord[]> {
+  return (await listAccess(admin, project)).filter(({ projects }) => projects !== null);
 }

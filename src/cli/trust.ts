@@ -7,8 +7,19 @@ import { createTrust, validTrusts } from "../admin/trusts.ts";
 import { Fault } from "../fault.ts";
 import { exits, Problem } from "../problem.ts";
 import { fetchJson } from "../server/fetch-json.ts";
-import { answer, answerList, answerOne, noun, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
-import { grantColumns, grantOf, grantVerb, summary } from "./grant.ts";
+import {
+  answer,
+  answerList,
+  answerOne,
+  confirm,
+  noun,
+  type Surroundings,
+  verb,
+  wideOption,
+  withAdmin,
+  yesOption,
+} from "./command.ts";
+import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
 import { decodeText, readLocal } from "./input.ts";
 import { excerpt } from "./terminal.ts";
 
@@ -63,8 +74,14 @@ export function trustCommand(here: Surroundings) {
 
   const revoke = verb("revoke", "Revoke a trust. The next request by it is refused.", "keyhole trust revoke 0199a3c4")
     .argument("<id>", "the trust's id, or its first 8 or more characters")
-    .action(async (id) => {
-      const record = await withAdmin(here, (admin) => revokeKey(admin, id, "trust"));
+    .option(...yesOption)
+    .action(async (asked, { yes }) => {
+      const record = await withAdmin(here, async (admin) => {
+        const found = await showKey(admin, asked, "trust");
+        // A revocation must never hang or fail because nobody answers.
+        await confirm(here, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
+        return revokeKey(admin, found.id, "trust");
+      });
       await answer(here, record, `Revoked trust ${record.id} (${excerpt(record.name)}) of ${record.organization}.`);
     });
 

@@ -1,4 +1,5 @@
 import { Argument } from "@commander-js/extra-typings";
+import { type AdminContext, rehearse } from "../admin/context.ts";
 import { diffVariables, revealVariable } from "../admin/reveal.ts";
 import {
   deleteVariable,
@@ -146,12 +147,15 @@ export function varCommand(here: Surroundings) {
         throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
       }
       const written = await withAdmin(here, async (admin) => {
-        const write = (options: WriteOptions) => setVariables(admin, project, environment, variables, options);
-        if (dryRun || !prune || yes) return write({ prune, dryRun });
-        const { deleted } = await write({ prune, dryRun: true });
+        const write = (it: AdminContext, options: WriteOptions) =>
+          setVariables(it, project, environment, variables, options);
+        if (!dryRun && (!prune || yes)) return write(admin, { prune });
+        const rehearsed = await rehearse(admin, (it) => write(it, { prune }));
+        if (dryRun) return rehearsed;
+        const { deleted } = rehearsed;
         const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
         await confirm(here, yes, `${imports}, and delete ${deletions(deleted)}`);
-        return write({ prune, agreed: deleted });
+        return write(admin, { prune, agreed: deleted });
       });
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);

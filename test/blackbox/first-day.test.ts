@@ -98,7 +98,7 @@ onBoth("an operator's first day", (dialect) => {
     const listed = await table("key list");
     const id = listed[0]?.trim().split(/\s+/)[0] ?? "";
     expect(id).toMatch(/^[0-9a-f-]{8,36}$/);
-    await done(`key revoke ${id}`);
+    await done(`key revoke ${id}`, "y");
     const answer = await server.get("/projects/web/variables?environment=production", key);
     expect(answer.status).toBe(401);
   });

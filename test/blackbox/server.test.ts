@@ -70,7 +70,7 @@ onBoth("a command beside a running server", (dialect) => {
 
   test("that changes the plan is obeyed by the very next request of 50 clients, both ways", async () => {
     const keys = await makeKeys(site, 5, resources);
-    const { all, after } = await readAcross(keys, ["org", "plan", "acme", "free"]);
+    const { all, after } = await readAcross(keys, ["org", "plan", "acme", "free", "--yes"]);
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 403]));
     expect(new Set(after.map(({ status }) => status))).toEqual(new Set([403]));
     expect(after[0]?.answer?.json()).toMatchObject({ code: "plan_required" });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { listAudit } from "../../src/admin/audit.ts";
+import { rehearse } from "../../src/admin/context.ts";
 import type { Refused } from "../../src/admin/refused.ts";
 import { listVariables, setVariables, type VariablesWrite, type WriteOptions } from "../../src/admin/variables.ts";
 import { describeBoth, type Placed, type World } from "../world.ts";
@@ -11,8 +12,12 @@ function entriesOf(values: Values) {
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
-function load(w: World, { where }: Placed, values: Values, options: WriteOptions = {}): Promise<VariablesWrite> {
-  return setVariables(w.admin, where, "staging", entriesOf(values), options);
+type Options = WriteOptions & { readonly dryRun?: boolean };
+
+function load(w: World, { where }: Placed, values: Values, options: Options = {}): Promise<VariablesWrite> {
+  const { dryRun = false, ...rest } = options;
+  const write = (admin: typeof w.admin) => setVariables(admin, where, "staging", entriesOf(values), rest);
+  return dryRun ? rehearse(w.admin, write) : write(w.admin);
 }
 
 /** Everything that a write may touch, as it is stored. */

@@ -92,7 +92,7 @@ async function fill(site: Site, keys: Awaited<ReturnType<typeof begin>>) {
   const json = (args: readonly string[], stdin = "") => site.json(args, stdin);
   await json(["rotate", "root"]);
   await json(["audit", "prune", "--yes"]);
-  await json(["project", "rename", "acme/store", "shop"]);
+  await json(["project", "rename", "acme/store", "shop", "--yes"]);
   await json(["org", "create", "idle", "--plan", "free"]);
   for (const project of ["acme/blog", "acme/gone", "idle/site"]) await json(["project", "create", project]);
   await json(["project", "delete", "acme/gone", "--yes"]);
@@ -116,7 +116,7 @@ async function fill(site: Site, keys: Awaited<ReturnType<typeof begin>>) {
   await json(["var", "get", ...shop, "STRIPE_KEY"]);
 
   const account = (name: string, environments: string, values: object) =>
-    json(["account", "set", "acme/shop", name, "--env", environments], JSON.stringify(values));
+    json(["account", "set", "acme/shop", name, "--env", environments, "--yes"], JSON.stringify(values));
   await account("mail", "staging,production", { user: "shop@example.com", password: "first" });
   await account("mail", "production", { user: "shop@example.com", password: "second", note: "ä\n" });
   await account("bank", "production", { iban: "made up" });
