@@ -52,6 +52,7 @@ export const ways: readonly Way[] = [
     text: "Understand",
     pages: [
       { text: "Security model", page: "security" },
+      { text: "Questions of a review", page: "review" },
       { text: "Proofs", page: "proofs" },
       { text: "Architecture", page: "architecture" },
       { text: "Decisions", page: "decisions" },

@@ -29,6 +29,11 @@ const scenes: Readonly<Record<string, { before?: string; server?: boolean }>> = 
   "docs/history.md": {
     before: "for n in 3 4 5 6 7 8 9 10 11 12 13; do printf $n | keyhole var set acme/web production NUMBER; done",
   },
+  // The page revokes its first key, and reads with another one later.
+  "docs/review.md": {
+    before: `touch a; keyhole file put acme/web a --path a --env production
+KEYHOLE_API_KEY=$(keyhole key create --all-projects --all-environments --resource variables,accounts,files)`,
+  },
   "docs/root-key.md": { server: false, before: "rm -r .keyhole" },
   "docs/start.md": { before: "rm -r .keyhole" },
   "docs/rotation.md": { before: "printf made-up > key.txt" },
