@@ -50,10 +50,14 @@ export async function restore(
     readonly force?: boolean | undefined;
     readonly actor: string;
     readonly say: (line: string) => void;
+    /** Asked once nothing stands in the way any more. */
+    readonly agree?: () => Promise<void>;
   },
 ): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
   const path = databaseFile(config, "restore");
   if (resolve(backup) === path) throw new Refused("invalid", "The backup is the database itself.");
+  const begins = !existsSync(config.dataFolder);
+  if (begins) await options.agree?.();
   prepareFolder(config.dataFolder);
   const serving = exclusively(join(config.dataFolder, "serve.lock"), 0);
   if (!serving) {
@@ -75,10 +79,9 @@ export async function restore(
       writeFileSync(whole, "", { mode: 0o600 });
       copyOnline(draft, whole);
     }
-    if (existsSync(path)) {
-      if (!options.force) requireEmpty(config, path);
-      if (!takeOutOfUse(path)) throw inUse(config);
-    }
+    if (existsSync(path) && !options.force) requireEmpty(config, path);
+    if (!begins) await options.agree?.();
+    if (existsSync(path) && !takeOutOfUse(path)) throw inUse(config);
     // Left of a database that is gone, they would be taken for the new one's.
     for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
     moveIntoPlace(whole, path, true);

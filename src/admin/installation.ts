@@ -1,4 +1,15 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { type Config, ConfigProblem, databaseUrls } from "../config.ts";
@@ -69,6 +80,7 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
   const { dataFolder } = config;
   const path = join(dataFolder, "keyhole.db");
   refuseLink(path);
+  requireReadable(dataFolder);
   if (!begin && !existsSync(path) && !existsSync(join(dataFolder, "root.key"))) throw notBegun(`in ${dataFolder}`);
   prepareFolder(dataFolder);
   let lock: ReturnType<typeof exclusively>;
@@ -117,11 +129,33 @@ function isLink(path: string): boolean {
   }
 }
 
+/** A folder that this user may not enter looks like one without a Keyhole. @throws ConfigProblem that names its owner */
+function requireReadable(folder: string): void {
+  try {
+    accessSync(`${folder}/.`, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") return;
+    const uid = statSync(folder, { throwIfNoEntry: false })?.uid;
+    const owner = uid === undefined ? "another user" : ownerName(uid);
+    throw new ConfigProblem(
+      `KEYHOLE_DATA ${folder} belongs to ${owner}, and this user may not read it: is sudo missing?`,
+    );
+  }
+}
+
+function ownerName(uid: number): string {
+  try {
+    return execFileSync("id", ["-nu", String(uid)], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  } catch {
+    return `the user ${uid}`;
+  }
+}
+
 /** Starting with an empty database would hide that the old one was lost or deleted. */
 function databaseIsGone(folder: string): Refused {
   return new Refused(
     "exists",
-    `${folder} has a root key and no database that belongs to it: restore a backup with \`keyhole restore FILE\`, or remove ${join(folder, "root.key")} to begin with an empty database.`,
+    `${folder} has a root key and no database that belongs to it: restore a backup with \`keyhole restore FILE\`, or move ${join(folder, "root.key")} away to begin with an empty database.`,
   );
 }
 

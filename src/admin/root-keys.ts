@@ -35,7 +35,7 @@ export async function openKeyring(
   if (rootKey.from === "folder" && !existsSync(path)) {
     // A new key could not open what the old one wrapped, and would hide that the old one is lost.
     if (hasKeys) throw new ConfigProblem(`The root key ${path} of this database is missing: put it back.`);
-    makeKeyFile(path);
+    makeKeyFile(path, newKey());
     say(
       `A NEW ROOT KEY was made: ${path}. Without it nothing stored here can ever be read: keep a copy in a safe place.`,
     );
@@ -94,12 +94,21 @@ export function addRootKey(config: Config): void {
 /**
  * Removes all root keys but the first from the generated file. Call it only under {@link lockKeyFile}, and once they
  * wrap nothing any more.
+ * @param keep - whether they are kept beside it: every earlier backup needs them
+ * @returns the files that keep them
  * @throws ConfigProblem
  */
-export function dropOlderRootKeys(config: Config): void {
+export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
   const path = pathOf(config);
-  const keys = new KeyFile(path, path).read();
-  if (keys.length > 1) replaceKeyFile(path, keys.slice(0, 1));
+  const [first, ...older] = new KeyFile(path, path).read();
+  if (first === undefined || older.length === 0) return [];
+  const kept = (keep ? older : []).map((key) => {
+    const retired = `${path}.retired-${new Keyring([key]).rootId}`;
+    makeKeyFile(retired, key);
+    return retired;
+  });
+  replaceKeyFile(path, [first]);
+  return kept;
 }
 
 function pathOf({ rootKey, dataFolder }: Config): string {
@@ -157,10 +166,10 @@ function parsed(source: string, text: string): Uint8Array[] {
   }
 }
 
-/** Creates the file whole or not at all; if another process was first, its key stays. */
-function makeKeyFile(path: string): void {
+/** Creates the file whole or not at all; if it is there already, it stays. */
+function makeKeyFile(path: string, key: Uint8Array): void {
   try {
-    writeWholeSync(path, false, textOf([newKey()]));
+    writeWholeSync(path, false, textOf([key]));
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "exists") throw error;
   }

@@ -39,36 +39,49 @@ export type RootRotation = {
   readonly source: string;
   /** Whether the older ones were dropped from the generated file. */
   readonly dropped: boolean;
+  /** The files that keep them beside it. */
+  readonly kept: readonly string[];
+};
+
+/** How a rotation of the generated root key ends. */
+export type Finish = {
+  /** Asked before anything changes, with the ids of the root keys that go. */
+  readonly agree: (olderRootIds: readonly string[]) => Promise<void>;
+  /** Whether the older root keys are not kept beside the new one. */
+  readonly deletesOld: boolean;
 };
 
 /**
  * Rewraps the system keys and every data key under the first root key. No value is touched. If the root key is the
  * generated one, a new one is made and put in front of it first, unless an earlier run has done that.
  *
- * @param finish - drop the older ones from the generated file afterwards
+ * @param finish - drops the older ones from the generated file afterwards
  * @throws Refused `conflict` if there is one root key and everything is under it, or if data keys do not open;
  *   `invalid` if `finish` is asked for and the root keys are not in the generated file
  */
 export async function rotateRoot(
   admin: AdminContext,
   config: Config,
-  finish: boolean,
+  finish: Finish | false,
   report: Report = () => {},
 ): Promise<RootRotation> {
   const source = rootKeyName(config);
   if (config.rootKey.from !== "folder") {
     if (finish) throw new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
-    return { ...(await rewrapAll(admin, source, report)), source, dropped: false };
+    return { ...(await rewrapAll(admin, source, report)), source, dropped: false, kept: [] };
   }
   const lock = lockKeyFile(config);
   try {
     // The admin's own keyring was opened before the lock was held.
     const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
-    await requireKnownRoots(await opened(), source);
-    if (!finish) addRootKey(config);
+    const before = await opened();
+    const left = await requireKnownRoots(before, source);
+    if (finish && left === 0) requireOlder(before, source);
+    if (finish) await finish.agree(before.keyring.rootIds.slice(1));
+    else addRootKey(config);
     const rewrapped = await rewrapAll(await opened(), source, report);
-    if (finish) dropOlderRootKeys(config);
-    return { ...rewrapped, source, dropped: finish };
+    const kept = finish ? dropOlderRootKeys(config, !finish.deletesOld) : [];
+    return { ...rewrapped, source, dropped: finish !== false, kept };
   } finally {
     lock.release();
   }
@@ -78,15 +91,10 @@ async function rewrapAll(
   admin: AdminContext,
   source: string,
   report: Report,
-): Promise<Omit<RootRotation, "source" | "dropped">> {
+): Promise<Omit<RootRotation, "source" | "dropped" | "kept">> {
   const { rootId, rootIds } = admin.keyring;
   const left = await requireKnownRoots(admin, source);
-  if (left === 0 && rootIds.length === 1) {
-    throw new Refused(
-      "conflict",
-      `${source} holds one root key, ${rootId}, and everything is under it already: nothing was changed. A rotation needs a new one in front of it.`,
-    );
-  }
+  if (left === 0) requireOlder(admin, source);
   const systemKeys = await rewrapSystemKeys(admin);
   const { dataKeys: d } = admin.database.tables;
   const due = await admin.database.db.selectDistinct({ id: d.projectId }).from(d).where(ne(d.rootId, rootId));
@@ -106,6 +114,15 @@ async function rewrapAll(
     );
   }
   return { rootId, olderRootIds: rootIds.filter((id) => id !== rootId), systemKeys, dataKeys };
+}
+
+/** @throws Refused `conflict` if there is no older root key, when everything is under the first */
+function requireOlder({ keyring: { rootId, rootIds } }: AdminContext, source: string): void {
+  if (rootIds.length > 1) return;
+  throw new Refused(
+    "conflict",
+    `${source} holds one root key, ${rootId}, and everything is under it already: nothing was changed. A rotation needs a new one in front of it.`,
+  );
 }
 
 /**

@@ -72,11 +72,11 @@ export function restoreCommand(here: Surroundings) {
       const replaces = existsSync(databaseFile(config, "restore"))
         ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost`
         : `put ${file} into ${config.dataFolder}, where there is no database yet`;
-      await confirm(here, yes, replaces);
       const { bytes, hasRootKey } = await restore(config, file, {
         force,
         actor: actorOf(here.env),
         say: here.say,
+        agree: () => confirm(here, yes, replaces),
       }).catch((error: unknown) => {
         throw readFailure(file, error);
       });

@@ -1,6 +1,7 @@
 import type { AdminContext } from "../admin/context.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
 import { exits, Problem } from "../problem.ts";
+import { tryStat, writeWholeSync } from "../whole-file.ts";
 import {
   answer,
   answerList,
@@ -24,15 +25,17 @@ export function keyCommand(here: Surroundings) {
     "create",
     "Create an API key. It is printed on stdout once and cannot be shown again.",
     "keyhole key create --org acme --name ci --project web --env production --expires-in 90d",
-    "keyhole key create --org acme --resource variables,files --all-projects --env staging > key.txt",
+    "keyhole key create --org acme --resource variables,files --all-projects --env staging --out key.txt",
   )
     .option("--name <name>", "what it is for")
-    .action(async ({ name, ...options }) => {
+    .option(...outOption)
+    .action(async ({ name, out, ...options }) => {
       const asked = { ...grantOf(options), name };
+      requireFree(out);
       await withAdmin(here, async (admin) => {
         const { id, key, ...rest } = await createKey(admin, asked);
-        await handOver(here, admin, { id, key, ...rest });
-        if (!here.json) here.say(`${summary({ id, ...rest })}\nThe key is shown only once: store it now.`);
+        await handOver(here, admin, { id, key, ...rest }, out);
+        if (!here.json) here.say(`${summary({ id, ...rest })}\n${whereKeyIs("The key", out)}`);
       });
     });
 
@@ -81,14 +84,16 @@ export function keyCommand(here: Surroundings) {
   )
     .argument("<id>", "the key's id, or its first 8 or more characters")
     .option("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration)
-    .action(async (asked, { overlap = overlapMs }) => {
+    .option(...outOption)
+    .action(async (asked, { overlap = overlapMs, out }) => {
+      requireFree(out);
       await withAdmin(here, async (admin) => {
         const { successor, predecessor } = await rotateKey(admin, asked, overlap);
         const { id: successorId, key, ...rest } = successor;
         const { id, expiresAt } = predecessor;
         const expiry = `The old key ${id} expires ${formatTime(expiresAt)}.`;
-        await handOver(here, admin, { id: successorId, key, ...rest, predecessor: { id, expiresAt } }, expiry);
-        if (!here.json) here.say(`${summary(successor)}\n${expiry}\nThe new key is shown only once: store it now.`);
+        await handOver(here, admin, { id: successorId, key, ...rest, predecessor: { id, expiresAt } }, out, expiry);
+        if (!here.json) here.say(`${summary(successor)}\n${expiry}\n${whereKeyIs("The new key", out)}`);
       });
     });
 
@@ -97,15 +102,36 @@ export function keyCommand(here: Surroundings) {
 
 const overlapMs = 86_400_000;
 
-/** Prints a new key. If that fails, nobody has the key, and it is revoked. @throws Problem, which ends with `more` */
+const outOption = ["--out <file>", "write the key to this new file, mode 0600, instead of stdout"] as const;
+
+/** @throws Problem before a key is made for which there is no file */
+function requireFree(out: string | undefined): void {
+  if (out === undefined || tryStat(out) === undefined) return;
+  throw new Problem(exits.failed, "exists", `${out} is there already, and --out replaces no file: name another.`);
+}
+
+function whereKeyIs(what: string, out: string | undefined): string {
+  return out === undefined ? `${what} is shown only once: store it now.` : `${what} is in ${out}, and nowhere else.`;
+}
+
+/**
+ * Prints a new key, or writes it to the file `out`. If that fails, nobody has the key, and it is revoked.
+ * @throws Problem, which ends with `more`
+ */
 async function handOver(
   here: Surroundings,
   admin: AdminContext,
   document: { readonly id: string; readonly key: string; readonly [member: string]: unknown },
+  out: string | undefined,
   more = "",
 ): Promise<void> {
-  const { id, key } = document;
-  await write(here.terminal.stdout, here.json ? jsonLine(document) : `${key}\n`).catch(async (error: unknown) => {
+  const { id, key, ...rest } = document;
+  const hand = async () => {
+    if (out === undefined) return write(here.terminal.stdout, here.json ? jsonLine(document) : `${key}\n`);
+    writeWholeSync(out, false, Buffer.from(`${key}\n`));
+    if (here.json) await write(here.terminal.stdout, jsonLine({ id, out, ...rest }));
+  };
+  await hand().catch(async (error: unknown) => {
     const reason = error instanceof OutputClosed ? "Nobody reads the output." : toProblem(error).message;
     const done = await revokeKey(admin, id).then(
       () => `The new key ${id} was revoked, because nobody has its text.`,

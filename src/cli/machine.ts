@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
 import type { Asked } from "../fetch/answers.ts";
 import { type Api, Client } from "../fetch/client.ts";
@@ -58,8 +59,10 @@ export async function atMachine<T>(
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
   const asked = readAsked(here, options);
-  const api = await readApi(here, options);
-  return holdNotes(here, (say) => work({ asked, client: new Client({ ...api, say }), say }));
+  return holdNotes(here, async (say) => {
+    const api = await readApi({ ...here, say }, options);
+    return work({ asked, client: new Client({ ...api, say }), say });
+  });
 }
 
 /** Where the server is and what proves who asks. The options and the environment are validated. */
@@ -230,7 +233,16 @@ async function readApiKey(here: Surroundings, flag: string | undefined): Promise
   const [setting, path] = required(here, "--api-key-file", flag, "KEYHOLE_API_KEY_FILE");
   const source = `The file of ${setting}`;
   const text = decodeText(await readLocal(here, path, keyFileBytesMax, source), source);
+  warnOfReaders(here, source, path);
   return parseApiKey(source, text.replace(/\r?\n$/, "")); // without the line end that most tools add
 }
 
 const keyFileBytesMax = 4096;
+
+/** Warns of a file with a key that other accounts of this machine can read. */
+function warnOfReaders(here: Surroundings, source: string, path: string): void {
+  const { mode } = statSync(path);
+  if (process.platform === "win32" || (mode & 0o077) === 0) return;
+  const shown = (mode & 0o777).toString(8).padStart(4, "0");
+  here.say(`WARNING: ${source}, ${path}, can be read by other users (mode ${shown}): chmod 600 ${path}`);
+}

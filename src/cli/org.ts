@@ -34,7 +34,8 @@ export function orgCommand(here: Surroundings) {
     .action(async (slug, { name, plan }) => {
       const asked = { slug, name, ...(plan && { plan }) };
       const organization = await withAdmin(here, (admin) => createOrganization(admin, asked), true);
-      await answer(here, organization, `Created organization ${organization.slug} on plan ${organization.plan}.`);
+      const limit = organization.plan === "free" ? " on plan free, where nothing can be read over the API" : "";
+      await answer(here, organization, `Created organization ${organization.slug}${limit}.`);
     });
 
   const plan = verb(

@@ -1,7 +1,7 @@
 import { listed, rotateData, rotateRoot } from "../admin/rotation.ts";
 import { readConfig } from "../config.ts";
-import { exits, Problem } from "../problem.ts";
-import { answer, counted, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { exits, Problem, usageProblem } from "../problem.ts";
+import { answer, confirm, counted, noun, type Surroundings, verb, withAdmin, yesOption } from "./command.ts";
 import { withProgress } from "./terminal.ts";
 
 /** `keyhole rotate …` */
@@ -12,18 +12,29 @@ export function rotateCommand(here: Surroundings) {
     "keyhole rotate root --finish",
     "KEYHOLE_ROOT_KEY=$NEW,$OLD keyhole rotate root",
   )
-    .option("--finish", "remove the older key from the generated root.key")
-    .action(async ({ finish = false }) => {
+    .option("--finish", "move the older key from the generated root.key into a file of its own")
+    .option("--delete-old", "with --finish: keep the older key in no file; earlier backups cannot be read without it")
+    .option(...yesOption)
+    .action(async ({ finish: finishes, deleteOld = false, yes }) => {
+      if (deleteOld && !finishes) throw usageProblem("--delete-old goes with --finish.");
       const config = readConfig(here.env);
+      const fate = deleteOld ? "delete it: earlier backups cannot be read without it" : "keep it in a file beside it";
+      const agree = (ids: readonly string[]) =>
+        confirm(
+          here,
+          yes,
+          `take the older root key (${ids.join(", ")}) out of ${config.dataFolder}/root.key and ${fate}`,
+        );
+      const finish = finishes === true && { agree, deletesOld: deleteOld };
       const done = await withProgress(here.terminal.stderr, "Rewrapping", "keys", (report) =>
         withAdmin(here, (admin) => rotateRoot(admin, config, finish, report)),
       );
-      const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped } = done;
+      const { rootId, olderRootIds, systemKeys, dataKeys, source, dropped, kept } = done;
       const older = `older root key (${olderRootIds.join(", ")})`;
       const isOurs = config.rootKey.from === "folder";
       const todo = isOurs ? "run `keyhole rotate root --finish` to remove it" : `remove it from ${source}`;
       const next = dropped
-        ? `The ${older} was removed from ${source}.`
+        ? `The ${older} was ${kept.length > 0 ? `moved to ${kept.join(", ")}` : `removed from ${source}`}.`
         : `Nothing needs the ${older} any more: ${todo}.`;
       const lines = [
         `Rewrapped ${counted(systemKeys, "system key")} and ${counted(dataKeys, "data key")}.`,

@@ -35,7 +35,7 @@ onBoth("people's commands", (dialect) => {
   test("an organization is created, put on a plan and listed", async () => {
     const created = await keyhole(["org", "create", "acme", "--name", "Acme Inc."]);
     expect(created).toMatchObject({ exitCode: 0, stdout: "" });
-    expect(created.stderr).toEndWith("Created organization acme on plan pro.\n");
+    expect(created.stderr).toEndWith("Created organization acme.\n");
     expect(await keyhole(["org", "create", "acme"])).toEqual(
       outcome(1, "keyhole: The organization acme already exists.\n"),
     );

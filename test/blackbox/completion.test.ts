@@ -43,7 +43,7 @@ onBoth("completion", (dialect) => {
     if (found === undefined) noteMissing([shell], `completion in ${shell}`);
     const run = found === undefined ? test.skip : test;
     run(`in ${shell} puts names from the database on the command line, and none that the shell acts on`, async () => {
-      await site.json(["org", "plan", "acme", "pro"]);
+      await site.json(["org", "plan", "acme", "free", "--yes"]);
       await site.keyhole(["var", "set", "web", "staging", "TOKEN"], "secret");
       for (const name of ["ci", hostile]) {
         await site.keyhole(["account", "set", "web", name, "--env", "staging"], '{"user":"x"}');
@@ -59,14 +59,14 @@ onBoth("completion", (dialect) => {
         await terminal.shows(`done-${lines}`);
       };
       await enter(init);
-      await enter("keyhole org plan a\tfree");
+      await enter("keyhole org plan a\tpro");
       await enter("keyhole var delete w\tst\tTO\t");
       await enter("keyhole account delete acme/\tc\t");
       await enter("keyhole account delete web '$(touch\t'");
-      await enter("keyhole key revoke 0\t");
+      await enter("keyhole key revoke 0\t --yes");
       terminal.type("exit\r");
       await terminal.ended;
-      expect(await site.json(["org", "list"])).toMatchObject([{ plan: "free" }]);
+      expect(await site.json(["org", "list"])).toMatchObject([{ plan: "pro" }]);
       expect(await site.json(["var", "list", "web", "staging"])).toEqual([]);
       expect(await site.json(["account", "list", "web"])).toMatchObject([{ name: hostile }]);
       const keys = (await site.json(["key", "list"])) as { id: string; status: string }[];

@@ -94,7 +94,7 @@ describe("a data folder that has a root key", () => {
       const { exitCode, stdout, stderr } = await start(...command);
       expect([command, exitCode, stdout]).toEqual([command, 1, ""]);
       expect(stderr).toContain(
-        `restore a backup with \`keyhole restore FILE\`, or remove ${join(site.data, "root.key")}`,
+        `restore a backup with \`keyhole restore FILE\`, or move ${join(site.data, "root.key")}`,
       );
     }
   };

@@ -381,7 +381,7 @@ describe("backup and restore of the embedded database", () => {
     await place.json(["org", "create", "acme"]);
     await place.json(["backup", backup]);
     const rotated = (await place.json(["rotate", "root"])) as { rootId: string; olderRootIds: string[] };
-    await place.json(["rotate", "root", "--finish"]);
+    await place.json(["rotate", "root", "--finish", "--yes"]);
     const ran = await place.keyhole(["backup", "verify", backup]);
     expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
     const words = "The root key does not match this database, which needs the root key";

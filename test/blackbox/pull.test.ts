@@ -139,7 +139,7 @@ describe("formats", () => {
     expect(parseToml((await keyhole(["pull", "--format", "toml"])).stdout)).toEqual(variables);
     await keyhole(["pull", "--format", "shell", "--out", "set.sh"]);
     const names = Object.keys(variables);
-    for (const shell of ["dash", "bash"]) {
+    for (const shell of ["sh", "bash"]) {
       const script = `. ./set.sh; printf '%s\\0' ${names.map((name) => `"$${name}"`).join(" ")}`;
       const ran = Bun.spawnSync([shell, "-c", script], { cwd: folder, env: { PATH: process.env["PATH"] ?? "" } });
       expect(ran.stdout.toString().split("\0").slice(0, -1)).toEqual(Object.values(variables));

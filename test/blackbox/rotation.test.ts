@@ -148,7 +148,7 @@ onBoth("rotation under 64 clients", (dialect) => {
     expect(await done(["rotate", "root"])).toMatchObject({ systemKeys: 4, dataKeys: projectCount });
     await undisturbed();
     if (dialect === "sqlite") {
-      await done(["rotate", "root", "--finish"]);
+      await done(["rotate", "root", "--finish", "--yes"]);
       expect(readFileSync(join(site.data, "root.key"), "utf8").trimEnd().split("\n")).toHaveLength(1);
       await undisturbed();
     }

@@ -28,6 +28,7 @@ import {
 } from "../world.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");
+const finish = { agree: async () => {}, deletesOld: false };
 const idOf = (spelling: string) => new Keyring(parseRootKeys(spelling)).rootId;
 
 /** A project with something of every kind in it, and a key that reads all of it. */
@@ -138,6 +139,7 @@ describeBoth("rotate root", (_, dialect) => {
       dataKeys: 1,
       source: "KEYHOLE_ROOT_KEY",
       dropped: false,
+      kept: [],
     });
     expect(await rootIds(w)).toEqual([idOf(newer)]);
     for (const { client } of servers) expect(await readAll(client, key)).toEqual(before);
@@ -157,7 +159,7 @@ describeBoth("rotate root", (_, dialect) => {
       kind: "conflict",
       message: expect.stringContaining("KEYHOLE_ROOT_KEY holds one root key"),
     });
-    await expect(rotateRoot(w.admin, w.config, true)).rejects.toMatchObject({ kind: "invalid" });
+    await expect(rotateRoot(w.admin, w.config, finish)).rejects.toMatchObject({ kind: "invalid" });
     expect(await stored()).toEqual(before);
   });
 
@@ -269,12 +271,12 @@ describeBoth("rotate root with a generated root.key", () => {
     // A second run makes no third key.
     await rotateRoot(server.admin, server.config, false);
     expect(linesOf(path)).toEqual([newer as string, older as string]);
-    expect(await rotateRoot(server.admin, server.config, true)).toMatchObject({ dropped: true });
+    expect(await rotateRoot(server.admin, server.config, finish)).toMatchObject({ dropped: true });
     expect(linesOf(path)).toEqual([newer as string]);
     expect(await readAll(server.client, key)).toEqual(before);
     const late = await beside(w, generated);
     expect(await readAll(late.client, key)).toEqual(before);
-    await expect(rotateRoot(server.admin, server.config, true)).rejects.toMatchObject({ kind: "conflict" });
+    await expect(rotateRoot(server.admin, server.config, finish)).rejects.toMatchObject({ kind: "conflict" });
   });
 
   test("goes on with the new root key after a kill between the file and the keys, and --finish does the rest", async () => {
@@ -283,7 +285,7 @@ describeBoth("rotate root with a generated root.key", () => {
     const made = spelled(newKey());
     writeFileSync(path, `${made}\n${older}\n`);
     const server = await beside(w, generated);
-    expect(await rotateRoot(server.admin, server.config, true)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
+    expect(await rotateRoot(server.admin, server.config, finish)).toMatchObject({ systemKeys: 4, dataKeys: 1 });
     expect(linesOf(path)).toEqual([made]);
     expect(await rootIds(w)).toEqual([idOf(made)]);
     await readAll(server.client, key);
