@@ -182,8 +182,8 @@ function warningsAbout(name: string, { quote, raw }: Written): string[] {
     warnings.push(`${name} holds backslashes other than "\\n" and "\\r", and they are kept as written`);
   } else if (quote !== "" && quote !== '"' && raw.includes(`\\${quote}`)) {
     warnings.push(`${name} holds a quote behind a backslash, and both are kept as written`);
-  } else if ((quote === "" || quote === '"') && /\$[{(]/.test(raw)) {
-    warnings.push(`${name} holds "\${" or "$(", which is kept as written: nothing is expanded or run`);
+  } else if ((quote === "" || quote === '"') && /\$[{(A-Za-z_]/.test(raw)) {
+    warnings.push(`${name} holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run`);
   }
   return warnings;
 }

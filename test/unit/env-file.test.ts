@@ -178,18 +178,35 @@ describe("a warning", () => {
     ['A="a\\\\nb"', 'line 1: A holds backslashes other than "\\n" and "\\r", and they are kept as written'],
     ["\nA='it\\'s'", "line 2: A holds a quote behind a backslash, and both are kept as written"],
     ["A=`\\``", "line 1: A holds a quote behind a backslash, and both are kept as written"],
-    [`A=http://\${HOST}/`, 'line 1: A holds "${" or "$(", which is kept as written: nothing is expanded or run'],
-    ['A="$(pwd)"', 'line 1: A holds "${" or "$(", which is kept as written: nothing is expanded or run'],
+    [
+      `A=http://\${HOST}/`,
+      'line 1: A holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run',
+    ],
+    [
+      'A="$(pwd)"',
+      'line 1: A holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run',
+    ],
   ])("%j", (text, warning) => {
     expect(parseEnvFile(text).warnings).toEqual([warning]);
   });
 
-  test.each(['A="a\\nb\\r"', "A='a\\tb'", "A=a\\tb", `A='\${X} $(y)'`, "A=$5", "A='x\r\ny'\r\nB=2\r\n"])(
-    "none: %j",
-    (text) => {
-      expect(parseEnvFile(text).warnings).toEqual([]);
-    },
-  );
+  test.each(["A=http://$HOST/", 'A="$HOST"', "A=pa$_1"])("%s is said to be kept as written", (text) => {
+    const kept = 'holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run';
+    expect(parseEnvFile(text)).toMatchObject({ problems: [], warnings: [`line 1: A ${kept}`] });
+  });
+
+  test.each([
+    'A="a\\nb\\r"',
+    "A='a\\tb'",
+    "A=a\\tb",
+    `A='\${X} $(y)'`,
+    "A=$5",
+    "A=a$ b$",
+    "A='$HOST'",
+    "A='x\r\ny'\r\nB=2\r\n",
+  ])("none: %j", (text) => {
+    expect(parseEnvFile(text).warnings).toEqual([]);
+  });
 
   test("is given for names that some reader trips over", () => {
     for (const name of ["constructor", "toString", "hasOwnProperty"])
