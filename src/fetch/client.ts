@@ -198,12 +198,14 @@ type Transient = { readonly problem: Problem; readonly afterS: number | undefine
 
 /**
  * How long to wait: at least `Retry-After`. Without one, the backoff doubles from half a second to 15 s, and the last try
- * comes just before the time is up. Up to a tenth is added, so that jobs refused together do not return together.
+ * comes just before the time is up. A random time is added, so that many that were refused together do not return
+ * together: up to 1 s at first, twice as much after each try, at most 15 s, and no more than is left.
  */
 function pauseOf(afterS: number | undefined, tries: number, chance: number, leftMs: number): number {
   const leastMs = afterS === undefined ? Math.min(500 * 2 ** tries, 15_000) : afterS * 1000;
-  const pauseMs = Math.ceil(leastMs * (1 + chance / 10));
-  return afterS === undefined && leftMs > 100 ? Math.min(pauseMs, leftMs) : pauseMs;
+  const pauseMs = Math.ceil(leastMs + chance * Math.min(1000 * 2 ** tries, 15_000));
+  if (afterS !== undefined) return Math.max(leastMs, Math.min(pauseMs, leftMs));
+  return leftMs > 100 ? Math.min(pauseMs, leftMs) : pauseMs;
 }
 
 /** @param parameters - in sending order; undefined ones are left out */

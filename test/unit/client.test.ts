@@ -360,15 +360,27 @@ describe("waiting", () => {
   const busyThen = (times: number, headers: Readonly<Record<string, string>>) => (question: Question) =>
     question.count < times ? refusal(429, "rate_limited", "Wait.", headers) : honestly(truth, question);
 
-  test("is never shorter than Retry-After, at most a tenth longer, and says why", async () => {
-    for (const random of [0, 0.5, 0.999]) {
+  test("is never shorter than Retry-After, at most a second longer at first, and says why", async () => {
+    for (const random of [0, 0.5, 0.9]) {
       const { client, slept, said } = await meet(busyThen(1, { "Retry-After": "3" }), { waitMs: 10_000 }, random);
       expect(await client.variables(asked)).toHaveLength(3);
-      expect(slept).toEqual([Math.ceil(3000 * (1 + random / 10))]);
+      expect(slept).toEqual([Math.ceil(3000 + random * 1000)]);
       expect(said[0]).toMatch(
         /^The server answered rate_limited: too many requests for now\. \(request liar-1\) Trying again in 3\.\d s\.$/,
       );
     }
+  });
+
+  test("spreads those who wait more after each try, up to 15 s and to what --wait leaves", async () => {
+    const spread = async (random: number, waitMs: number) => {
+      const { client, slept } = await meet(busyThen(7, { "Retry-After": "2" }), { waitMs }, random);
+      await client.variables(asked).catch(() => {});
+      return slept;
+    };
+    expect(await spread(0, 300_000)).toEqual(Array(7).fill(2000));
+    expect(await spread(0.5, 300_000)).toEqual([2500, 3000, 4000, 6000, 9500, 9500, 9500]);
+    expect(await spread(0.5, 7000)).toEqual([2500, 3000]);
+    expect(await spread(0.9, 5000)).toEqual([2900, 2100]);
   });
 
   test("longer than --wait allows does not start", async () => {
