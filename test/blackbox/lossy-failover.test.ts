@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import postgres from "postgres";
 import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
+import { skipWithout } from "../support/programs.ts";
 import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(120_000);
@@ -10,7 +11,7 @@ const values = "/projects/web/variables?environment=staging";
 
 const first = await startPrimary();
 if (first) describe("a failover that loses the newest entries", () => lossyFailover(first));
-else process.stderr.write("There is no pg_basebackup on this machine: a lossy failover is not tested.\n");
+else skipWithout(["pg_basebackup"], "a failover that loses the newest entries");
 
 function lossyFailover(a: Replica): void {
   let b: Replica;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { expectDescribed } from "../described.ts";
 import { freePort } from "../port.ts";
-import { createDatabase, postgresUrl, skipped } from "../postgres.ts";
+import { createDatabase, postgresUrl, withPostgres } from "../postgres.ts";
 import { ranMs, stoodStillMs } from "./clock.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
 
@@ -25,8 +25,7 @@ export function onBoth(name: string, suite: (dialect: Dialect) => void): void {
 
 /** The same on PostgreSQL alone. */
 export function onPostgres(name: string, suite: () => void): void {
-  if (postgresUrl !== undefined) describe(`${name}, on PostgreSQL`, suite);
-  else describe.skip(`${name}, on PostgreSQL, ${skipped}`, suite);
+  withPostgres(`${name}, on PostgreSQL`, suite);
 }
 
 /** A place with its own empty database. */

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
-import { createDatabase, postgresUrl, skipped } from "../postgres.ts";
+import { createDatabase, postgresUrl, withPostgres } from "../postgres.ts";
 
 setDefaultTimeout(60_000);
 
-const lost = "a PostgreSQL whose connections are lost while they open";
-const describePostgres = postgresUrl === undefined ? describe.skip : describe;
-describePostgres(`${lost}${postgresUrl ? "" : `, ${skipped}`}`, () => {
+withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let killer: postgres.Sql;
   beforeAll(async () => {

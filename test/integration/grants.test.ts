@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { applyGrants, grantStatements } from "../../src/admin/grants.ts";
@@ -11,13 +11,12 @@ import { summed } from "../../src/server/metrics.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
 import { connectAgent } from "../mcp.ts";
-import { postgresUrl, skipped } from "../postgres.ts";
+import { withPostgres } from "../postgres.ts";
 import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../world.ts";
 
 setDefaultTimeout(60_000);
 
-if (postgresUrl === undefined) describe.skip(`the role that serve runs under, ${skipped}`, suite);
-else describe("the role that serve runs under", suite);
+withPostgres("the role that serve runs under", suite);
 
 function suite() {
   let w: World;

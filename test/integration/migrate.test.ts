@@ -11,7 +11,7 @@ import { readConfig } from "../../src/config.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { exclusively, migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
-import { createDatabase, postgresUrl, skipped, type TestDatabase } from "../postgres.ts";
+import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../postgres.ts";
 
 setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../..");
@@ -177,8 +177,7 @@ describe("on SQLite", () => {
   });
 });
 
-const describePostgres = postgresUrl === undefined ? describe.skip : describe;
-describePostgres(`on PostgreSQL${postgresUrl ? "" : `, ${skipped}`}`, () => {
+withPostgres("on PostgreSQL", () => {
   let database: TestDatabase;
   let sql: postgres.Sql;
   const key = Buffer.from(newKey()).toString("base64");

@@ -4,7 +4,7 @@ import { openInstallation } from "../../src/admin/installation.ts";
 import { Refused } from "../../src/admin/refused.ts";
 import { readConfig } from "../../src/config.ts";
 import { freePort } from "../port.ts";
-import { postgresUrl, skipped } from "../postgres.ts";
+import { postgresUrl, withPostgres } from "../postgres.ts";
 
 const password = "of-the-database-5b1d";
 
@@ -57,7 +57,7 @@ describe("a PostgreSQL that cannot be used is described with its host and port:"
   });
 });
 
-describe.skipIf(postgresUrl === undefined)(`a PostgreSQL that refuses${postgresUrl ? "" : ` (${skipped})`}`, () => {
+withPostgres("a PostgreSQL that refuses", () => {
   const at = (change: (url: URL) => void) => {
     const url = new URL(postgresUrl as string);
     change(url);

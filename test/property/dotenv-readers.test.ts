@@ -9,7 +9,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
 import { seed } from "../seed.ts";
-import { noteMissing } from "../support/programs.ts";
+import { skipWithout } from "../support/programs.ts";
 import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";
 import { type Family, families, findReaders, type Reader, type Reading } from "./readers/readers.ts";
 
@@ -44,10 +44,7 @@ const neighbours = ["# hash", "", "it's", 'a "b" c', "two\nlines", "x=y", "{}", 
 const corpus = nastyValues.filter(isRepresentable);
 
 const { readers, missing } = await findReaders();
-for (const name of missing) {
-  noteMissing([name], `how ${name} reads our dotenv text`);
-  test.skip(`${name} reads our dotenv text as promised`, () => {});
-}
+for (const name of missing) skipWithout([name], `${name} reads our dotenv text as promised`);
 
 describe.each(readers.map((reader) => ({ name: reader.name, reader })))("$name", ({ reader }) => {
   const allowed = (value: string) => !runsCommand(value, reader.family);

@@ -21,7 +21,7 @@ import { renderTfvars } from "../../src/render/tfvars.ts";
 import { renderToml } from "../../src/render/toml.ts";
 import { renderYaml } from "../../src/render/yaml.ts";
 import { seed } from "../seed.ts";
-import { findProgram, noteMissing } from "../support/programs.ts";
+import { findProgram, findPython, noteMissing } from "../support/programs.ts";
 import nasty from "./readers/nasty.json" with { type: "json" };
 
 setDefaultTimeout(60_000);
@@ -436,7 +436,7 @@ function readAsPowershell(line: string): [name: string, value: string] {
 
 /** A test that Python reads every value of all sets back. `expression` makes a dictionary of `text`. */
 function pythonReads(modules: string, expression: string, texts: readonly string[]): void {
-  const python = pythonWith(modules);
+  const python = findPython(modules);
   if (python === undefined) {
     skipped(`Python's ${modules}`);
     return;
@@ -461,20 +461,7 @@ function pythonReads(modules: string, expression: string, texts: readonly string
   );
 }
 
-function pythonWith(module: string): string | undefined {
-  for (const name of [findProgram("python3"), "/usr/bin/python3"]) {
-    if (name === undefined) continue;
-    try {
-      const ran = Bun.spawnSync([name, "-c", `import sys, ${module}; print(sys.executable)`], { stderr: "ignore" });
-      if (ran.exitCode === 0) return ran.stdout.toString().trim();
-    } catch {
-      // Not installed.
-    }
-  }
-  return undefined;
-}
-
-/** Reports a missing reader; a missing dash or bash also shows as a skipped test. */
+/** Notes a missing reader; a missing dash or bash also shows as a skipped test. */
 function skipped(reader: string): void {
   noteMissing([reader], `how ${reader} reads our output`);
   if (["dash", "bash"].includes(reader)) test.skip(`${reader} reads every value back`, () => {});

@@ -1,18 +1,33 @@
-import { describe } from "bun:test";
+import { describe, test } from "bun:test";
 import { appendFileSync } from "node:fs";
+import { delimiter } from "node:path";
 
-/** Finds an installed program, the first of several that would do. Servers may be where only root looks. */
+/** Finds an installed program, the first of several that would do. Servers may be in the `sbin` beside a `bin` of PATH. */
 export function findProgram(...names: readonly string[]): string | undefined {
+  const folders = pathFolders();
+  const PATH = [...folders, ...folders.map((folder) => folder.replace(/\bbin$/, "sbin"))].join(delimiter);
   for (const name of names) {
-    const found = Bun.which(name, { PATH: `${process.env["PATH"]}:/usr/sbin` });
+    const found = Bun.which(name, { PATH });
     if (found !== null) return found;
+  }
+  return undefined;
+}
+
+/** Finds the first Python that has these modules: itself, since a version manager's stand-in needs more environment. */
+export function findPython(modules: string): string | undefined {
+  for (const folder of pathFolders()) {
+    const python = Bun.which("python3", { PATH: folder });
+    if (python === null) continue;
+    const command = [python, "-c", `import sys, ${modules}; print(sys.executable)`];
+    const { success, stdout } = Bun.spawnSync(command, { stdin: "ignore", stderr: "ignore" });
+    if (success) return stdout.toString().trim();
   }
   return undefined;
 }
 
 /**
  * Runs a suite with these programs. If one is not installed, the suite is skipped under a name that says so, and the end
- * of `bun run test` says what to install.
+ * of the run says what to install.
  *
  * @param names - of programs; `a|b` is either
  */
@@ -20,10 +35,7 @@ export function withPrograms(names: readonly string[], name: string, suite: (...
   const found = names.map((one) => findProgram(...one.split("|")));
   const missing = names.filter((_, at) => found[at] === undefined);
   if (missing.length === 0) describe(name, () => suite(...(found as string[])));
-  else {
-    noteMissing(missing, name);
-    describe.skip(`${name}, SKIPPED: not installed: ${missing.join(", ")}`, () => suite(...names));
-  }
+  else skipWithout(missing, name);
 }
 
 /** The same for programs that CI has no use for: without one, nothing counts as skipped. */
@@ -33,20 +45,45 @@ export function whereInstalled(names: readonly string[], name: string, suite: (.
   else noteMissing(missing, name);
 }
 
-/** Says what is not tested because programs are missing: on stderr, and at the end of `bun run test`. */
-export function noteMissing(programs: readonly string[], untested: string): void {
-  console.error(`${programs.join(" and ")} is not installed: "${untested}" is not tested.`);
-  const list = process.env["KEYHOLE_TEST_MISSING"];
-  if (list !== undefined) appendFileSync(list, programs.map((program) => `${program}\n`).join(""));
+/** Something that is not tested, and the programs that are missing for it. */
+export type Untested = { readonly programs: readonly string[]; readonly what: string };
+const untested: Untested[] = [];
+
+/** In place of a suite: one skipped test whose name says which programs are missing. */
+export function skipWithout(programs: readonly string[], name: string): void {
+  noteMissing(programs, name);
+  test.skip(`${name}, SKIPPED: not installed: ${programs.join(", ")}`, () => {});
 }
 
-/** A sentence on missing programs, and how Debian installs those that it has; undefined if none is missing. */
-export function missingSentence(programs: readonly string[]): string | undefined {
-  const missing = [...new Set(programs)].sort();
-  if (missing.length === 0) return undefined;
-  const packages = missing.flatMap((name) => debianPackages[name] ?? []);
-  const install = packages.length === 0 ? "" : ` On Debian: apt-get install ${[...new Set(packages)].join(" ")}`;
-  return `Some suites were left out, because these programs are not installed: ${missing.join(", ")}.${install}`;
+/** Notes what is not tested because programs are missing, for the end of the run. */
+export function noteMissing(programs: readonly string[], what: string): void {
+  untested.push({ programs, what });
+}
+
+/** At the end of a file of tests: hands the notes to `test/run.ts`, or prints them if plain `bun test` runs. */
+export function reportMissing(): void {
+  const notes = untested.splice(0);
+  const list = process.env["KEYHOLE_TEST_MISSING"];
+  if (list !== undefined) appendFileSync(list, notes.map((note) => `${JSON.stringify(note)}\n`).join(""));
+  else for (const line of missingLines(notes)) console.error(line);
+}
+
+/** What is not tested for each missing program, and how Debian installs those that it has. */
+export function missingLines(notes: readonly Untested[]): string[] {
+  const missing = [...new Set(notes.flatMap(({ programs }) => programs))].sort();
+  if (missing.length === 0) return [];
+  const lines = missing.map((program) => {
+    const suites = [...new Set(notes.filter(({ programs }) => programs.includes(program)).map(({ what }) => what))];
+    const more = suites.length > 3 ? `; and ${suites.length - 3} more` : "";
+    return `  ${program.replaceAll("|", " or ")}: ${suites.slice(0, 3).join("; ")}${more}`;
+  });
+  const packages = [...new Set(missing.flatMap((name) => debianPackages[name] ?? []))];
+  const install = packages.length === 0 ? [] : [`On Debian: apt-get install ${packages.join(" ")}`];
+  return ["Not tested, because these programs are not installed:", ...lines, ...install];
+}
+
+function pathFolders(): string[] {
+  return (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
 }
 
 /** The packages of the programs that suites name. Node and npm are there, or the tests would not run. */
@@ -65,6 +102,7 @@ const debianPackages: Readonly<Record<string, string>> = {
   haproxy: "haproxy",
   nginx: "nginx",
   openssl: "openssl",
+  pg_basebackup: "postgresql",
   pgbouncer: "pgbouncer",
   promtool: "prometheus",
   psql: "postgresql-client",

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "dotenv";
-import { findProgram } from "../../support/programs.ts";
+import { findProgram, findPython } from "../../support/programs.ts";
 
 /** Readers of one family read the same values correctly. */
 export const families = ["dotenv", "dotenvx", "dotenv-expand", "node", "bun", "python", "shell"] as const;
@@ -59,14 +59,14 @@ export async function findReaders(): Promise<{ readers: Reader[]; missing: strin
     if (program === undefined) missing.push(shell);
     else readers.push({ name: shell, family: "shell", slow: false, read: sourcedBy(program) });
   }
-  const python = await findPython();
+  const python = findPython("dotenv");
   if (python === undefined) missing.push("python3-dotenv");
   else
     readers.push({
       name: "python-dotenv",
       family: "python",
       slow: false,
-      read: batch([...python, join(import.meta.dir, "read.py")]),
+      read: batch([python, "-X", "utf8", join(import.meta.dir, "read.py")]),
     });
   return { readers, missing };
 }
@@ -78,16 +78,6 @@ async function findNode(): Promise<string | undefined> {
   const expression =
     'typeof require("node:util").parseEnv === "function" && !process.versions.bun ? process.execPath : ""';
   return (await succeeds([node, "-p", expression])) || undefined;
-}
-
-/** The interpreter itself, because a version manager's shim needs more environment than readers get. */
-async function findPython(): Promise<string[] | undefined> {
-  for (const name of [findProgram("python3"), "/usr/bin/python3"]) {
-    if (name === undefined) continue;
-    const executable = await succeeds([name, "-c", "import sys, dotenv; print(sys.executable)"]);
-    if (executable) return [executable, "-X", "utf8"];
-  }
-  return undefined;
 }
 
 async function succeeds(command: string[]): Promise<string> {

@@ -1,0 +1,58 @@
+/** How tests find programs, and what a run says if one is missing. */
+import { expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { missingLines } from "../support/programs.ts";
+
+const root = join(import.meta.dir, "../..");
+
+test("nothing but the helper looks for a program", () => {
+  const files = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" }).filter((file) =>
+    /\.m?[jt]s$/.test(file),
+  );
+  const looking = files.filter((file) => readFileSync(join(root, "test", file), "utf8").includes("Bun.wh" + "ich"));
+  expect(looking).toEqual(["support/programs.ts"]);
+});
+
+test("the end of a run says which suites were left out, and what to install for them", () => {
+  const notes = [
+    { programs: ["valkey-server|redis-server"], what: "buckets in a store" },
+    { programs: ["pwsh"], what: "PowerShell" },
+    { programs: ["openssl", "nginx"], what: "TLS by nginx" },
+    { programs: ["openssl"], what: "TLS by nginx" },
+    ...["a", "b", "c"].map((what) => ({ programs: ["openssl"], what })),
+  ];
+  expect(missingLines([])).toEqual([]);
+  expect(missingLines(notes)).toEqual([
+    "Not tested, because these programs are not installed:",
+    "  nginx: TLS by nginx",
+    "  openssl: TLS by nginx; a; b; and 1 more",
+    "  pwsh: PowerShell",
+    "  valkey-server or redis-server: buckets in a store",
+    "On Debian: apt-get install nginx openssl redis-server",
+  ]);
+});
+
+test("a suite whose program is missing is skipped and named, by plain bun test too", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "keyhole-programs-"));
+  try {
+    const helper = JSON.stringify(join(root, "test/support/programs.ts"));
+    const suite = 'withPrograms(["no-such-program"], "a suite", () => test("a test", () => process.exit(9)));';
+    writeFileSync(
+      join(folder, "one.test.ts"),
+      `import { test } from "bun:test";\nimport { withPrograms } from ${helper};\n${suite}\n`,
+    );
+    const env = { PATH: "", HOME: folder };
+    const ran = Bun.spawn([process.execPath, "test", "--preload", join(root, "test/preload.ts")], {
+      cwd: folder,
+      env,
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    expect(await ran.stderr.text()).toContain("\n  no-such-program: a suite\n");
+    expect(await ran.exited).toBe(0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
