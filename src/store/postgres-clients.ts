@@ -20,6 +20,7 @@ import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
 /** A driver's client, and its successors. */
 export class Clients<Client extends { end(options: { timeout: number }): Promise<void> }> {
   readonly #connect: (closed: () => void, elsewhere: boolean) => Client;
+  readonly #onAnswer: () => void;
   #client: Client;
   #distrusted = false;
   #answered = true;
@@ -29,9 +30,11 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   /**
    * @param connect - makes a client that calls `closed` at once when one of its connections closes. `elsewhere` is true
    *   if the last client gave no answer, or stopped answering: another host may do better.
+   * @param onAnswer - called at the first answer of each client
    */
-  constructor(connect: (closed: () => void, elsewhere: boolean) => Client) {
+  constructor(connect: (closed: () => void, elsewhere: boolean) => Client, onAnswer = () => {}) {
     this.#connect = connect;
+    this.#onAnswer = onAnswer;
     this.#client = this.#make();
   }
 
@@ -62,7 +65,9 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         try {
           const answer = await query(client);
           if (client === this.#client && !this.#distrusted) {
+            const first = !this.#answered;
             this.#answered = true;
+            if (first) this.#onAnswer();
             return answer;
           }
           if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
@@ -76,6 +81,12 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
       }
     };
     return { answer: ask(), giveUp };
+  }
+
+  /** Another host answers: what waits on this one is asked again there at once, instead of at its own deadline. */
+  leave(): void {
+    this.#distrusted = true;
+    void this.#client.end({ timeout: 0 }).catch(() => {});
   }
 
   close(): Promise<void> {

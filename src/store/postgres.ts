@@ -18,6 +18,7 @@ import { postgresTables } from "./tables.ts";
 /** The servers that DATABASE_URL names. The pools of a process share one: if one moves on, the others do so too. */
 export class Servers {
   readonly #urls: readonly string[];
+  readonly #pools: ((url: string) => void)[] = [];
   #at = 0;
 
   /** @param urls - one for each host, at least one */
@@ -37,6 +38,17 @@ export class Servers {
   /** Goes on to the next server, unless another pool did so since `url` was current. */
   leave(url: string): void {
     if (url === this.url) this.#at = (this.#at + 1) % this.#urls.length;
+  }
+
+  /** Calls `follow` whenever a pool had a first answer from a server, with its URL. */
+  watch(follow: (url: string) => void): void {
+    this.#pools.push(follow);
+  }
+
+  /** This server answers: it is the one to ask, and no pool waits any longer for another. */
+  answered(url: string): void {
+    this.#at = this.#urls.indexOf(url);
+    for (const follow of this.#pools) follow(url);
   }
 }
 
@@ -89,7 +101,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
 /** The clients of one use, each on one server. */
 export function connect(servers: Servers, use: Use) {
   let url = servers.url;
-  return new Clients((closed, elsewhere) => {
+  const make = (closed: () => void, elsewhere: boolean) => {
     if (elsewhere) servers.leave(url);
     url = servers.url;
     return postgres(url, {
@@ -106,7 +118,11 @@ export function connect(servers: Servers, use: Use) {
       connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     } as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
-  });
+  };
+  const clients = new Clients(make, () => servers.answered(url));
+  // A command's transaction is never asked again, so nothing may end it.
+  if (use !== "admin") servers.watch((answering) => answering !== url && clients.leave());
+  return clients;
 }
 
 /**

@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
 import { skipWithout } from "../support/programs.ts";
 import { ranMs } from "./clock.ts";
+import { freeze } from "./freeze.ts";
 import { runBinary } from "./keyhole.ts";
 import {
   type Answer,
@@ -79,7 +80,7 @@ function failover(a: Replica): void {
       const env = { ...site.env, DATABASE_URL: urlOf(b) };
       const { exitCode, stdout, stderr } = await runBinary(command, { env });
       expect([exitCode, stdout]).toEqual([6, ""]);
-      expect(stderr).toContain("the database is a standby");
+      expect(stderr).toContain("is a standby");
     }
   });
 
@@ -167,6 +168,37 @@ function failover(a: Replica): void {
     expect((await lone.get(values, (keys[1] as Key).key)).status).toBe(200);
     for (const server of servers) {
       await eventually(async () => (await server.get(metadata, (keys[1] as Key).key)).status === 200);
+    }
+  });
+  test("a primary that stands still is left by all pools at once: served within 3 s of the promotion", async () => {
+    const frozen = replicas.at(-1) as Replica;
+    const standby = await frozen.startStandby(Number(new URL(b.url).port));
+    replicas.push(standby);
+    const [server] = servers as [Server];
+    const key = (request: number) => (keys[1 + (request % (keysMax - 1))] as Key).key;
+    const paths = [values, metadata, "/projects"];
+    const next = (client: number, request: number) => ({
+      path: paths[client % paths.length] as string,
+      key: key(client + request),
+    });
+    const load = startReaders(9, () => server.origin, next, 20);
+    const served = (path: string, since: number) => (one: Outcome) =>
+      one.path === path && one.status === 200 && one.beganAt > since;
+    await load.more(10, served(values, 0));
+    const goOn = freeze(frozen.pid as number);
+    try {
+      const frozenAt = ranMs();
+      await load.more(20, ({ status, beganAt }) => beganAt > frozenAt && status === 503);
+      await run(standby, "select pg_promote(true, 60)");
+      const promotedAt = ranMs();
+      for (const path of paths) await load.more(1, served(path, promotedAt));
+      await load.stop();
+      for (const path of paths) {
+        const endedAt = load.outcomes.filter(served(path, promotedAt)).map((one) => one.endedAt - promotedAt);
+        expect(Math.min(...endedAt)).toBeLessThan(3000);
+      }
+    } finally {
+      goOn();
     }
   });
 }

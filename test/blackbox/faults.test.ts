@@ -1,11 +1,12 @@
 /** What a server does when the audit is blocked, processes are killed or the database is gone. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { createDatabase, type Postgres, postgresUrl, startPostgres, type TestDatabase } from "../postgres.ts";
 import { ranMs } from "./clock.ts";
+import { freeze, signalIfThere } from "./freeze.ts";
 import { binary, runBinary } from "./keyhole.ts";
 import { startProxy } from "./proxy.ts";
 import {
@@ -552,15 +553,7 @@ function killable(cluster: Postgres | undefined): Killable {
   let again: Bun.Subprocess | undefined;
   return {
     url,
-    freeze: () => {
-      // The postmaster first, so that there is no child that it started after they were counted.
-      process.kill(current, "SIGSTOP");
-      const pids = childrenOf(current);
-      for (const child of pids) signalIfThere(child, "SIGSTOP");
-      return () => {
-        for (const one of [...pids, current]) signalIfThere(one, "SIGCONT");
-      };
-    },
+    freeze: () => freeze(current),
     kill: () => process.kill(current, "SIGKILL"),
     restart: async () => {
       // As long as a backend of the killed one has not noticed, the shared memory is in use.
@@ -590,26 +583,5 @@ function isReady(pgdata: string, pid: number): "yes" | undefined {
     return Number(lines[0]) === pid && lines[7]?.trim() === "ready" ? "yes" : undefined;
   } catch {
     return undefined;
-  }
-}
-
-function childrenOf(pid: number): number[] {
-  const parentOf = (one: string) => {
-    try {
-      return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/status`, "utf8"))?.[1]);
-    } catch {
-      return undefined; // it has ended meanwhile
-    }
-  };
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
-    .map(Number);
-}
-
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if ((error as { code?: string }).code !== "ESRCH") throw error;
   }
 }

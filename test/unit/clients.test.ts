@@ -85,6 +85,33 @@ test("pools share the server to ask, and the first that leaves one moves on for 
   expect(servers.url).toBe("a");
 });
 
+test("once a pool has an answer from another server, every pool asks that one and what waits is asked again", async () => {
+  const servers = new Servers(["old", "new"]);
+  /** A pool whose statements wait on a server that does not answer until their client is ended. */
+  const pool = () => {
+    let url = servers.url;
+    const clients = new Clients(
+      (_, elsewhere) => {
+        if (elsewhere) servers.leave(url);
+        url = servers.url;
+        const { promise, reject } = Promise.withResolvers<string>();
+        const ended = Object.assign(new Error("ended"), { code: "CONNECTION_DESTROYED" });
+        return { answer: url === "old" ? promise : Promise.resolve(url), end: async () => reject(ended) };
+      },
+      () => servers.answered(url),
+    );
+    servers.watch((answering) => answering !== url && clients.leave());
+    return clients;
+  };
+  const [first, second] = [pool(), pool()];
+  const waiting = second.ask(3, ({ answer }) => answer).answer;
+  const { answer, giveUp } = first.ask(3, ({ answer }) => answer);
+  answer.catch(() => {});
+  giveUp();
+  expect(await first.ask(3, ({ answer }) => answer).answer).toBe("new");
+  expect(await waiting).toBe("new");
+});
+
 test.each([
   ["postgres://u:p@h1:5432,h2:5433/db?x=1", ["postgres://u:p@h1:5432/db?x=1", "postgres://u:p@h2:5433/db?x=1"]],
   ["postgresql://h1,[::1]:5433/db", ["postgresql://h1/db", "postgresql://[::1]:5433/db"]],
