@@ -1,42 +1,53 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
 import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
-import { jsonLine, OutputClosed, visibleLines, write } from "./cli/terminal.ts";
+import { fitted, jsonLine, OutputClosed, visibleLines, write } from "./cli/terminal.ts";
 
-/** Each command, loaded only if it is used: `key list` does not load the server, `version` no database driver. */
-const commands: Readonly<Record<string, () => Promise<(here: Surroundings) => CommandUnknownOpts>>> = {
-  serve: async () => (await import("./cli/serve.ts")).serveCommand,
-  demo: async () => (await import("./cli/demo.ts")).demoCommand,
-  org: async () => (await import("./cli/org.ts")).orgCommand,
-  project: async () => (await import("./cli/project.ts")).projectCommand,
-  var: async () => (await import("./cli/var.ts")).varCommand,
-  account: async () => (await import("./cli/account.ts")).accountCommand,
-  file: async () => (await import("./cli/file.ts")).fileCommand,
-  key: async () => (await import("./cli/key.ts")).keyCommand,
-  request: async () => (await import("./cli/request.ts")).requestCommand,
-  trust: async () => (await import("./cli/trust.ts")).trustCommand,
-  access: async () => (await import("./cli/access.ts")).accessCommand,
-  expiring: async () => (await import("./cli/access.ts")).expiringCommand,
-  history: async () => (await import("./cli/history.ts")).historyCommand,
-  rollback: async () => (await import("./cli/history.ts")).rollbackCommand,
-  run: async () => (await import("./cli/run.ts")).runCommand,
-  pull: async () => (await import("./cli/pull.ts")).pullCommand,
-  files: async () => (await import("./cli/files.ts")).filesCommand,
-  compose: async () => (await import("./cli/compose.ts")).composeCommand,
-  mcp: async () => (await import("./cli/mcp.ts")).mcpCommand,
-  audit: async () => (await import("./cli/audit.ts")).auditCommand,
-  backup: async () => (await import("./cli/backup.ts")).backupCommand,
-  restore: async () => (await import("./cli/backup.ts")).restoreCommand,
-  db: async () => (await import("./cli/db.ts")).dbCommand,
-  explain: async () => (await import("./cli/explain.ts")).explainCommand,
-  openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,
-  rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
-  completion: async () => {
-    const { completionCommand } = await import("./cli/completion.ts");
-    return (here) => completionCommand(here, () => buildProgram(here));
+type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
+
+/**
+ * Each command by the heading it has in the help, loaded only if it is used: `key list` does not load the server,
+ * `version` no database driver.
+ */
+const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  "People, with the database and the root key:": {
+    org: async () => (await import("./cli/org.ts")).orgCommand,
+    project: async () => (await import("./cli/project.ts")).projectCommand,
+    var: async () => (await import("./cli/var.ts")).varCommand,
+    account: async () => (await import("./cli/account.ts")).accountCommand,
+    file: async () => (await import("./cli/file.ts")).fileCommand,
+    key: async () => (await import("./cli/key.ts")).keyCommand,
+    trust: async () => (await import("./cli/trust.ts")).trustCommand,
+    request: async () => (await import("./cli/request.ts")).requestCommand,
+    access: async () => (await import("./cli/access.ts")).accessCommand,
+    expiring: async () => (await import("./cli/access.ts")).expiringCommand,
+    history: async () => (await import("./cli/history.ts")).historyCommand,
+    rollback: async () => (await import("./cli/history.ts")).rollbackCommand,
+    audit: async () => (await import("./cli/audit.ts")).auditCommand,
   },
-  health: async () => (await import("./cli/health.ts")).healthCommand,
-  version: async () => versionCommand,
+  "Machines, over the API:": {
+    run: async () => (await import("./cli/run.ts")).runCommand,
+    pull: async () => (await import("./cli/pull.ts")).pullCommand,
+    files: async () => (await import("./cli/files.ts")).filesCommand,
+    compose: async () => (await import("./cli/compose.ts")).composeCommand,
+    mcp: async () => (await import("./cli/mcp.ts")).mcpCommand,
+  },
+  "Operators:": {
+    serve: async () => (await import("./cli/serve.ts")).serveCommand,
+    demo: async () => (await import("./cli/demo.ts")).demoCommand,
+    health: async () => (await import("./cli/health.ts")).healthCommand,
+    backup: async () => (await import("./cli/backup.ts")).backupCommand,
+    restore: async () => (await import("./cli/backup.ts")).restoreCommand,
+    rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
+    db: async () => (await import("./cli/db.ts")).dbCommand,
+    explain: async () => (await import("./cli/explain.ts")).explainCommand,
+    openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,
+    completion: async () => {
+      const { completionCommand } = await import("./cli/completion.ts");
+      return (here) => completionCommand(here, () => buildProgram(here));
+    },
+    version: async () => versionCommand,
+  },
 };
 
 /**
@@ -47,9 +58,11 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
   const program = noun("keyhole", description)
     .option("-V, --version", "show the version")
     .addHelpText("after", rootHelp);
-  const all = only === undefined || !Object.hasOwn(commands, only);
-  for (const [name, load] of Object.entries(commands)) {
-    if (all || name === only) program.addCommand((await load())(here));
+  const isKnown = Object.values(groups).some((commands) => Object.hasOwn(commands, only ?? ""));
+  for (const [heading, commands] of Object.entries(groups)) {
+    for (const [name, load] of Object.entries(commands)) {
+      if (!isKnown || name === only) program.addCommand((await load())(here).helpGroup(heading));
+    }
   }
   return program;
 }
@@ -67,7 +80,7 @@ async function main(args: readonly string[]): Promise<number> {
     terminal: { stdin, stdout, stderr },
     json: own.includes("--json"),
     say: (text) => {
-      const line = `${visibleLines(text)}\n`;
+      const line = `${fitted(visibleLines(text), stderr)}\n`;
       written = written.then(() => write(stderr, line)).catch(() => {}); // nobody reads stderr: no reason to stop
     },
   };
@@ -135,16 +148,22 @@ Examples:
   keyhole var set acme/web production DATABASE_URL
 
 Settings (environment):
-  KEYHOLE_DATA       folder of the embedded database and its root key (default: ./.keyhole)
-  DATABASE_URL       PostgreSQL, in place of the embedded database
-  KEYHOLE_ROOT_KEY   root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a file that holds it; or
-                     KEYHOLE_ROOT_KEY_COMMAND, a command that prints it
-  KEYHOLE_ACTOR      who runs the command, for the audit (default: the account and host, user@host)
-  KEYHOLE_URL        the server that run, pull, files pull and mcp ask, with KEYHOLE_API_KEY or KEYHOLE_OIDC
-  HOST, PORT         where serve listens; health and metrics: KEYHOLE_OPS_HOST and KEYHOLE_OPS_PORT
+  KEYHOLE_DATA      folder of the embedded database and its root key
+                    (default: ./.keyhole)
+  DATABASE_URL      PostgreSQL, in place of the embedded database
+  KEYHOLE_ROOT_KEY  root key, 32 bytes in base64; or KEYHOLE_ROOT_KEY_FILE, a
+                    file that holds it; or KEYHOLE_ROOT_KEY_COMMAND, a command
+                    that prints it
+  KEYHOLE_ACTOR     who runs the command, for the audit (default: the account
+                    and host, user@host)
+  KEYHOLE_URL       the server that run, pull, files pull and mcp ask, with
+                    KEYHOLE_API_KEY or KEYHOLE_OIDC
+  HOST, PORT        where serve listens; health and metrics: KEYHOLE_OPS_HOST
+                    and KEYHOLE_OPS_PORT
 docs/configuration.md has all of them.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found, 5 refused by a limit or bound, 6 unavailable.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found,
+5 refused by a limit or bound, 6 unavailable.
 "keyhole COMMAND --help" explains a command.`;
 
 if (import.meta.main) process.exit(await main(process.argv.slice(2)));

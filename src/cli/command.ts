@@ -7,6 +7,7 @@ import { exits, Problem, usageProblem } from "../problem.ts";
 import {
   block,
   columnsThatFit,
+  fitted,
   hasColour,
   jsonLine,
   OutputClosed,
@@ -63,7 +64,7 @@ export async function complain(here: Surroundings, problem: Problem): Promise<vo
   if (help !== undefined) return write(here.terminal.stderr, help);
   const request = requestId === null ? "" : ` (request ${requestId})`;
   const name = hasColour(here.terminal.stderr, here.env) ? red("keyhole:") : "keyhole:";
-  return write(here.terminal.stderr, `${name} ${visibleLines(message + request)}\n`);
+  return write(here.terminal.stderr, `${fitted(`${name} ${visibleLines(message + request)}`, here.terminal.stderr)}\n`);
 }
 
 /** A command that groups others, such as `key`. The description is one sentence. */
@@ -76,7 +77,19 @@ export function noun(name: string, description: string, ...commands: CommandUnkn
 /** A command that does something, such as `create`. The caller adds arguments, options and an action. */
 export function verb(name: string, description: string, ...examples: [string, ...string[]]) {
   const heading = examples.length === 1 ? "Example:" : "Examples:";
-  return noun(name, description).addHelpText("after", `\n${heading}\n  ${examples.join("\n  ")}`);
+  return noun(name, description).addHelpText("after", `\n${heading}\n${examples.map(exampleLines).join("\n")}`);
+}
+
+/** An example as a shell takes it, in lines of at most 80 columns if its words allow it. */
+function exampleLines(example: string): string {
+  const lines = [""];
+  // An option stays with its value.
+  for (const word of example.match(/(?:--[a-z-]+ (?!-))?(?:"[^"]*"|\S)+/g) ?? []) {
+    const line = `${lines.at(-1)} ${word}`;
+    if (line.length <= 80 - "   \\".length || lines.at(-1) === "") lines[lines.length - 1] = line;
+    else lines.push(`   ${word}`);
+  }
+  return lines.map((line) => ` ${line}`).join(" \\\n");
 }
 
 /** Makes a tree of commands throw a Problem for wrong usage, and a {@link Shown} once `show` has its help text. */
@@ -84,7 +97,11 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
   command
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
-    .configureHelp({ minWidthToWrap: 30 }) // long options leave less than the 40 columns below which it does not wrap
+    .configureHelp({
+      minWidthToWrap: 30, // long options leave less than the 40 columns below which it does not wrap
+      // What a command takes is in its own help.
+      ...(command.parent === null && { subcommandTerm: (child: CommandUnknownOpts) => child.name() }),
+    })
     .configureOutput({ writeOut: show, writeErr: () => {}, outputError: () => {} })
     .exitOverride((error) => {
       throw error.exitCode === 0 ? new Shown() : misuse(command, error);

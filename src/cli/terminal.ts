@@ -87,6 +87,18 @@ export function wrapped(text: string, screen: number, hard = false): string {
   return Bun.wrapAnsi(text, screen, { hard, wordWrap: true, trim: true });
 }
 
+/** Lines for people: on a terminal, those that are wider than it are broken between words, and keep their indentation. */
+export function fitted(text: string, stream: NodeJS.WriteStream): string {
+  if (!stream.isTTY) return text;
+  return text
+    .split("\n")
+    .map((line) => {
+      const indent = /^ */.exec(line)?.[0] ?? "";
+      return indent + wrapped(line.trimStart(), screenWidth(stream) - indent.length).replaceAll("\n", `\n${indent}`);
+    })
+    .join("\n");
+}
+
 /** The columns of a screen; 80 if it is none. */
 export function screenWidth(stream: NodeJS.WriteStream): number {
   return (stream.isTTY && stream.columns) || 80;
@@ -207,7 +219,11 @@ export async function readLine(terminal: Terminal, question: string): Promise<st
     .on("SIGINT", () => reject(interrupted(2)))
     .on("SIGTSTP", () => {})
     .on("close", () => resolve(""));
-  reader.question(visible(question), (line) => {
+  // The reader redraws one line only.
+  const lines = fitted(visible(question), terminal.stderr).split("\n");
+  const last = lines.pop() ?? "";
+  if (lines.length > 0) terminal.stderr.write(`${lines.join("\n")}\n`);
+  reader.question(question.endsWith(" ") ? `${last.trimEnd()} ` : last, (line) => {
     ended = true;
     resolve(line);
   });

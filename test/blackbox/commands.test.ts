@@ -789,7 +789,7 @@ describe("on a terminal", () => {
   test("an import that takes an environment past 1000 variables succeeds with a warning", async () => {
     const lines = Array.from({ length: 2000 }, (_, at) => `NAME_${at}=value`);
     writeFileSync(join(place.folder, "many.env"), lines.join("\n"));
-    const { exitCode, screen } = await place.onTerminal(["var", "import", "web", "staging", "many.env"]).ended;
+    const { exitCode, screen } = await place.onTerminal(["var", "import", "web", "staging", "many.env"], 300).ended;
     expect(exitCode).toBe(0);
     expect(screen).toMatch(
       /^web has 2000 variables in staging, .*\r\nImported 2000 variables: 2000 created, 0 updated\.\r\n$/,
@@ -829,6 +829,22 @@ describe("on a terminal", () => {
     const wide = (await place.onTerminal(["key", "list", "--wide"], 400).ended).screen;
     expect(wide).toContain(name);
     expect(wide).toMatch(/CREATED +REVOKED/);
+  });
+
+  test("messages and questions are broken between words at 80 columns", async () => {
+    const slug = "a-project-with-a-long-slug";
+    await place.json(["project", "create", `acme/${slug}`]);
+    const terminal = place.onTerminal(["project", "delete", `acme/${slug}`]);
+    await terminal.shows("[y/N] ");
+    terminal.type("n\r");
+    const asked = (await terminal.ended).screen;
+    const plain = Bun.stripANSI(asked).replaceAll("\r", "");
+    expect(plain.replaceAll("\n", " ")).toContain(`This will delete project acme/${slug} with 0 variables, 0 accounts`);
+    const refused = await place.onTerminal(["var", "get", `acme/${slug}`, "prod", "A_NAME"]).ended;
+    expect(refused.screen.replaceAll("\r\n", " ")).toContain("ENV is one of development, staging, production.");
+    for (const line of [...plain.split("\n"), ...refused.screen.split("\r\n")]) {
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
+    }
   });
 
   test("errors and the word revoked are red on a terminal that has colours, unless NO_COLOR is set", async () => {

@@ -51,6 +51,7 @@ describe("the tree of commands", async () => {
         helpOf(leaf)
           .split(/\nExamples?:\n/)[1]
           ?.trimEnd()
+          .replace(/ \\\n +/g, " ")
           .split("\n") ?? [];
       expect(examples.length).toBeGreaterThan(0);
       setSystemTime(Date.parse("2026-12-01")); // some name a day that must not be past
@@ -67,6 +68,23 @@ describe("the tree of commands", async () => {
       }
     },
   );
+
+  test("has help of at most 80 columns, with the commands in groups", () => {
+    const every = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(every)];
+    for (const command of every(program)) {
+      for (const line of helpOf(command).split("\n")) {
+        // What cannot be broken, such as a URL, may be wider.
+        if (/^ *\S+(?: \\)?$/.test(line)) continue;
+        expect(line.length, line).toBeLessThanOrEqual(80);
+      }
+    }
+    const headings = ["Options", "People, with the database and the root key", "Machines, over the API", "Operators"];
+    expect(helpOf(program).match(/^\S[^:\n]*(?=:$)/gm)).toEqual([
+      ...headings,
+      "Examples",
+      "Settings (environment)",
+    ] as never);
+  });
 
   test("takes --json at every level", () => {
     const every = (command: CommandUnknownOpts): CommandUnknownOpts[] => [command, ...command.commands.flatMap(every)];
