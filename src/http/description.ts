@@ -134,7 +134,8 @@ const introduction = `A read-only API that hands encrypted environment variables
 - Every request is a \`GET\` with \`Authorization: Bearer\` and an API key (\`kh_…\`), or a token of an issuer that the installation trusts; the word key means both. Any other method is 405 \`method_not_allowed\`, and a path that is not described here is 404 \`not_found\`.
 - An answer has everything that was asked for, or nothing: bounds are refusals, never cuts, and one item that does not decrypt fails the whole request.
 - What is outside a key's scope does not exist.
-- An unknown, repeated or empty parameter is refused.`;
+- An unknown, repeated or empty parameter is refused.
+- What never reaches Keyhole is answered without a body and a request id: 400 for broken HTTP, 413 for a \`POST\` of more than 16 KiB, 431 for an address and headers of more than 16 KiB, 505 for an unknown version of HTTP.`;
 
 /** The document. @param version - of the program */
 export function describeApi(version: string) {
@@ -166,7 +167,12 @@ export function describeApi(version: string) {
         },
       },
       headers,
-      responses: Object.fromEntries(Object.entries(everywhere).map(([name, codes]) => [name, refusal(codes)])),
+      responses: {
+        ...Object.fromEntries(Object.entries(everywhere).map(([name, codes]) => [name, refusal(codes)])),
+        ...Object.fromEntries(
+          Object.values(ofRuntime).map(([name, description]) => [name, { description, headers: {} }]),
+        ),
+      },
       schemas: { ...referring(answers), Problem: problem },
     },
   };
@@ -227,6 +233,12 @@ const everywhere: Readonly<Record<string, readonly [FaultCode, ...FaultCode[]]>>
   Unavailable: ["decryption_failed", "unavailable"],
 };
 
+/** By status, what the runtime answers before a request reaches Keyhole: without a body, and without our headers. */
+const ofRuntime: Readonly<Record<string, readonly [name: string, description: string]>> = {
+  "431": ["HeadTooLarge", "The address and the headers together are over 16 KiB. There is no body."],
+  "505": ["UnknownHttpVersion", "The version of HTTP is unknown. There is no body."],
+};
+
 /** The errors of an operation by status. */
 function refusals(path: string, { query, admission, refusals }: Operation) {
   const names = Object.keys(query.properties);
@@ -246,6 +258,7 @@ function refusals(path: string, { query, admission, refusals }: Operation) {
       String(problems[code][0]),
       { $ref: `#/components/responses/${name}` },
     ]),
+    ...Object.entries(ofRuntime).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),
   ]);
 }
 

@@ -22,6 +22,7 @@ const environment = oneOf(environments, "The environment to read.");
 const project = text("The slug of a project.");
 const format = Type.Optional(oneOf(["json", "env"], "The form of the answer; `env` is dotenv text. Default: `json`."));
 const namesOnly = "With `true`, the answer has no values, and the request is charged to the metadata bucket.";
+const narrowing = "Needs `environment`, unless `metadata_only=true`.";
 const flag = Type.Optional(oneOf(["true", "false"], namesOnly));
 
 /** The parameters of each endpoint. The description of the API is made of the same schemas. */
@@ -29,8 +30,8 @@ export const querySchemas = {
   none: strict({}),
   variables: strict({
     environment: Type.Optional(environment),
-    keys: Type.Optional(text(`Exact names with commas between them, at most ${itemsMax}.`)),
-    prefix: Type.Optional(text("What names must begin with.")),
+    keys: Type.Optional(text(`Exact names with commas between them, at most ${itemsMax}. ${narrowing}`)),
+    prefix: Type.Optional(text(`What names must begin with. ${narrowing}`)),
     metadata_only: flag,
     format,
   }),
@@ -42,7 +43,7 @@ export const querySchemas = {
     path: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         maxItems: itemsMax,
-        description: "The exact path of a file. May be repeated; without it, all files are read.",
+        description: `The exact path of a file. May be repeated, up to ${itemsMax} times, as long as the address and the headers together stay below 16 KiB: about 250 paths of 50 characters. Without it, all files are read.`,
       }),
     ),
   }),

@@ -280,7 +280,10 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
 
   const unshare = ["unshare", "--user", "--map-root-user", "--mount"];
   // Some systems keep ordinary users from making a file system of their own, which is what can be full here.
-  const mayMount = findProgram("unshare") !== undefined && Bun.spawnSync([...unshare, "true"]).exitCode === 0;
+  const mayMount =
+    findProgram("unshare") !== undefined &&
+    findProgram("mount") !== undefined &&
+    Bun.spawnSync([...unshare, "true"]).exitCode === 0;
   if (mayMount) {
     test("since its disk is full says so, and not a word of PostgreSQL", async () => {
       const fill =

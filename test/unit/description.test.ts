@@ -40,6 +40,27 @@ describe("the description of the API", () => {
     });
   });
 
+  test("declares what the runtime answers in place of Keyhole, without a body", () => {
+    for (const path of Object.keys((JSON.parse(text) as { paths: object }).paths)) {
+      const asked = path.replace("{slug}", "web");
+      for (const status of [431, 505]) {
+        expect(problemOf(asked, status, [["connection", "close"]], () => "")).toBeUndefined();
+        expect(problemOf(asked, status, [], () => "{}")).toBe("there is a body");
+      }
+    }
+  });
+
+  test("says at keys and prefix that they need an environment, and at path how many fit", () => {
+    type Described = { paths: Record<string, { get: { parameters: { name: string; description: string }[] } }> };
+    const { paths } = JSON.parse(text) as Described;
+    const sentence = (path: string, name: string) =>
+      paths[path]?.get.parameters.find((one) => one.name === name)?.description;
+    const needs = expect.stringContaining("Needs `environment`, unless `metadata_only=true`.");
+    expect(sentence("/projects/{slug}/variables", "keys")).toEqual(needs);
+    expect(sentence("/projects/{slug}/variables", "prefix")).toEqual(needs);
+    expect(sentence("/files", "path")).toContain("below 16 KiB: about 250 paths of 50 characters");
+  });
+
   const headers = { "content-type": "application/json; charset=utf-8", "x-request-id": "1" };
   const good = JSON.stringify({ id: crypto.randomUUID(), name: "Acme", slug: "acme", plan: "pro" });
   test("fits a good answer", () => {
