@@ -7,8 +7,11 @@ import { ways } from "./sidebar.ts";
 
 const docs = fileURLToPath(new URL("..", import.meta.url));
 
-/** What `api.md` says where the site has the reference. */
-const placeholder = /<!-- reference -->.*<!-- end of reference -->/s;
+/** What pages say where the site has more: `api.md` the reference, `index.md` what `package.json` knows. */
+const parts: readonly [placeholder: RegExp, text: () => string][] = [
+  [/<!-- reference -->.*<!-- end of reference -->/s, () => referenceOf(JSON.parse(readBeside("openapi.json")))],
+  [/<!-- about -->.*<!-- end of about -->/s, () => aboutOf(JSON.parse(readBeside("../package.json")))],
+];
 
 /** Files beside the pages that a page links to. They are copied into the site. */
 const linkedFiles = new Set<string>();
@@ -34,7 +37,7 @@ export default defineConfig({
       {
         name: "keyhole",
         enforce: "pre",
-        transform: (text, id) => (id.endsWith("/api.md") ? expand(text) : null),
+        transform: (text, id) => (/\/(api|index)\.md$/.test(id) ? expand(text) : null),
         // The packages are in this folder, where a page of `docs/` does not find them; the program that renders does.
         resolveId: (id, _, { ssr }) => (ssr && /^vue(\/|$)/.test(id) ? { id, external: true } : null),
       },
@@ -65,7 +68,21 @@ export default defineConfig({
 });
 
 function expand(text: string): string {
-  return text.replace(placeholder, () => referenceOf(JSON.parse(readFileSync(join(docs, "openapi.json"), "utf8"))));
+  return parts.reduce((text, [placeholder, part]) => text.replace(placeholder, part), text);
+}
+
+function readBeside(file: string): string {
+  return readFileSync(join(docs, file), "utf8");
+}
+
+/** The version, the licence, and the repository if `package.json` names one. */
+function aboutOf(about: { version: string; license: string; repository?: { url: string } }): string {
+  const source = about.repository ? [`[repository](${about.repository.url.replace(/^git\+|\.git$/g, "")})`] : [];
+  return [
+    `Version ${about.version}, [changes](../CHANGELOG.md)`,
+    `licence [${about.license}](../LICENSE)`,
+    ...source,
+  ].join(" · ");
 }
 
 /**

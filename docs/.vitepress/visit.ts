@@ -5,10 +5,10 @@ import type { Search, Seen, Visit } from "./seen.ts";
 /*
  * Opens every page of a site in headless Chromium and prints what it saw, as JSON, for the test of the site to judge:
  *
- *     bun visit.ts CHROMIUM ORIGIN
+ *     bun visit.ts CHROMIUM ORIGIN SEARCH...
  */
 
-const [chromium = "", origin = ""] = process.argv.slice(2);
+const [chromium = "", origin = "", ...searches] = process.argv.slice(2);
 
 /** What of VitePress's own search axe would have otherwise. */
 const rules = {
@@ -24,7 +24,7 @@ const browser = await puppeteer.launch({
   args: ["--no-sandbox", "--disable-dev-shm-usage"],
 });
 try {
-  const visit: Visit = { search: await search(browser, "replace the root key"), pages: await visitAll(browser) };
+  const visit: Visit = { search: await search(browser, searches), pages: await visitAll(browser) };
   process.stdout.write(JSON.stringify(visit));
 } finally {
   await browser.close();
@@ -60,7 +60,8 @@ async function look(browser: Browser, path: string): Promise<Seen> {
   const page = await browser.newPage();
   const errors = listen(page);
   const status = await open(page, path, 360);
-  if (status !== 200) return { path, status, errors, width: 0, links: [], ids: [], violations: [] };
+  if (status !== 200)
+    return { path, status, errors, width: 0, cut: [], bright: [], links: [], ids: [], violations: [] };
   const { width, links, ids } = await page.evaluate(() => ({
     width: document.documentElement.scrollWidth,
     links: [...document.querySelectorAll("a[href]")].map((link) => (link as HTMLAnchorElement).href),
@@ -73,27 +74,56 @@ async function look(browser: Browser, path: string): Promise<Seen> {
   }
   await page.setViewport({ width: 1280, height: 900 });
   violations.push(...(await judge(page, "light")));
+  const cut = await page.$$eval(".vp-doc table", (tables) =>
+    tables
+      .filter((table) => table.scrollWidth > table.clientWidth)
+      .map((table) => `${table.scrollWidth - table.clientWidth} px: ${table.textContent?.slice(0, 40)}`),
+  );
   await page.evaluate(() => document.documentElement.classList.add("dark"));
   violations.push(...(await judge(page, "dark", { type: "rule", values: ["color-contrast"] })));
+  const bright = await brightPictures(page);
   await page.close();
-  return { path, status, errors, width, links, ids, violations };
+  return { path, status, errors, width, cut, bright, links, ids, violations };
 }
 
-/** The addresses of what a search finds, best first. */
-async function search(browser: Browser, words: string): Promise<Search> {
-  const page = await browser.newPage();
-  await open(page, "/", 1280);
-  await page.click("#local-search button");
-  await page.waitForSelector("#localsearch-input");
-  // All at once: a busy machine would show what the first letters find.
-  await page.focus("#localsearch-input");
-  await page.keyboard.sendCharacter(words);
-  await page.waitForSelector("#localsearch-list a");
-  const found = await page.$$eval("#localsearch-list a", (links) =>
-    links.map((link) => (link as HTMLAnchorElement).href),
-  );
-  const violations = await judge(page, "search");
-  await page.close();
+/** Pictures whose pixels are bright on average, as the page shows them now. */
+async function brightPictures(page: Page): Promise<string[]> {
+  const bright: string[] = [];
+  for (const picture of await page.$$(".vp-doc img")) {
+    const shown = await picture.screenshot({ encoding: "base64" });
+    const brightness = await page.evaluate(async (shown) => {
+      const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${shown}`)).blob());
+      const context = new OffscreenCanvas(1, 1).getContext("2d");
+      if (!context) throw new Error("no canvas");
+      context.imageSmoothingQuality = "high";
+      context.drawImage(image, 0, 0, 1, 1);
+      const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data;
+      return (red + green + blue) / 3;
+    }, shown);
+    if (brightness > 100) bright.push(await picture.evaluate((image) => (image as HTMLImageElement).alt));
+  }
+  return bright;
+}
+
+/** What each search finds, each on a page of its own, so that no search sees what an earlier one found. */
+async function search(browser: Browser, searches: readonly string[]): Promise<Search> {
+  const found: Record<string, string[]> = {};
+  const violations: string[] = [];
+  for (const words of searches) {
+    const page = await browser.newPage();
+    await open(page, "/", 1280);
+    await page.click("#local-search button");
+    await page.waitForSelector("#localsearch-input");
+    // All at once: a busy machine would show what the first letters find.
+    await page.focus("#localsearch-input");
+    await page.keyboard.sendCharacter(words);
+    await page.waitForSelector("#localsearch-list a, .no-results");
+    found[words] = await page.$$eval("#localsearch-list a", (links) =>
+      links.map((link) => (link as HTMLAnchorElement).href),
+    );
+    if (Object.keys(found).length === 1) violations.push(...(await judge(page, "search")));
+    await page.close();
+  }
   return { found, violations };
 }
 

@@ -18,21 +18,42 @@ type Panel = {
 const width = 560;
 const height = 360;
 const margin = { top: 40, right: 205, bottom: 44, left: 58 };
-// The colours of Okabe and Ito, which colour-blind people can distinguish.
+// The colours of Okabe and Ito, which colour-blind people can distinguish, and lighter ones on a dark page.
 const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const darkColours = ["#4aa3df", "#ff8c42", "#2fc79a", "#e6a0c8", "#f5b83d", "#9ad6f7", "#ffffff"];
+const style = `.paper{fill:#fff}.title{fill:#111}.label{fill:#444}.ground{stroke:#e3e3e3}${colourRules(colours)}
+@media (prefers-color-scheme:dark){
+.paper{fill:#161618}.title{fill:#f0f0f0}.label{fill:#b4b4be}.ground{stroke:#3a3a40}${colourRules(darkColours)}
+}`;
 
-/** An SVG document: throughput of each row by connections, and of each scale by size, on logarithmic axes. */
+function colourRules(all: readonly string[]): string {
+  return all.map((colour, index) => `.c${index}{color:${colour}}`).join("");
+}
+
+/**
+ * An SVG document: throughput of each row by connections, and of each scale by size, on logarithmic axes. A series has
+ * one colour in both halves, PostgreSQL's and SQLite's.
+ */
 export function plotOf(results: Results): string {
-  const panels = [...rowPanels(results), ...scalePanels(results)].filter(({ series }) => series.length > 0);
+  const halves = [rowPanels(results), scalePanels(results)];
+  const panels = halves.flat().filter(({ series }) => series.length > 0);
+  const labels = halves.map((half) => [...new Set(half.flatMap(({ series }) => series.map(({ label }) => label)))]);
+  const colourOf = (label: string) => {
+    const at = Math.max(...labels.map((some) => some.indexOf(label)));
+    return `c${at % colours.length}`;
+  };
   const lines = Math.ceil(panels.length / 2);
   const [wholeWidth, wholeHeight] = [2 * width, lines * height];
   const drawn = panels.map(
     (panel, index) =>
-      `<g transform="translate(${(index % 2) * width} ${Math.floor(index / 2) * height})">${draw(panel)}</g>`,
+      `<g transform="translate(${(index % 2) * width} ${Math.floor(index / 2) * height})">${draw(panel, colourOf)}</g>`,
   );
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${wholeWidth} ${wholeHeight}" font-family="system-ui, sans-serif" font-size="12">
 <title>Requests per second</title>
-<rect width="${wholeWidth}" height="${wholeHeight}" fill="#fff"/>
+<style>
+${style}
+</style>
+<rect class="paper" width="${wholeWidth}" height="${wholeHeight}"/>
 ${drawn.join("\n")}
 </svg>
 `;
@@ -82,7 +103,7 @@ function point(x: number, { median, least, most }: { median: number; least: numb
   return { x, y: median, least, most };
 }
 
-function draw(panel: Panel): string {
+function draw(panel: Panel, colourOf: (label: string) => string): string {
   const { title, xTitle, series } = panel;
   const points = series.flatMap((line) => line.points);
   if (points.length === 0) return "";
@@ -91,29 +112,31 @@ function draw(panel: Panel): string {
   const grid = [
     ...decades(y).map(
       (value) =>
-        `<path d="M${margin.left} ${y.at(value)}H${width - margin.right}" stroke="#ddd"/><text x="${margin.left - 6}" y="${y.at(value) + 4}" text-anchor="end" fill="#444">${short(value)}</text>`,
+        `<path d="M${margin.left} ${y.at(value)}H${width - margin.right}" class="ground"/>${text(margin.left - 6, y.at(value) + 4, short(value), "end")}`,
     ),
     ...[...new Set(series.flatMap((line) => line.points.map((at) => at.x)))].map(
       (value) =>
-        `<path d="M${x.at(value)} ${margin.top}V${height - margin.bottom}" stroke="#eee"/>${
+        `<path d="M${x.at(value)} ${margin.top}V${height - margin.bottom}" class="ground"/>${
           panel.isTick(value) ? text(x.at(value), height - margin.bottom + 16, short(value), "middle") : ""
         }`,
     ),
   ];
   const labels = apart(series.map((line) => y.at(line.points.at(-1)?.y ?? y.least)));
   const lines = series.map((line, index) => {
-    const colour = colours[index % colours.length] as string;
     const path = line.points.map((at, step) => `${step === 0 ? "M" : "L"}${x.at(at.x)} ${y.at(at.y)}`).join("");
     const whiskers = line.points.map((at) => `M${x.at(at.x)} ${y.at(at.least)}V${y.at(at.most)}`).join("");
-    const dots = line.points.map((at) => `<circle cx="${x.at(at.x)}" cy="${y.at(at.y)}" r="2.5" fill="${colour}"/>`);
+    const dots = line.points.map((at) => `<circle cx="${x.at(at.x)}" cy="${y.at(at.y)}" r="2.5" />`);
     const last = line.points.at(-1);
     const labelY = labels[index] as number;
     const leader = last
-      ? `<path d="M${x.at(last.x) + 4} ${y.at(last.y)}L${width - margin.right + 12} ${labelY}" stroke="${colour}" stroke-width="0.5" fill="none"/>`
+      ? `<path d="M${x.at(last.x) + 4} ${y.at(last.y)}L${width - margin.right + 12} ${labelY}" stroke-width="0.5" fill="none"/>`
       : "";
-    return `<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.8"${line.floor ? ' stroke-dasharray="5 4"' : ""}/><path d="${whiskers}" stroke="${colour}" stroke-width="1"/>${dots.join("")}${leader}${text(width - margin.right + 15, labelY + 4, line.label, "start", colour)}`;
+    const label = text(width - margin.right + 15, labelY + 4, line.label, "start", "");
+    const drawn = `<path d="${path}" fill="none" stroke-width="1.8"${line.floor ? ' stroke-dasharray="5 4"' : ""}/><path d="${whiskers}"/>`;
+    const colour = `class="${colourOf(line.label)}" stroke="currentColor"`;
+    return `<g ${colour}>${drawn}${leader}<g stroke="none" fill="currentColor">${dots.join("")}${label}</g></g>`;
   });
-  return `<text x="${margin.left}" y="22" font-size="14" font-weight="600" fill="#111">${escaped(title)}</text>
+  return `<text x="${margin.left}" y="22" class="title" font-size="14" font-weight="600">${escaped(title)}</text>
 ${grid.join("")}
 ${text((margin.left + width - margin.right) / 2, height - 10, xTitle, "middle")}
 ${lines.join("\n")}`;
@@ -158,8 +181,9 @@ function short(value: number): string {
   return value >= 1000 ? `${value / 1000}k` : String(value);
 }
 
-function text(x: number, y: number, words: string, anchor: "start" | "middle" | "end", colour = "#444"): string {
-  return `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${colour}">${escaped(words)}</text>`;
+function text(x: number, y: number, words: string, anchor: "start" | "middle" | "end", name = "label"): string {
+  const class_ = name === "" ? "" : ` class="${name}"`;
+  return `<text${class_} x="${x}" y="${y}" text-anchor="${anchor}">${escaped(words)}</text>`;
 }
 
 function escaped(words: string): string {

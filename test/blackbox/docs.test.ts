@@ -29,6 +29,7 @@ const scenes: Readonly<Record<string, { before?: string; server?: boolean }>> = 
   "docs/history.md": {
     before: "for n in 3 4 5 6 7 8 9 10 11 12 13; do printf $n | keyhole var set acme/web production NUMBER; done",
   },
+  "docs/index.md": { before: `echo '{ "scripts": { "start": "true" } }' > package.json` },
   // The page revokes its first key, and reads with another one later.
   "docs/review.md": {
     before: `touch a; keyhole file put acme/web a --path a --env production

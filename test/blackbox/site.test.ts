@@ -9,6 +9,15 @@ import { withPrograms } from "../support/programs.ts";
 const root = join(import.meta.dir, "../..");
 const built = join(root, "dist/docs");
 
+/** What people search for, and the page that answers it. */
+const answers: Readonly<Record<string, string>> = {
+  "replace the root key": "/rotation.html",
+  rbac: "/review.html",
+  gdpr: "/review.html",
+  windows: "/review.html",
+  "who read": "/audit.html",
+};
+
 withPrograms(["chromium"], "the site that `bun run docs` builds", (chromium) => {
   let server: Bun.Server<undefined> | undefined;
   let visit: Visit;
@@ -16,7 +25,9 @@ withPrograms(["chromium"], "the site that `bun run docs` builds", (chromium) => 
   beforeAll(async () => {
     await run([process.execPath, "run", "--silent", "docs"]);
     server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
-    visit = JSON.parse(await run([process.execPath, "docs/.vitepress/visit.ts", chromium, server.url.origin]));
+    visit = JSON.parse(
+      await run([process.execPath, "docs/.vitepress/visit.ts", chromium, server.url.origin, ...Object.keys(answers)]),
+    );
   }, 600_000);
   afterAll(() => server?.stop(true));
 
@@ -52,12 +63,28 @@ withPrograms(["chromium"], "the site that `bun run docs` builds", (chromium) => 
     expect(visit.pages.filter(({ width }) => width > 360).map(({ path, width }) => `${path}: ${width} px`)).toEqual([]);
   });
 
+  test("cuts no table on a screen of 1280 px", () => {
+    expect(visit.pages.flatMap(({ path, cut }) => cut.map((table) => `${path}: ${table}`))).toEqual([]);
+  });
+
+  test("has dark pictures on dark pages", () => {
+    expect(visit.pages.flatMap(({ path, bright }) => bright.map((picture) => `${path}: ${picture}`))).toEqual([]);
+  });
+
+  test("says on its first page which version it is about, and under which licence", () => {
+    const { version, license } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    const page = readFileSync(join(built, "index.html"), "utf8").replaceAll(/<[^>]+>/g, "");
+    expect(page).toContain(`Version ${version}, changes · licence ${license}`);
+  });
+
   test("passes axe on every page, in contrast and headings too, in light and dark", () => {
     expect(visit.pages.flatMap(({ path, violations }) => violations.map((one) => `${path}: ${one}`))).toEqual([]);
   });
 
   test("finds the page that answers a question", () => {
-    expect(visit.search.found.map((link) => new URL(link).pathname)).toContain("/rotation.html");
+    for (const [words, page] of Object.entries(answers)) {
+      expect(visit.search.found[words]?.map((link) => new URL(link).pathname)).toContain(page);
+    }
     expect(visit.search.violations).toEqual([]);
   });
 
