@@ -162,6 +162,13 @@ export async function shortKeyIds(admin: AdminContext): Promise<(id: string) => 
   return shortIds(admin, admin.database.tables.apiKeys);
 }
 
+/** The names of all keys and trusts by their ids. */
+export async function keyNames(admin: AdminContext): Promise<ReadonlyMap<string, string>> {
+  const { apiKeys: k } = admin.database.tables;
+  const rows = await admin.database.db.select({ id: k.id, name: k.name }).from(k);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 /** One key, or one trust, by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
 export async function showKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
   const id = await findKeyId(admin, asked, type);

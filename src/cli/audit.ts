@@ -5,7 +5,7 @@ import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } 
 import { acceptGaps, pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
 import { commandsLane } from "../admin/changes.ts";
 import type { AdminContext } from "../admin/context.ts";
-import { shortKeyIds } from "../admin/keys.ts";
+import { keyNames, shortKeyIds } from "../admin/keys.ts";
 import { auditActions } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
@@ -33,7 +33,7 @@ import {
 import { localName } from "./input.ts";
 import { logEvents } from "./log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "./options.ts";
-import { excerpt, formatTime, jsonLine, OutputClosed, unlessClosed, visible, withProgress, write } from "./terminal.ts";
+import { excerpt, formatTime, jsonLine, OutputClosed, oneLine, unlessClosed, withProgress, write } from "./terminal.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
@@ -49,11 +49,11 @@ export function auditCommand(here: Surroundings) {
     .action(async ({ limit, follow, wide, ...options }) => {
       const filter = { ...filterOf(options), limit };
       if (follow) return followAudit(here, filter);
-      const [entries, short] = await withAdmin(here, async (admin) => [
+      const [entries, shown] = await withAdmin(here, async (admin) => [
         await listAudit(admin, filter),
-        await shortKeyIds(admin),
+        await columnsOf(admin),
       ]);
-      await answerList(here, entries, "No entries match.", columns(short), wide);
+      await answerList(here, entries, "No entries match.", shown, wide);
     });
 
   const exported = filteredVerb(
@@ -156,24 +156,27 @@ function filterOf({ org, project, key, action, since }: FilterOptions): AuditFil
   return { organization: org, project, keyId: key, actions: action, sinceAt: since };
 }
 
-/**
- * The most important ones first: the last do not fit every screen.
- * @param short - shortens the ids of keys
- */
-const columns = (short: (id: string) => string): Columns<AuditRecord> => ({
-  TIME: (one) => formatTime(one.time),
-  ACTOR: (one) => (one.actor.type === "person" ? one.actor.name : short(one.actor.id)),
-  ACTION: (one) => one.action,
-  NAMES: (one) => one.names.join(","),
-  PROJECT: (one) => one.project ?? "-",
-  ENVIRONMENT: (one) => one.environment ?? "-",
-  REQUEST: (one) => one.requestId || "-",
-  ORG: (one) => one.organization ?? "-",
-  COUNT: (one) => one.count,
-  CLIENT: (one) => one.clientAddress || "-",
-  "USER AGENT": (one) => excerpt(one.userAgent || "-"),
-  TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
-});
+/** The most important ones first: the last do not fit every screen. */
+async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
+  const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
+  return {
+    TIME: (one) => formatTime(one.time),
+    // With the word before it, no key's name passes for a person's.
+    ACTOR: ({ actor }) =>
+      actor.type === "person" ? actor.name : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
+    ACTION: (one) => one.action,
+    ENVIRONMENT: (one) => one.environment ?? "-",
+    NAMES: (one) => one.names.join(","),
+    PROJECT: (one) => one.project ?? "-",
+    KEY: ({ actor }) => (actor.type === "person" ? "-" : short(actor.id)),
+    REQUEST: (one) => one.requestId || "-",
+    ORG: (one) => one.organization ?? "-",
+    COUNT: (one) => one.count,
+    CLIENT: (one) => one.clientAddress || "-",
+    "USER AGENT": (one) => excerpt(one.userAgent || "-"),
+    TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
+  };
+}
 
 /**
  * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. Once it
@@ -194,11 +197,11 @@ async function followAudit(
     here.json
       ? jsonLine(one)
       : `${cellsOf(shownColumns ?? {}, one)
-          .map(visible)
+          .map(oneLine)
           .join("  ")}\n`;
   const follow = async (admin: AdminContext) => {
     if (tail === undefined) {
-      shownColumns = columns(await shortKeyIds(admin));
+      shownColumns = await columnsOf(admin);
       const begun = new AuditTail(admin, filter);
       await show(await begun.newest(filter.limit));
       tail = begun;

@@ -232,11 +232,12 @@ export async function answerSecret(here: Surroundings, document: unknown, secret
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
 
 /** The option of a command that ends with {@link answerList}. */
-export const wideOption = ["--wide", "show all columns, and cut none"] as const;
+export const wideOption = ["--wide", "show everything; on a narrow terminal, as a block for each entry"] as const;
 
 /**
  * Ends a command that lists something: an array with `--json`, a table or the message for none without it. Unless the
- * table is `wide`, the last columns are left out if they do not fit, on 80 columns where there is no terminal.
+ * table is `wide`, the last columns are left out if they do not fit, on 80 columns where there is no terminal. A wide
+ * table that a terminal would break is a block for each item instead.
  */
 export async function answerList<T>(
   here: Surroundings,
@@ -253,6 +254,15 @@ export async function answerList<T>(
   const screen = screenWidth(stdout);
   const count = wide ? headers.length : columnsThatFit(rows, screen);
   const shown = rows.map((row) => row.slice(0, count));
+  if (
+    wide &&
+    stdout.isTTY &&
+    table(shown)
+      .split("\n")
+      .some((line) => Bun.stringWidth(line) > screen)
+  ) {
+    return write(stdout, items.map((item) => blockOf(here, stdout, item, columns)).join("\n"));
+  }
   await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, here.env)));
   if (count < headers.length) here.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
 }

@@ -61,11 +61,14 @@ export function historyCommand(here: Surroundings) {
         {
           VERSION: (one) => one.version,
           WRITTEN: (one) => formatTime(one.at),
-          CHANGES: (one) => changesOf(one),
+          CHANGES: (one) => changesOf(one, wide),
           ACTOR: (one) => one.actor.name,
         },
         wide,
       );
+      if (!wide && !here.json && versions.some((one) => changesOf(one) !== changesOf(one, true))) {
+        here.say("--wide names everything that changed.");
+      }
     })
     .addCommand(purge);
 }
@@ -79,12 +82,14 @@ export function rollbackCommand(here: Surroundings) {
   )
     .addArgument(new Argument("<kind>", "of what").choices(kinds))
     .requiredOption("--to <version>", "required: the version, which `keyhole history` lists", parseCount)
+    .option("--wide", "name everything that changes")
     .option(...yesOption)
-    .action(async (project, environment, kind, { to, yes }) => {
+    .action(async (project, environment, kind, { to, wide, yes }) => {
       const what = `the ${kind} of ${project} in ${environment}`;
       const done = await withAdmin(here, async (admin) => {
         const plan = await planRollback(admin, project, environment, kind, to);
-        const changes = changesOf(plan, ["add", "change", "delete"]);
+        const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
+        const changes = changesOf(plan, wide, ["add", "change", "delete"]) + more;
         const written = await confirmChange(
           here,
           admin,
@@ -96,17 +101,20 @@ export function rollbackCommand(here: Surroundings) {
       });
       const { version, warnings } = done;
       for (const warning of warnings) here.say(warning);
-      const words = `Rolled ${what} back to version ${to}: ${changesOf(done)}. This is version ${version}.`;
+      const words = `Rolled ${what} back to version ${to}: ${changesOf(done, wide)}. This is version ${version}.`;
       await answer(here, { project, environment, kind, ...done }, words);
     });
 }
 
-/** Such as `added A, B; deleted C`. */
+/** Such as `added A, B; deleted C`. @param wide - whether to name all of many */
 function changesOf(
   { added, changed, deleted }: NamesWritten,
+  wide = false,
   [add, change, remove] = ["added", "changed", "deleted"],
 ): string {
   const parts = [[add, added] as const, [change, changed] as const, [remove, deleted] as const];
-  const told = parts.filter(([, names]) => names.length > 0).map(([verb, names]) => `${verb} ${listed(names)}`);
+  const told = parts
+    .filter(([, names]) => names.length > 0)
+    .map(([verb, names]) => `${verb} ${wide ? names.join(", ") : listed(names)}`);
   return told.join("; ") || "no changes";
 }

@@ -72,7 +72,10 @@ export function block(
   const indent = Math.max(...rows.map(([label]) => Bun.stringWidth(label))) + gap.length;
   return rows
     .map(([label, text]) => {
-      const lines = wrapped(oneLine(text).trim(), Math.max(screen - indent, textWidthMin), true);
+      const room = Math.max(screen - indent, textWidthMin);
+      const line = oneLine(text).trim();
+      const isList = /^[^\s,]+(?:,[^\s,]+)+$/.test(line) && Bun.stringWidth(line) > room;
+      const lines = wrapped(isList ? line.replaceAll(",", ", ") : line, room, true);
       const shown = colour && text === "revoked" ? red(text) : lines.replaceAll("\n", `\n${" ".repeat(indent)}`);
       return `${`${label}${" ".repeat(indent - Bun.stringWidth(label))}${shown}`.trimEnd()}\n`;
     })
@@ -274,6 +277,7 @@ const excerptMax = 500;
 const gap = "  ";
 /** The columns of text. What is cut of an id, a number or a time is missed. */
 const textHeaders = new Set([
+  "ACTOR",
   "NAME",
   "NAMES",
   "PROJECTS",
@@ -284,7 +288,7 @@ const textHeaders = new Set([
   "REASON",
   "CHANGES",
 ]);
-const textWidthMin = 12;
+const textWidthMin = 10;
 
 /** The width of each column, and the least that it may be cut to. */
 function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {

@@ -332,7 +332,8 @@ onBoth("people's commands", (dialect) => {
     ]);
     const list = ["audit", "list", "--org", "acme", "--limit", "1"];
     const last = await keyhole([...list, "--wide"]);
-    const [, short = ""] = /^TIME .*\n\S+ +(\S+) +variables\.read +LATE +web +staging .*\n$/.exec(last.stdout) ?? [];
+    const [, short = ""] =
+      /^TIME .*\n\S+ +key .* variables\.read +staging +LATE +web +(\S+) .*\n$/.exec(last.stdout) ?? [];
     expect([short.length < 36, keyId.startsWith(short)]).toEqual([true, true]);
     const filter = ["--project", "acme/web", "--key", short, "--action", "variables.read,file.read"];
     expect(await place.json(["audit", "list", ...filter])).toEqual((entries as unknown[]).slice(1));
@@ -348,7 +349,9 @@ onBoth("people's commands", (dialect) => {
       expect([option, refused.exitCode, refused.stdout]).toEqual([option, exitCode, ""]);
     }
     const narrow = await keyhole(list);
-    expect(narrow.stdout).toMatch(new RegExp(`^TIME +ACTOR +ACTION.*\n\\S+ +${short} +variables\\.read +LATE.*\n$`));
+    expect(narrow.stdout).toMatch(
+      /^TIME +ACTOR +ACTION +ENVIRONMENT +NAMES.*\n\S+ +key .* variables\.read +staging +LATE.*\n$/,
+    );
     expect(narrow.stderr).toMatch(/^--wide shows \d more columns?\.\n$/);
     expect(await server.stop()).toBe(0);
   });
@@ -845,6 +848,42 @@ describe("on a terminal", () => {
     for (const line of [...plain.split("\n"), ...refused.screen.split("\r\n")]) {
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
     }
+  });
+
+  test("audit list shows on 80 columns who, what and where, and --wide a block for each entry", async () => {
+    await place.json(["var", "set", "web", "production", "A_NAME", "--value", "v"]);
+    await place.json(["org", "create", "other"]);
+    const project = ["--project", "acme/web"];
+    const narrow = (await place.onTerminal(["audit", "list", ...project, "--action", "variables.write"]).ended).screen;
+    expect(narrow).toMatch(/^TIME +ACTOR +ACTION +ENVIRONMENT +NAMES/);
+    expect(narrow).toMatch(/ variables\.write +production +A_NAME/);
+    const all = (await place.onTerminal(["audit", "list"]).ended).screen;
+    expect(all).toMatch(/^TIME +ACTOR +ACTION +ENVIRONMENT +NAMES/);
+    const wide = (await place.onTerminal(["audit", "list", "--wide", "--limit", "3"]).ended).screen.split("\r\n");
+    for (const line of [...narrow.split("\r\n"), ...all.split("\r\n"), ...wide]) {
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
+    }
+    expect(wide.filter((line) => line.startsWith("TIME "))).toHaveLength(3);
+    expect(wide.filter((line) => line === "")).toHaveLength(3);
+    await place.json(["org", "delete", "other", "--yes"]);
+  });
+
+  test("history and rollback name everything that changed if asked", async () => {
+    const names = Array.from({ length: 18 }, (_, at) => `MANY_${at}`);
+    writeFileSync(join(place.folder, "eighteen.env"), names.map((name) => `${name}=v`).join("\n"));
+    await place.json(["project", "create", "acme/many"]);
+    await place.json(["var", "set", "acme/many", "staging", "FIRST", "--value", "v"]);
+    await place.json(["var", "import", "acme/many", "staging", "eighteen.env"]);
+    const short = await place.keyhole(["history", "acme/many", "staging"]);
+    expect(short.stdout).toContain(" and 8 more");
+    expect(short.stderr).toContain("--wide names everything that changed.\n");
+    const wide = await place.keyhole(["history", "acme/many", "staging", "--wide"]);
+    expect(wide).toMatchObject({ stderr: "" });
+    const rollback = ["rollback", "acme/many", "staging", "variables", "--to", "2"];
+    const asked = await place.keyhole(rollback);
+    expect(asked.stderr).toContain(" and 8 more (--wide names them)");
+    const askedWide = await place.keyhole([...rollback, "--wide"]);
+    for (const name of names) for (const text of [wide.stdout, askedWide.stderr]) expect(text).toContain(name);
   });
 
   test("errors and the word revoked are red on a terminal that has colours, unless NO_COLOR is set", async () => {
