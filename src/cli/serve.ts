@@ -6,6 +6,7 @@ import { parsePort, readConfig } from "../config.ts";
 import { Problem, usageProblem } from "../problem.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
+import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { superviseWorkers } from "../server/workers.ts";
 import { type Surroundings, verb } from "./command.ts";
@@ -37,7 +38,13 @@ export function serveCommand(here: Surroundings) {
       // A worker's parent has already said everything about the settings.
       const say = worker === undefined ? here.say : () => {};
       const env = { ...here.env };
+      // From here on, because the first answer of the database may be malformed.
+      const link = worker === undefined ? undefined : openWorkerLink();
+      const watch = () => link ?? startWatchdog(pretty);
+      if (config.databaseUrl !== undefined) watch();
       const installation = await openInstallation(config, say);
+      // Not before: to migrate the embedded database may keep this thread busy for long.
+      if (config.databaseUrl === undefined) watch();
       harden();
       // Asked before the port opens: a database that is cut later must not stop the server.
       const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;
@@ -48,7 +55,7 @@ export function serveCommand(here: Surroundings) {
         if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");
         return;
       }
-      const server = await startServer(config, installation, log, say, worker && openWorkerLink());
+      const server = await startServer(config, installation, log, say, link);
       if (hint) say(hint);
       const exitCode = await server.stopped;
       flush();

@@ -3,6 +3,7 @@ import type { BucketName } from "../limit/bucket.ts";
 import type { Readiness } from "./health.ts";
 import type { Scrape } from "./metrics.ts";
 import type { SharedBuckets, SharedDecision } from "./shared-limiter.ts";
+import { aliveEveryMs } from "./silence.ts";
 
 /*
  * The channel between `serve --workers` and each of its workers. A worker obeys only this channel: a terminal or a
@@ -14,7 +15,7 @@ export type ToWorker =
   | { readonly type: "ask"; readonly question: keyof WorkerAnswers; readonly id: number }
   | { readonly type: "taken"; readonly decision: SharedDecision; readonly id: number };
 export type ToParent =
-  | { readonly type: "listening" | "closed" }
+  | { readonly type: "listening" | "closed" | "alive" }
   | { readonly type: "answer"; readonly answer: unknown; readonly id: number }
   | { readonly type: "take"; readonly bucket: BucketName; readonly keyId: string; readonly id: number };
 
@@ -37,6 +38,8 @@ export const workerFlag = "--worker";
 export function openWorkerLink(): WorkerLink {
   if (process.send === undefined) throw new Refused("invalid", `${workerFlag} is for Keyhole itself: use --workers.`);
   const send = (message: ToParent) => void process.send?.(message);
+  // The parent ends a worker that no longer says this.
+  setInterval(() => send({ type: "alive" }), aliveEveryMs).unref();
   const decisions = new Pending<SharedDecision>();
   const { promise: allClosed, resolve: portClosed } = Promise.withResolvers<void>();
   let answers: WorkerAnswers | undefined;

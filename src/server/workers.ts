@@ -5,6 +5,7 @@ import { originOf, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
 import type { Scrape } from "./metrics.ts";
 import { drainNotice, listening, openOps, sayOrigin } from "./serve.ts";
+import { aliveEveryMs, Silence, stuck } from "./silence.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
 
 type Supervision = {
@@ -25,6 +26,7 @@ type Worker = {
   readonly startedAtMs: number;
   listening: boolean;
   closed: boolean;
+  readonly silence: Silence;
 };
 
 /**
@@ -60,6 +62,7 @@ class Supervisor {
     const ops = await this.#startOps();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#onSignal(signal));
     for (let started = 0; started < this.#supervision.count; started++) this.#start();
+    setInterval(() => this.#endSilent(), aliveEveryMs).unref();
     await this.#ended.promise;
     await ops?.stop();
     return this.#worst;
@@ -108,7 +111,18 @@ class Supervisor {
     void worker.process.exited.then(() => this.#onExit(worker));
   }
 
+  /** A worker whose event loop stands still answers nobody, and no signal but this one. */
+  #endSilent(): void {
+    for (const { silence, process: child } of this.#workers) {
+      if (!silence.isTooLong()) continue;
+      silence.heard();
+      this.#supervision.log(stuck(child.pid));
+      child.kill("SIGKILL");
+    }
+  }
+
   #onMessage(worker: Worker, message: ToParent): void {
+    worker.silence.heard();
     if (message.type === "take") {
       const nowUs = Math.floor(performance.now() * 1000);
       const taken = this.#limiter.take(message.keyId, message.bucket, nowUs);
@@ -224,7 +238,7 @@ function spawnWorker(
     ipc: onMessage,
   });
   void forwardLines(child.stdout, write);
-  return { process: child, startedAtMs: performance.now(), listening: false, closed: false };
+  return { process: child, startedAtMs: performance.now(), listening: false, closed: false, silence: new Silence() };
 }
 
 function tell(workers: Iterable<Worker>, message: ToWorker): void {

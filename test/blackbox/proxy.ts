@@ -30,6 +30,15 @@ export async function startProxy(target: URL) {
         far.unpipe(near).pause();
       }
     },
+    /** Existing connections carry a malformed answer in place of every answer of the database from now on. */
+    lie: () => {
+      for (const [near, far] of pairs) {
+        far
+          .unpipe(near)
+          .on("data", () => near.write(endlessName))
+          .resume();
+      }
+    },
     /** Closes all connections and every new one. */
     cut,
     mend: () => {
@@ -41,3 +50,6 @@ export async function startProxy(target: URL) {
     },
   };
 }
+
+/** A RowDescription of one column whose name has no end: postgres.js 3.4.9 looks for it forever. */
+const endlessName = Buffer.from("T\0\0\0\x09\0\x01abc", "latin1");
