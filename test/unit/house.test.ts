@@ -44,7 +44,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ),
   admin: words("access audit read seal store config.ts path.ts problem.ts whole-file.ts node: drizzle-orm"),
   server: words(
-    "access admin audit http limit read render seal store config.ts deadline.ts package.json",
+    "thread-url.ts access admin audit http limit read render seal store config.ts deadline.ts package.json",
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
@@ -85,7 +85,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   // Imports that this test cannot follow, and what reads memory.
   { in: /./, code: /\bimport\s*(\/|\((?!\s*["']))|\brequire\(|createRequire|getBuiltinModule|\bLoader\b/ },
   { in: /./, code: /\beval\(|\bFunction\(|generateHeapSnapshot/ },
-  { in: /./, code: /\bnew Worker\(/, only: ["src/store/journal.ts"] },
+  { in: /./, code: /\bnew Worker\(/, only: ["src/store/journal.ts", "src/server/watchdog.ts"] },
   // Requests pass the source of values on to read/, with the caller; they do not open it.
   { in: /^src\/http/, code: /\bsource\b(?!, caller\b|: Source;)/ },
   { in: /^src\/http/, code: /\bjournal\b/i, only: ["src/http/keyhole.ts"] },
