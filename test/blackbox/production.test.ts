@@ -132,6 +132,15 @@ function onPostgres(cluster: Postgres): void {
     expect(screen).toContain(`${new Date().toISOString().slice(0, 10)}.dump`);
     expect(screen).toContain("Every entry is unchanged");
     expect(readdirSync(join(folder, "etc/keyhole")).sort()).toEqual(["admin.env", "keyhole.env", "root.key.cred"]);
+
+    // A dump that does not open is no backup.
+    const backups = join(folder, "var/backups/keyhole");
+    for (const dump of readdirSync(backups)) rmSync(join(backups, dump));
+    const damage = "UPDATE sets SET sealed = sealed || '\\x00' WHERE sealed IS NOT NULL";
+    const psql = [join(bin, "runuser"), "-u", "postgres", "--", "psql", "keyhole", "-c", damage];
+    expect(Bun.spawnSync(psql, { env }).exitCode).toBe(0);
+    expect(Bun.spawnSync([join(bin, "systemctl"), "start", "keyhole-backup"], { env }).exitCode).not.toBe(0);
+    expect(readdirSync(backups).filter((name) => name.endsWith(".dump"))).toEqual([]);
   });
 }
 
