@@ -65,6 +65,17 @@ export function projectsOf(grant: Grant): ReadonlyMap<string, string> | null {
 }
 
 /**
+ * The seal of an organization's row: HMAC-SHA-256 over id and slug, so that slugs which SQL exchanged lead nobody into
+ * another organization.
+ */
+export function sealOrganization(
+  grantKey: Uint8Array,
+  { id, slug }: { readonly id: string; readonly slug: string },
+): Buffer {
+  return hmac(grantKey, ["keyhole organization v1", id, slug]);
+}
+
+/**
  * The grant seal: HMAC-SHA-256 over everything that says what a key may do, so that a row which SQL widened, copied or
  * made up is no key. JSON of one flat array has one reading.
  */
@@ -81,5 +92,9 @@ export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant
     grant.expiresAt,
     grant.trust,
   ];
+  return hmac(grantKey, fields);
+}
+
+function hmac(grantKey: Uint8Array, fields: readonly unknown[]): Buffer {
   return new Bun.CryptoHasher("sha256", grantKey).update(JSON.stringify(fields)).digest() as Buffer;
 }

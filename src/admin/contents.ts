@@ -1,12 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
 import { environments } from "../names.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
-import { open } from "../seal/envelope.ts";
+import { open, orUndefined } from "../seal/envelope.ts";
 import { type FileEntry, files } from "../seal/kinds.ts";
 import type { Db } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 import type { LockedProject } from "./found-project.ts";
-import { findSet, keptVersions, orUndefined } from "./sets.ts";
+import { findSet, keptVersions } from "./sets.ts";
 
 /** A file's content, opened; undefined if it is missing or does not open. The caller zeroes it. */
 export async function openContent(

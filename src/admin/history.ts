@@ -1,10 +1,8 @@
-import { timingSafeEqual } from "node:crypto";
 import { and, desc, ne, sql } from "drizzle-orm";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../names.ts";
 import type { VerifiedSet } from "../read/verified-set.ts";
 import { descriptorOf, type FileEntry, files, type Kind, type KindDescriptor } from "../seal/kinds.ts";
-import { versionMac } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
 import { deleteUnusedContents, openContent } from "./contents.ts";
 import { type AdminContext, writing } from "./context.ts";
@@ -15,17 +13,16 @@ import { Refused } from "./refused.ts";
 import {
   damagedVersion,
   findSet,
-  isOfSet,
   type NewItem,
   openSet,
   openValues,
   openVersion,
-  orUndefined,
   type SetChanges,
   writeSets,
 } from "./sets.ts";
 import { requireEnvironment } from "./validate.ts";
 import { warningsOf } from "./variables.ts";
+import { isOfSet, isRecordOf, isVerified, recordColumns } from "./version-records.ts";
 
 /* What people did to a set, version by version, and how they undo it. */
 
@@ -50,8 +47,8 @@ export async function listHistory(
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where);
   const { db } = admin.database;
-  const { records, unverified } = await readRecords(admin, db, project, descriptor, environment);
   const current = await findSet(admin, db, project, descriptor, environment);
+  const { records, unverified } = await readRecords(admin, db, project, descriptor, environment, current);
   const what = `the ${kind} of ${where} in ${environment}`;
   const warnings = unverified.map((version) => `Version ${version} is not listed: its record was changed with SQL.`);
   if (current === undefined)
@@ -64,29 +61,32 @@ export async function listHistory(
   return { versions: records.map(({ isKept: _, ...record }) => record), warnings };
 }
 
-/** The records of a set's versions, newest first, and the numbers of those that Keyhole did not write. */
+/**
+ * The records of a set's versions, newest first, and the numbers of those that Keyhole did not write, or that are not of
+ * the content that has their number now.
+ * @param current - the set, if it verifies
+ */
 export async function readRecords(
   admin: AdminContext,
   db: Db,
   project: FoundProject,
   set: { readonly kind: Kind },
   environment: Environment,
+  current: Pick<VerifiedSet<Kind>, "stored"> | undefined,
 ): Promise<{
   readonly records: readonly (VersionRecord & { readonly isKept: boolean })[];
   readonly unverified: readonly number[];
 }> {
   const { setVersions: v } = admin.database.tables;
-  const { projectId, kind, version, at, actor, names, mac } = v;
   const isKept = sql`${v.listing} is not null`.mapWith(Boolean);
   const rows = await db
-    .select({ projectId, kind, environment: v.environment, version, at, actor, names, mac, isKept })
+    .select({ ...recordColumns(admin), isKept })
     .from(v)
     .where(isOfSet(v, project, set, environment))
-    .orderBy(desc(version));
-  const verified = rows.filter((row) => {
-    const expected = orUndefined(() => versionMac(admin.systemKeys.listing, row));
-    return expected?.length === row.mac.length && timingSafeEqual(expected, row.mac);
-  });
+    .orderBy(desc(v.version));
+  const verified = rows.filter(
+    (row) => isVerified(admin, row) && (row.version !== current?.stored.version || isRecordOf(row, current.stored)),
+  );
   return {
     records: verified.map((row) => {
       const { added, changed, deleted } = JSON.parse(row.names) as NamesWritten;

@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { type Config, ConfigProblem, databaseUrls } from "../config.ts";
-import { type Keyring, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
+import { type Keyring, newKey, type SystemKeyPurpose, sealFormat, sealFormatOf } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import { type Database, databaseErrorCode, type Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
@@ -23,6 +23,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
 import { describeUnreachable } from "./unreachable.ts";
+import { sealAllOf020 } from "./upgrade.ts";
 
 /** A database whose tables are current, and its keys: what the server and every command start from. */
 export type Installation = {
@@ -295,7 +296,15 @@ async function openSystemKeys(
     const row = rows.get(purpose) as SystemKeyRow;
     return [purpose, unwrapped(keyring, source, purpose, row)] as const;
   });
-  return Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
+  const systemKeys = Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
+  const formats = new Set(purposes.map((purpose) => sealFormatOf((rows.get(purpose) as SystemKeyRow).wrapped)));
+  if (formats.size > 1 || Math.max(...formats) > sealFormat) {
+    throw new ConfigProblem(
+      "The system keys of this database are of different ages: some of their rows were put back.",
+    );
+  }
+  if (!formats.has(sealFormat)) await sealAllOf020(database, keyring, systemKeys);
+  return systemKeys;
 }
 
 function unwrapped(keyring: Keyring, source: string, purpose: SystemKeyPurpose, row: SystemKeyRow): Uint8Array {

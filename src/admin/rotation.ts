@@ -4,7 +4,7 @@ import { Fault } from "../fault.ts";
 import { environments, itemsMax } from "../names.ts";
 import type { VerifiedSet } from "../read/verified-set.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
-import { seal } from "../seal/envelope.ts";
+import { orUndefined, seal } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import { accounts, descriptorOf, type FileEntry, type Kind, type KindDescriptor, variables } from "../seal/kinds.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
@@ -16,7 +16,7 @@ import { purposes } from "./installation.ts";
 import { findProject, lockProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import { addRootKey, currentRootId, dropOlderRootKeys, lockKeyFile, openKeyring, rootKeyName } from "./root-keys.ts";
-import { findSet, orUndefined, resealSet } from "./sets.ts";
+import { findSet, resealSet } from "./sets.ts";
 
 /*
  * Rotation while servers run. Everything happens in small transactions that each leave the database whole: a reader sees

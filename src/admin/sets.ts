@@ -1,17 +1,18 @@
-import { and, asc, eq, gt, isNotNull, lt, max, min, sql } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, isNull, lt, max, min, sql } from "drizzle-orm";
 import type { NamesWritten } from "../audit/entry.ts";
-import { Fault } from "../fault.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentMask, environments } from "../names.ts";
 import { VerifiedSet } from "../read/verified-set.ts";
+import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey } from "../seal/keyring.ts";
 import { type Entries, everyKind, type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
-import { sealSet, versionMac } from "../seal/set.ts";
-import type { Db, Tables } from "../store/database.ts";
+import { sealSet } from "../seal/set.ts";
+import type { Db } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
 import { Refused } from "./refused.ts";
 import { currentRootId } from "./root-keys.ts";
 import { arrayOf } from "./validate.ts";
+import { insertRecord, isOfSet, nextVersion, resealedRecord } from "./version-records.ts";
 
 /*
  * The one writer of sets. A write opens the old version, applies its changes and seals the next one, with the project
@@ -46,7 +47,7 @@ export type SetWrites<K extends Kind> = ReadonlyMap<Environment, SetWrite<K>>;
 
 /** Makes a project's first data key and its nine empty sets. */
 export async function createSets(admin: AdminContext, db: Db, project: FoundProject, now: number): Promise<void> {
-  const { dataKeys, sets, setVersions } = admin.database.tables;
+  const { dataKeys, sets } = admin.database.tables;
   const wrapped = admin.keyring.wrapDataKey(project.id, 1, newKey(), await currentRootId(admin.database, db));
   await db.insert(dataKeys).values({ projectId: project.id, generation: 1, ...wrapped, createdAt: now });
   const dataKey = admin.keyring.dataKey(project.id, 1, wrapped.rootId, wrapped.wrapped);
@@ -57,7 +58,7 @@ export async function createSets(admin: AdminContext, db: Db, project: FoundProj
   );
   await db.insert(sets).values(rows);
   const nothing = { added: [], changed: [], deleted: [] };
-  await db.insert(setVersions).values(rows.map((row) => versionRecord(admin, row, now, nothing)));
+  for (const row of rows) await insertRecord(admin, db, row, now, nothing);
 }
 
 /**
@@ -168,16 +169,6 @@ export async function* keptVersions<K extends Kind>(
   }
 }
 
-/** A condition: which rows of a table are of this set. */
-export function isOfSet(
-  table: Tables["sets"] | Tables["setVersions"],
-  project: { readonly id: string },
-  { kind }: { readonly kind: Kind },
-  environment: Environment,
-) {
-  return and(eq(table.projectId, project.id), eq(table.kind, kind), eq(table.environment, environment));
-}
-
 /**
  * The opened values of a set, by name. The caller may zero them.
  * @param isKept - whether it is a kept version
@@ -195,16 +186,6 @@ export function openValues<K extends Kind>(
     throw doesNotOpen(project, descriptor, set.environment);
   }
   return new Map(set.names.map((name, index) => [name, opened.item(index)]));
-}
-
-/** What `work` gives; undefined if something does not decrypt. */
-export function orUndefined<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
-    throw error;
-  }
 }
 
 function setKeysOf({ keyring, systemKeys }: AdminContext) {
@@ -239,7 +220,7 @@ async function writeSet<K extends Kind>(
   const { nameOf } = descriptor;
   const before = await openSet(admin, project.db, project, descriptor, environment);
   const values = descriptor.hasValues ? openValues(project, descriptor, before) : undefined;
-  const version = await nextVersion(admin, project, descriptor, before);
+  const version = await nextVersion(admin, project.db, project, { ...before.stored, ...descriptor });
   const items = new Map<string, Item<K>>(
     before.entries.map((entry) => [nameOf(entry), { entry, value: values?.get(nameOf(entry)) ?? null }]),
   );
@@ -280,34 +261,32 @@ export async function resealSet<K extends Kind>(
   before: VerifiedSet<K>,
   isKept = false,
 ): Promise<void> {
-  const { sets, setVersions } = admin.database.tables;
+  const { sets: s, setVersions: v } = admin.database.tables;
   const { environment, stored } = before;
-  const s = isKept ? setVersions : sets;
   const old = { ...project, slug: before.project.slug };
   const values = descriptor.hasValues ? openValues(old, descriptor, before, isKept) : undefined;
   const items = before.entries.map((entry) => ({ entry, value: values?.get(descriptor.nameOf(entry)) ?? null }));
   const row = sealedRow(admin, project, descriptor, environment, stored.version, items, project.dataKey);
-  await project.db
-    .update(s)
-    .set(row)
-    .where(and(isOfSet(s, project, descriptor, environment), eq(s.version, stored.version)));
+  const record = await resealedRecord(admin, project.db, project, descriptor, before, row.listingMac);
+  const ofVersion = and(isOfSet(v, project, descriptor, environment), eq(v.version, stored.version));
+  if (isKept) {
+    await project.db
+      .update(v)
+      .set({ ...row, ...record })
+      .where(ofVersion);
+  } else {
+    await project.db
+      .update(s)
+      .set(row)
+      .where(isOfSet(s, project, descriptor, environment));
+    // If SQL put the set back, the record is that of the kept version, which is sealed again by itself.
+    if (record !== undefined)
+      await project.db
+        .update(v)
+        .set(record)
+        .where(and(ofVersion, isNull(v.listing)));
+  }
   for (const value of values?.values() ?? []) value.fill(0);
-}
-
-/** The number of the version that follows `before`. */
-async function nextVersion<K extends Kind>(
-  admin: AdminContext,
-  project: LockedProject,
-  descriptor: KindDescriptor<K>,
-  before: VerifiedSet<K>,
-): Promise<number> {
-  const { setVersions: v } = admin.database.tables;
-  const [newest] = await project.db
-    .select({ version: max(v.version) })
-    .from(v)
-    .where(isOfSet(v, project, descriptor, before.environment));
-  // A set that SQL put back to an earlier version goes on after its newest one: no number is given twice.
-  return Math.max(before.stored.version, newest?.version ?? 0) + 1;
 }
 
 /**
@@ -335,7 +314,7 @@ async function storeSet<K extends Kind>(
     .from(s)
     .where(and(ofSet, ofVersions, eq(v.version, s.version)));
   await db.update(s).set(row).where(ofSet);
-  await db.insert(v).values(versionRecord(admin, row, now, names));
+  await insertRecord(admin, db, row, now, names);
   // A version is kept for 90 days from when it was replaced: when the next one was written. One that a clock dated too
   // early does not make those before it old.
   const recent = db
@@ -356,17 +335,6 @@ async function storeSet<K extends Kind>(
 /** How long a version is kept after it was replaced, and how many are kept at least. */
 const keptMs = 90 * 86_400_000;
 const keptMin = 20;
-
-/** The record of a version that is current. */
-function versionRecord(
-  admin: AdminContext,
-  { projectId, kind, environment, version }: ReturnType<typeof sealedRow>,
-  at: number,
-  names: NamesWritten,
-) {
-  const record = { projectId, kind, environment, version, at, actor: admin.actor, names: JSON.stringify(names) };
-  return { ...record, mac: versionMac(admin.systemKeys.listing, record) };
-}
 
 function sealedRow<K extends Kind>(
   admin: AdminContext,

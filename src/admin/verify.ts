@@ -11,6 +11,7 @@ import { openContent } from "./contents.ts";
 import type { AdminContext } from "./context.ts";
 import type { FoundProject } from "./found-project.ts";
 import { readRecords } from "./history.ts";
+import { verified } from "./organizations.ts";
 import { countsOf, findSet, keptVersions } from "./sets.ts";
 
 /** How much of everything was opened. */
@@ -54,6 +55,9 @@ export async function openEverything(
     .from(t.projects)
     .innerJoin(t.organizations, eq(t.organizations.id, t.projects.organizationId))
     .orderBy(asc(t.projects.id));
+  for (const organization of await db.select().from(t.organizations)) {
+    check(`the organization ${organization.slug}`, () => verified(admin, organization));
+  }
   for (const { project, organization } of rows) {
     const found = { id: project.id, slug: project.slug, organization };
     await openDataKeys(admin, found);
@@ -118,7 +122,7 @@ async function openKind<K extends Kind>(
       await openAll(`version ${version} of ${what}`, kept);
       opened.versions += 1;
     }
-    const { records, unverified } = await readRecords(admin, db, project, descriptor, environment);
+    const { records, unverified } = await readRecords(admin, db, project, descriptor, environment, set);
     const [forged] = unverified;
     if (forged !== undefined) throw new DoesNotOpen(`Who wrote version ${forged} of ${what} was changed with SQL.`);
     const newest = records[0]?.version ?? 0;
@@ -132,8 +136,7 @@ async function openKind<K extends Kind>(
 }
 
 /** Each value is JSON, and a variable's is that of its entry. */
-function checkItems(kind: Kind, entries: readonly Entries[Kind][], { all, count, item }: OpenedItems): void {
-  if (count !== entries.length) throw new Error("there are not as many values as entries");
+function checkItems(kind: Kind, entries: readonly Entries[Kind][], { all, item }: OpenedItems): void {
   for (const [index, entry] of (entries as readonly Entries["variables"][]).entries()) {
     const value = JSON.parse(item(index).toString("utf8")) as { key?: unknown; updatedAt?: unknown };
     if (kind === "variables" && (value.key !== entry.key || value.updatedAt !== entry.updatedAt)) {

@@ -58,7 +58,14 @@ export class VerifiedSet<K extends Kind> {
   /** The values; what opens them is made once, what is opened each time. @throws Fault `decryption_failed` */
   open(): OpenedItems {
     this.#opener ??= this.#makeOpener();
-    return this.#opener.open();
+    const opened = this.#opener.open();
+    if (opened.count === this.entries.length) return opened;
+    opened.all.fill(0);
+    const { kind, projectId, environment } = this.#identity;
+    throw new Fault(
+      "decryption_failed",
+      `the ${kind} of project ${projectId} in ${environment} have more or fewer values than their listing`,
+    );
   }
 
   #makeOpener() {

@@ -34,10 +34,22 @@ export function listingFields(set: SetIdentity, generation: number, listing: str
   return encodeFields("listing", organizationId, projectId, slug, kind, environment, version, generation, listing);
 }
 
-/** What the mac of a version's record covers: which version it is, when and by whom it was written, and which names. */
-export function versionFields(version: VersionRecord): Buffer {
+/**
+ * What the mac of a version's record covers: which version it is, when and by whom it was written, which names, and the
+ * mac of the version's listing.
+ */
+export function versionFields({ listingMac, ...version }: VersionRecord): Buffer {
+  return encodeFields("version 2", ...versionValues(version), listingMac ?? Buffer.alloc(0));
+}
+
+/** The same as 0.2.0 wrote it, with nothing of the content. */
+export function versionFieldsOf020(version: Omit<VersionRecord, "listingMac">): Buffer {
+  return encodeFields("version", ...versionValues(version));
+}
+
+function versionValues(version: Omit<VersionRecord, "listingMac">) {
   const { projectId, kind, environment, at, actor, names } = version;
-  return encodeFields("version", projectId, kind, environment, version.version, at, actor, names);
+  return [projectId, kind, environment, version.version, at, actor, names];
 }
 
 /** Who wrote a version of a set. The project's slug is not in it: it may be renamed since. */
@@ -45,6 +57,8 @@ export type VersionRecord = Omit<SetIdentity, "organizationId" | "slug"> & {
   readonly at: number;
   readonly actor: string;
   readonly names: string;
+  /** Of the listing; null if SQL had removed the version before its record covered it. */
+  readonly listingMac: Uint8Array | null;
 };
 
 type ContentIdentity = {

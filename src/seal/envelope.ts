@@ -7,7 +7,7 @@ import { Fault } from "../fault.ts";
  *   offset  bytes  field
  *        0      1  version: 01
  *        1      1  suite: 01, AES-256-GCM
- *        2      4  generation of the data key, big endian; 0 for the wrap key of a root key
+ *        2      4  generation of the data key, big endian; for the wrap key of a root key 0, or the format (`keyring.ts`)
  *        6     12  nonce, random
  *       18      n  ciphertext, as long as the plaintext
  *   18 + n     16  tag
@@ -28,7 +28,7 @@ export const overheadBytes = ciphertextAt + tagBytes;
 
 /**
  * Seals a plaintext with a random nonce. One key may therefore seal at most 2³¹ times (SP 800-38D, 8.3, allows 2³²).
- * @param generation - of the data key that `key` is a subkey of, from 1; 0 for the wrap key of a root key
+ * @param generation - of the data key that `key` is a subkey of, from 1; for the wrap key of a root key see `keyring.ts`
  */
 export function seal(key: Uint8Array, generation: number, associatedData: Uint8Array, plaintext: Uint8Array): Buffer {
   return sealWithChosenNonceForVectors(randomBytes(ciphertextAt - nonceAt), key, generation, associatedData, plaintext);
@@ -91,6 +91,16 @@ export function startOpening(key: Uint8Array, associatedData: Uint8Array, sealed
 export function generationOf(sealed: Uint8Array): number {
   requireFrame(sealed);
   return new DataView(sealed.buffer, sealed.byteOffset, sealed.byteLength).getUint32(2);
+}
+
+/** What `work` gives; undefined if something does not decrypt. */
+export function orUndefined<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Fault && error.code === "decryption_failed") return undefined;
+    throw error;
+  }
 }
 
 function requireFrame(sealed: Uint8Array): void {

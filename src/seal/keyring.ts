@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { Fault } from "../fault.ts";
 import { dataKeyAssociatedData, encodeFields, systemKeyAssociatedData } from "./associated-data.ts";
-import { open, seal } from "./envelope.ts";
+import { generationOf, open, seal } from "./envelope.ts";
 
 /*
  * Which key is made of which. Random keys are wrapped (sealed by the key above them) and stored. The others are derived
@@ -18,8 +18,19 @@ import { open, seal } from "./envelope.ts";
  */
 
 const rootKeyBytes = 32;
-/** The generation in the envelope of a wrapped key: no data key sealed it. Data keys count from 1. */
+/** The generation in the envelope of a wrapped data key: no data key sealed it. Data keys count from 1. */
 const wrapGeneration = 0;
+
+/**
+ * What is sealed in an installation, as the generation in the envelopes of its wrapped system keys: nobody without the
+ * root key can change it. 0.2.0 left 0: neither the rows of organizations nor the content of versions were covered.
+ */
+export const sealFormat = 1;
+
+/** The {@link sealFormat} that a wrapped system key claims. It is true if the key opens. */
+export function sealFormatOf(wrapped: Uint8Array): number {
+  return generationOf(wrapped);
+}
 
 /** What a data key seals, each with a subkey of its own. */
 export type SubkeyKind = "variables" | "accounts" | "file";
@@ -96,9 +107,9 @@ export class Keyring {
     return [...this.#wrapKeys.keys()];
   }
 
-  /** Wraps a system key under the first root key. */
-  wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array): Wrapped {
-    return this.#wrap(this.rootId, systemKeyAssociatedData(purpose, this.rootId), key);
+  /** Wraps a system key, with today's {@link sealFormat}. @param rootId - of the first root key unless another is named */
+  wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array, rootId: string = this.rootId): Wrapped {
+    return this.#wrap(rootId, systemKeyAssociatedData(purpose, rootId), key, sealFormat);
   }
 
   /** A system key from its row. @throws Error one sentence for the operator, if it does not open */
@@ -158,8 +169,8 @@ export class Keyring {
     return open(this.#wrapKey(rootId), dataKeyAssociatedData(projectId, generation, rootId), wrapped);
   }
 
-  #wrap(rootId: string, associatedData: Uint8Array, key: Uint8Array): Wrapped {
-    return { rootId, wrapped: seal(this.#wrapKey(rootId), wrapGeneration, associatedData, requireKey(key)) };
+  #wrap(rootId: string, associatedData: Uint8Array, key: Uint8Array, generation = wrapGeneration): Wrapped {
+    return { rootId, wrapped: seal(this.#wrapKey(rootId), generation, associatedData, requireKey(key)) };
   }
 
   #wrapKey(rootId: string): Uint8Array {

@@ -7,6 +7,7 @@ import {
   setAssociatedData,
   type VersionRecord,
   versionFields,
+  versionFieldsOf020,
 } from "./associated-data.ts";
 import { generationOf, open, seal } from "./envelope.ts";
 import type { DataKey } from "./keyring.ts";
@@ -96,6 +97,11 @@ function describe({ projectId, kind, environment }: SetIdentity): string {
 /** The mac of a version's record. @throws Fault `decryption_failed` for a record that Keyhole cannot have written */
 export function versionMac(listingKey: Uint8Array, version: VersionRecord): Buffer {
   return hmac(listingKey, versionFields(version));
+}
+
+/** The same as 0.2.0 made it. Only the upgrade of its databases believes it. */
+export function versionMacOf020(listingKey: Uint8Array, version: VersionRecord): Buffer {
+  return hmac(listingKey, versionFieldsOf020(version));
 }
 
 function macOf(listingKey: Uint8Array, set: SetIdentity, generation: number, listing: string): Buffer {

@@ -3,8 +3,10 @@ import { chmodSync, closeSync, openSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import postgresTables from "../../drizzle/postgres/0000_tables.sql" with { type: "text" };
+import postgresSeal from "../../drizzle/postgres/0001_organization_seal.sql" with { type: "text" };
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
+import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { ConfigProblem } from "../config.ts";
 import type { Database } from "./database.ts";
@@ -13,8 +15,11 @@ import { openSqlite } from "./sqlite.ts";
 
 /** The migrations in order, as drizzle's migrator takes them. A test compares them with `drizzle/`. */
 export const migrations = {
-  postgres: listed(postgresJournal.entries, { "0000_tables": postgresTables }),
-  sqlite: listed(sqliteJournal.entries, { "0000_tables": sqliteTables }),
+  postgres: listed(postgresJournal.entries, {
+    "0000_tables": postgresTables,
+    "0001_organization_seal": postgresSeal,
+  }),
+  sqlite: listed(sqliteJournal.entries, { "0000_tables": sqliteTables, "0001_organization_seal": sqliteSeal }),
 };
 
 /**

@@ -52,6 +52,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       name: text("name").notNull(),
       plan: text("plan").$type<"free" | "pro">().notNull(),
       createdAt: bigint("created_at").notNull(),
+      /** HMAC over id and slug (`access/grant.ts`). Null only while a database of 0.2.0 is brought up to date. */
+      seal: bytes("seal"),
     },
     (t) => [
       kit.uniqueIndex("organizations_slug").on(t.slug),
@@ -158,9 +160,9 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       actor: text("actor").notNull(),
       /** JSON: which names were added, changed and deleted. */
       names: text("names").notNull(),
-      /** HMAC under the listing key over all of the above. */
+      /** HMAC under the listing key over all of the above and `listing_mac`. */
       mac: bytes("mac").notNull(),
-      /** The row of `sets` as it was replaced; null while it is there. */
+      /** The row of `sets` as it was replaced. While it is there, only `listing_mac`; the others are null. */
       generation: integer("generation"),
       listingMac: bytes("listing_mac"),
       listing: text("listing"),

@@ -56,6 +56,35 @@ for (const version of versions) {
       expect(applied.map(({ hash, at }) => ({ hash, at: Number(at) }))).toEqual(ours.slice(0, applied.length));
     });
 
+    // The seals that came after 0.2.0.
+    if (version === "0.2.0") {
+      test("is sealed by the first command, and only then: what is put back afterwards is refused", async () => {
+        await using site = await restored(version, dialect);
+        const asHex = dialect === "sqlite" ? "hex(wrapped)" : "encode(wrapped, 'hex')";
+        const [old] = await site.sql(`select ${asHex} as hex from system_keys where purpose = 'grant'`);
+        const organizations = (await site.json(["org", "list"])) as { slug: string }[];
+        const slug = organizations[0]?.slug ?? "";
+        await site.json(["project", "list", slug]);
+        expect(await site.sql("select id from organizations where seal is null")).toEqual([]);
+        expect(await site.sql("select version from set_versions where listing_mac is null")).toEqual([]);
+
+        await site.sql("update organizations set seal = null");
+        for (const args of [
+          ["project", "list", slug],
+          ["project", "create", `${slug}/more`],
+        ]) {
+          const { exitCode, stderr } = await site.keyhole(args);
+          expect([exitCode, stderr]).toEqual([1, expect.stringContaining("was changed by other means than Keyhole")]);
+        }
+        expect(await site.sql("select id from organizations where seal is not null")).toEqual([]);
+        const bytes = dialect === "sqlite" ? `x'${old?.["hex"]}'` : `'\\x${old?.["hex"]}'`;
+        await site.sql(`update system_keys set wrapped = ${bytes} where purpose = 'grant'`);
+        const { exitCode, stderr } = await site.keyhole(["org", "list"]);
+        expect([exitCode, stderr]).toEqual([expect.any(Number), expect.stringContaining("of different ages")]);
+        expect(exitCode).not.toBe(0);
+      });
+    }
+
     test("opens whole in this version", () => expectWhole(version, dialect, { as: [], program: binary, env: {} }, 0));
 
     test("opens whole in a newer one, ten years from now", () =>

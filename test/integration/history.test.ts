@@ -168,6 +168,76 @@ describeBoth("history", (world) => {
     },
   );
 
+  test.each([5, 9007199254740990])(
+    "goes on although SQL made up a record of version %d, which is shown as such",
+    async (version) => {
+      const { w, project, where, set, back, history } = await written(world());
+      const columns = "project_id, kind, environment, at, actor, names, mac, generation, listing_mac, listing, sealed";
+      await w.run(
+        `insert into set_versions (version, ${columns}) select ${version}, ${columns} from set_versions
+          where project_id = ? and version = 3 and ${at}`,
+        [project.id],
+      );
+      const madeUp = `Version ${version} is not listed: its record was changed with SQL.`;
+      expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings: [madeUp] });
+      await set("A", "3");
+      const replaced = version === 5;
+      expect(await history()).toEqual({ versions: [5, 4, 3, 2, 1], warnings: replaced ? [] : [madeUp] });
+      await w.run(`delete from set_versions where project_id = ? and version > 5 and ${at}`, [project.id]);
+      await back(3);
+      expect((await history()).versions).toEqual([6, 5, 4, 3, 2, 1]);
+      await openEverything(w.admin);
+      await deleteProject(w.admin, where);
+    },
+  );
+
+  test("does not show one person's record beside another's content", async () => {
+    const w = world();
+    const { w: _, project, where, set, history } = await written(w);
+    const columns = "project_id, kind, environment, version, at, actor, names, mac, listing_mac";
+    const of = (version: number) => `project_id = ? and version = ${version} and ${at}`;
+    const [record] = await w.run(`select ${columns} from set_versions where ${of(4)}`, [project.id]);
+    // Back to version 3, as if version 4 had never been.
+    await w.run(
+      `update sets set version = v.version, listing_mac = v.listing_mac, listing = v.listing, sealed = v.sealed
+        from set_versions v where v.project_id = sets.project_id and v.kind = sets.kind
+        and v.environment = sets.environment and v.version = 3 and sets.project_id = ? and sets.${at.replace(" and ", " and sets.")}`,
+      [project.id],
+    );
+    await w.run(`delete from set_versions where ${of(4)}`, [project.id]);
+    await set("A", "another person's");
+    expect((await history()).versions).toEqual([4, 3, 2, 1]);
+    const put = async (names: readonly string[]) => {
+      const changes = names.map((name) => `${name} = ?`).join(", ");
+      await w.run(`update set_versions set ${changes} where ${of(4)}`, [
+        ...names.map((name) => record?.[name]),
+        project.id,
+      ]);
+    };
+    const warnings = ["Version 4 is not listed: its record was changed with SQL."];
+    await put(["at", "actor", "names", "mac"]);
+    expect(await history()).toEqual({ versions: [3, 2, 1], warnings });
+    await put(["listing_mac"]);
+    expect(await history()).toEqual({ versions: [3, 2, 1], warnings });
+    await expect(openEverything(w.admin)).rejects.toThrow("Who wrote version 4 of the set of variables of");
+    // Nor does sealing again make it one: the record stays that of the other content.
+    await renameProject(w.admin, where, { slug: "shop" });
+    const { versions } = await listHistory(w.admin, where.replace("/web", "/shop"), "production", "variables");
+    expect(versions.map(({ version }) => version)).toEqual([3, 2, 1]);
+    await deleteProject(w.admin, where.replace("/web", "/shop"));
+  });
+
+  test("has the same records after a rename and a rotation", async () => {
+    const { w, where } = await written(world());
+    const shop = where.replace("/web", "/shop");
+    const before = await listHistory(w.admin, where, "production", "variables");
+    await renameProject(w.admin, where, { slug: "shop" });
+    await rotateData(w.admin, shop);
+    expect(await listHistory(w.admin, shop, "production", "variables")).toEqual(before);
+    expect(before.versions).toHaveLength(4);
+    await openEverything(w.admin);
+  });
+
   test("can be looked at and purged although the set itself was changed with SQL", async () => {
     const { w, project, where, history } = await written(world());
     await w.run(`update sets set listing = '[]' where project_id = ? and ${at}`, [project.id]);

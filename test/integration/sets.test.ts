@@ -4,14 +4,24 @@ import { join } from "node:path";
 import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
 import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
 import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { purgeHistory } from "../../src/admin/history.ts";
+import type { LockedProject } from "../../src/admin/found-project.ts";
+import { planRollback, purgeHistory } from "../../src/admin/history.ts";
 import { deleteOrganization } from "../../src/admin/organizations.ts";
-import { createProject, deleteProject, listProjects, renameProject } from "../../src/admin/projects.ts";
+import {
+  createProject,
+  deleteProject,
+  findProject,
+  listProjects,
+  lockProject,
+  renameProject,
+} from "../../src/admin/projects.ts";
+import { revealAccount, revealVariable } from "../../src/admin/reveal.ts";
 import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import { openEverything } from "../../src/admin/verify.ts";
 import { type Environment, environments } from "../../src/names.ts";
 import { VerifiedSet } from "../../src/read/verified-set.ts";
 import { setBytesMax } from "../../src/seal/kinds.ts";
+import { sealSet } from "../../src/seal/set.ts";
 import {
   describeBoth,
   everything,
@@ -432,6 +442,47 @@ describeBoth("a damaged set", (world) => {
       const { json } = await w.client().ask("/projects/web", { key });
       expect(json).toMatchObject({ variableCount: 2 });
     }
+  });
+});
+
+describeBoth("an envelope with one item more than its listing", (world) => {
+  test.each(["variables", "accounts"] as const)("is refused by reads and writes: %s", async (kind) => {
+    const { w, project, read, setVariable, setAccount } = await furnished(world());
+    const { where } = project;
+    const found = await findProject(w.admin, where);
+    const version = 7;
+    const sealed = await w.admin.database.transaction(async (db) => {
+      const { dataKey } = (await lockProject(w.admin, db, found)) as LockedProject;
+      const identity = { organizationId: found.organization.id, projectId: found.id, slug: "web", kind };
+      const entry = { updatedAt: 1, version };
+      const listing = JSON.stringify([kind === "variables" ? { key: "A", ...entry } : { name: "A", ...entry }]);
+      const value = (key: string) =>
+        Buffer.from(JSON.stringify(kind === "variables" ? { key, value: "1", updatedAt: 1 } : { key }));
+      const items = [value("A"), value("HIDDEN")];
+      return sealSet(w.admin.systemKeys.listing, { ...identity, environment: "staging", version }, listing, {
+        items,
+        dataKey,
+      });
+    });
+    const store = (table: string, condition = "") =>
+      w.run(
+        `update ${table} set version = ?, generation = ?, listing_mac = ?, listing = ?, sealed = ?
+          where project_id = ? and environment = 'staging' and kind = ? ${condition}`,
+        [version, sealed.generation, sealed.listingMac, sealed.listing, sealed.sealed, project.id, kind],
+      );
+    await store("set_versions", "and version = 1");
+    await expect(planRollback(w.admin, where, "staging", kind, version)).rejects.toMatchObject({ kind: "conflict" });
+    await store("sets");
+    expect(await read[kind]("staging")).toBe(503);
+    const write = kind === "variables" ? setVariable("B", "2") : setAccount("B", "2", "staging");
+    await expect(write).rejects.toMatchObject({ kind: "conflict" });
+    const reveal =
+      kind === "variables"
+        ? revealVariable(w.admin, where, "staging", "A")
+        : revealAccount(w.admin, where, "A", "staging");
+    await expect(reveal).rejects.toMatchObject({ kind: "conflict" });
+    await expect(openEverything(w.admin)).rejects.toThrow();
+    await deleteProject(w.admin, where);
   });
 });
 
