@@ -40,10 +40,11 @@ export function toProblem(error: unknown): Problem {
 }
 
 function classify(error: unknown): [exitCode: number, code: string, message: string] {
+  // Its own sentence says more than the code of its cause.
+  if (error instanceof Refused) return [refusals[error.kind], error.kind, error.message];
   const code = systemCode(error);
   const failure = databaseFailures.find(([codes]) => codes.test(code ?? ""));
   if (failure !== undefined) return [failure[1], failure[2], failure[3]];
-  if (error instanceof Refused) return [refusals[error.kind], error.kind, error.message];
   if (error instanceof ConfigProblem) return [exits.usage, "invalid_configuration", error.message];
   const faultCode = error instanceof Fault ? error.code : undefined;
   if (faultCode === "decryption_failed") return [exits.failed, faultCode, decryptionMessage];

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { openInstallation } from "../../src/admin/installation.ts";
 import { Refused } from "../../src/admin/refused.ts";
+import { toProblem } from "../../src/cli/command.ts";
 import { readConfig } from "../../src/config.ts";
 import { freePort } from "../port.ts";
 import { postgresUrl, withPostgres } from "../postgres.ts";
@@ -18,6 +19,8 @@ async function sentenceOf(url: string): Promise<string> {
   expect(thrown).toBeInstanceOf(Refused);
   expect(thrown).toMatchObject({ kind: "unavailable" });
   const { message } = thrown as Refused;
+  // What the program says is this sentence, whatever the code of its cause.
+  expect(toProblem(thrown)).toMatchObject({ message, exitCode: 6, code: "unavailable" });
   expect(message).toStartWith("DATABASE_URL: ");
   expect(message).not.toContain(password);
   return message.replace("DATABASE_URL: ", "");
