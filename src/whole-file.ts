@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -7,6 +7,7 @@ import {
   linkSync,
   lstatSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -14,21 +15,31 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
 import { exits, Problem } from "./problem.ts";
 
 /*
  * The one way to write a file. A draft with a random name is written beside it, with mode 0600, and synced; then it
- * takes its place in one step. A crash leaves the old file or the new one, and at worst a draft.
+ * takes its place in one step. A crash leaves the old file or the new one, and at worst a draft, which the next writer
+ * of that kind removes.
  */
+
+/** What is written: its name is part of a draft's name. */
+export type WholeFile = "root-key" | "api-key" | "backup" | "export" | "pull";
 
 /**
  * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.
  * @param fill - writes the draft, an empty file whose path it gets
  * @throws Problem `exists` without `force`, `obstructed` or `unwritable`; and what `fill` throws
  */
-export async function writeWhole(path: string, force: boolean, fill: (draft: string) => Promise<void>): Promise<void> {
-  const draft = temporaryIn(dirname(path), "part");
+export async function writeWhole(
+  kind: WholeFile,
+  path: string,
+  force: boolean,
+  fill: (draft: string) => Promise<void>,
+): Promise<void> {
+  const draft = draftIn(dirname(path), kind);
   try {
     startDraft(draft, path, force);
     await fill(draft);
@@ -36,20 +47,38 @@ export async function writeWhole(path: string, force: boolean, fill: (draft: str
   } catch (error) {
     throw problemOf(path, error);
   } finally {
-    rmSync(draft, { force: true });
+    endDraft(draft);
   }
 }
 
 /** The same for content in memory. */
-export function writeWholeSync(path: string, force: boolean, content: Uint8Array): void {
-  const draft = temporaryIn(dirname(path), "part");
+export function writeWholeSync(kind: WholeFile, path: string, force: boolean, content: Uint8Array): void {
+  const draft = draftIn(dirname(path), kind);
   try {
     startDraft(draft, path, force, content);
     moveIntoPlace(draft, path, force);
   } catch (error) {
     throw problemOf(path, error);
   } finally {
-    rmSync(draft, { force: true });
+    endDraft(draft);
+  }
+}
+
+/**
+ * Removes drafts that killed processes left in a folder. What cannot be removed stays.
+ * @param which - `abandoned`: those whose process is gone, as far as that can be told; `every`: if nobody else writes
+ *   this kind of file there now. Drafts of 0.2.0, which name no kind, are then removed too
+ */
+export function removeDrafts(folder: string, kind: WholeFile, which: "abandoned" | "every" = "abandoned"): void {
+  try {
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name);
+      const [, named, host, pid] = /^\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?[0-9a-f]{24}\.part$/.exec(name) ?? [];
+      const isOurs = which === "every" ? named === kind || isUnnamed.test(name) : named === kind;
+      if (isOurs && (which === "every" || isAbandoned(path, host, Number(pid)))) rmSync(path, { force: true });
+    }
+  } catch {
+    // A folder that cannot be listed, or a draft of somebody else: no reason to stop the command.
   }
 }
 
@@ -69,7 +98,7 @@ export function moveIntoPlace(draft: string, path: string, force: boolean): void
 }
 
 /** A random name in a folder: nobody can have created that file before. */
-export function temporaryIn(folder: string, ending: "part" | "tmp" | "old"): string {
+export function temporaryIn(folder: string, ending: "tmp" | "old"): string {
   return `${folder}/.keyhole-${randomBytes(12).toString("hex")}.${ending}`;
 }
 
@@ -144,6 +173,39 @@ function problemOf(path: string, error: unknown): unknown {
 
 function exists(path: string): Problem {
   return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
+}
+
+const isUnnamed = /^\.keyhole-[0-9a-f]{24}\.part$/;
+
+/** The drafts that this process writes now. */
+const drafts = new Set<string>();
+const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
+const dayMs = 86_400_000;
+
+/** A new draft's path, once those that were abandoned are gone. */
+function draftIn(folder: string, kind: WholeFile): string {
+  removeDrafts(folder, kind);
+  const draft = join(folder, `.keyhole-${kind}-${host}-${process.pid}-${randomBytes(12).toString("hex")}.part`);
+  drafts.add(draft);
+  return draft;
+}
+
+function endDraft(draft: string): void {
+  drafts.delete(draft);
+  rmSync(draft, { force: true });
+}
+
+/** Whether a draft's process is gone. One of another host, such as another container, counts as alive for a day. */
+function isAbandoned(path: string, itsHost: string | undefined, pid: number): boolean {
+  if (itsHost !== host) return Date.now() - lstatSync(path).mtimeMs > dayMs;
+  // A container's process ids begin again: a draft with our own may be that of a process before us.
+  if (pid === process.pid) return !drafts.has(path);
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
 }
 
 /** Writes the draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */

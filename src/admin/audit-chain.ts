@@ -59,8 +59,7 @@ export type Pruned = {
   readonly lanes: number;
 };
 
-/** Epoch milliseconds of the first moment that {@link pruneAudit} keeps now. */
-export function prunesBefore(admin: AdminContext, keepMs: number): number {
+function prunesBefore(admin: AdminContext, keepMs: number): number {
   return monthOf(admin.now() - keepMs).fromAt;
 }
 
@@ -69,14 +68,18 @@ export function prunesBefore(admin: AdminContext, keepMs: number): number {
  * up to where, so that the rest can be verified. The segments are verified first, so that pruning does not remove the
  * traces of tampering.
  *
- * @param options - `unverified` deletes without verifying
+ * @param options - `unverified` deletes without verifying; `agree` asks a person, once nothing is left that would refuse
+ *   it, and throws if the answer is no
  * @returns the flaws if there are any: then nothing was deleted
  * @throws Refused `unavailable` if others use the table for too long
  */
 export async function pruneAudit(
   admin: AdminContext,
   keepMs: number,
-  options: { readonly unverified?: boolean | undefined } = {},
+  options: {
+    readonly unverified?: boolean | undefined;
+    readonly agree?: (keptFromAt: number) => Promise<void>;
+  } = {},
 ): Promise<Pruned | Verified> {
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
@@ -97,6 +100,7 @@ export async function pruneAudit(
     if (found.flaws.length > 0) return found;
     entries = found.entries;
   }
+  await options.agree?.(keptFromAt);
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
   if (database.dialect === "postgres") {
     await dropMonths(admin, [...lanes.values()], keptFromAt);

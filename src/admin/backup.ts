@@ -1,4 +1,13 @@
-import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -11,7 +20,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { moveIntoPlace } from "../whole-file.ts";
 import { recordChanges } from "./changes.ts";
 import { adminContextOf } from "./context.ts";
-import { openInstallation, prepareFolder } from "./installation.ts";
+import { openInstallation, prepareFolder, serveLock } from "./installation.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring } from "./root-keys.ts";
 import { type Opened, openEverything } from "./verify.ts";
@@ -56,41 +65,84 @@ export async function restore(
 ): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
   const path = databaseFile(config, "restore");
   if (resolve(backup) === path) throw new Refused("invalid", "The backup is the database itself.");
-  const begins = !existsSync(config.dataFolder);
-  if (begins) await options.agree?.();
+  const isNew = !existsSync(config.dataFolder);
   prepareFolder(config.dataFolder);
-  const serving = exclusively(join(config.dataFolder, "serve.lock"), 0);
+  const serving = exclusively(serveLock(config), 0);
   if (!serving) {
     throw new Refused("unavailable", `A Keyhole serves ${config.dataFolder}: stop it, and restore again.`);
   }
+  let done = false;
+  try {
+    removeRestoreDrafts(config);
+    const { whole, hasRootKey } = await prepareDraft(config, backup, options);
+    if (existsSync(path) && !options.force) requireEmpty(config, path);
+    await options.agree?.();
+    replaceDatabase(config, whole, options.force === true);
+    done = true;
+    return { bytes: statSync(path).size, hasRootKey };
+  } finally {
+    removeRestoreDrafts(config);
+    serving.release();
+    if (isNew && !done) removeNewFolder(config);
+  }
+}
+
+/** Removes what a restore that was killed left. The caller holds the lock of {@link serveLock}. */
+export function removeRestoreDrafts({ dataFolder }: Config): void {
+  for (const draft of ["restoring", "restored"]) {
+    for (const side of ["", "-journal", "-wal", "-shm"]) {
+      rmSync(join(dataFolder, `keyhole.db.${draft}${side}`), { force: true });
+    }
+  }
+}
+
+/** A checked copy of the backup beside the database, with the restore on record if there is a root key. */
+async function prepareDraft(
+  config: Config,
+  backup: string,
+  { say, actor }: { readonly say: (line: string) => void; readonly actor: string },
+): Promise<{ readonly whole: string; readonly hasRootKey: boolean }> {
+  const path = databaseFile(config, "restore");
+  const draft = `${path}.restoring`;
+  copyFileSync(backup, draft);
+  await chmod(draft, 0o600);
+  requireDatabase(backup, inspect(draft));
+  const systemKeys = await openSystemKeys(config, draft, say);
+  if (systemKeys === undefined) return { whole: draft, hasRootKey: false };
+  await recordRestore(draft, systemKeys, actor);
+  // A copy, since the file that was written stays open until its last statement is collected.
+  const whole = `${path}.restored`;
+  writeFileSync(whole, "", { mode: 0o600 });
+  copyOnline(draft, whole);
+  return { whole, hasRootKey: true };
+}
+
+/** Puts the draft in the database's place. @throws Refused `unavailable` if a command uses the database, `exists` */
+function replaceDatabase(config: Config, whole: string, force: boolean): void {
+  const path = databaseFile(config, "restore");
   // Commands that begin now wait for this lock before they open the database.
   const opening = exclusively(`${path}.migrating`, 5000);
-  const draft = `${path}.restoring`;
+  if (!opening) throw inUse(config);
   try {
-    if (!opening) throw inUse(config);
-    copyFileSync(backup, draft);
-    await chmod(draft, 0o600);
-    requireDatabase(backup, inspect(draft));
-    const systemKeys = await openSystemKeys(config, draft, options.say);
-    // A copy, since the file that was written stays open until its last statement is collected.
-    const whole = systemKeys ? `${path}.restored` : draft;
-    if (systemKeys) {
-      await recordRestore(draft, systemKeys, options.actor);
-      writeFileSync(whole, "", { mode: 0o600 });
-      copyOnline(draft, whole);
+    if (existsSync(path)) {
+      if (!force) requireEmpty(config, path);
+      if (!takeOutOfUse(path)) throw inUse(config);
     }
-    if (existsSync(path) && !options.force) requireEmpty(config, path);
-    if (!begins) await options.agree?.();
-    if (existsSync(path) && !takeOutOfUse(path)) throw inUse(config);
     // Left of a database that is gone, they would be taken for the new one's.
     for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
     moveIntoPlace(whole, path, true);
-    return { bytes: statSync(path).size, hasRootKey: systemKeys !== undefined };
   } finally {
-    for (const side of ["", "-journal", "-wal", "-shm"]) rmSync(`${draft}${side}`, { force: true });
-    rmSync(`${path}.restored`, { force: true });
-    opening?.release();
-    serving.release();
+    opening.release();
+  }
+}
+
+/** Removes a data folder that a restore made for nothing, unless somebody else has begun to use it. */
+function removeNewFolder({ dataFolder }: Config): void {
+  try {
+    if (readdirSync(dataFolder).some((name) => name !== ".gitignore" && name !== "serve.lock")) return;
+    rmSync(dataFolder, { recursive: true });
+  } catch {
+    // An empty folder does no harm.
   }
 }
 

@@ -224,6 +224,11 @@ async function openKeys(config: Config, database: Database, say: (line: string) 
   return { keyring, systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)) };
 }
 
+/** The file that the server of the embedded database, or a restore, keeps locked. */
+export function serveLock({ dataFolder }: Pick<Config, "dataFolder">): string {
+  return join(dataFolder, "serve.lock");
+}
+
 /** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. @throws ConfigProblem */
 export function prepareFolder(folder: string): void {
   try {

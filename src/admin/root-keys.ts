@@ -1,6 +1,6 @@
 import { type ExecFileException, execFile } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
 import { type Config, ConfigProblem, type RootKeySource } from "../config.ts";
@@ -8,7 +8,7 @@ import { Problem } from "../problem.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
-import { writeWholeSync } from "../whole-file.ts";
+import { removeDrafts, writeWholeSync } from "../whole-file.ts";
 import { Refused } from "./refused.ts";
 
 /**
@@ -35,7 +35,7 @@ export async function openKeyring(
   if (rootKey.from === "folder" && !existsSync(path)) {
     // A new key could not open what the old one wrapped, and would hide that the old one is lost.
     if (hasKeys) throw new ConfigProblem(`The root key ${path} of this database is missing: put it back.`);
-    makeKeyFile(path, newKey());
+    makeKeyFile(path);
     say(
       `A NEW ROOT KEY was made: ${path}. Without it nothing stored here can ever be read: keep a copy in a safe place.`,
     );
@@ -75,9 +75,14 @@ export function rootKeyName(config: Config): string {
  * @throws Refused `unavailable` if a rotation is running
  */
 export function lockKeyFile(config: Config): { release(): void } {
-  const lock = exclusively(join(config.dataFolder, "rotate.lock"), 0);
+  const lock = exclusively(rotateLock(config), 0);
   if (lock) return lock;
   throw new Refused("unavailable", `Another rotation of ${pathOf(config)} is running.`);
+}
+
+/** The file that a rotation of the generated root key keeps locked. */
+export function rotateLock({ dataFolder }: Config): string {
+  return join(dataFolder, "rotate.lock");
 }
 
 /**
@@ -104,11 +109,21 @@ export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
   if (first === undefined || older.length === 0) return [];
   const kept = (keep ? older : []).map((key) => {
     const retired = `${path}.retired-${new Keyring([key]).rootId}`;
-    makeKeyFile(retired, key);
+    writeWholeSync("root-key", retired, true, textOf([key]));
     return retired;
   });
   replaceKeyFile(path, [first]);
   return kept;
+}
+
+/**
+ * Removes the drafts of the generated root key that a killed command left: they hold live root keys. Call it only under
+ * {@link lockKeyFile}, and once the file is there: then nobody else writes one.
+ */
+export function removeKeyDrafts(config: Config): void {
+  const path = pathOf(config);
+  const real = existsSync(path) ? realpathSync(path) : path;
+  for (const folder of new Set([dirname(path), dirname(real)])) removeDrafts(folder, "root-key", "every");
 }
 
 function pathOf({ rootKey, dataFolder }: Config): string {
@@ -166,10 +181,10 @@ function parsed(source: string, text: string): Uint8Array[] {
   }
 }
 
-/** Creates the file whole or not at all; if it is there already, it stays. */
-function makeKeyFile(path: string, key: Uint8Array): void {
+/** Creates the file whole or not at all; if another process was first, its key stays. */
+function makeKeyFile(path: string): void {
   try {
-    writeWholeSync(path, false, textOf([key]));
+    writeWholeSync("root-key", path, false, textOf([newKey()]));
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "exists") throw error;
   }
@@ -178,7 +193,7 @@ function makeKeyFile(path: string, key: Uint8Array): void {
 /** @throws ConfigProblem and leaves the file unchanged */
 function replaceKeyFile(path: string, keys: readonly Uint8Array[]): void {
   try {
-    writeWholeSync(realpathSync(path), true, textOf(keys)); // a link stays a link
+    writeWholeSync("root-key", realpathSync(path), true, textOf(keys)); // a link stays a link
   } catch (error) {
     throw new ConfigProblem(`The root key ${path} cannot be replaced (${databaseErrorCode(error)}).`);
   }

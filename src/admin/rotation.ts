@@ -15,7 +15,15 @@ import type { FoundProject, LockedProject } from "./found-project.ts";
 import { purposes } from "./installation.ts";
 import { findProject, lockProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
-import { addRootKey, currentRootId, dropOlderRootKeys, lockKeyFile, openKeyring, rootKeyName } from "./root-keys.ts";
+import {
+  addRootKey,
+  currentRootId,
+  dropOlderRootKeys,
+  lockKeyFile,
+  openKeyring,
+  removeKeyDrafts,
+  rootKeyName,
+} from "./root-keys.ts";
 import { findSet, resealSet } from "./sets.ts";
 
 /*
@@ -74,11 +82,16 @@ export async function rotateRoot(
   try {
     // The admin's own keyring was opened before the lock was held.
     const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
+    removeKeyDrafts(config);
     const before = await opened();
     const left = await requireKnownRoots(before, source);
-    if (finish && left === 0) requireOlder(before, source);
-    if (finish) await finish.agree(before.keyring.rootIds.slice(1));
-    else addRootKey(config);
+    if (finish) {
+      if (left === 0) requireOlder(before, source);
+      await requireOpening(before);
+      await finish.agree(before.keyring.rootIds.slice(1));
+    } else {
+      addRootKey(config);
+    }
     const rewrapped = await rewrapAll(await opened(), source, report);
     const kept = finish ? dropOlderRootKeys(config, !finish.deletesOld) : [];
     return { ...rewrapped, source, dropped: finish !== false, kept };
@@ -114,6 +127,21 @@ async function rewrapAll(
     );
   }
   return { rootId, olderRootIds: rootIds.filter((id) => id !== rootId), systemKeys, dataKeys };
+}
+
+/** @throws Refused `conflict` if a data key that is due does not open: {@link rewrapAll} would refuse in the end */
+async function requireOpening({ database, keyring }: AdminContext): Promise<void> {
+  const { dataKeys: d } = database.tables;
+  const due = await database.db.select().from(d).where(ne(d.rootId, keyring.rootId));
+  const broken = due
+    .filter((key) => {
+      const { projectId, generation, rootId, wrapped } = key;
+      return orUndefined(() => keyring.rewrapDataKey(projectId, generation, rootId, wrapped)) === undefined;
+    })
+    .map(({ projectId, generation }) => `data key ${generation} of project ${projectId}`);
+  if (broken.length === 0) return;
+  const words = `Does not open: ${listed(broken)}. Keep the older root key. Nothing was changed.`;
+  throw new Refused("conflict", words);
 }
 
 /** @throws Refused `conflict` if there is no older root key, when everything is under the first */

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
-import { acceptGaps, pruneAudit, prunesBefore, verifyAudit } from "../admin/audit-chain.ts";
+import { acceptGaps, pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
 import { commandsLane } from "../admin/changes.ts";
 import type { AdminContext } from "../admin/context.ts";
 import { keyNames, shortKeyIds } from "../admin/keys.ts";
@@ -74,7 +74,7 @@ export function auditCommand(here: Surroundings) {
         const exportTo = (put: (text: string) => unknown) => exportAudit(here, admin, filter, format, put);
         if (out === undefined) return exportTo((text) => write(here.terminal.stdout, text));
         let count = 0;
-        await writeWhole(out, force === true, async (draft) => {
+        await writeWhole("export", out, force === true, async (draft) => {
           const file = await open(draft, "a");
           count = await exportTo((text) => file.appendFile(text)).finally(() => file.close());
         });
@@ -121,11 +121,9 @@ export function auditCommand(here: Surroundings) {
     .option(...yesOption)
     .action(async ({ keep = keepMs, force, yes }) => {
       const day = (at: number) => formatTime(at).slice(0, 10);
-      const pruned = await withAdmin(here, async (admin) => {
-        const which = force ? "audit entries, even those that do not verify," : "audit entries";
-        await confirm(here, yes, `delete all ${which} from before ${day(prunesBefore(admin, keep))}`);
-        return pruneAudit(admin, keep, { unverified: force });
-      });
+      const which = force ? "audit entries, even those that do not verify," : "audit entries";
+      const agree = (keptFromAt: number) => confirm(here, yes, `delete all ${which} from before ${day(keptFromAt)}`);
+      const pruned = await withAdmin(here, (admin) => pruneAudit(admin, keep, { unverified: force, agree }));
       if ("flaws" in pruned) throw await flawed(here, pruned, ["Nothing was deleted; --force deletes it anyway."]);
       const entries = counted(pruned.entries, "entry", "entries");
       await answer(here, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);

@@ -47,7 +47,7 @@ export function backupCommand(here: Surroundings) {
     .action(async (file, { force }) => {
       const config = readConfig(here.env);
       let bytes = 0;
-      await writeWhole(file, force === true, async (draft) => {
+      await writeWhole("backup", file, force === true, async (draft) => {
         bytes = backUp(config, draft).bytes;
       });
       const advice = config.rootKey.from === "folder" ? `: keep a copy of ${config.dataFolder}/root.key elsewhere` : "";

@@ -128,7 +128,7 @@ async function handOver(
   const { id, key, ...rest } = document;
   const hand = async () => {
     if (out === undefined) return write(here.terminal.stdout, here.json ? jsonLine(document) : `${key}\n`);
-    writeWholeSync(out, false, Buffer.from(`${key}\n`));
+    writeWholeSync("api-key", out, false, Buffer.from(`${key}\n`));
     if (here.json) await write(here.terminal.stdout, jsonLine({ id, out, ...rest }));
   };
   await hand().catch(async (error: unknown) => {

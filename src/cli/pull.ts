@@ -38,7 +38,7 @@ export function pullCommand(here: Surroundings) {
         // JSON has escapes for the characters on which a terminal acts.
         const safe = format === "json" ? visibleLines(text) : text;
         if (out !== undefined && out !== "-") {
-          writeWholeSync(out, true, Buffer.from(safe));
+          writeWholeSync("pull", out, true, Buffer.from(safe));
           const names = variables.map(({ name }) => name).sort();
           const word = `Wrote ${counted(names.length, "variable")} to ${out}.`;
           return answer(here, { ...machine.asked, format, out, names }, word);

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { adminContextOf } from "../admin/context.ts";
 import { type Installation, openInstallation } from "../admin/installation.ts";
+import { removeLeftovers } from "../admin/leftovers.ts";
 import { listOrganizations } from "../admin/organizations.ts";
 import { parsePort, readConfig } from "../config.ts";
 import { Problem, usageProblem } from "../problem.ts";
@@ -43,6 +44,7 @@ export function serveCommand(here: Surroundings) {
       const watch = () => link ?? startWatchdog(pretty);
       if (config.databaseUrl !== undefined) watch();
       const installation = await openInstallation(config, say);
+      if (worker === undefined) removeLeftovers(config);
       // Not before: to migrate the embedded database may keep this thread busy for long.
       if (config.databaseUrl === undefined) watch();
       harden();

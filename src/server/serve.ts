@@ -1,6 +1,5 @@
-import { join } from "node:path";
 import { sql } from "drizzle-orm";
-import type { Installation } from "../admin/installation.ts";
+import { type Installation, serveLock } from "../admin/installation.ts";
 import { Refused } from "../admin/refused.ts";
 import type { Config } from "../config.ts";
 import { apiRoot, createApp, mcpPath, serveOptions } from "../http/app.ts";
@@ -39,7 +38,7 @@ export async function startServer(
   await using opening = new AsyncDisposableStack();
   if (config.databaseUrl === undefined) {
     const folder = config.dataFolder;
-    const lock = exclusively(join(folder, "serve.lock"), 0);
+    const lock = exclusively(serveLock(config), 0);
     if (!lock)
       throw new Refused("unavailable", `Another Keyhole serves ${folder} already. A folder has only one server.`);
     opening.defer(() => lock.release());

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, makePlace, startOnTerminal } from "./keyhole.ts";
+import { binary, makePlace, runBinary, startOnTerminal } from "./keyhole.ts";
 import { startProxy } from "./proxy.ts";
 import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
 
@@ -355,7 +355,13 @@ describe("backup and restore of the embedded database", () => {
     expect(await server.stop()).toBe(0);
     const replacing = await site.keyhole(["restore", backup, "--force"]);
     expect([replacing.exitCode, replacing.stderr]).toEqual([2, expect.stringContaining("what was written since")]);
-    expect((await site.keyhole(["restore", backup, "--yes"])).exitCode).toBe(1);
+    expect((await site.keyhole(["restore", backup])).exitCode).toBe(1);
+    writeFileSync(join(site.folder, "other.db"), "no database");
+    const other = { exitCode: 2, stdout: "", stderr: "keyhole: other.db is no backup of Keyhole's.\n" };
+    expect(await site.keyhole(["restore", "other.db", "--force"])).toEqual(other);
+    const begun = { ...site.env, KEYHOLE_DATA: join(site.folder, "begun") };
+    expect(await runBinary(["restore", "other.db"], { cwd: site.folder, env: begun })).toEqual(other);
+    expect(existsSync(join(site.folder, "begun"))).toBe(false);
     expect((await site.keyhole(["restore", backup, "--force", "--yes"])).exitCode).toBe(0);
     const after = await site.serve();
     const answer = await after.get(variables, key.key);

@@ -630,9 +630,12 @@ describeBoth("audit verify", (world, dialect) => {
       w.clock.nowMs = now;
       const { lane: name } = await lane(w, atMonth(5, 20));
       await w.sql`update audit_segments set entries = '{}' where first_seq = 7`;
-      expect(await pruneAudit(w.admin, 30 * dayMs)).toMatchObject({
+      // Nobody is asked before it is refused.
+      const agree = () => Promise.reject(new RangeError("no"));
+      expect(await pruneAudit(w.admin, 30 * dayMs, { agree })).toMatchObject({
         flaws: [{ lane: name, seq: 7, lastSeq: 7, what: "changed" }],
       });
+      await expect(pruneAudit(w.admin, 30 * dayMs, { unverified: true, agree })).rejects.toThrow(RangeError);
       expect(await counted(w)).toBe(20);
       expect(await pruneAudit(w.admin, 30 * dayMs, { unverified: true })).toMatchObject({ entries: 20, lanes: 1 });
       expect(await verifyAudit(w.admin)).toMatchObject({ entries: 0 + 1, lanes: 1, checkpoints: 0, flaws: [] });

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import postgres from "postgres";
 import { deleteAccount, listAccounts } from "../../src/admin/accounts.ts";
 import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
@@ -289,6 +289,36 @@ describeBoth("rotate root with a generated root.key", () => {
     expect(linesOf(path)).toEqual([made]);
     expect(await rootIds(w)).toEqual([idOf(made)]);
     await readAll(server.client, key);
+  });
+
+  test("asks nobody to drop a root key that something still needs", async () => {
+    const { w, path } = await opened();
+    const [older] = linesOf(path);
+    writeFileSync(path, `${spelled(newKey())}\n${older}\n`);
+    await w.run("update data_keys set wrapped = zeroblob(length(wrapped))");
+    const server = await beside(w, generated);
+    let asked = 0;
+    const finish = { agree: async () => void asked++, deletesOld: false };
+    await expect(rotateRoot(server.admin, server.config, finish)).rejects.toMatchObject({
+      kind: "conflict",
+      message: expect.stringMatching(/^Does not open: data key 1 of project/),
+    });
+    expect(asked).toBe(0);
+    expect(await rootIds(w)).toEqual([idOf(older as string)]);
+  });
+
+  test("removes the drafts that a killed rotation left, those of 0.2.0 too", async () => {
+    const { w, path } = await opened();
+    const folder = dirname(path);
+    const random = "0123456789abcdef01234567";
+    for (const name of [`.keyhole-${random}.part`, `.keyhole-root-key-0a0b0c0d-1-${random}.part`]) {
+      writeFileSync(join(folder, name), linesOf(path).join(""));
+    }
+    const other = `.keyhole-backup-0a0b0c0d-1-${random}.part`;
+    writeFileSync(join(folder, other), "");
+    const server = await beside(w, generated);
+    await rotateRoot(server.admin, server.config, false);
+    expect(readdirSync(folder).filter((name) => name.startsWith(".keyhole-"))).toEqual([other]);
   });
 
   test("makes one new root key if two runs begin at once", async () => {

@@ -8,10 +8,11 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Problem } from "../../src/problem.ts";
 import { writeNew, writeWhole, writeWholeSync } from "../../src/whole-file.ts";
 
@@ -25,10 +26,10 @@ beforeEach(() => {
 
 const content = Buffer.from("A=b\n");
 const ways: { way: string; write: (path: string, force: boolean) => Promise<void> }[] = [
-  { way: "from memory", write: async (path, force) => writeWholeSync(path, force, content) },
+  { way: "from memory", write: async (path, force) => writeWholeSync("backup", path, force, content) },
   {
     way: "by a writer",
-    write: (path, force) => writeWhole(path, force, async (draft) => writeFileSync(draft, content)),
+    write: (path, force) => writeWhole("backup", path, force, async (draft) => writeFileSync(draft, content)),
   },
 ];
 
@@ -74,7 +75,7 @@ describe.each(ways)("a file written whole $way", ({ write }) => {
 
 test("a writer that fails leaves no draft, and its error is the one that is reported", async () => {
   const path = join(folder, "out");
-  const failing = writeWhole(path, false, async (draft) => {
+  const failing = writeWhole("backup", path, false, async (draft) => {
     writeFileSync(draft, content);
     throw new RangeError("halfway");
   });
@@ -84,10 +85,34 @@ test("a writer that fails leaves no draft, and its error is the one that is repo
 
 test("of two writers without force, one wins and the other is told", async () => {
   const path = join(folder, "out");
-  const late = writeWhole(path, false, async () => writeWholeSync(path, false, content));
+  const late = writeWhole("backup", path, false, async () => writeWholeSync("backup", path, false, content));
   await expect(late).rejects.toMatchObject({ code: "exists" });
   expect(readFileSync(path)).toEqual(content);
   expect(readdirSync(folder)).toEqual(["out"]);
+});
+
+test("a draft is removed by the next writer of its kind once its process is gone", async () => {
+  const gone = Bun.spawn(["true"]);
+  await gone.exited;
+  let mine = "";
+  await writeWhole("backup", join(folder, "out"), false, async (draft) => {
+    mine = basename(draft);
+  });
+  const pid = `-${process.pid}-`;
+  const of = (id: number | string, kind = "backup") => mine.replace(pid, `-${id}-`).replace("backup", kind);
+  const elsewhere = mine.replace(/backup-[0-9a-f]{8}/, "backup-00000000");
+  const old = elsewhere.replace(/[0-9a-f](\.part)$/, "x$1").replace("x", elsewhere.includes("0.part") ? "1" : "0");
+  const names = [mine, of(gone.pid), of(1), of(gone.pid, "export"), elsewhere, old, ".keyhole-notes.part"];
+  for (const name of names) writeFileSync(join(folder, name), "");
+  utimesSync(join(folder, old), new Date(0), new Date(0));
+  await writeWhole("backup", join(folder, "later"), false, async () => {
+    // Of this process, and not under way.
+    expect(readdirSync(folder)).not.toContain(mine);
+    // The same kind beside a draft that is under way.
+    writeWholeSync("backup", join(folder, "meanwhile"), false, content);
+  });
+  const left = [of(1), of(gone.pid, "export"), elsewhere, ".keyhole-notes.part", "later", "meanwhile", "out"];
+  expect(readdirSync(folder).sort()).toEqual(left.sort());
 });
 
 test("a new file never opens what is there", () => {

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync, rmSync, watch } from "node:fs";
+import { join } from "node:path";
+import { binary } from "./keyhole.ts";
+import { furnish, makeSite, type Site } from "./server.ts";
+
+setDefaultTimeout(60_000);
+
+describe("what kill -9 leaves beside a file that was being written", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await furnish(await makeSite("sqlite"), { production: { TOKEN: "1" } });
+    await site.json(["backup", "backup.db"]);
+  });
+  afterAll(() => site?.remove());
+
+  const draftsIn = (folder: string, begin: string) => readdirSync(folder).filter((name) => name.startsWith(begin));
+
+  /** Kills commands as soon as they have begun a draft, until one is left. */
+  async function killed(folder: string, begin: string, ...commands: readonly (readonly string[])[]): Promise<string> {
+    for (let tries = 0; tries < 200; tries++) {
+      const args = commands[tries % commands.length] as readonly string[];
+      const child = Bun.spawn([binary, ...args], {
+        cwd: site.folder,
+        env: site.env,
+        stdout: "ignore",
+        stderr: "ignore",
+      });
+      const before = draftsIn(folder, begin);
+      using _ = disposing(
+        watch(folder, () => {
+          if (draftsIn(folder, begin).some((name) => !before.includes(name))) child.kill("SIGKILL");
+        }),
+      );
+      await child.exited;
+      const [left] = draftsIn(folder, begin).filter((name) => !before.includes(name));
+      if (left !== undefined) return join(folder, left);
+    }
+    throw new Error(`nothing was left of ${begin}`);
+  }
+
+  test("holds a live root key, and serve and the next rotation remove it", async () => {
+    const rotations = [
+      ["rotate", "root"],
+      ["rotate", "root", "--finish", "--yes"],
+    ];
+    const next = [
+      () => site.serve().then((server) => server.stop()),
+      () => site.keyhole(["rotate", "root", "--finish"]),
+    ];
+    for (const remove of next) {
+      const draft = await killed(site.data, ".keyhole-root-key-", ...rotations);
+      expect(readFileSync(draft, "utf8")).toMatch(/^([\w+/]{43}=\n)*$/);
+      await remove();
+      expect(draftsIn(site.data, ".keyhole-")).toEqual([]);
+    }
+    expect(await site.keyhole(["var", "get", "web", "production", "TOKEN"])).toMatchObject({
+      exitCode: 0,
+      stdout: "1",
+    });
+  });
+
+  test.each([
+    ["backup", ["backup", "killed.db"], ["backup", "next.db"]],
+    ["export", ["audit", "export", "--out", "killed.jsonl"], ["audit", "export", "--out", "next.jsonl"]],
+  ])("is removed by the next command of its kind: %s", async (kind, command, next) => {
+    await killed(site.folder, `.keyhole-${kind}-`, command);
+    expect(await site.keyhole(next)).toMatchObject({ exitCode: 0 });
+    expect(draftsIn(site.folder, ".keyhole-")).toEqual([]);
+  });
+
+  test("is removed by serve if it was to be the restored database", async () => {
+    rmSync(join(site.folder, "backup.db"));
+    await site.json(["backup", "backup.db"]);
+    await killed(site.data, "keyhole.db.rest", ["restore", "backup.db", "--force", "--yes"]);
+    expect(await (await site.serve()).stop()).toBe(0);
+    expect(draftsIn(site.data, "keyhole.db.rest")).toEqual([]);
+  });
+});
+
+function disposing(watcher: { close(): void }): Disposable {
+  return { [Symbol.dispose]: () => watcher.close() };
+}
