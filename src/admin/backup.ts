@@ -20,7 +20,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { moveIntoPlace } from "../whole-file.ts";
 import { recordChanges } from "./changes.ts";
 import { adminContextOf } from "./context.ts";
-import { openInstallation, prepareFolder, serveLock } from "./installation.ts";
+import { openInstallation, prepareFolder, requireReadable, serveLock } from "./installation.ts";
 import { Refused } from "./refused.ts";
 import { openKeyring } from "./root-keys.ts";
 import { type Opened, openEverything } from "./verify.ts";
@@ -32,6 +32,7 @@ import { type Opened, openEverything } from "./verify.ts";
  */
 export function backUp(config: Config, draft: string): { readonly bytes: number } {
   const path = databaseFile(config, "back up");
+  requireReadable(config.dataFolder);
   if (!existsSync(path)) throw new Refused("not_found", `There is no database in ${config.dataFolder} to back up.`);
   try {
     copyOnline(path, draft);
@@ -161,6 +162,7 @@ export async function verifyBackup(
   const own = join(config.dataFolder, "root.key");
   const rootKey: RootKeySource =
     config.rootKey.from === "folder" ? { from: "folder", folder: config.dataFolder } : config.rootKey;
+  if (config.rootKey.from === "folder") requireReadable(config.dataFolder);
   if (config.rootKey.from === "folder" && !existsSync(own)) {
     throw new ConfigProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
   }

@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { sql } from "drizzle-orm";
 import { type Config, ConfigProblem, databaseUrls } from "../config.ts";
 import { type Keyring, newKey, type SystemKeyPurpose, sealFormat, sealFormatOf } from "../seal/keyring.ts";
@@ -131,16 +131,27 @@ function isLink(path: string): boolean {
 }
 
 /** A folder that this user may not enter looks like one without a Keyhole. @throws ConfigProblem that names its owner */
-function requireReadable(folder: string): void {
+export function requireReadable(folder: string): void {
   try {
     accessSync(`${folder}/.`, constants.R_OK | constants.X_OK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EACCES") return;
-    const uid = statSync(folder, { throwIfNoEntry: false })?.uid;
-    const owner = uid === undefined ? "another user" : ownerName(uid);
+    const { path, uid } = closedFolder(folder);
+    const where = path === resolve(folder) ? "" : `lies in ${path}, which `;
     throw new ConfigProblem(
-      `KEYHOLE_DATA ${folder} belongs to ${owner}, and this user may not read it: is sudo missing?`,
+      `KEYHOLE_DATA ${folder} ${where}belongs to ${ownerName(uid)}, and this user may not read it: is sudo missing?`,
     );
+  }
+}
+
+/** The folder that this user may not enter: this one, or the nearest one above it that can be looked at. */
+function closedFolder(folder: string): { readonly path: string; readonly uid: number } {
+  const path = resolve(folder);
+  try {
+    return { path, uid: statSync(path).uid };
+  } catch (error) {
+    if (path === dirname(path)) throw error;
+    return closedFolder(dirname(path));
   }
 }
 

@@ -113,12 +113,25 @@ describe.skipIf(reader === undefined)("a data folder of another user", () => {
       await site.json(["org", "create", "acme"]);
       chmodSync(site.folder, 0o755);
       const as = ["setpriv", `--reuid=${reader?.uid}`, `--regid=${reader?.gid}`, "--clear-groups"];
-      const ran = await runBinary(["org", "list"], { cwd: "/", env: { ...site.env, PATH: "/usr/bin:/bin" }, as });
-      expect(ran).toEqual({
-        exitCode: 2,
-        stdout: "",
-        stderr: `keyhole: KEYHOLE_DATA ${site.data} belongs to root, and this user may not read it: is sudo missing?\n`,
-      });
+      const refusal = async (args: readonly string[], data = site.data) => {
+        const env = { ...site.env, PATH: "/usr/bin:/bin", KEYHOLE_DATA: data };
+        const ran = await runBinary(args, { cwd: "/", env, as });
+        expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+        return ran.stderr;
+      };
+      const end = "belongs to root, and this user may not read it: is sudo missing?\n";
+      for (const args of [
+        ["org", "list"],
+        ["serve"],
+        ["backup", "/tmp/none.db"],
+        ["backup", "verify", "/tmp/none.db"],
+      ]) {
+        expect(await refusal(args)).toBe(`keyhole: KEYHOLE_DATA ${site.data} ${end}`);
+      }
+      const inside = join(site.data, "more", "data");
+      expect(await refusal(["org", "list"], inside)).toBe(
+        `keyhole: KEYHOLE_DATA ${inside} lies in ${site.data}, which ${end}`,
+      );
     } finally {
       await site.remove();
     }
