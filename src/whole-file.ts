@@ -70,15 +70,14 @@ export function writeWholeSync(kind: WholeFile, path: string, force: boolean, co
  *   this kind of file there now. Drafts of 0.2.0, which name no kind, are then removed too
  */
 export function removeDrafts(folder: string, kind: WholeFile, which: "abandoned" | "every" = "abandoned"): void {
-  try {
-    for (const name of readdirSync(folder)) {
-      const path = join(folder, name);
-      const [, named, host, pid] = /^\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?[0-9a-f]{24}\.part$/.exec(name) ?? [];
-      const isOurs = which === "every" ? named === kind || isUnnamed.test(name) : named === kind;
-      if (isOurs && (which === "every" || isAbandoned(path, host, Number(pid)))) rmSync(path, { force: true });
-    }
-  } catch {
-    // A folder that cannot be listed, or a draft of somebody else: no reason to stop the command.
+  const names = attempt(() => readdirSync(folder)) ?? [];
+  for (const [name, draft = "", ...owner] of names.map((name) => draftName.exec(name) ?? [])) {
+    const [named, itsHost, pid] = owner;
+    if (name === undefined || (named ?? (which === "every" ? kind : undefined)) !== kind) continue;
+    attempt(() => {
+      const isGone = which === "every" || isAbandoned(join(folder, draft), itsHost, Number(pid));
+      if (isGone) rmSync(join(folder, name), { force: true });
+    });
   }
 }
 
@@ -175,7 +174,8 @@ function exists(path: string): Problem {
   return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
 }
 
-const isUnnamed = /^\.keyhole-[0-9a-f]{24}\.part$/;
+/** A draft, or a file of SQLite's beside it: the draft's name, its kind, host and process id. */
+const draftName = /^(\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?[0-9a-f]{24}\.part)(?:-journal|-wal|-shm)?$/;
 
 /** The drafts that this process writes now. */
 const drafts = new Set<string>();
@@ -196,15 +196,24 @@ function endDraft(draft: string): void {
 }
 
 /** Whether a draft's process is gone. One of another host, such as another container, counts as alive for a day. */
-function isAbandoned(path: string, itsHost: string | undefined, pid: number): boolean {
-  if (itsHost !== host) return Date.now() - lstatSync(path).mtimeMs > dayMs;
+function isAbandoned(draft: string, itsHost: string | undefined, pid: number): boolean {
+  if (itsHost !== host) return Date.now() - (tryStat(draft)?.mtimeMs ?? 0) > dayMs;
   // A container's process ids begin again: a draft with our own may be that of a process before us.
-  if (pid === process.pid) return !drafts.has(path);
+  if (pid === process.pid) return !drafts.has(draft);
   try {
     process.kill(pid, 0);
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+/** For what must not stop a command, such as a draft of somebody else. */
+function attempt<T>(step: () => T): T | undefined {
+  try {
+    return step();
+  } catch {
+    return undefined;
   }
 }
 

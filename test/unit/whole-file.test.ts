@@ -102,7 +102,16 @@ test("a draft is removed by the next writer of its kind once its process is gone
   const of = (id: number | string, kind = "backup") => mine.replace(pid, `-${id}-`).replace("backup", kind);
   const elsewhere = mine.replace(/backup-[0-9a-f]{8}/, "backup-00000000");
   const old = elsewhere.replace(/[0-9a-f](\.part)$/, "x$1").replace("x", elsewhere.includes("0.part") ? "1" : "0");
-  const names = [mine, of(gone.pid), of(1), of(gone.pid, "export"), elsewhere, old, ".keyhole-notes.part"];
+  const names = [
+    mine,
+    of(gone.pid),
+    `${of(gone.pid)}-journal`,
+    of(1),
+    of(gone.pid, "export"),
+    elsewhere,
+    old,
+    ".keyhole-notes.part",
+  ];
   for (const name of names) writeFileSync(join(folder, name), "");
   utimesSync(join(folder, old), new Date(0), new Date(0));
   await writeWhole("backup", join(folder, "later"), false, async () => {
