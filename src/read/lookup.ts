@@ -6,6 +6,7 @@ import { overheadBytes } from "../seal/envelope.ts";
 import type { Keyring } from "../seal/keyring.ts";
 import { type Kind, type KindDescriptor, setBytesMax, setItemsMax } from "../seal/kinds.ts";
 import type { ContentQueries } from "../store/contents.ts";
+import { malformed } from "../store/database.ts";
 import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
 import type { RequestQueries } from "../store/requests.ts";
@@ -104,6 +105,8 @@ export async function readListings<K extends Kind>(
 
 /** Judges a key as the statement that fetched something for it saw it. @throws Fault */
 export function judgeStanding(standing: Standing | undefined): void {
+  // Damaged on its way, the row would look like that of a key that ended.
+  if (standing !== undefined && standing.live !== 0 && standing.live !== 1) throw malformed();
   if (!standing?.live) throw new Fault("unauthorized", "key was deleted, expired or revoked while it was being served");
   if (standing.plan !== "pro") throw new Fault("plan_required", "the plan was changed during the request");
   if (standing.projectId === null) throw new Fault("project_not_found", "the project was deleted during the request");

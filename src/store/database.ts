@@ -71,6 +71,11 @@ export function compile(db: Db, statement: SQL) {
   return { text, parametersOf };
 }
 
+/** The Fault for rows that are not of the shape asked for: they were damaged on their way, and say nothing of a key. */
+export function malformed(): Fault {
+  return new Fault("unavailable", "the database's answer is not of the shape that was asked for");
+}
+
 /** The Fault for a database's failure, which quotes nothing of it but the code. */
 export function unavailable(error: unknown): Fault {
   if (error instanceof Fault) return error;

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyRow, StoredSet } from "../access/authenticate.ts";
-import type { Database } from "./database.ts";
+import { type Database, malformed } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import { bounded, liveness, projectInReach, projectList, setsInReach, trustTerms } from "./reach.ts";
 import { rowVersion, setColumns, type WantedSets } from "./sets.ts";
@@ -66,8 +66,10 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
       environments,
     }));
     const found: (KeyRow | undefined)[] = lookups.map(() => undefined);
-    for (const row of await find({ lookups: JSON.stringify(asked) }))
+    for (const row of await find({ lookups: JSON.stringify(asked) })) {
+      if (!answers(row, lookups[row.n])) throw malformed();
       found[row.n] = keyRowOf(row, versionsOf(row.sets));
+    }
     return found;
   });
 }
@@ -94,6 +96,23 @@ function keyJoins(database: Database, digest: SQL): SQL {
   return sql`join ${k} on ${k.digest} = ${digest}
     join ${o} on ${o.id} = ${k.organizationId}
     left join ${project}`;
+}
+
+/** Whether a row has the shape that was asked for, and is that of the digest. Otherwise it would look like no key. */
+function answers(row: RowWithVersions, lookup: Lookup | undefined): boolean {
+  const { digest, grantSeal, live, expiresAt } = row;
+  const texts = [row.projects, row.trust, row.organizationSlug, row.organizationName, row.plan, row.projectId];
+  return (
+    lookup !== undefined &&
+    digest instanceof Uint8Array &&
+    Buffer.from(lookup.digest).equals(digest) &&
+    (grantSeal === null || grantSeal instanceof Uint8Array) &&
+    (live === 0 || live === 1) &&
+    (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
+    [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
+    [row.keyId, row.organizationId].every((id) => typeof id === "string") &&
+    [...texts, row.fileCounts, row.sets].every((text) => text === null || typeof text === "string")
+  );
 }
 
 function versionsOf(sets: string | null): FoundSet[] {

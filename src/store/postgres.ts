@@ -8,6 +8,7 @@ import {
   type Database,
   type Db,
   databaseErrorCode,
+  malformed,
   queryDeadlineMs,
   type Use,
   unavailable,
@@ -80,7 +81,10 @@ export function openPostgres(servers: Servers, use: Use): Database {
           client.unsafe(statement, parameters, { prepare: true }),
         );
         try {
-          return (await deadline.of(answer, giveUp)) as never;
+          const rows = await deadline.of(answer, giveUp);
+          // A row whose first byte was damaged is passed over by the driver.
+          if (rows.command !== "INSERT" && rows.length !== rows.count) throw malformed();
+          return rows as never;
         } catch (error) {
           throw unavailable(error);
         } finally {

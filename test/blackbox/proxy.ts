@@ -30,13 +30,11 @@ export async function startProxy(target: URL) {
         far.unpipe(near).pause();
       }
     },
-    /** Existing connections carry a malformed answer in place of every answer of the database from now on. */
-    lie: () => {
+    /** Existing connections carry what this makes of each answer of the database from now on. */
+    alter: (change: (answer: Buffer) => Uint8Array) => {
       for (const [near, far] of pairs) {
-        far
-          .unpipe(near)
-          .on("data", () => near.write(endlessName))
-          .resume();
+        far.unpipe(near).removeAllListeners("data");
+        far.on("data", (answer: Buffer) => near.write(change(answer))).resume();
       }
     },
     /** Closes all connections and every new one. */
@@ -51,5 +49,5 @@ export async function startProxy(target: URL) {
   };
 }
 
-/** A RowDescription of one column whose name has no end: postgres.js 3.4.9 looks for it forever. */
-const endlessName = Buffer.from("T\0\0\0\x09\0\x01abc", "latin1");
+/** For `alter`: a RowDescription of one column whose name has no end: postgres.js 3.4.9 looks for it forever. */
+export const endlessName = Buffer.from("T\0\0\0\x09\0\x01abc", "latin1");

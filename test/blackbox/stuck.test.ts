@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { startProxy } from "./proxy.ts";
+import { endlessName, startProxy } from "./proxy.ts";
 import { eventually, furnish, type Key, makeSite, onPostgres, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
@@ -26,7 +26,7 @@ onPostgres("a malformed answer of the database that makes the driver spin for ev
 
   test("ends a lone process, which hears no SIGTERM, within seconds and with one line in the log", async () => {
     const { proxy, server } = await throughProxy();
-    proxy.lie();
+    proxy.alter(() => endlessName);
     const asked = server.get(path, key.key).catch(() => "cut");
     server.signal("SIGTERM");
     expect(await server.ended).not.toBe(0);
@@ -38,7 +38,7 @@ onPostgres("a malformed answer of the database that makes the driver spin for ev
 
   test("ends a worker, and another takes its place", async () => {
     const { proxy, server } = await throughProxy("--workers", "2");
-    proxy.lie();
+    proxy.alter(() => endlessName);
     for (let asked = 0; asked < 8; asked++) void server.get(path, key.key).catch(() => {});
     await eventually(() => server.said().stdout.includes('"event":"worker_died"'), 30_000);
     expect(server.said().stdout).toMatch(/"event":"event_loop_stuck","pid":\d+,"seconds":10}/);
