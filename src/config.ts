@@ -31,6 +31,8 @@ export type Config = {
   readonly limiterUrl?: string | undefined;
   /** Where traces are sent by OTLP over HTTP, without `/v1/traces`; undefined for nowhere. */
   readonly tracesUrl?: string | undefined;
+  /** How many bytes of earlier versions are kept of each set. */
+  readonly historyBytesMax: number;
   /** Origins that browsers may use the Model Context Protocol from; undefined if it is not served. */
   readonly mcpOrigins?: readonly string[] | undefined;
 };
@@ -62,6 +64,7 @@ export function readConfig(env: Environment): Config {
     ops: readOps(env),
     limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
     tracesUrl: readUrl(env, "OTEL_EXPORTER_OTLP_ENDPOINT", ["http:", "https:"], 4318),
+    historyBytesMax: readHistory(env["KEYHOLE_HISTORY_MIB"] ?? "64"),
     mcpOrigins: readMcpOrigins(env),
   });
 }
@@ -77,8 +80,14 @@ const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_R
 const settings = new Set<string>([
   ...["DATABASE_URL", "KEYHOLE_DATA", ...rootKeySettings, "HOST", "PORT"],
   ...["KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "KEYHOLE_ACTOR"],
+  "KEYHOLE_HISTORY_MIB",
   ...["KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
 ]);
+
+function readHistory(mebibytes: string): number {
+  if (/^\d{1,6}$/.test(mebibytes)) return Number(mebibytes) * 1024 * 1024;
+  throw new ConfigProblem("KEYHOLE_HISTORY_MIB must be a whole number from 0 to 999999.");
+}
 
 function readOps(env: Environment): Config["ops"] {
   const { KEYHOLE_OPS_HOST: host, KEYHOLE_OPS_PORT: port } = env;

@@ -4,7 +4,7 @@ import { type Change, recordChanges } from "./changes.ts";
 import { type Installation, openInstallation } from "./installation.ts";
 
 /** What the commands of people work with: a database they may write, and the keys. */
-export type AdminContext = Pick<Installation, "keyring" | "systemKeys"> & {
+export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "historyBytesMax"> & {
   readonly database: Database;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -32,8 +32,8 @@ export function adminContextOf(
   now: () => number = Date.now,
 ): AdminContext & { close(): Promise<void> } {
   const database = installation.open("admin");
-  const { keyring, systemKeys } = installation;
-  return { keyring, systemKeys, database, now, actor, close: () => database.close() };
+  const { keyring, systemKeys, historyBytesMax } = installation;
+  return { keyring, systemKeys, historyBytesMax, database, now, actor, close: () => database.close() };
 }
 
 /**

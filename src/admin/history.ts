@@ -8,6 +8,7 @@ import { deleteUnusedContents, openContent } from "./contents.ts";
 import { type AdminContext, writing } from "./context.ts";
 import { requireFileCount } from "./files.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
+import { keptSizes } from "./kept-versions.ts";
 import { findProject, lockProject, noProject, writingProject } from "./projects.ts";
 import { Refused } from "./refused.ts";
 import {
@@ -34,7 +35,7 @@ export type VersionRecord = NamesWritten & {
 };
 
 /**
- * The versions of a set, newest first, and what a person must be warned of: what SQL did to the set or to its history.
+ * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what SQL did to the set or to its history.
  * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
 export async function listHistory(
@@ -42,7 +43,11 @@ export async function listHistory(
   where: string,
   environmentName: string,
   kind: Kind,
-): Promise<{ readonly versions: readonly VersionRecord[]; readonly warnings: readonly string[] }> {
+): Promise<{
+  readonly versions: readonly VersionRecord[];
+  readonly kept: { readonly versions: number; readonly bytes: number };
+  readonly warnings: readonly string[];
+}> {
   const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where);
@@ -58,7 +63,11 @@ export async function listHistory(
     const gone = lost.map(({ version }) => version).join(", ");
     warnings.push(`Somebody put ${what} back to an earlier version with SQL. Lost by that: version ${gone}.`);
   }
-  return { versions: records.map(({ isKept: _, ...record }) => record), warnings };
+  const { version = Number.MAX_SAFE_INTEGER } = current?.stored ?? {};
+  const set = { project, descriptor, environment };
+  const sizes = await keptSizes(admin, db, set, { version, entries: current?.entries ?? [] });
+  const kept = { versions: sizes.length, bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0) };
+  return { versions: records.map(({ isKept: _, ...record }) => record), kept, warnings };
 }
 
 /**

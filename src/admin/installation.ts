@@ -29,6 +29,8 @@ import { sealAllOf020 } from "./upgrade.ts";
 export type Installation = {
   readonly keyring: Keyring;
   readonly systemKeys: Readonly<Record<SystemKeyPurpose, Uint8Array>>;
+  /** How many bytes of earlier versions are kept of each set. */
+  readonly historyBytesMax: number;
   readonly open: (use: Use) => Database;
   readonly openJournal: () => JournalStore;
 };
@@ -232,7 +234,8 @@ async function findPrimary(servers: Servers): Promise<void> {
 
 async function openKeys(config: Config, database: Database, say: (line: string) => void) {
   const keyring = await openKeyring(config, (await systemKeyRows(database)).size > 0, say);
-  return { keyring, systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)) };
+  const { historyBytesMax } = config;
+  return { keyring, historyBytesMax, systemKeys: await openSystemKeys(database, keyring, rootKeyName(config)) };
 }
 
 /** The file that the server of the embedded database, or a restore, keeps locked. */

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNotNull, isNull, lt, max, min, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { NamesWritten } from "../audit/entry.ts";
 import { compareBytes, type Environment, type EnvironmentMask, environmentMask, environments } from "../names.ts";
 import { VerifiedSet } from "../read/verified-set.ts";
@@ -9,6 +9,7 @@ import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 import type { FoundProject, LockedProject } from "./found-project.ts";
+import { pruneVersions } from "./kept-versions.ts";
 import { Refused } from "./refused.ts";
 import { currentRootId } from "./root-keys.ts";
 import { arrayOf } from "./validate.ts";
@@ -38,7 +39,7 @@ export type SetWrite<K extends Kind> = {
   readonly version: number;
   /** How many items the set has now. */
   readonly total: number;
-  /** Whether kept versions were old enough to go. */
+  /** Whether kept versions went. */
   readonly pruned: boolean;
 };
 
@@ -291,7 +292,7 @@ export async function resealSet<K extends Kind>(
 
 /**
  * Stores the next version, and keeps the one before it.
- * @returns whether versions were too old to be kept any longer
+ * @returns whether older versions were removed
  * @throws Refused `bound`
  */
 async function storeSet<K extends Kind>(
@@ -315,26 +316,9 @@ async function storeSet<K extends Kind>(
     .where(and(ofSet, ofVersions, eq(v.version, s.version)));
   await db.update(s).set(row).where(ofSet);
   await insertRecord(admin, db, row, now, names);
-  // A version is kept for 90 days from when it was replaced: when the next one was written. One that a clock dated too
-  // early does not make those before it old.
-  const recent = db
-    .select({ version: min(v.version) })
-    .from(v)
-    .where(and(ofVersions, gt(v.at, now - keptMs)));
-  const old = db
-    .select({ version: max(v.version) })
-    .from(v)
-    .where(and(ofVersions, lt(v.version, sql`${recent}`)));
-  const gone = await db
-    .delete(v)
-    .where(and(ofVersions, lt(v.version, version - keptMin), lt(v.version, sql`${old}`)))
-    .returning({ version: v.version });
-  return gone.length > 0;
+  const set = { project, descriptor: descriptor as unknown as KindDescriptor<Kind>, environment };
+  return pruneVersions(admin, db, set, { version, entries: items.map(({ entry }) => entry) }, now);
 }
-
-/** How long a version is kept after it was replaced, and how many are kept at least. */
-const keptMs = 90 * 86_400_000;
-const keptMin = 20;
 
 function sealedRow<K extends Kind>(
   admin: AdminContext,

@@ -52,7 +52,10 @@ export function historyCommand(here: Surroundings) {
     .addArgument(new Argument("[kind]", "of what").choices(kinds).default("variables" as const))
     .option(...wideOption)
     .action(async (project, environment, kind, { wide }) => {
-      const { versions, warnings } = await withAdmin(here, (admin) => listHistory(admin, project, environment, kind));
+      const { versions, kept, warnings, bytesMax } = await withAdmin(here, async (admin) => {
+        const listed = await listHistory(admin, project, environment, kind);
+        return { ...listed, bytesMax: admin.historyBytesMax };
+      });
       for (const warning of warnings) here.say(`WARNING: ${warning}`);
       await answerList(
         here,
@@ -69,8 +72,15 @@ export function historyCommand(here: Surroundings) {
       if (!wide && !here.json && versions.some((one) => changesOf(one) !== changesOf(one, true))) {
         here.say("--wide names everything that changed.");
       }
+      if (here.json || versions.length === 0) return;
+      const taken = `${counted(kept.versions, "earlier version")}, ${mebibytes(kept.bytes)} of at most ${mebibytes(bytesMax)}`;
+      here.say(`Kept: ${taken} (KEYHOLE_HISTORY_MIB), and always the last two.`);
     })
     .addCommand(purge);
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil((bytes * 10) / 1024 / 1024) / 10} MiB`;
 }
 
 /** `keyhole rollback …` */

@@ -441,6 +441,9 @@ onBoth("people's commands", (dialect) => {
       ),
     );
     for (const line of listed.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+    expect(listed.stderr).toBe(
+      "Kept: 3 earlier versions, 0.1 MiB of at most 64 MiB (KEYHOLE_HISTORY_MIB), and always the last two.\n",
+    );
     const actor = { type: "person", name: expect.any(String) };
     const first = { version: 1, at: time, actor, added: [], changed: [], deleted: [] };
     expect(await place.json(["history", "undo", "production", "files"])).toEqual([first]);
@@ -878,7 +881,7 @@ describe("on a terminal", () => {
     expect(short.stdout).toContain(" and 8 more");
     expect(short.stderr).toContain("--wide names everything that changed.\n");
     const wide = await place.keyhole(["history", "acme/many", "staging", "--wide"]);
-    expect(wide).toMatchObject({ stderr: "" });
+    expect(wide.stderr).toMatch(/^Kept: 2 earlier versions, .* and always the last two\.\n$/);
     const rollback = ["rollback", "acme/many", "staging", "variables", "--to", "2"];
     const asked = await place.keyhole(rollback);
     expect(asked.stderr).toContain(" and 8 more (--wide names them)");

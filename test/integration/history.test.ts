@@ -75,6 +75,7 @@ describeBoth("history", (world) => {
         { ...entry, version: 2, added: ["A"] },
         { ...entry, version: 1 },
       ],
+      kept: { versions: 4, bytes: expect.any(Number) },
       warnings: [],
     } as never);
     expect(await history("accounts")).toEqual({ versions: [1], warnings: [] });
@@ -112,6 +113,44 @@ describeBoth("history", (world) => {
     }
     w.clock.nowMs = undefined;
     expect((await listHistory(w.admin, where, "production", "variables")).versions).toHaveLength(32);
+  });
+
+  test("keeps as many bytes as the setting allows, and always the last two versions", async () => {
+    const w = world();
+    const { where } = await w.project(await w.organization(), "web");
+    const write = async (historyBytesMax: number, value: string) =>
+      setVariables({ ...w.admin, historyBytesMax }, where, "production", [{ name: "A", value }]);
+    const listed = () => listHistory(w.admin, where, "production", "variables");
+    const bytes = 10_000;
+    for (let version = 2; version <= 10; version++) await write(4.5 * bytes, `${version}`.padEnd(bytes));
+    expect((await listed()).versions.map(({ version }) => version)).toEqual([10, 9, 8, 7, 6]);
+    const { kept } = await listed();
+    expect([kept.versions, Math.floor(kept.bytes / bytes)]).toEqual([4, 4]);
+    await write(0, "small");
+    const { versions, warnings } = await listed();
+    expect([versions.map(({ version }) => version), warnings]).toEqual([[11, 10, 9], []]);
+    await rollbacks(w, where).back(9);
+    expect(await revealVariable(w.admin, where, "production", "A")).toBe("9".padEnd(bytes));
+    await openEverything(w.admin);
+  });
+
+  test("of files counts the contents that only earlier versions name, once, and deletes those of versions that go", async () => {
+    const w = world();
+    const { where, id } = await w.project(await w.organization(), "web");
+    const bytes = 10_000;
+    const put = (path: string, content: string) =>
+      putFile({ ...w.admin, historyBytesMax: 4.5 * bytes }, where, {
+        ...{ path, environments: ["production"], content: Buffer.from(content.padEnd(bytes)) },
+      });
+    for (let version = 2; version <= 12; version++) await put("stays", "the same");
+    await purgeHistory(w.admin, where, "production", "files");
+    for (let version = 13; version <= 22; version++) await put("f", `${version}`);
+    const { versions, kept } = await listHistory(w.admin, where, "production", "files");
+    // 22 is current; 21 to 18 have contents of their own.
+    expect(versions.map(({ version }) => version)).toEqual([22, 21, 20, 19, 18]);
+    expect([kept.versions, Math.floor(kept.bytes / bytes)]).toEqual([4, 4]);
+    expect(await w.sql`select id from file_contents where project_id = ${id}`).toHaveLength(6);
+    await openEverything(w.admin);
   });
 
   test("of files keeps the contents that a kept version names, and no other", async () => {

@@ -257,8 +257,8 @@ class Play {
       const versions = this.#model.versions({ kind, environment });
       const actor = { type: "person", name: "ann@host" };
       const expected = versions.map(({ items: _, ...version }) => ({ ...version, actor }));
-      const listed = await listHistory(admin, this.where, environment, kind);
-      expect(listed).toEqual({ versions: expected.reverse() as never, warnings: [] });
+      const { versions: listed, warnings } = await listHistory(admin, this.where, environment, kind);
+      expect({ listed, warnings }).toEqual({ listed: expected.reverse() as never, warnings: [] });
       const items = await this.#stored(project, { kind, environment });
       expect(items).toEqual(Object.fromEntries(this.#model.items({ kind, environment })));
     }

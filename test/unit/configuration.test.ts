@@ -32,6 +32,7 @@ describe("docs/configuration.md", () => {
     expect(row("PORT").byDefault).toBe(`\`${config.port}\``);
     expect(row("KEYHOLE_DATA").byDefault).toBe(`\`./${relative(process.cwd(), config.dataFolder)}\``);
     expect(row("KEYHOLE_OPS_HOST").byDefault).toBe(`\`${readConfig({ KEYHOLE_OPS_PORT: "1" }).ops?.host}\``);
+    expect(row("KEYHOLE_HISTORY_MIB").byDefault).toBe(`\`${config.historyBytesMax / 1024 / 1024}\``);
     expect(config).toMatchObject({ databaseUrl: undefined, ops: undefined, limiterUrl: undefined });
     expect(config).toMatchObject({ tracesUrl: undefined, mcpOrigins: undefined });
     for (const name of ["DATABASE_URL", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"]) {
@@ -40,7 +41,7 @@ describe("docs/configuration.md", () => {
   });
 
   test("names the bounds of the program", () => {
-    for (const name of ["PORT", "KEYHOLE_OPS_PORT"]) {
+    for (const name of ["PORT", "KEYHOLE_OPS_PORT", "KEYHOLE_HISTORY_MIB"]) {
       const [, least = "", most = ""] = /(\d+) to (\d+)/.exec(row(name).meaning) ?? [];
       expect(() => readConfig({ [name]: least })).not.toThrow();
       expect(() => readConfig({ [name]: most })).not.toThrow();
