@@ -265,7 +265,10 @@ withPostgres("on PostgreSQL", () => {
     url.pathname = "/keyhole_test_no_such_database";
     const config = readConfig({ DATABASE_URL: url.href, KEYHOLE_ROOT_KEY: key });
     const refused = await openInstallation(config, () => {}).catch((error: Error) => `${error.name}: ${error.message}`);
-    expect(refused).toStartWith("Refused: The database at DATABASE_URL cannot be reached");
+    // Which of the two depends on whether the server asks for passwords.
+    expect(refused).toMatch(
+      /^Refused: DATABASE_URL: .* (?:refuses the user or the password|has no database of that name):/,
+    );
     expect(refused).not.toContain("the-password");
   });
 });
