@@ -447,7 +447,7 @@ onPostgres("a database that is not this root key's, or not to be had", () => {
       expectSentence(
         await run(site, args, env),
         6,
-        /^keyhole: The server of DATABASE_URL has no database of that name: /,
+        /^keyhole: DATABASE_URL: \S+ has no database of that name: create it, or correct the name\./,
       );
     }
   });

@@ -74,7 +74,10 @@ function onPostgres(cluster: Postgres): void {
   });
   afterEach(() => {
     const pids = join(folder, "pids");
-    if (existsSync(pids)) for (const pid of readFileSync(pids, "utf8").trim().split("\n")) process.kill(Number(pid));
+    for (const pid of existsSync(pids) ? readFileSync(pids, "utf8").trim().split("\n") : []) {
+      // The end of the page's terminal may have ended its server already.
+      if (existsSync(`/proc/${pid}`)) process.kill(Number(pid));
+    }
     const psql = [join(cluster.origin, "psql"), "--quiet", cluster.url];
     const drops = ["DATABASE IF EXISTS keyhole WITH (FORCE)", "ROLE IF EXISTS keyhole_owner, keyhole_serve"];
     for (const what of drops) Bun.spawnSync([...psql, "-c", `DROP ${what}`]);
