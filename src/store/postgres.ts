@@ -83,7 +83,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
         try {
           const rows = await deadline.of(answer, giveUp);
           // A row whose first byte was damaged is passed over by the driver.
-          if (rows.command !== "INSERT" && rows.length !== rows.count) throw malformed();
+          if (!uncounted.has(rows.command) && rows.length !== rows.count) throw malformed();
           return rows as never;
         } catch (error) {
           throw unavailable(error);
@@ -158,6 +158,9 @@ export async function isPooled(database: Database): Promise<boolean> {
 
 /** SQLSTATE of PgBouncer's refusal. PostgreSQL itself has another for a setting that it does not know. */
 const protocolViolation = "08P01";
+
+/** Commands whose tag has no count of the rows that were sent. */
+const uncounted = new Set(["INSERT", "EXPLAIN"]);
 
 const attemptsMax = 3;
 
