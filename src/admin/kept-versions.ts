@@ -48,14 +48,37 @@ export async function pruneVersions(
     .delete(v)
     .where(and(ofVersions, lt(v.version, current.version - keptMin), lt(v.version, sql`${old}`)))
     .returning({ version: v.version });
-  let bytes = 0;
-  const beyond = (await keptSizes(admin, db, set, current)).find((kept, index) => {
-    bytes += kept.bytes;
-    return index >= keptAlways && bytes > admin.historyBytesMax;
-  });
+  const beyond = await firstBeyond(admin, db, set, current);
   if (beyond === undefined) return aged.length > 0;
-  await db.delete(v).where(and(ofVersions, lte(v.version, beyond.version)));
+  await db.delete(v).where(and(ofVersions, lte(v.version, beyond)));
   return true;
+}
+
+/** The newest version that has no room; undefined if all have. */
+async function firstBeyond(
+  admin: Admin,
+  db: Db,
+  set: OfSet,
+  current: { readonly version: number; readonly entries: readonly unknown[] },
+): Promise<number | undefined> {
+  const among = (sizes: readonly { readonly version: number; readonly bytes: number }[], moreBytes = 0) => {
+    let bytes = moreBytes;
+    return sizes.find((kept, index) => {
+      bytes += kept.bytes;
+      return index >= keptAlways && bytes > admin.historyBytesMax;
+    })?.version;
+  };
+  const rows = await keptRows(admin, db, set, current.version);
+  const atLeast = among(rows);
+  if (set.descriptor.hasValues) return atLeast;
+  // Listings are read only if the contents matter: a project may have hundreds of long ones.
+  const { fileContents: c } = admin.database.tables;
+  const [contents] = await db
+    .select({ bytes: sql`coalesce(sum(${c.size}), 0)`.mapWith(Number) })
+    .from(c)
+    .where(eq(c.projectId, set.project.id));
+  if (among(rows, contents?.bytes) === atLeast) return atLeast;
+  return among(await keptSizes(admin, db, set, current));
 }
 
 /**
@@ -65,18 +88,12 @@ export async function pruneVersions(
 export async function keptSizes(
   { database }: Pick<Admin, "database">,
   db: Db,
-  { project, descriptor, environment }: OfSet,
+  set: OfSet,
   current: { readonly version: number; readonly entries: readonly unknown[] },
 ): Promise<readonly { readonly version: number; readonly bytes: number }[]> {
   const { setVersions: v } = database.tables;
-  const isKept = and(
-    isOfSet(v, project, descriptor, environment),
-    isNotNull(v.listing),
-    lt(v.version, current.version),
-  );
-  const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);
-  const kept = await db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
-  if (descriptor.hasValues) return kept;
+  const kept = await keptRows({ database }, db, set, current.version);
+  if (set.descriptor.hasValues) return kept;
   const named = new Set<unknown>();
   contentBytes(current.entries, named);
   const sizes: { version: number; bytes: number }[] = [];
@@ -84,10 +101,23 @@ export async function keptSizes(
     const [row] = await db
       .select({ listing: v.listing })
       .from(v)
-      .where(and(isKept, eq(v.version, version)));
+      .where(and(isOfSet(v, set.project, set.descriptor, set.environment), eq(v.version, version)));
     sizes.push({ version, bytes: bytes + contentBytes(arrayOf(row?.listing ?? ""), named) });
   }
   return sizes;
+}
+
+/** The kept versions before this one, newest first, with the bytes of their rows. */
+function keptRows(
+  { database }: Pick<Admin, "database">,
+  db: Db,
+  { project, descriptor, environment }: OfSet,
+  before: number,
+): Promise<{ version: number; bytes: number }[]> {
+  const { setVersions: v } = database.tables;
+  const isKept = and(isOfSet(v, project, descriptor, environment), isNotNull(v.listing), lt(v.version, before));
+  const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);
+  return db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
 }
 
 /** The bytes of the contents that are not among those `named`, which they join. */
