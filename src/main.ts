@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
-import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./cli/command.ts";
-import { fitted, jsonLine, OutputClosed, visibleLines, write } from "./cli/terminal.ts";
+import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./terminal/command.ts";
+import { fitted, jsonLine, OutputClosed, visibleLines, write } from "./terminal/terminal.ts";
 
 type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
 
@@ -13,9 +13,9 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "People, with the database and the root key:": {
     org: async () => (await import("./cli/org.ts")).orgCommand,
     project: async () => (await import("./cli/project.ts")).projectCommand,
-    var: async () => (await import("./cli/var.ts")).varCommand,
-    account: async () => (await import("./cli/account.ts")).accountCommand,
-    file: async () => (await import("./cli/file.ts")).fileCommand,
+    var: async () => (await import("./kinds/variables/command.ts")).varCommand,
+    account: async () => (await import("./kinds/accounts/command.ts")).accountCommand,
+    file: async () => (await import("./kinds/files/command.ts")).fileCommand,
     key: async () => (await import("./cli/key.ts")).keyCommand,
     trust: async () => (await import("./cli/trust.ts")).trustCommand,
     request: async () => (await import("./cli/request.ts")).requestCommand,

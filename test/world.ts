@@ -13,29 +13,32 @@ import {
   sealGrant,
   surfaces,
 } from "../src/access/grant.ts";
-import { setAccount } from "../src/admin/accounts.ts";
-import { type AuditRecord, listAudit } from "../src/admin/audit.ts";
-import { type AdminContext, adminContextOf } from "../src/admin/context.ts";
-import { type NewFile, putFile, storeContent } from "../src/admin/files.ts";
-import { type Installation, openInstallation } from "../src/admin/installation.ts";
-import { createKey, type KeyRecord, type NewKey } from "../src/admin/keys.ts";
-import { createOrganization, type Organization } from "../src/admin/organizations.ts";
-import { createProject, type Project, writingProject } from "../src/admin/projects.ts";
-import { Refused } from "../src/admin/refused.ts";
-import { type NewItem, writeSets } from "../src/admin/sets.ts";
-import { setVariables } from "../src/admin/variables.ts";
-import { type Config, readConfig } from "../src/config.ts";
-import { Fault } from "../src/fault.ts";
-import { apiRoot, createApp } from "../src/http/app.ts";
-import type { Keyhole } from "../src/http/keyhole.ts";
+import { apiRoot, createApp } from "../src/api/app.ts";
+import { Fault } from "../src/core/fault.ts";
+import { type Environment, environmentMask } from "../src/core/names.ts";
+import { Refused } from "../src/core/refused.ts";
+import { type Config, readConfig } from "../src/core/settings.ts";
+import { type AdminContext, adminContextOf } from "../src/desk/context.ts";
+import { type Installation, openInstallation } from "../src/desk/installation.ts";
+import type { Organization } from "../src/desk/organizations.ts";
+import type { Keyhole } from "../src/gates/keyhole.ts";
+import { accounts } from "../src/kinds/accounts/entry.ts";
+import { setAccount } from "../src/kinds/accounts/write.ts";
+import { type FileEntry, files } from "../src/kinds/files/entry.ts";
+import { type NewFile, putFile, storeContent } from "../src/kinds/files/write.ts";
+import { setVariables } from "../src/kinds/variables/write.ts";
 import { AdmissionQueue } from "../src/limit/admission-queue.ts";
 import { MemoryBudget, smallBytesMax } from "../src/limit/budget.ts";
 import { Limiter } from "../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../src/limit/unrecognized.ts";
-import { type Environment, environmentMask } from "../src/names.ts";
+import { type AuditRecord, listAudit } from "../src/people/audit.ts";
+import { createKey, type KeyRecord, type NewKey } from "../src/people/keys.ts";
+import { createOrganization } from "../src/people/organizations.ts";
+import { createProject, type Project } from "../src/people/projects.ts";
 import { type DataKey, newKey } from "../src/seal/keyring.ts";
-import { accounts, files } from "../src/seal/kinds.ts";
 import { type OpenKeyhole, openKeyhole } from "../src/server/compose.ts";
+import { type NewItem, writeSets } from "../src/sets/write.ts";
+import { writingProject } from "../src/sets/write-project.ts";
 import { expectDescribed } from "./described.ts";
 import { createDatabase, postgresUrl, withPostgres } from "./postgres.ts";
 
@@ -83,7 +86,7 @@ export type Content = {
   readonly files?: readonly (Omit<NewFile, "content"> & { readonly content: string | Uint8Array })[];
 };
 
-/** A project and the `ORG/PROJECT` by which the functions of `src/admin` find it. */
+/** A project and the `ORG/PROJECT` by which the functions of `src/people` and `src/kinds` find it. */
 export type Placed = Project & { readonly where: string };
 
 /** Everything a key may be used through and read. */
@@ -101,7 +104,7 @@ export type World = Client & {
   readonly config: Config;
   readonly installation: Installation;
   readonly keyhole: OpenKeyhole;
-  /** For the functions of `src/admin`; its clock is `clock`. */
+  /** For the functions of `src/people` and `src/kinds`; its clock is `clock`. */
   readonly admin: AdminContext;
   /** The admin's clock: epoch milliseconds, or undefined for the real one. The database and the server keep their own. */
   readonly clock: { nowMs: number | undefined };
@@ -502,7 +505,7 @@ export async function insertFiles(
   recordedSize?: number,
 ): Promise<void> {
   await writingProject(w.admin, project.where, files, async (locked) => {
-    const items: (readonly [string, NewItem<"files">])[] = [];
+    const items: (readonly [string, NewItem<FileEntry>])[] = [];
     for (const path of paths) {
       const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);
       const entry = {
@@ -540,7 +543,7 @@ export async function insertProjects(w: World, organization: Organization, slugs
   await w.admin.database.db.insert(w.admin.database.tables.projects).values(rows);
 }
 
-/** A project's first data key, for sealing what the functions of `src/admin` would not. */
+/** A project's first data key, for sealing what the functions of `src/people` and `src/kinds` would not. */
 export async function dataKeyOf(w: World, project: Placed): Promise<DataKey> {
   const [row] = await w.sql`select root_id, wrapped from data_keys where project_id = ${project.id}`;
   return w.admin.keyring.dataKey(project.id, 1, row?.["root_id"] as string, row?.["wrapped"] as Buffer);

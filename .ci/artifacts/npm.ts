@@ -19,7 +19,7 @@ export async function layOutPackage(
   mkdirSync(folder, { recursive: true });
   // Without the types of Bun and Node, so that the client uses only what every runtime has.
   const options = ["--declaration", "--strict", "--target", "es2022", "--lib", "es2023,dom", "--types", ""];
-  await $`node_modules/.bin/tsc --ignoreConfig src/client.ts --outDir ${folder} ${options} --module nodenext`;
+  await $`node_modules/.bin/tsc --ignoreConfig src/machines/npm/client.ts --outDir ${folder} ${options} --module nodenext`;
   cpSync(".ci/artifacts/keyhole.js", join(folder, "keyhole.js"));
   chmodSync(join(folder, "keyhole.js"), 0o755);
   cpSync("LICENSE", join(folder, "LICENSE"));

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { Fault } from "../fault.ts";
-import type { Environment } from "../names.ts";
+import { Fault } from "../core/fault.ts";
+import type { Environment } from "../core/names.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
 import type { TokenWords } from "./token.ts";
 

@@ -1,5 +1,5 @@
-import type { FaultCode } from "../fault.ts";
-import { type Environment, type EnvironmentMask, environmentMask } from "../names.ts";
+import type { FaultCode } from "../core/fault.ts";
+import { type Environment, type EnvironmentMask, environmentMask } from "../core/names.ts";
 
 /** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
 export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;

@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 
 /*
  * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave a job. If it meets the terms of exactly one

@@ -1,4 +1,4 @@
-import type { Environment } from "../names.ts";
+import type { Environment } from "../core/names.ts";
 
 /** What a machine read. */
 const readActions = ["variables.read", "accounts.read", "file.read", "secrets.read"] as const;

@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import type { AuditEntry } from "./entry.ts";
 import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
 

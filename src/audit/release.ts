@@ -1,4 +1,4 @@
-import { type Body, type Held, type Render, renderHeld } from "../held.ts";
+import { type Body, type Held, type Render, renderHeld } from "../core/held.ts";
 import type { AuditEntry } from "./entry.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Environment } from "../names.ts";
+import type { Environment } from "../core/names.ts";
 import type { Actor, AuditAction, AuditEntry, TokenWords } from "./entry.ts";
 
 /*

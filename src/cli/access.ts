@@ -1,11 +1,19 @@
 import { Argument } from "@commander-js/extra-typings";
-import { type CredentialType, type KeyRecord, listAccess, listExpiring, shortKeyIds } from "../admin/keys.ts";
-import { type DueVariable, listDueVariables } from "../admin/variables.ts";
-import { environments } from "../names.ts";
-import { answerList, type Columns, counted, type Surroundings, verb, wideOption, withAdmin } from "./command.ts";
-import { parseDuration } from "./options.ts";
-import { projectVerb } from "./project.ts";
-import { excerpt, formatTime } from "./terminal.ts";
+import { environments } from "../core/names.ts";
+import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
+import { type CredentialType, type KeyRecord, listAccess, listExpiring, shortKeyIds } from "../people/keys.ts";
+import {
+  answerList,
+  type Columns,
+  counted,
+  type Surroundings,
+  verb,
+  wideOption,
+  withAdmin,
+} from "../terminal/command.ts";
+import { parseDuration } from "../terminal/options.ts";
+import { projectVerb } from "../terminal/project-verbs.ts";
+import { excerpt, formatTime } from "../terminal/terminal.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */
 export function accessCommand(here: Surroundings) {

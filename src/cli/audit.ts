@@ -1,20 +1,20 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
-import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../admin/audit.ts";
-import { acceptGaps, pruneAudit, verifyAudit } from "../admin/audit-chain.ts";
-import { commandsLane } from "../admin/changes.ts";
-import type { AdminContext } from "../admin/context.ts";
-import { keyNames, shortKeyIds } from "../admin/keys.ts";
 import { auditActions } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Verified } from "../audit/verify.ts";
-import { Deadline } from "../deadline.ts";
-import { Fault } from "../fault.ts";
-import { exits, onInterrupt, Problem, usageProblem } from "../problem.ts";
-import { csvLine } from "../render/csv.ts";
-import { writeWhole } from "../whole-file.ts";
+import { Deadline } from "../core/deadline.ts";
+import { Fault } from "../core/fault.ts";
+import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+import { writeWhole } from "../core/whole-file.ts";
+import { commandsLane } from "../desk/changes.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { csvLine } from "../formats/csv.ts";
+import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../people/audit.ts";
+import { acceptGaps, pruneAudit, verifyAudit } from "../people/audit-chain.ts";
+import { keyNames, shortKeyIds } from "../people/keys.ts";
 import {
   answer,
   answerList,
@@ -29,11 +29,20 @@ import {
   wideOption,
   withAdmin,
   yesOption,
-} from "./command.ts";
-import { localName } from "./input.ts";
-import { logEvents } from "./log-lines.ts";
-import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "./options.ts";
-import { excerpt, formatTime, jsonLine, OutputClosed, oneLine, unlessClosed, withProgress, write } from "./terminal.ts";
+} from "../terminal/command.ts";
+import { localName } from "../terminal/input.ts";
+import { logEvents } from "../terminal/log-lines.ts";
+import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../terminal/options.ts";
+import {
+  excerpt,
+  formatTime,
+  jsonLine,
+  OutputClosed,
+  oneLine,
+  unlessClosed,
+  withProgress,
+  write,
+} from "../terminal/terminal.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { backUp, databaseFile, restore, verifyBackup } from "../admin/backup.ts";
-import { actorOf } from "../admin/changes.ts";
-import { DoesNotOpen } from "../admin/verify.ts";
-import { readConfig } from "../config.ts";
-import { exits, Problem } from "../problem.ts";
-import { writeWhole } from "../whole-file.ts";
-import { answer, confirm, counted, type Surroundings, verb, yesOption } from "./command.ts";
-import { unreadable } from "./input.ts";
-import { withProgress } from "./terminal.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { readConfig } from "../core/settings.ts";
+import { writeWhole } from "../core/whole-file.ts";
+import { actorOf } from "../desk/changes.ts";
+import { backUp, databaseFile, restore, verifyBackup } from "../people/backup.ts";
+import { DoesNotOpen } from "../people/verify.ts";
+import { answer, confirm, counted, type Surroundings, verb, yesOption } from "../terminal/command.ts";
+import { unreadable } from "../terminal/input.ts";
+import { withProgress } from "../terminal/terminal.ts";
 
 /** `keyhole backup FILE` and `keyhole backup verify FILE` */
 export function backupCommand(here: Surroundings) {

@@ -1,9 +1,9 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
-import type { Named, NamesAsked } from "../admin/names-in-use.ts";
-import { readConfig } from "../config.ts";
-import { isEnvironment } from "../names.ts";
-import { answer, type Surroundings, verb } from "./command.ts";
-import { visible } from "./terminal.ts";
+import { isEnvironment } from "../core/names.ts";
+import { readConfig } from "../core/settings.ts";
+import type { Named, NamesAsked } from "../people/names-in-use.ts";
+import { answer, type Surroundings, verb } from "../terminal/command.ts";
+import { visible } from "../terminal/terminal.ts";
 
 /*
  * At each Tab the scripts run this program with the words typed so far, as plain arguments: nothing is expanded. Shells
@@ -108,7 +108,7 @@ function shortened(names: readonly Named[], asked: NamesAsked, option: Option | 
 /** The names in the database; none if it does not answer at once, for whatever reason. */
 async function findNames(here: Surroundings, asked: NamesAsked): Promise<readonly Named[]> {
   try {
-    const { namesInUse } = await import("../admin/names-in-use.ts");
+    const { namesInUse } = await import("../people/names-in-use.ts");
     const found = namesInUse(readConfig(here.env), asked);
     return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
   } catch {

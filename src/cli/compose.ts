@@ -1,10 +1,10 @@
 import { Option } from "@commander-js/extra-typings";
-import { fetchVariables, refuseSteering } from "../fetch/variables.ts";
-import { isVariableName } from "../names.ts";
-import { usageProblem } from "../problem.ts";
-import { counted, noun, type Surroundings, verb } from "./command.ts";
+import { isVariableName } from "../core/names.ts";
+import { usageProblem } from "../core/problem.ts";
+import { fetchVariables, refuseSteering } from "../machines/variables.ts";
+import { counted, noun, type Surroundings, verb } from "../terminal/command.ts";
+import { jsonLine, write } from "../terminal/terminal.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
-import { jsonLine, write } from "./terminal.ts";
 
 /**
  * `keyhole compose …`, which Docker Compose calls for a service with `provider: {type: keyhole}`. It passes the options of

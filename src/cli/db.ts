@@ -1,5 +1,5 @@
-import { applyGrants, grantStatements } from "../admin/grants.ts";
-import { answer, noun, type Surroundings, verb, withAdmin } from "./command.ts";
+import { applyGrants, grantStatements } from "../people/grants.ts";
+import { answer, noun, type Surroundings, verb, withAdmin } from "../terminal/command.ts";
 
 /** `keyhole db …` */
 export function dbCommand(here: Surroundings) {

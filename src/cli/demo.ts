@@ -1,20 +1,20 @@
 import { join } from "node:path";
-import { setAccount } from "../admin/accounts.ts";
-import { actorOf } from "../admin/changes.ts";
-import { type AdminContext, adminContextOf } from "../admin/context.ts";
-import { putFile } from "../admin/files.ts";
-import { openInstallation, prepareFolder } from "../admin/installation.ts";
-import { createKey, listKeys, revokeKey } from "../admin/keys.ts";
-import { createOrganization, listOrganizations } from "../admin/organizations.ts";
-import { createProject, listProjects } from "../admin/projects.ts";
-import { Refused } from "../admin/refused.ts";
-import { setVariables } from "../admin/variables.ts";
-import { readConfig } from "../config.ts";
-import { apiRoot } from "../http/app.ts";
-import { Problem } from "../problem.ts";
+import { apiRoot } from "../api/app.ts";
+import { Problem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
+import { readConfig } from "../core/settings.ts";
+import { actorOf } from "../desk/changes.ts";
+import { type AdminContext, adminContextOf } from "../desk/context.ts";
+import { openInstallation, prepareFolder } from "../desk/installation.ts";
+import { setAccount } from "../kinds/accounts/write.ts";
+import { putFile } from "../kinds/files/write.ts";
+import { setVariables } from "../kinds/variables/write.ts";
+import { createKey, listKeys, revokeKey } from "../people/keys.ts";
+import { createOrganization, listOrganizations } from "../people/organizations.ts";
+import { createProject, listProjects } from "../people/projects.ts";
 import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
-import { answer, type Surroundings, verb } from "./command.ts";
+import { answer, type Surroundings, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */

@@ -1,7 +1,7 @@
-import type { CredentialType } from "../admin/keys.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, blockOf, type Columns, type Surroundings, verb } from "./command.ts";
-import { type LogEvent, logEvents } from "./log-lines.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import type { CredentialType } from "../people/keys.ts";
+import { answer, blockOf, type Columns, type Surroundings, verb } from "../terminal/command.ts";
+import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 
 /** `keyhole explain` */
 export function explainCommand(here: Surroundings) {

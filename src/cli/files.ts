@@ -1,9 +1,9 @@
-import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../fetch/files-pull.ts";
-import type { Source } from "../fetch/variables.ts";
-import { exits, Problem } from "../problem.ts";
-import { answer, counted, noun, type Surroundings } from "./command.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
+import type { Source } from "../machines/variables.ts";
+import { answer, counted, noun, type Surroundings } from "../terminal/command.ts";
+import { jsonLine, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, machineVerb } from "./machine.ts";
-import { jsonLine, unlessClosed, withProgress, write } from "./terminal.ts";
 
 /** `keyhole files …` */
 export function filesCommand(here: Surroundings) {

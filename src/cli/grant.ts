@@ -1,11 +1,11 @@
 import { resources, surfaces } from "../access/grant.ts";
-import type { KeyRecord, NewKey } from "../admin/keys.ts";
-import { listed } from "../admin/rotation.ts";
-import { environments } from "../names.ts";
-import { usageProblem } from "../problem.ts";
-import { verb } from "./command.ts";
-import { choiceOption, parseDuration, parseList } from "./options.ts";
-import { excerpt, formatTime } from "./terminal.ts";
+import { environments } from "../core/names.ts";
+import { usageProblem } from "../core/problem.ts";
+import type { KeyRecord, NewKey } from "../people/keys.ts";
+import { listed } from "../people/rotation.ts";
+import { verb } from "../terminal/command.ts";
+import { choiceOption, parseDuration, parseList } from "../terminal/options.ts";
+import { excerpt, formatTime } from "../terminal/terminal.ts";
 
 /* What the commands of keys and of trusts share: the options that say what one may do, and how a record is shown. */
 

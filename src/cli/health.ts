@@ -1,6 +1,6 @@
-import { readConfig } from "../config.ts";
-import { exits, Problem } from "../problem.ts";
-import { answer, type Surroundings, verb } from "./command.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { readConfig } from "../core/settings.ts";
+import { answer, type Surroundings, verb } from "../terminal/command.ts";
 
 /** `keyhole health`: for the health check of a container, which holds no other program that could ask. */
 export function healthCommand(here: Surroundings) {

@@ -1,7 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
-import { listHistory, planRollback, purgeHistory, rollBack } from "../admin/history.ts";
-import { listed } from "../admin/rotation.ts";
 import type { NamesWritten } from "../audit/entry.ts";
+import { listHistory, planRollback, purgeHistory, rollBack } from "../people/history.ts";
+import { listed } from "../people/rotation.ts";
 import {
   answer,
   answerList,
@@ -11,10 +11,10 @@ import {
   wideOption,
   withAdmin,
   yesOption,
-} from "./command.ts";
-import { parseCount } from "./options.ts";
-import { environmentVerb } from "./project.ts";
-import { formatTime } from "./terminal.ts";
+} from "../terminal/command.ts";
+import { parseCount } from "../terminal/options.ts";
+import { environmentVerb } from "../terminal/project-verbs.ts";
+import { formatTime } from "../terminal/terminal.ts";
 
 const kinds = ["variables", "accounts", "files"] as const;
 

@@ -1,7 +1,7 @@
-import type { AdminContext } from "../admin/context.ts";
-import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../admin/keys.ts";
-import { exits, Problem } from "../problem.ts";
-import { tryStat, writeWholeSync } from "../whole-file.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { tryStat, writeWholeSync } from "../core/whole-file.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../people/keys.ts";
 import {
   answer,
   answerList,
@@ -14,10 +14,10 @@ import {
   wideOption,
   withAdmin,
   yesOption,
-} from "./command.ts";
+} from "../terminal/command.ts";
+import { parseDuration } from "../terminal/options.ts";
+import { excerpt, formatTime, jsonLine, OutputClosed, write } from "../terminal/terminal.ts";
 import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
-import { parseDuration } from "./options.ts";
-import { excerpt, formatTime, jsonLine, OutputClosed, write } from "./terminal.ts";
 
 /** `keyhole key …` */
 export function keyCommand(here: Surroundings) {

@@ -1,14 +1,14 @@
 import { statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
-import type { Asked } from "../fetch/answers.ts";
-import { type Api, Client } from "../fetch/client.ts";
-import { fetchRunnerToken, type Runner } from "../fetch/runner-token.ts";
-import type { Source } from "../fetch/variables.ts";
-import { environments, isEnvironment, slugPattern } from "../names.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
-import { holdNotes, type Surroundings, verb, wrong } from "./command.ts";
-import { decodeText, readLocal } from "./input.ts";
-import { parseDuration, parseList } from "./options.ts";
+import { environments, isEnvironment, slugPattern } from "../core/names.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import type { Asked } from "../machines/answers.ts";
+import { type Api, Client } from "../machines/client.ts";
+import { fetchRunnerToken, type Runner } from "../machines/runner-token.ts";
+import type { Source } from "../machines/variables.ts";
+import { holdNotes, type Surroundings, verb, wrong } from "../terminal/command.ts";
+import { decodeText, readLocal } from "../terminal/input.ts";
+import { parseDuration, parseList } from "../terminal/options.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 

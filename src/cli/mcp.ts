@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { version } from "../../package.json";
-import { Client } from "../fetch/client.ts";
-import { Problem } from "../problem.ts";
-import { type Surroundings, toProblem, verb } from "./command.ts";
+import { Problem } from "../core/problem.ts";
+import { Client } from "../machines/client.ts";
+import { type Surroundings, toProblem, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
 

@@ -1,7 +1,7 @@
 import { version } from "../../package.json";
-import { describeApi } from "../http/description.ts";
-import { type Surroundings, verb } from "./command.ts";
-import { write } from "./terminal.ts";
+import { describeApi } from "../api/description.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
+import { write } from "../terminal/terminal.ts";
 
 /** `keyhole openapi` */
 export function openapiCommand(here: Surroundings) {

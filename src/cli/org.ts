@@ -1,13 +1,8 @@
 import { Argument, Option } from "@commander-js/extra-typings";
-import type { AdminContext } from "../admin/context.ts";
-import { type KeyRecord, listKeys } from "../admin/keys.ts";
-import {
-  createOrganization,
-  deleteOrganization,
-  findOrganization,
-  listOrganizations,
-  setPlan,
-} from "../admin/organizations.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { findOrganization } from "../desk/organizations.ts";
+import { type KeyRecord, listKeys } from "../people/keys.ts";
+import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../people/organizations.ts";
 import {
   answer,
   answerList,
@@ -19,9 +14,9 @@ import {
   wideOption,
   withAdmin,
   yesOption,
-} from "./command.ts";
+} from "../terminal/command.ts";
+import { excerpt, formatTime } from "../terminal/terminal.ts";
 import { cuttingOff } from "./grant.ts";
-import { excerpt, formatTime } from "./terminal.ts";
 
 const plans = ["free", "pro"] as const;
 

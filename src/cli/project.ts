@@ -1,8 +1,6 @@
-import { Argument } from "@commander-js/extra-typings";
-import type { AdminContext } from "../admin/context.ts";
-import { type KeyRecord, listAccess } from "../admin/keys.ts";
-import { createProject, deleteProject, listProjects, renameProject, showProject } from "../admin/projects.ts";
-import { environments } from "../names.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { type KeyRecord, listAccess } from "../people/keys.ts";
+import { createProject, deleteProject, listProjects, renameProject, showProject } from "../people/projects.ts";
 import {
   answer,
   answerList,
@@ -14,19 +12,10 @@ import {
   wideOption,
   withAdmin,
   yesOption,
-} from "./command.ts";
+} from "../terminal/command.ts";
+import { projectVerb } from "../terminal/project-verbs.ts";
+import { excerpt, formatTime } from "../terminal/terminal.ts";
 import { cuttingOff, nameOf } from "./grant.ts";
-import { excerpt, formatTime } from "./terminal.ts";
-
-/** A command about one project, which is its first argument. */
-export function projectVerb(...description: Parameters<typeof verb>) {
-  return verb(...description).argument("<project>", "ORG/PROJECT, or PROJECT if only one organization exists");
-}
-
-/** A command about one environment of a project: its first two arguments. */
-export function environmentVerb(...description: Parameters<typeof verb>) {
-  return projectVerb(...description).addArgument(new Argument("<env>", "the environment").choices(environments));
-}
 
 /** `keyhole project …` */
 export function projectCommand(here: Surroundings) {

@@ -1,14 +1,14 @@
 import { Option } from "@commander-js/extra-typings";
-import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../fetch/pull.ts";
-import { SharedFile } from "../fetch/shared-file.ts";
-import { fetchVariables, refuseMissing, refuseSteering } from "../fetch/variables.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
-import type { NamedValue } from "../render/dotenv.ts";
-import { writeWholeSync } from "../whole-file.ts";
-import { answer, counted, type Surroundings } from "./command.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { writeWholeSync } from "../core/whole-file.ts";
+import type { NamedValue } from "../formats/dotenv.ts";
+import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../machines/pull.ts";
+import { SharedFile } from "../machines/shared-file.ts";
+import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
+import { answer, counted, type Surroundings } from "../terminal/command.ts";
+import { parseList } from "../terminal/options.ts";
+import { OutputClosed, visible, visibleLines, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
-import { parseList } from "./options.ts";
-import { OutputClosed, visible, visibleLines, write } from "./terminal.ts";
 
 /** `keyhole pull` */
 export function pullCommand(here: Surroundings) {

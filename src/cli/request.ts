@@ -1,4 +1,5 @@
-import type { AdminContext } from "../admin/context.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import {
   approveRequest,
   listRequests,
@@ -7,7 +8,7 @@ import {
   requirePending,
   shortRequestIds,
   showRequest,
-} from "../admin/requests.ts";
+} from "../people/requests.ts";
 import {
   answer,
   answerList,
@@ -19,10 +20,9 @@ import {
   verb,
   wideOption,
   withAdmin,
-} from "./command.ts";
-import { nameWarnings, valueWarnings } from "./env-file.ts";
-import { readValue } from "./input.ts";
-import { excerpt, formatTime, unlessClosed, write } from "./terminal.ts";
+} from "../terminal/command.ts";
+import { readValue } from "../terminal/input.ts";
+import { excerpt, formatTime, unlessClosed, write } from "../terminal/terminal.ts";
 
 /** `keyhole request …` */
 export function requestCommand(here: Surroundings) {

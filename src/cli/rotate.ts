@@ -1,8 +1,8 @@
-import { listed, rotateData, rotateRoot } from "../admin/rotation.ts";
-import { readConfig } from "../config.ts";
-import { exits, Problem, usageProblem } from "../problem.ts";
-import { answer, confirm, counted, noun, type Surroundings, verb, withAdmin, yesOption } from "./command.ts";
-import { withProgress } from "./terminal.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { readConfig } from "../core/settings.ts";
+import { listed, rotateData, rotateRoot } from "../people/rotation.ts";
+import { answer, confirm, counted, noun, type Surroundings, verb, withAdmin, yesOption } from "../terminal/command.ts";
+import { withProgress } from "../terminal/terminal.ts";
 
 /** `keyhole rotate …` */
 export function rotateCommand(here: Surroundings) {

@@ -1,14 +1,14 @@
-import { type FilesAsk, pullFiles } from "../fetch/files-pull.ts";
-import { type Command, childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../fetch/run.ts";
-import { askVariables, refuseMissing, refuseSteering, type Source } from "../fetch/variables.ts";
-import { unlessUnchanged, Watch } from "../fetch/watch.ts";
-import { Problem, usageProblem } from "../problem.ts";
-import type { NamedValue } from "../render/dotenv.ts";
-import type { Surroundings } from "./command.ts";
+import { Problem, usageProblem } from "../core/problem.ts";
+import type { NamedValue } from "../formats/dotenv.ts";
+import { type FilesAsk, pullFiles } from "../machines/files-pull.ts";
+import { type Command, childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../machines/run.ts";
+import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
+import { unlessUnchanged, Watch } from "../machines/watch.ts";
+import type { Surroundings } from "../terminal/command.ts";
+import { parseInterval } from "../terminal/options.ts";
 import { pullWithProgress } from "./files.ts";
 import { harden, scrubEnvironment } from "./harden.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
-import { parseInterval } from "./options.ts";
 
 /** `keyhole run` */
 export function runCommand(here: Surroundings) {

@@ -1,18 +1,18 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import { adminContextOf } from "../admin/context.ts";
-import { type Installation, openInstallation } from "../admin/installation.ts";
-import { removeLeftovers } from "../admin/leftovers.ts";
-import { listOrganizations } from "../admin/organizations.ts";
-import { parsePort, readConfig } from "../config.ts";
-import { Problem, usageProblem } from "../problem.ts";
+import { Problem, usageProblem } from "../core/problem.ts";
+import { parsePort, readConfig } from "../core/settings.ts";
+import { adminContextOf } from "../desk/context.ts";
+import { type Installation, openInstallation } from "../desk/installation.ts";
+import { removeLeftovers } from "../people/leftovers.ts";
+import { listOrganizations } from "../people/organizations.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
 import { superviseWorkers } from "../server/workers.ts";
-import { type Surroundings, verb } from "./command.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
+import { parseCount } from "../terminal/options.ts";
 import { harden } from "./harden.ts";
-import { parseCount } from "./options.ts";
 
 /** `keyhole serve`: the API, until it is told to stop. */
 export function serveCommand(here: Surroundings) {

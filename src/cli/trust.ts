@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { discoverKeys } from "../access/issuer-keys.ts";
 import { isTokenShaped, readToken, tokenBytesMax, usableKeys, usableKinds, verifyToken } from "../access/token.ts";
-import type { AdminContext } from "../admin/context.ts";
-import { type KeyRecord, listKeys, revokeKey, shortKeyIds, showKey } from "../admin/keys.ts";
-import { createTrust, validTrusts } from "../admin/trusts.ts";
-import { Fault } from "../fault.ts";
-import { exits, Problem } from "../problem.ts";
+import { Fault } from "../core/fault.ts";
+import { exits, Problem } from "../core/problem.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { type KeyRecord, listKeys, revokeKey, shortKeyIds, showKey } from "../people/keys.ts";
+import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
 import {
   answer,
@@ -18,10 +18,10 @@ import {
   wideOption,
   withAdmin,
   yesOption,
-} from "./command.ts";
+} from "../terminal/command.ts";
+import { decodeText, readLocal } from "../terminal/input.ts";
+import { excerpt } from "../terminal/terminal.ts";
 import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
-import { decodeText, readLocal } from "./input.ts";
-import { excerpt } from "./terminal.ts";
 
 /** `keyhole trust …` */
 export function trustCommand(here: Surroundings) {

@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 
 /**
  * A bounded queue for work that anybody can cause without a valid key, such as looking up a key for the first time: a few

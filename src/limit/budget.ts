@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 
 /**
  * A bound on the bytes that all requests together hold at once, and on those of each holder (an API key). Serves waiters

@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 
 /*
  * What a sealed value belongs to, as bytes: the associated data of its envelope, after the envelope's own header.

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 
 /*
  * A sealed value, envelope version 1: 34 bytes more than its plaintext.

@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import { open, startOpening } from "./envelope.ts";
 
 /** What a sealed file content is, and what opens it. */

@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes } from "node:crypto";
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import { dataKeyAssociatedData, encodeFields, systemKeyAssociatedData } from "./associated-data.ts";
 import { generationOf, open, seal } from "./envelope.ts";
 

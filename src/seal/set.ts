@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import {
   listingFields,
   type SetIdentity,

@@ -2,21 +2,21 @@ import { version } from "../../package.json";
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
-import { commandsLane } from "../admin/changes.ts";
-import type { Installation } from "../admin/installation.ts";
 import { type Checkpoint, Journal } from "../audit/journal.ts";
-import { ConfigProblem } from "../config.ts";
-import { Deadline } from "../deadline.ts";
-import { Fault } from "../fault.ts";
-import type { Keyhole } from "../http/keyhole.ts";
+import { Deadline } from "../core/deadline.ts";
+import { Fault } from "../core/fault.ts";
+import { ConfigProblem } from "../core/settings.ts";
+import { commandsLane } from "../desk/changes.ts";
+import type { Installation } from "../desk/installation.ts";
+import type { Keyhole } from "../gates/keyhole.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
 import { MemoryBudget } from "../limit/budget.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { UnrecognizedLimiter } from "../limit/unrecognized.ts";
-import { RememberedContents } from "../read/remembered-contents.ts";
-import { RememberedSets } from "../read/remembered-sets.ts";
 import { etagKeyOf } from "../seal/keyring.ts";
-import { setBytesMax } from "../seal/kinds.ts";
+import { setBytesMax } from "../sets/kind.ts";
+import { RememberedContents } from "../sets/remembered-contents.ts";
+import { RememberedSets } from "../sets/remembered-sets.ts";
 import { contentQueries } from "../store/contents.ts";
 import { type Database, databaseErrorCode, warm } from "../store/database.ts";
 import { nextExpiry } from "../store/expiry.ts";
@@ -145,7 +145,7 @@ export async function openKeyhole(
       })
     : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
-  const mcp = mcpOrigins && (await import("../http/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version);
+  const mcp = mcpOrigins && (await import("../api/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version);
 
   return {
     gate: {

@@ -1,4 +1,4 @@
-import { dueAtOf } from "../seal/kinds.ts";
+import { dueAtOf } from "../kinds/variables/entry.ts";
 import type { NextExpiry } from "../store/expiry.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
-import { Deadline } from "../deadline.ts";
-import { jsonType } from "../render/body.ts";
+import { Deadline } from "../core/deadline.ts";
+import { jsonType } from "../formats/json.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { type Database, StandbyFault, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";

@@ -1,7 +1,7 @@
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { endpointPaths } from "../api/app.ts";
 import type { MeasuredBatch } from "../audit/journal.ts";
-import { endpointPaths } from "../http/app.ts";
-import type { Measure } from "../http/keyhole.ts";
+import type { Measure } from "../gates/keyhole.ts";
 import type { Readiness } from "./health.ts";
 import { spansOf } from "./spans.ts";
 

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
-import { type Installation, serveLock } from "../admin/installation.ts";
-import { Refused } from "../admin/refused.ts";
-import type { Config } from "../config.ts";
-import { apiRoot, createApp, mcpPath, serveOptions } from "../http/app.ts";
-import { defectOf } from "../http/problem.ts";
+import { apiRoot, createApp, mcpPath, serveOptions } from "../api/app.ts";
+import { defectOf } from "../api/problem.ts";
+import { Refused } from "../core/refused.ts";
+import type { Config } from "../core/settings.ts";
+import { type Installation, serveLock } from "../desk/installation.ts";
 import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.ts";
 import { exclusively } from "../store/migrate.ts";
 import { rightsBeyondServing } from "../store/rights.ts";

@@ -1,4 +1,4 @@
-import type { Stages } from "../read/stages.ts";
+import type { Stages } from "../core/stages.ts";
 
 /** The stages that a request has ended, in monotonic milliseconds. */
 export function spansOf(stages: Stages): (readonly [name: string, fromMs: number, toMs: number])[] {

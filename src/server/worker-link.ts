@@ -1,4 +1,4 @@
-import { Refused } from "../admin/refused.ts";
+import { Refused } from "../core/refused.ts";
 import type { BucketName } from "../limit/bucket.ts";
 import type { Readiness } from "./health.ts";
 import type { Scrape } from "./metrics.ts";

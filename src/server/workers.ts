@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import type { Config } from "../config.ts";
+import type { Config } from "../core/settings.ts";
 import { Limiter } from "../limit/limiter.ts";
 import { originOf, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { contentBytesMax } from "../names.ts";
+import { contentBytesMax } from "../core/names.ts";
 import type { Database } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import { type Authorized, authorized, authorizedFor, bounded, type Standing, standingColumns } from "./reach.ts";

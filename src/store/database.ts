@@ -1,6 +1,6 @@
 import { is, Param, Placeholder, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { drizzle } from "drizzle-orm/postgres-js";
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import type { Tables } from "./tables.ts";
 
 // Queries are written once, against PostgreSQL's types; `postgres.ts` and `sqlite.ts` make both databases fit.

@@ -1,7 +1,7 @@
 import type { Append } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
-import { Deadline } from "../deadline.ts";
-import { Fault } from "../fault.ts";
+import { Deadline } from "../core/deadline.ts";
+import { Fault } from "../core/fault.ts";
 import { threadUrl } from "../thread-url.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "./database.ts";
 import { connect, type Servers } from "./postgres.ts";

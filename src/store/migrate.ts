@@ -8,7 +8,7 @@ import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { t
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
-import { ConfigProblem } from "../config.ts";
+import { ConfigProblem } from "../core/settings.ts";
 import type { Database } from "./database.ts";
 import type { Servers } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
 
 /*

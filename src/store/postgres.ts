@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
-import { Deadline } from "../deadline.ts";
-import { Fault } from "../fault.ts";
+import { Deadline } from "../core/deadline.ts";
+import { Fault } from "../core/fault.ts";
 import {
   compile,
   type Database,

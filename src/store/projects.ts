@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { itemsMax } from "../names.ts";
+import { itemsMax } from "../core/names.ts";
 import type { Database } from "./database.ts";
 import { type Authorized, authorized, bounded, liveness, type Standing, standingColumns } from "./reach.ts";
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { environments } from "../names.ts";
+import { environments } from "../core/names.ts";
 import type { Database } from "./database.ts";
 
 // What a key reaches, as fragments of SQL. A trust is a row of `api_keys`, and a key here. The lookup that judges the
@@ -58,7 +58,7 @@ export function setsInReach(
     and (${environmentBit(sql`${s.environment}`)} & ${at.wanted} & ${at.scope}) <> 0`;
 }
 
-/** The bit of an environment, as in `names.ts`. */
+/** The bit of an environment, as in `core/names.ts`. */
 export function environmentBit(environment: SQL): SQL {
   const cases = environments.map((name, index) => `when '${name}' then ${1 << index}`).join(" ");
   return sql`case ${environment} ${sql.raw(cases)} else 0 end`;

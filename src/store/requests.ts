@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Environment } from "../names.ts";
+import type { Environment } from "../core/names.ts";
 import { type Database, databaseErrorCode } from "./database.ts";
 import { type Authorized, authorized, bounded, liveness, type Standing, standingColumns } from "./reach.ts";
 

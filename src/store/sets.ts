@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
-import type { EnvironmentMask } from "../names.ts";
+import type { EnvironmentMask } from "../core/names.ts";
 import type { Database } from "./database.ts";
 import {
   type Authorized,

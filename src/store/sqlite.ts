@@ -1,7 +1,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
-import { Fault } from "../fault.ts";
+import { Fault } from "../core/fault.ts";
 import { compile, type Database, type Db, type Use, unavailable } from "./database.ts";
 import { isSameDatabase } from "./same-database.ts";
 import { sqliteTables } from "./tables.ts";

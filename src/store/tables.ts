@@ -319,3 +319,6 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     auditCheckpoints,
   };
 }
+
+/** The name of a kind of item, in the database, in paths and in the audit. */
+export type Kind = (typeof postgresTables)["sets"]["$inferSelect"]["kind"];

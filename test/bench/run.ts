@@ -39,8 +39,7 @@ import {
   scaleTable,
   textOf,
 } from "./report.ts";
-import type { Backend, DatabaseName } from "./rig.ts";
-import { Rig } from "./rig.ts";
+import { type Backend, type DatabaseName, Rig } from "./rig.ts";
 import { floorsOf, mixedRow, type Row, rowsOf, rowsStock, unknownKeysCount } from "./rows.ts";
 import { measureScale, scalePointsOf, scaleStocks } from "./scale.ts";
 import { targetsTable } from "./targets.ts";

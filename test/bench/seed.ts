@@ -1,15 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
-import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
-import { putFile } from "../../src/admin/files.ts";
-import { openInstallation } from "../../src/admin/installation.ts";
-import { createKey } from "../../src/admin/keys.ts";
-import { createOrganization } from "../../src/admin/organizations.ts";
-import { createProject, writingProject } from "../../src/admin/projects.ts";
-import { writeSets } from "../../src/admin/sets.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import { readConfig } from "../../src/config.ts";
-import { accounts } from "../../src/seal/kinds.ts";
+import { readConfig } from "../../src/core/settings.ts";
+import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
+import { accounts } from "../../src/kinds/accounts/entry.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { createKey } from "../../src/people/keys.ts";
+import { createOrganization } from "../../src/people/organizations.ts";
+import { createProject } from "../../src/people/projects.ts";
+import { writeSets } from "../../src/sets/write.ts";
+import { writingProject } from "../../src/sets/write-project.ts";
 
 /** The content of a database. All items are in production, and all values have 50 bytes. */
 export type Stock = {

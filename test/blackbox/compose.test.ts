@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/core/settings.ts";
 import { redisBuckets } from "../../src/server/shared-limiter.ts";
 import { freePort } from "../port.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -65,7 +65,7 @@ function environmentOf(name: string): Record<string, string> {
 describe("the compose file", () => {
   test("gives Keyhole settings that it knows and takes", () => {
     expect(ofKeyhole.map(([name]) => name)).toEqual(["keyhole", "owner", "grants"]);
-    const known = read("src/config.ts");
+    const known = read("src/core/settings.ts");
     for (const [name] of ofKeyhole) {
       const env = environmentOf(name);
       for (const setting of Object.keys(env)) expect(known).toContain(`"${setting}"`);

@@ -12,10 +12,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { adminContextOf } from "../../src/admin/context.ts";
-import { putFile } from "../../src/admin/files.ts";
-import { openInstallation } from "../../src/admin/installation.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/core/settings.ts";
+import { adminContextOf } from "../../src/desk/context.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { honestly, type Question, type Reply, type Truth } from "../liar.ts";
 import { binary, makePlace, type Ran } from "./keyhole.ts";
 import { machineMaker, runProgram, truth } from "./machine.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { type Environment, environments } from "../../src/names.ts";
-import { RememberedSets } from "../../src/read/remembered-sets.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { RememberedSets } from "../../src/sets/remembered-sets.ts";
 import {
   describeBoth,
   expectMemoryBack,

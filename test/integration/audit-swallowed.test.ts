@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
-import { verifyAudit } from "../../src/admin/audit-chain.ts";
-import { createKey } from "../../src/admin/keys.ts";
-import { Refused } from "../../src/admin/refused.ts";
-import { revealVariable } from "../../src/admin/reveal.ts";
-import { setVariables } from "../../src/admin/variables.ts";
+import { Refused } from "../../src/core/refused.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { createKey } from "../../src/people/keys.ts";
 import { describeBoth, everything, type Key } from "../world.ts";
 
 /** How a segment of two entries, of the files a.txt and b.txt, is lost on its way into the table. */

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/admin/audit.ts";
-import { acceptGaps, pruneAudit, verifyAudit } from "../../src/admin/audit-chain.ts";
-import { setPlan } from "../../src/admin/organizations.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Flaw, gapName } from "../../src/audit/flaw.ts";
 import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { type Chain, verifyChain } from "../../src/audit/verify.ts";
-import { Deadline } from "../../src/deadline.ts";
-import { Fault } from "../../src/fault.ts";
+import { Deadline } from "../../src/core/deadline.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
+import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
+import { setPlan } from "../../src/people/organizations.ts";
 import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
 import { describeBoth, type Row, type World } from "../world.ts";
 

@@ -1,16 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { type AuditRecord, listAudit } from "../../src/admin/audit.ts";
-import { verifyAudit } from "../../src/admin/audit-chain.ts";
-import { actorOf } from "../../src/admin/changes.ts";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/admin/keys.ts";
-import { createOrganization, setPlan } from "../../src/admin/organizations.ts";
-import { createProject, deleteProject } from "../../src/admin/projects.ts";
-import { diffVariables, revealAccount, revealVariable } from "../../src/admin/reveal.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
 import type { Checkpoint } from "../../src/audit/journal.ts";
+import { actorOf } from "../../src/desk/changes.ts";
+import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
+import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { type AuditRecord, listAudit } from "../../src/people/audit.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/people/keys.ts";
+import { createOrganization, setPlan } from "../../src/people/organizations.ts";
+import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { rotateData } from "../../src/people/rotation.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { describeBoth, type LogEvent, type Row, type World } from "../world.ts";
 

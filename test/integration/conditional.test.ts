@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { setAccount } from "../../src/admin/accounts.ts";
-import { putFile } from "../../src/admin/files.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
-import { setPlan } from "../../src/admin/organizations.ts";
-import { createProject, deleteProject } from "../../src/admin/projects.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import type { BucketName } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { setPlan } from "../../src/people/organizations.ts";
+import { createProject, deleteProject } from "../../src/people/projects.ts";
+import { rotateData } from "../../src/people/rotation.ts";
 import {
   type Answer,
   type Client,

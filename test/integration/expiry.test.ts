@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import { createKey, listExpiring, revokeKey } from "../../src/admin/keys.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import { setBytesMax } from "../../src/seal/kinds.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { createKey, listExpiring, revokeKey } from "../../src/people/keys.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { daysLeft } from "../../src/server/days-left.ts";
 import { summed } from "../../src/server/metrics.ts";
+import { setBytesMax } from "../../src/sets/kind.ts";
 import type { Database } from "../../src/store/database.ts";
 import { nextExpiry } from "../../src/store/expiry.ts";
 import { describeBoth, insertProjects, numbered, type Placed, type World } from "../world.ts";

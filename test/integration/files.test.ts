@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { purgeHistory } from "../../src/admin/history.ts";
+import { environments } from "../../src/core/names.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { MemoryBudget } from "../../src/limit/budget.ts";
-import { environments } from "../../src/names.ts";
+import { purgeHistory } from "../../src/people/history.ts";
 import { contentAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
 import {

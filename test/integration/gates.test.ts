@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey } from "../../src/access/api-key.ts";
 import { resources, surfaces } from "../../src/access/grant.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
-import { type Organization, setPlan } from "../../src/admin/organizations.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import type { Keyhole } from "../../src/http/keyhole.ts";
+import type { Organization } from "../../src/desk/organizations.ts";
+import type { Keyhole } from "../../src/gates/keyhole.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { setPlan } from "../../src/people/organizations.ts";
 import {
   clientOf,
   describeBoth,

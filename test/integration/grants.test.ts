@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { applyGrants, grantStatements } from "../../src/admin/grants.ts";
-import { type Installation, openInstallation } from "../../src/admin/installation.ts";
-import { createKey, revokeKey } from "../../src/admin/keys.ts";
-import { rejectRequest } from "../../src/admin/requests.ts";
-import { setVariables } from "../../src/admin/variables.ts";
+import { type Installation, openInstallation } from "../../src/desk/installation.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { applyGrants, grantStatements } from "../../src/people/grants.ts";
+import { createKey, revokeKey } from "../../src/people/keys.ts";
+import { rejectRequest } from "../../src/people/requests.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";

@@ -1,15 +1,18 @@
 import { expect, test } from "bun:test";
-import { setAccount } from "../../src/admin/accounts.ts";
-import { listAudit } from "../../src/admin/audit.ts";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/admin/history.ts";
-import { deleteProject, renameProject, writingProject } from "../../src/admin/projects.ts";
-import { diffVariables, revealAccount, revealVariable } from "../../src/admin/reveal.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { writeSets } from "../../src/admin/sets.ts";
-import { deleteVariable, listVariables, setVariables } from "../../src/admin/variables.ts";
-import { openEverything } from "../../src/admin/verify.ts";
-import { files, type Kind } from "../../src/seal/kinds.ts";
+import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { files } from "../../src/kinds/files/entry.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { deleteVariable, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
+import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import { rotateData } from "../../src/people/rotation.ts";
+import { openEverything } from "../../src/people/verify.ts";
+import { writeSets } from "../../src/sets/write.ts";
+import { writingProject } from "../../src/sets/write-project.ts";
+import type { Kind } from "../../src/store/tables.ts";
 import {
   describeBoth,
   everything,

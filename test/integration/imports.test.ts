@@ -1,9 +1,14 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { listAudit } from "../../src/admin/audit.ts";
-import { rehearse } from "../../src/admin/context.ts";
-import type { Refused } from "../../src/admin/refused.ts";
-import { listVariables, setVariables, type VariablesWrite, type WriteOptions } from "../../src/admin/variables.ts";
+import type { Refused } from "../../src/core/refused.ts";
+import { rehearse } from "../../src/desk/context.ts";
+import {
+  listVariables,
+  setVariables,
+  type VariablesWrite,
+  type WriteOptions,
+} from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
 import { describeBoth, type Placed, type World } from "../world.ts";
 
 type Values = Readonly<Record<string, string>>;

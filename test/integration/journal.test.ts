@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
-import { listAudit } from "../../src/admin/audit.ts";
-import { verifyAudit } from "../../src/admin/audit-chain.ts";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Append, type Checkpoint, Journal } from "../../src/audit/journal.ts";
 import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
-import { Deadline } from "../../src/deadline.ts";
-import { Fault } from "../../src/fault.ts";
+import { Deadline } from "../../src/core/deadline.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { seed } from "../seed.ts";
 import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../world.ts";
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
-import { findKeyId, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/admin/keys.ts";
-import { setPlan } from "../../src/admin/organizations.ts";
-import { deleteProject } from "../../src/admin/projects.ts";
-import type { Keyhole } from "../../src/http/keyhole.ts";
-import { RememberedSets } from "../../src/read/remembered-sets.ts";
+import type { Keyhole } from "../../src/gates/keyhole.ts";
+import { findKeyId, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
+import { setPlan } from "../../src/people/organizations.ts";
+import { deleteProject } from "../../src/people/projects.ts";
+import { RememberedSets } from "../../src/sets/remembered-sets.ts";
 import {
   type Answer,
   describeBoth,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
-import { setPlan } from "../../src/admin/organizations.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import type { Gatekeeper } from "../../src/http/admit.ts";
+import type { Gatekeeper } from "../../src/gates/admit.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { setPlan } from "../../src/people/organizations.ts";
 import {
   type Answer,
   describeBoth,

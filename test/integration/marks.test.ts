@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
-import { rehearse } from "../../src/admin/context.ts";
-import { listDueVariables, listVariables, setVariables, type WriteOptions } from "../../src/admin/variables.ts";
-import { parseComingDay } from "../../src/cli/options.ts";
+import { rehearse } from "../../src/desk/context.ts";
+import { listDueVariables, listVariables, setVariables, type WriteOptions } from "../../src/kinds/variables/write.ts";
+import { parseComingDay } from "../../src/terminal/options.ts";
 import { describeBoth, type Placed, type World } from "../world.ts";
 
 const dayMs = 86_400_000;

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import postgres from "postgres";
-import { openInstallation } from "../../src/admin/installation.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/core/settings.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { exclusively, migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
@@ -278,8 +278,8 @@ type Opened = { exitCode: number; stderr: string; said: string[]; keys: string }
 /** Processes that wait for each other before they open the installation of these settings. */
 async function openAtOnce(count: number, settings: Record<string, string>): Promise<Opened[]> {
   const program = `
-    const { openInstallation } = await import(${JSON.stringify(join(root, "src/admin/installation.ts"))});
-    const { readConfig } = await import(${JSON.stringify(join(root, "src/config.ts"))});
+    const { openInstallation } = await import(${JSON.stringify(join(root, "src/desk/installation.ts"))});
+    const { readConfig } = await import(${JSON.stringify(join(root, "src/core/settings.ts"))});
     process.stdout.write("ready\\n");
     await Bun.stdin.text();
     const said = [];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ConfigProblem, readConfig } from "../../src/config.ts";
-import { Fault } from "../../src/fault.ts";
-import { endpointPaths } from "../../src/http/app.ts";
+import { endpointPaths } from "../../src/api/app.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { ConfigProblem, readConfig } from "../../src/core/settings.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";

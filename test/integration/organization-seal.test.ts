@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { openInstallation } from "../../src/admin/installation.ts";
-import { createKey } from "../../src/admin/keys.ts";
-import { deleteOrganization, setPlan } from "../../src/admin/organizations.ts";
-import { createProject, listProjects, showProject } from "../../src/admin/projects.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import { openEverything } from "../../src/admin/verify.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { createKey } from "../../src/people/keys.ts";
+import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
+import { createProject, listProjects, showProject } from "../../src/people/projects.ts";
+import { openEverything } from "../../src/people/verify.ts";
 import { describeBoth, type World } from "../world.ts";
 
 /** Two organizations, each with a project of the same slug. */

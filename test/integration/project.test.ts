@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { deleteProject } from "../../src/admin/projects.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
-import { type Environment, environments } from "../../src/names.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { deleteProject } from "../../src/people/projects.ts";
+import { rotateData } from "../../src/people/rotation.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../world.ts";
 
 describeBoth("GET /projects/{slug}", (world) => {

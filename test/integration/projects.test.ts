@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createProject, deleteProject } from "../../src/admin/projects.ts";
+import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, insertProjects, numbered, usualHeaders } from "../world.ts";
 
 describeBoth("GET /projects", (world) => {

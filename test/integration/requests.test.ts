@@ -1,13 +1,19 @@
 import { expect, test } from "bun:test";
-import { listAudit } from "../../src/admin/audit.ts";
-import { adminContextOf } from "../../src/admin/context.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
-import { deleteProject, renameProject } from "../../src/admin/projects.ts";
-import { Refused } from "../../src/admin/refused.ts";
-import { approveRequest, listRequests, rejectRequest, shortRequestIds, showRequest } from "../../src/admin/requests.ts";
-import { revealVariable } from "../../src/admin/reveal.ts";
-import { listVariables, setVariables } from "../../src/admin/variables.ts";
-import { fileRequest } from "../../src/read/requests.ts";
+import { fileRequest } from "../../src/api/read-requests.ts";
+import { Refused } from "../../src/core/refused.ts";
+import { adminContextOf } from "../../src/desk/context.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import {
+  approveRequest,
+  listRequests,
+  rejectRequest,
+  shortRequestIds,
+  showRequest,
+} from "../../src/people/requests.ts";
 import { describeBoth, type Placed, type World } from "../world.ts";
 
 type Filed = {

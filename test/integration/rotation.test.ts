@@ -3,17 +3,17 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import postgres from "postgres";
-import { deleteAccount, listAccounts } from "../../src/admin/accounts.ts";
-import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
-import { listFiles } from "../../src/admin/files.ts";
-import { purgeHistory } from "../../src/admin/history.ts";
-import { openInstallation } from "../../src/admin/installation.ts";
-import { revokeKey, rotateKey, showKey } from "../../src/admin/keys.ts";
-import { createProject, listProjects } from "../../src/admin/projects.ts";
-import { rotateData, rotateRoot } from "../../src/admin/rotation.ts";
-import { listVariables, setVariables } from "../../src/admin/variables.ts";
-import type { RootKeySource } from "../../src/config.ts";
-import { environments } from "../../src/names.ts";
+import { environments } from "../../src/core/names.ts";
+import type { RootKeySource } from "../../src/core/settings.ts";
+import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
+import { deleteAccount, listAccounts } from "../../src/kinds/accounts/write.ts";
+import { listFiles } from "../../src/kinds/files/write.ts";
+import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { purgeHistory } from "../../src/people/history.ts";
+import { revokeKey, rotateKey, showKey } from "../../src/people/keys.ts";
+import { createProject, listProjects } from "../../src/people/projects.ts";
+import { rotateData, rotateRoot } from "../../src/people/rotation.ts";
 import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { setAccount } from "../../src/admin/accounts.ts";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { createProject, deleteProject } from "../../src/admin/projects.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import { environments } from "../../src/names.ts";
+import { environments } from "../../src/core/names.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../world.ts";
 
 /** A key of one project and one environment, among much that it must not notice. */

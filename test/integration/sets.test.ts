@@ -1,27 +1,22 @@
 import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { type AdminContext, adminContextOf } from "../../src/admin/context.ts";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import type { LockedProject } from "../../src/admin/found-project.ts";
-import { planRollback, purgeHistory } from "../../src/admin/history.ts";
-import { deleteOrganization } from "../../src/admin/organizations.ts";
-import {
-  createProject,
-  deleteProject,
-  findProject,
-  listProjects,
-  lockProject,
-  renameProject,
-} from "../../src/admin/projects.ts";
-import { revealAccount, revealVariable } from "../../src/admin/reveal.ts";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
-import { openEverything } from "../../src/admin/verify.ts";
-import { type Environment, environments } from "../../src/names.ts";
-import { VerifiedSet } from "../../src/read/verified-set.ts";
-import { setBytesMax } from "../../src/seal/kinds.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { findProject, type LockedProject, lockProject } from "../../src/desk/projects.ts";
+import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
+import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import type { VariableEntry } from "../../src/kinds/variables/entry.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { planRollback, purgeHistory } from "../../src/people/history.ts";
+import { deleteOrganization } from "../../src/people/organizations.ts";
+import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
+import { openEverything } from "../../src/people/verify.ts";
 import { sealSet } from "../../src/seal/set.ts";
+import { setBytesMax } from "../../src/sets/kind.ts";
+import { VerifiedSet } from "../../src/sets/verified-set.ts";
 import {
   describeBoth,
   everything,
@@ -172,10 +167,10 @@ describeBoth("writers of sets", (world) => {
     const { rootKey, databaseUrl, dataFolder } = w.config;
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
-      const { adminContextOf } = await import(${source("admin/context.ts")});
-      const { openInstallation } = await import(${source("admin/installation.ts")});
-      const { readConfig } = await import(${source("config.ts")});
-      const { setVariables } = await import(${source("admin/variables.ts")});
+      const { adminContextOf } = await import(${source("desk/context.ts")});
+      const { openInstallation } = await import(${source("desk/installation.ts")});
+      const { readConfig } = await import(${source("core/settings.ts")});
+      const { setVariables } = await import(${source("kinds/variables/write.ts")});
       const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), "ann@host");
       process.stdout.write("ready");
       await Bun.stdin.text();
@@ -560,7 +555,7 @@ describeBoth("the values of a set", (world) => {
     const { w, key, setVariable } = await furnished(world());
     const { open } = VerifiedSet.prototype;
     const opened: Buffer[] = [];
-    VerifiedSet.prototype.open = function (this: VerifiedSet<"variables">) {
+    VerifiedSet.prototype.open = function (this: VerifiedSet<VariableEntry>) {
       const items = open.call(this);
       opened.push(items.all);
       return items;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createApp, serveOptions } from "../../src/http/app.ts";
-import type { Keyhole } from "../../src/http/keyhole.ts";
+import { createApp, serveOptions } from "../../src/api/app.ts";
+import type { Keyhole } from "../../src/gates/keyhole.ts";
 import {
   describeBoth,
   everything,

@@ -5,11 +5,11 @@ import { mintKey } from "../../src/access/api-key.ts";
 import { sealGrant } from "../../src/access/grant.ts";
 import { IssuerKeys } from "../../src/access/issuer-keys.ts";
 import { TrustDirectory } from "../../src/access/trust-directory.ts";
-import { listAudit } from "../../src/admin/audit.ts";
-import { type KeyRecord, listAccess, listExpiring, listKeys, revokeKey, rotateKey } from "../../src/admin/keys.ts";
-import { setPlan } from "../../src/admin/organizations.ts";
-import { createTrust, type NewTrust } from "../../src/admin/trusts.ts";
-import type { Gatekeeper } from "../../src/http/admit.ts";
+import type { Gatekeeper } from "../../src/gates/admit.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { type KeyRecord, listAccess, listExpiring, listKeys, revokeKey, rotateKey } from "../../src/people/keys.ts";
+import { setPlan } from "../../src/people/organizations.ts";
+import { createTrust, type NewTrust } from "../../src/people/trusts.ts";
 import { fetchJson } from "../../src/server/fetch-json.ts";
 import { trustList } from "../../src/store/trusts.ts";
 import {

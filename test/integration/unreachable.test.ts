@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { openInstallation } from "../../src/admin/installation.ts";
-import { Refused } from "../../src/admin/refused.ts";
-import { toProblem } from "../../src/cli/command.ts";
-import { readConfig } from "../../src/config.ts";
+import { Refused } from "../../src/core/refused.ts";
+import { readConfig } from "../../src/core/settings.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
+import { toProblem } from "../../src/terminal/command.ts";
 import { freePort } from "../port.ts";
 import { postgresUrl, withPostgres } from "../postgres.ts";
 

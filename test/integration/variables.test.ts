@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { parseEnv } from "node:util";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
+import { environments } from "../../src/core/names.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
-import { environments } from "../../src/names.ts";
-import { RememberedSets } from "../../src/read/remembered-sets.ts";
+import { RememberedSets } from "../../src/sets/remembered-sets.ts";
 import {
   describeBoth,
   everything,

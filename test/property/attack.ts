@@ -1,4 +1,4 @@
-import type { Keyhole } from "../../src/http/keyhole.ts";
+import type { Keyhole } from "../../src/gates/keyhole.ts";
 import type { Client, World } from "../world.ts";
 
 /*

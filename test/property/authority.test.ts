@@ -4,13 +4,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
 import { bitsOf, type Grant, resources, sealGrant, surfaces } from "../../src/access/grant.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
-import { setPlan } from "../../src/admin/organizations.ts";
-import { deleteProject } from "../../src/admin/projects.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import type { Lookup } from "../../src/http/admit.ts";
+import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
+import type { Lookup } from "../../src/gates/admit.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { Limiter } from "../../src/limit/limiter.ts";
-import { type Environment, environmentMask, environments } from "../../src/names.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { setPlan } from "../../src/people/organizations.ts";
+import { deleteProject } from "../../src/people/projects.ts";
 import { seed } from "../seed.ts";
 import {
   type Answer,

@@ -2,11 +2,11 @@
  * Lookups are grouped, commits are shared and sets are remembered: no request may ever get another one's answer.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { putFile } from "../../src/admin/files.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import { createApp, serveOptions } from "../../src/http/app.ts";
-import { type Environment, environments } from "../../src/names.ts";
+import { createApp, serveOptions } from "../../src/api/app.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { rotateData } from "../../src/people/rotation.ts";
 import { seed } from "../seed.ts";
 import { answerOf, type Client, describeBoth, everything, type Key, requestOf, sha256, type World } from "../world.ts";
 import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";

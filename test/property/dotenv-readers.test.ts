@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type NamedValue, renderDotenv } from "../../src/render/dotenv.ts";
+import { type NamedValue, renderDotenv } from "../../src/formats/dotenv.ts";
 import { seed } from "../seed.ts";
 import { skipWithout } from "../support/programs.ts";
 import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";

@@ -2,9 +2,9 @@
  * A client cannot tell a project outside its key's scope from one that does not exist.
  */
 import { beforeAll, expect, test } from "bun:test";
-import type { Lookup } from "../../src/http/admit.ts";
-import type { Keyhole } from "../../src/http/keyhole.ts";
-import { environments } from "../../src/names.ts";
+import { environments } from "../../src/core/names.ts";
+import type { Lookup } from "../../src/gates/admit.ts";
+import type { Keyhole } from "../../src/gates/keyhole.ts";
 import { seed } from "../seed.ts";
 import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../world.ts";
 import { diceOf, impatient } from "./attack.ts";

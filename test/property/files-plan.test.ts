@@ -1,9 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import type { FileRecord } from "../../src/fetch/answers.ts";
-import { pathParameter, queryBytesMax } from "../../src/fetch/client.ts";
-import { planRequests } from "../../src/fetch/files-pull.ts";
-import { contentBytesMax } from "../../src/names.ts";
+import { contentBytesMax } from "../../src/core/names.ts";
+import type { FileRecord } from "../../src/machines/answers.ts";
+import { pathParameter, queryBytesMax } from "../../src/machines/client.ts";
+import { planRequests } from "../../src/machines/files-pull.ts";
 
 setDefaultTimeout(60_000);
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { mintKey } from "../../src/access/api-key.ts";
-import { createApp, serveOptions } from "../../src/http/app.ts";
+import { createApp, serveOptions } from "../../src/api/app.ts";
 import { seed } from "../seed.ts";
 import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../world.ts";
 import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { resources } from "../../src/access/grant.ts";
-import { tools } from "../../src/http/tools.ts";
+import { tools } from "../../src/api/tools.ts";
 import { mcpClient, mcpRequest } from "../mcp.ts";
 import { seed } from "../seed.ts";
 import { answerOf, describeBoth } from "../world.ts";

@@ -1,4 +1,4 @@
-import { type Environment, environments } from "../../src/names.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
 
 /*
  * What the contract says about every request: the gates as a list of ifs over plain values. Nothing is taken from `src`

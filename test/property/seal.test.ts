@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { Fault } from "../../src/fault.ts";
+import { Fault } from "../../src/core/fault.ts";
 import {
   contentAssociatedData,
   dataKeyAssociatedData,

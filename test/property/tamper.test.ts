@@ -8,11 +8,11 @@
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
 import { type Grant, sealGrant } from "../../src/access/grant.ts";
-import { deleteFile } from "../../src/admin/files.ts";
-import { revokeKey } from "../../src/admin/keys.ts";
-import { rotateData } from "../../src/admin/rotation.ts";
-import { setVariables } from "../../src/admin/variables.ts";
-import { setBytesMax } from "../../src/seal/kinds.ts";
+import { deleteFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { rotateData } from "../../src/people/rotation.ts";
+import { setBytesMax } from "../../src/sets/kind.ts";
 import { seed } from "../seed.ts";
 import { type Client, describeBoth, type Row } from "../world.ts";
 import { diceOf, verdictOf } from "./attack.ts";

@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import { isUtf8 } from "node:buffer";
-import { deleteAccount, setAccount } from "../../src/admin/accounts.ts";
-import { deleteFile, putFile } from "../../src/admin/files.ts";
-import { deleteVariable, setVariables } from "../../src/admin/variables.ts";
-import { type Environment, environments } from "../../src/names.ts";
-import { RememberedSets } from "../../src/read/remembered-sets.ts";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
+import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
+import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { RememberedSets } from "../../src/sets/remembered-sets.ts";
 import type { Client, Key, Placed, Row, World } from "../world.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
 

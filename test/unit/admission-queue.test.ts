@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../src/fault.ts";
+import { Fault } from "../../src/core/fault.ts";
 import { AdmissionQueue } from "../../src/limit/admission-queue.ts";
 
 /** Work that ends when the test says so, and notes when it has started. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { Fault } from "../../src/fault.ts";
+import { Fault } from "../../src/core/fault.ts";
 import { ByteBudget, MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
 
 /** Lets everything that is ready run. */

@@ -2,10 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Surroundings } from "../../src/cli/command.ts";
 import { atMachine, type MachineOptions, parseApiRoot } from "../../src/cli/machine.ts";
-import { isSteering } from "../../src/fetch/steering.ts";
-import { fetchVariables } from "../../src/fetch/variables.ts";
+import { isSteering } from "../../src/core/steering.ts";
+import { fetchVariables } from "../../src/machines/variables.ts";
+import type { Surroundings } from "../../src/terminal/command.ts";
 import { failing } from "../failing.ts";
 import { honestly, startLiar, type Truth } from "../liar.ts";
 

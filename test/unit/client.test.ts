@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Api, answerBytesMax, Client, type Clock, Unchanged } from "../../src/fetch/client.ts";
+import { type Api, answerBytesMax, Client, type Clock, Unchanged } from "../../src/machines/client.ts";
 import { failing } from "../failing.ts";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../liar.ts";
 

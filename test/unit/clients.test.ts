@@ -1,5 +1,5 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
-import { databaseUrls, readConfig } from "../../src/config.ts";
+import { databaseUrls, readConfig } from "../../src/core/settings.ts";
 import { Servers } from "../../src/store/postgres.ts";
 import { Clients } from "../../src/store/postgres-clients.ts";
 

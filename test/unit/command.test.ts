@@ -1,14 +1,23 @@
 import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
-import type { NamesAsked } from "../../src/admin/names-in-use.ts";
-import { Refused } from "../../src/admin/refused.ts";
-import { complain, frame, noun, pathOf, Shown, type Surroundings, toProblem, verb } from "../../src/cli/command.ts";
 import { complete } from "../../src/cli/completion.ts";
-import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../../src/cli/options.ts";
-import { ConfigProblem } from "../../src/config.ts";
-import { Fault } from "../../src/fault.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { interrupted, Problem } from "../../src/core/problem.ts";
+import { Refused } from "../../src/core/refused.ts";
+import { ConfigProblem } from "../../src/core/settings.ts";
 import { buildProgram } from "../../src/main.ts";
-import { interrupted, Problem } from "../../src/problem.ts";
+import type { NamesAsked } from "../../src/people/names-in-use.ts";
+import {
+  complain,
+  frame,
+  noun,
+  pathOf,
+  Shown,
+  type Surroundings,
+  toProblem,
+  verb,
+} from "../../src/terminal/command.ts";
+import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
 
 const nowhere: Surroundings = {
   env: {},

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { csvLine } from "../../src/render/csv.ts";
+import { csvLine } from "../../src/formats/csv.ts";
 
 describe("a CSV record", () => {
   test.each<[cells: (string | number)[], line: string]>([

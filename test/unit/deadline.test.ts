@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { Deadline } from "../../src/deadline.ts";
+import { Deadline } from "../../src/core/deadline.ts";
 
 setDefaultTimeout(60_000);
 

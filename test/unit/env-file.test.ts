@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { parse } from "dotenv";
 import fc from "fast-check";
-import { nameWarnings, parseEnvFile } from "../../src/cli/env-file.ts";
-import { renderDotenv } from "../../src/render/dotenv.ts";
+import { renderDotenv } from "../../src/formats/dotenv.ts";
+import { nameWarnings, parseEnvFile } from "../../src/kinds/variables/env-file.ts";
 import { cpuMsOf } from "../cpu.ts";
 import { nastyValue, nastyValues } from "../property/readers/nasty.ts";
 

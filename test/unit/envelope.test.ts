@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../src/fault.ts";
+import { Fault } from "../../src/core/fault.ts";
 import { encodeFields } from "../../src/seal/associated-data.ts";
 import { generationOf, open, overheadBytes, seal, sealWithChosenNonceForVectors } from "../../src/seal/envelope.ts";
 

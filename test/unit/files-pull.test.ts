@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "../../src/fetch/client.ts";
-import { pullFiles } from "../../src/fetch/files-pull.ts";
+import { Client } from "../../src/machines/client.ts";
+import { pullFiles } from "../../src/machines/files-pull.ts";
 import { failing } from "../failing.ts";
 import { honestly, startLiar, type Truth } from "../liar.ts";
 

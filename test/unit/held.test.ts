@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { serialize } from "node:v8";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { release } from "../../src/audit/release.ts";
-import { Fault } from "../../src/fault.ts";
-import { type Body, Held, Render } from "../../src/held.ts";
-import { accountsJson, type OpenedAccounts } from "../../src/render/accounts.ts";
-import { filesJson } from "../../src/render/files.ts";
-import { variablesDotenv, variablesJson } from "../../src/render/variables.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { type Body, Held, Render } from "../../src/core/held.ts";
+import { accountsJson, type OpenedAccounts } from "../../src/kinds/accounts/render.ts";
+import { filesJson } from "../../src/kinds/files/render.ts";
+import { variablesDotenv, variablesJson } from "../../src/kinds/variables/render.ts";
 
 /** Ways to get a value out before it is on record. Who may import what is house.test.ts. */
 
@@ -152,23 +152,22 @@ describe("release", () => {
 });
 
 const src = join(import.meta.dir, "../../src");
-const renders = readdirSync(join(src, "render")).filter((file) =>
-  readFileSync(join(src, "render", file), "utf8").includes("new Render("),
-);
-/** What http/ reads through. It cannot import what the other two export to open sets: house.test.ts. */
-const reads = readdirSync(join(src, "read")).filter((file) => !["lookup.ts", "verified-set.ts"].includes(file));
+const kinds = readdirSync(join(src, "kinds")).filter((name) => !name.endsWith(".ts"));
+const renders = kinds.map((kind) => `kinds/${kind}/render.ts`);
+/** What the API reads through. It cannot import what opens sets: house.test.ts. */
+const reads = [...kinds.map((kind) => `kinds/${kind}/read.ts`), "api/read-projects.ts", "api/read-requests.ts"];
 
-/** What the snippets below have at hand: as much as code in http/. */
+/** What the snippets below have at hand: as much as an endpoint. */
 const scope = `
 import { release } from "${src}/audit/release.ts";
 import type { AuditEntry } from "${src}/audit/entry.ts";
-import { type Body, Held, Render, renderHeld } from "${src}/held.ts";
-import { answer } from "${src}/http/body.ts";
-import { type Exchange, json } from "${src}/http/exchange.ts";
-import { type Keyhole, released } from "${src}/http/keyhole.ts";
+import { type Body, Held, Render, renderHeld } from "${src}/core/held.ts";
+import { answer } from "${src}/gates/body.ts";
+import { type Exchange, json } from "${src}/gates/exchange.ts";
+import { type Keyhole, released } from "${src}/gates/keyhole.ts";
 import type { Share } from "${src}/limit/budget.ts";
-import { accountsJson } from "${src}/render/accounts.ts";
-import { type OpenedVariables, variablesDotenv } from "${src}/render/variables.ts";
+import { accountsJson } from "${src}/kinds/accounts/render.ts";
+import { type OpenedVariables, variablesDotenv } from "${src}/kinds/variables/render.ts";
 import type { OpenedItems } from "${src}/seal/set.ts";
 declare const keyhole: Keyhole;
 declare const exchange: Exchange;
@@ -247,7 +246,7 @@ const refused: [what: string, code: string, reason: RegExp][] = [
     "const none: Leaks<{ peek(): Promise<{ all: Buffer }> }> = 1;",
     /not assignable to type '"peek"'/,
   ],
-  ["a render's class from render/", "const none: Hooks<{ Own: typeof Render }> = 1;", /to type '"Own"'/],
+  ["a render's class from a render.ts", "const none: Hooks<{ Own: typeof Render }> = 1;", /to type '"Own"'/],
   [
     "a render that takes a hook",
     "const none: Hooks<{ leak(take: (v: unknown) => void): Render<1> }> = 1;",
@@ -257,12 +256,12 @@ const refused: [what: string, code: string, reason: RegExp][] = [
 const accepted: [what: string, code: string][] = [
   ["the right way", "const body: Promise<Body> = release(keyhole.journal, entries, held, variablesDotenv);"],
   ...reads.map((file): [string, string] => [
-    `no function of read/${file} returns bytes outside a Held`,
-    `const none: [Leaks<typeof import("${src}/read/${file}")>] extends [never] ? true : false = true;`,
+    `no function of ${file} returns bytes outside a Held`,
+    `const none: [Leaks<typeof import("${src}/${file}")>] extends [never] ? true : false = true;`,
   ]),
   ...renders.map((file): [string, string] => [
-    `no maker of a render in render/${file} takes more than text`,
-    `const none: [Hooks<typeof import("${src}/render/${file}")>] extends [never] ? true : false = true;`,
+    `no maker of a render in ${file} takes more than text`,
+    `const none: [Hooks<typeof import("${src}/${file}")>] extends [never] ? true : false = true;`,
   ]),
 ];
 

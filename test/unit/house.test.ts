@@ -11,68 +11,68 @@ type Sources = ReadonlyMap<string, string>;
 /** `values` are the names that exist at run time, by their name in the target; `*` is all of them. */
 type Import = { readonly from: string; readonly target: string; readonly values: readonly string[] };
 
-const shared = ["fault.ts", "held.ts", "names.ts"];
-
 /**
- * Files and folders of `src`, and all they import besides themselves: other files and folders, and packages. `node:` is
- * any module of Node, and `drizzle-orm` includes `drizzle-orm/pg-core`.
+ * Folders of `src`, lowest first, and all they import besides themselves: folders below them, files, and packages.
+ * `node:` is any module of Node, and `drizzle-orm` includes `drizzle-orm/pg-core`.
  */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  "fault.ts": [],
-  "held.ts": ["node:"],
-  "names.ts": [],
-  "path.ts": shared,
-  "problem.ts": [],
-  // A package of its own, for other people's programs.
-  "client.ts": [],
-  "deadline.ts": [],
   "modules.d.ts": [],
-  "tidy.ts": ["bun:jsc"],
   "thread-url.ts": [],
-  "config.ts": ["node:", "shell-quote"],
-  "whole-file.ts": ["problem.ts", "node:"],
-  access: [...shared, "node:", "jose"],
-  limit: shared,
-  seal: [...shared, "thread-url.ts", "tidy.ts", "node:"],
-  audit: [...shared, "node:"],
-  render: shared,
-  store: words("access audit config.ts deadline.ts thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
-  read: words("access limit render seal store"),
-  // Read-only: neither store, seal nor anything that writes.
-  http: words(
-    "access audit limit read render deadline.ts tidy.ts elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
+  core: words("node: bun:jsc shell-quote"),
+  // Mechanisms: what they need from outside is an argument.
+  seal: words("core thread-url.ts node:"),
+  audit: words("core node:"),
+  access: words("core node: jose"),
+  limit: words("core"),
+  formats: words("core"),
+  store: words("access audit core thread-url.ts drizzle node: bun:sqlite drizzle-orm postgres"),
+  desk: words("access audit core seal store node: drizzle-orm"),
+  sets: words("access audit core desk limit seal store node: drizzle-orm"),
+  gates: words("access audit core formats limit sets typebox"),
+  terminal: words("core desk node: @commander-js/extra-typings"),
+  kinds: words(
+    "access core desk formats gates limit seal sets store terminal",
+    "node: dotenv drizzle-orm @commander-js/extra-typings",
   ),
-  admin: words("access audit read seal store config.ts path.ts problem.ts whole-file.ts node: drizzle-orm"),
+  people: words("access audit core desk kinds seal sets store node: drizzle-orm"),
+  api: words(
+    "access audit core formats gates kinds limit sets store",
+    "elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
+  ),
+  // What machines run shares only these with the server.
+  machines: words("core formats package.json node: bun:ffi"),
   server: words(
-    "thread-url.ts access admin audit http limit read render seal store config.ts deadline.ts package.json",
+    "access api audit core desk formats gates kinds limit seal sets store package.json thread-url.ts",
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
-  // What machines run shares only these with the server.
-  fetch: words("render path.ts problem.ts whole-file.ts package.json node: bun:ffi"),
   cli: words(
-    "access admin audit fetch http render server config.ts deadline.ts problem.ts whole-file.ts package.json",
-    "node: bun:ffi dotenv @commander-js/extra-typings @modelcontextprotocol/server",
+    "access api audit core desk formats kinds machines people server terminal package.json",
+    "node: bun:ffi @commander-js/extra-typings @modelcontextprotocol/server",
   ),
-  "main.ts": ["cli", "package.json", "@commander-js/extra-typings"],
+  "main.ts": words("cli kinds terminal package.json @commander-js/extra-typings"),
 };
+
+/** The right side of the house: what changes something, and who runs it. */
+const writers =
+  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/write|kinds\/\w+\/(write|command|reveal|contents|env-file))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  "src/held.ts": { renderHeld: ["audit/release.ts"], Render: ["render"], Held: ["read"] },
-  "src/audit/release.ts": { release: ["http/keyhole.ts"] },
+  "src/core/held.ts": { renderHeld: ["audit/release.ts"], Render: ["kinds/*/render.ts"], Held: ["kinds/*/read.ts"] },
+  "src/audit/release.ts": { release: ["gates/keyhole.ts"] },
   "src/audit/journal.ts": { Journal: ["server/compose.ts"] },
-  "src/read/lookup.ts": { readSets: ["read"] },
+  "src/sets/lookup.ts": { readSets: ["kinds/*/read.ts"] },
   // What an agent is told comes from other functions, so no tool can return a value.
-  "src/read/variables.ts": { readVariables: ["http/variables.ts"] },
-  "src/read/accounts.ts": { readAccounts: ["http/accounts.ts"] },
-  "src/read/files.ts": { readFiles: ["http/files.ts"] },
-  "src/read/remembered-sets.ts": { RememberedSets: ["server/compose.ts"] },
-  "src/read/remembered-contents.ts": { RememberedContents: ["server/compose.ts"] },
-  "src/read/verified-set.ts": { VerifiedSet: ["read/lookup.ts", "admin/sets.ts"] },
-  "src/seal/set.ts": { setOpener: ["read/verified-set.ts"] },
-  "src/seal/envelope.ts": { open: ["seal", "admin/contents.ts"], startOpening: ["seal"] },
-  "src/seal/file-content.ts": { FileContent: ["read/files.ts"] },
+  "src/kinds/variables/read.ts": { readVariables: ["kinds/variables/endpoint.ts"] },
+  "src/kinds/accounts/read.ts": { readAccounts: ["kinds/accounts/endpoint.ts"] },
+  "src/kinds/files/read.ts": { readFiles: ["kinds/files/endpoint.ts"] },
+  "src/sets/remembered-sets.ts": { RememberedSets: ["server/compose.ts"] },
+  "src/sets/remembered-contents.ts": { RememberedContents: ["server/compose.ts"] },
+  "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "sets/write.ts"] },
+  "src/seal/set.ts": { setOpener: ["sets/verified-set.ts"] },
+  "src/seal/envelope.ts": { open: ["seal", "kinds/files/contents.ts"], startOpening: ["seal"] },
+  "src/seal/file-content.ts": { FileContent: ["kinds/files/read.ts"] },
   "node:crypto": { createDecipheriv: ["seal/envelope.ts"] },
   "node:inspector": {},
   "node:module": {},
@@ -80,39 +80,55 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "node:vm": {},
 };
 
+/** What answers requests. */
+const endpoints = /^src\/(api\/(?!read-)|gates|kinds\/\w+\/endpoint)/;
+
 /** What the imports do not show: code that may stand only in these files, of those that a pattern is looked for in. */
 const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[] }[] = [
   // Imports that this test cannot follow, and what reads memory.
   { in: /./, code: /\bimport\s*(\/|\((?!\s*["']))|\brequire\(|createRequire|getBuiltinModule|\bLoader\b/ },
   { in: /./, code: /\beval\(|\bFunction\(|generateHeapSnapshot/ },
   { in: /./, code: /\bnew Worker\(/, only: ["src/store/journal.ts", "src/server/watchdog.ts"] },
-  // Requests pass the source of values on to read/, with the caller; they do not open it.
-  { in: /^src\/http/, code: /\bsource\b(?!, caller\b|: Source;)/ },
-  { in: /^src\/http/, code: /\bjournal\b/i, only: ["src/http/keyhole.ts"] },
-  { in: /^src\/(access|audit|http|limit|render)/, code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/ },
-  { in: /^src\/(?!admin|read|seal)/, code: /\b(dataKey|subkey)\(/ },
-  { in: /./, code: /\bopener\??\.open\b/, only: ["src/read/verified-set.ts"] },
+  // Requests pass the source of values on to a kind's read.ts, with the caller; they do not open it.
+  { in: endpoints, code: /\bsource\b(?!, caller\b|: Source;)/ },
+  { in: endpoints, code: /\bjournal\b/i, only: ["src/gates/keyhole.ts"] },
+  {
+    in: /^src\/(access|api|audit|formats|gates|limit|kinds\/\w+\/(endpoint|render))/,
+    code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/,
+  },
+  { in: /^src\/(?!desk|people|sets|seal|kinds\/files)/, code: /\b(dataKey|subkey)\(/ },
+  { in: /./, code: /\bopener\??\.open\b/, only: ["src/sets/verified-set.ts"] },
   // A render keeps nothing of a value.
-  { in: /^src\/render/, code: /^(export )?(let|var)\b/m },
+  { in: /^src\/(formats|kinds\/\w+\/render)/, code: /^(export )?(let|var)\b/m },
 ];
 
-/** The functions of read/ that open values, each into a Held. */
+/** The functions of kinds that open values for requests, each into a Held. */
 const readers = ["readAccounts", "readFiles", "readVariables"];
 
 const real = readSources(join(import.meta.dir, "../../src"));
 
 describe("the house", () => {
   test("has imports that this test can read", () => {
-    expect([...real.keys()]).toContain("src/fault.ts");
+    expect([...real.keys()]).toContain("src/core/fault.ts");
     expect(unreadable(real)).toEqual([]);
   });
   test("imports only along its arrows", () => {
     expect(forbiddenImports(real)).toEqual([]);
   });
-  test("has no arrow, through any number of others, by which http reaches what writes", () => {
-    expect(reach("http").intersection(new Set(["admin", "server", "cli", "fetch", "main.ts"]))).toEqual(new Set());
-    for (const place of ["store", "render"]) expect(reach(place)).not.toContain("seal");
-    for (const place of ["seal", "fetch"]) expect(reach(place)).not.toContain("store");
+  test("has every folder of src in its place, below those that import it", () => {
+    const folders = Object.keys(mayImport);
+    expect([...new Set([...real.keys()].map(placeOf))].sort()).toEqual(folders.toSorted());
+    for (const [at, folder] of folders.entries()) {
+      const above = folders.slice(at + 1).filter((other) => mayImport[folder]?.includes(other));
+      expect([folder, above]).toEqual([folder, []]);
+    }
+  });
+  test("serves by no path of imports that reaches what writes", () => {
+    expect(pathTo(real, /^src\/(api|gates|server|kinds\/\w+\/endpoint)\b/, writers)).toBeUndefined();
+  });
+  test("keeps SQL from keys, and machines from both", () => {
+    for (const place of ["store", "formats"]) expect(reach(place)).not.toContain("seal");
+    for (const place of ["seal", "machines"]) expect(reach(place)).not.toContain("store");
   });
   test("has no circle of imports, types included", () => {
     expect(circles(real)).toEqual([]);
@@ -128,7 +144,7 @@ describe("the house", () => {
     for (const [file, names] of Object.entries(guarded).filter(([file]) => real.has(file))) {
       expect(exportsOf(file)).toEqual(expect.arrayContaining(Object.keys(names)));
     }
-    expect(exportsOf("src/held.ts")).toEqual(["Held", "Render", "renderHeld"]);
+    expect(exportsOf("src/core/held.ts")).toEqual(["Held", "Render", "renderHeld"]);
     expect(exportsOf("src/audit/release.ts")).toEqual(["release"]);
   });
   test("has no index.ts: one imports from the file that defines the thing", () => {
@@ -138,38 +154,38 @@ describe("the house", () => {
 
 describe("a planted violation is seen:", () => {
   const wrongArrows: [file: string, text: string, target: string][] = [
-    ["src/fault.ts", 'import { slugPattern } from "./names.ts";', "src/names.ts"],
+    ["src/core/fault.ts", 'import type { Row } from "../store/tables.ts";', "src/store/tables.ts"],
     ["src/access/grant.ts", 'import type {\n  KeyRow,\n} from "../store/keys.ts";', "src/store/keys.ts"],
     ["src/audit/entry.ts", 'type Row = import("../store/keys.ts").KeyRow;', "src/store/keys.ts"],
-    ["src/limit/limiter.ts", 'export * from "../http/app.ts";', "src/http/app.ts"],
+    ["src/limit/limiter.ts", 'export * from "../api/app.ts";', "src/api/app.ts"],
     ["src/limit/limiter.ts", 'import { readFileSync } from "node:fs";', "node:fs"],
     ["src/seal/keyring.ts", 'import { sql } from "drizzle-orm/pg-core";', "drizzle-orm/pg-core"],
     ["src/store/journal.ts", 'new Worker(new URL("../seal/envelope.ts", import.meta.url));', "src/seal/envelope.ts"],
-    ["src/http/app.ts", 'import type { SetQueries } from "../store/sets.ts";', "src/store/sets.ts"],
-    ["src/http/app.ts", 'import { variables } from "../seal/kinds.ts";', "src/seal/kinds.ts"],
-    ["src/read/late.ts", 'const late = await import("../admin/keys.ts");', "src/admin/keys.ts"],
+    ["src/gates/admit.ts", 'import type { SetQueries } from "../store/sets.ts";', "src/store/sets.ts"],
+    ["src/api/app.ts", 'import { seal } from "../seal/envelope.ts";', "src/seal/envelope.ts"],
+    ["src/sets/late.ts", 'const late = await import("../people/keys.ts");', "src/people/keys.ts"],
     ["src/cli/serve.ts", 'import "../main.ts";', "src/main.ts"],
-    ["src/utils.ts", 'import { Fault } from "./fault.ts";', "src/fault.ts"],
+    ["src/utils.ts", 'import { Fault } from "./core/fault.ts";', "src/core/fault.ts"],
   ];
   test.each(wrongArrows)("%s: %s", (file, text, target) => {
     expect(forbiddenImports(new Map([[file, text]]))).toEqual([`${file} imports ${target}`]);
   });
 
   const stolen: [file: string, text: string, what: string][] = [
-    ["src/http/app.ts", 'import { type Body, renderHeld as print } from "../held.ts";', "renderHeld"],
-    ["src/http/app.ts", 'import * as held from "../held.ts";', "*"],
-    ["src/http/app.ts", 'import held from "../held.ts";', "*"],
-    ["src/http/app.ts", 'const { renderHeld } = await import("../held.ts");', "*"],
-    ["src/http/app.ts", 'import { Held as Base } from "../held.ts";', "Held"],
-    ["src/http/app.ts", 'import { /* only */ renderHeld } from "../held.ts";', "*"],
-    ["src/http/app.ts", 'import { render\\u0048eld as print } from "../held.ts";', "*"],
-    ["src/http/app.ts", 'import type, { renderHeld } from "../held.ts";', "*"],
-    ["src/http/files.ts", 'import { release } from "../audit/release.ts";', "release"],
-    ["src/http/files.ts", 'import { readSets } from "../read/lookup.ts";', "readSets"],
-    ["src/http/tools.ts", 'import { listFiles, readFiles } from "../read/files.ts";', "readFiles"],
-    ["src/read/files.ts", 'import { Render } from "../held.ts";', "Render"],
-    ["src/limit/pace.ts", 'export * as held from "../held.ts";', "*"],
-    ["src/audit/release.ts", 'export { renderHeld as jsonOf } from "../held.ts";', "*"],
+    ["src/api/app.ts", 'import { type Body, renderHeld as print } from "../core/held.ts";', "renderHeld"],
+    ["src/api/app.ts", 'import * as held from "../core/held.ts";', "*"],
+    ["src/api/app.ts", 'import held from "../core/held.ts";', "*"],
+    ["src/api/app.ts", 'const { renderHeld } = await import("../core/held.ts");', "*"],
+    ["src/api/app.ts", 'import { Held as Base } from "../core/held.ts";', "Held"],
+    ["src/api/app.ts", 'import { /* only */ renderHeld } from "../core/held.ts";', "*"],
+    ["src/api/app.ts", 'import { render\\u0048eld as print } from "../core/held.ts";', "*"],
+    ["src/api/app.ts", 'import type, { renderHeld } from "../core/held.ts";', "*"],
+    ["src/kinds/files/endpoint.ts", 'import { release } from "../../audit/release.ts";', "release"],
+    ["src/kinds/files/command.ts", 'import { VerifiedSet } from "../../sets/verified-set.ts";', "VerifiedSet"],
+    ["src/api/tools.ts", 'import { listFiles, readFiles } from "../kinds/files/read.ts";', "readFiles"],
+    ["src/kinds/files/read.ts", 'import { Render } from "../../core/held.ts";', "Render"],
+    ["src/limit/pace.ts", 'export * as held from "../core/held.ts";', "*"],
+    ["src/audit/release.ts", 'export { renderHeld as jsonOf } from "../core/held.ts";', "*"],
     ["src/server/health.ts", 'import crypto from "node:crypto";', "*"],
     ["src/server/health.ts", 'import { Session } from "node:inspector/promises";', "Session"],
   ];
@@ -177,8 +193,9 @@ describe("a planted violation is seen:", () => {
     expect(stolenImports(new Map([[file, text]]))).toEqual([`${file} takes ${what}`]);
   });
   test("types alone are no theft", () => {
-    const text = 'import type { Held } from "../held.ts";\nimport { type Body, type Render } from "../held.ts";';
-    expect(stolenImports(new Map([["src/http/app.ts", text]]))).toEqual([]);
+    const text =
+      'import type { Held } from "../core/held.ts";\nimport { type Body, type Render } from "../core/held.ts";';
+    expect(stolenImports(new Map([["src/api/app.ts", text]]))).toEqual([]);
   });
 
   const code: [file: string, text: string][] = [
@@ -189,13 +206,13 @@ describe("a planted violation is seen:", () => {
     ["src/a.ts", "new Worker(someFile)"],
     ["src/server/health.ts", 'keyring.dataKey(project, 1, root, wrapped).subkey("variables")'],
     ["src/a.ts", 'Bun.generateHeapSnapshot("v8")'],
-    ["src/http/files.ts", "keyhole.source.opener"],
-    ["src/http/files.ts", "const { source } = keyhole;"],
-    ["src/http/files.ts", 'keyhole["source"]["keyring"]'],
-    ["src/http/files.ts", "released({ ...keyhole, journal: quiet }, exchange, [], read, render)"],
-    ["src/http/files.ts", "set.open().all"],
+    ["src/kinds/files/endpoint.ts", "keyhole.source.opener"],
+    ["src/kinds/files/endpoint.ts", "const { source } = keyhole;"],
+    ["src/kinds/files/endpoint.ts", 'keyhole["source"]["keyring"]'],
+    ["src/kinds/files/endpoint.ts", "released({ ...keyhole, journal: quiet }, exchange, [], read, render)"],
+    ["src/kinds/files/endpoint.ts", "set.open().all"],
     ["src/server/health.ts", "await opener.open(sealed)"],
-    ["src/render/files.ts", "export let last: unknown;"],
+    ["src/kinds/files/render.ts", "export let last: unknown;"],
   ];
   test.each(code)("%s: %s", (file, text) => {
     expect(forbiddenCode(new Map([[file, text]]))).toEqual([file]);
@@ -211,6 +228,12 @@ describe("a planted violation is seen:", () => {
     }
     expect(unreadable(new Map([["src/a.ts", 'import "./b.ts"']]))).toEqual([]);
   });
+  test("a path from what serves to what writes", () => {
+    const app = 'import { a } from "../sets/a.ts";';
+    const a = 'import { b } from "./write.ts";';
+    const files = new Map(Object.entries({ "src/api/app.ts": app, "src/sets/a.ts": a, "src/sets/write.ts": "" }));
+    expect(pathTo(files, /^src\/api/, writers)).toBe("src/api/app.ts > src/sets/a.ts > src/sets/write.ts");
+  });
   test("a circle, closed by a type", () => {
     const a = 'import { b } from "./b.ts";';
     const b = 'import type { C } from "./c.ts";';
@@ -219,12 +242,12 @@ describe("a planted violation is seen:", () => {
   });
   test("a function of read/ that opens values into something else", () => {
     const text = "export async function peek(set) {\n  return set.open().all;\n}\n";
-    expect(openers(new Map([["src/read/peek.ts", text]]))).toEqual(["peek, not into a Held"]);
+    expect(openers(new Map([["src/kinds/files/read.ts", text]]))).toEqual(["peek, not into a Held"]);
   });
 });
 
 function words(...lines: readonly string[]): string[] {
-  return [...shared, ...lines.flatMap((line) => line.split(" "))];
+  return lines.flatMap((line) => line.split(" "));
 }
 
 function forbiddenImports(sources: Sources): string[] {
@@ -241,6 +264,21 @@ function reach(place: string): Set<string> {
   const reached = new Set(mayImport[place]);
   for (const next of reached) for (const further of mayImport[next] ?? []) reached.add(further);
   return reached;
+}
+
+/** The imports, values only, from a file that matches `from` to the first one that matches `to`. */
+function pathTo(sources: Sources, from: RegExp, to: RegExp): string | undefined {
+  const imports = Map.groupBy(graph(sources), (one) => one.from);
+  const ways = [...sources.keys()].filter((file) => from.test(file)).map((file) => [file]);
+  const seen = new Set<string>();
+  for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
+    const file = way.at(-1) ?? "";
+    if (to.test(file)) return way.join(" > ");
+    if (seen.has(file)) continue;
+    seen.add(file);
+    for (const { target, values } of imports.get(file) ?? []) if (values.length > 0) ways.push([...way, target]);
+  }
+  return undefined;
 }
 
 /** Each circle once, from its first file. */
@@ -263,9 +301,14 @@ function stolenImports(sources: Sources): string[] {
     const names = guarded[target.startsWith("node:") ? (target.split("/")[0] ?? "") : target];
     if (names === undefined) return [];
     const isGuarded = (name: string) => name === "*" || names[name] !== undefined || Object.keys(names).length === 0;
-    const isAllowed = (name: string) => names[name]?.some((place) => `${from}/`.startsWith(`src/${place}/`)) ?? false;
+    const isAllowed = (name: string) => names[name]?.some((place) => isIn(from, place)) ?? false;
     return values.filter((name) => isGuarded(name) && !isAllowed(name)).map((name) => `${from} takes ${name}`);
   });
+}
+
+/** Whether a file is this place of src, or in it; `*` is any folder. */
+function isIn(file: string, place: string): boolean {
+  return new RegExp(`^src/${place.replaceAll(".", "\\.").replaceAll("*", "[^/]+")}(/|$)`).test(file);
 }
 
 function forbiddenCode(sources: Sources): string[] {
@@ -278,10 +321,10 @@ function forbiddenCode(sources: Sources): string[] {
     .map(([file]) => file);
 }
 
-/** The functions of read/ that open something. The class that does it for them is guarded as an import. */
+/** The functions of kinds that open something for a request. The class that does it for them is guarded as an import. */
 function openers(sources: Sources): string[] {
   return [...sources]
-    .filter(([file]) => file.startsWith("src/read/") && file !== "src/read/verified-set.ts")
+    .filter(([file]) => /^src\/kinds\/\w+\/read\.ts$/.test(file))
     .flatMap(([, text]) => text.split(/^(?=\S.*\bfunction\b|\S*\s*class\b)/m))
     .filter((part) => /\b(open|base64)\(/.test(part))
     .map((part) => {

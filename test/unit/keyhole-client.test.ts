@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import type { Static } from "typebox";
-import * as client from "../../src/client.ts";
-import { createClient, type KeyholeClient, KeyholeError } from "../../src/client.ts";
-import type { FaultCode } from "../../src/fault.ts";
-import type * as answers from "../../src/http/answers.ts";
+import type * as answers from "../../src/api/answers.ts";
+import type { FaultCode } from "../../src/core/fault.ts";
+import * as client from "../../src/machines/npm/client.ts";
+import { createClient, type KeyholeClient, KeyholeError } from "../../src/machines/npm/client.ts";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../liar.ts";
 
 /** Fails to compile unless both types are the same, `readonly` aside. */

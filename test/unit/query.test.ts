@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseFilesQuery, parseSecretsQuery, parseVariablesQuery, soughtBy } from "../../src/http/query.ts";
-import { environments, environmentsOf } from "../../src/names.ts";
+import { environments, environmentsOf } from "../../src/core/names.ts";
+import { parseFilesQuery, parseSecretsQuery, parseVariablesQuery, soughtBy } from "../../src/gates/query.ts";
 
 /** What the lookup is asked for; all environments if the query names none. */
 function hint(slug: string | undefined, raw: string) {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StoredSet } from "../../src/access/authenticate.ts";
-import { RememberedSets } from "../../src/read/remembered-sets.ts";
-import { type ReadProject, VerifiedSet } from "../../src/read/verified-set.ts";
+import { variables } from "../../src/kinds/variables/entry.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
-import { variables } from "../../src/seal/kinds.ts";
 import { sealSet } from "../../src/seal/set.ts";
+import { RememberedSets } from "../../src/sets/remembered-sets.ts";
+import { type ReadProject, VerifiedSet } from "../../src/sets/verified-set.ts";
 
 const keys = { keyring: new Keyring([newKey()]), listingKey: newKey() };
 const environment = "staging";

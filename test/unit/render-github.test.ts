@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { renderGithub, renderMasks } from "../../src/render/github.ts";
+import { renderGithub, renderMasks } from "../../src/formats/github.ts";
 
 const naming = (names: string[]) => expect.objectContaining({ detail: { names } });
 const numbered = () => {

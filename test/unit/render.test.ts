@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { renderCsv } from "../../src/render/csv.ts";
-import { renderDocker } from "../../src/render/docker.ts";
-import { renderPowershell } from "../../src/render/powershell.ts";
-import { renderShell } from "../../src/render/shell.ts";
-import { renderTfvars } from "../../src/render/tfvars.ts";
-import { renderToml } from "../../src/render/toml.ts";
-import { renderYaml } from "../../src/render/yaml.ts";
+import { renderCsv } from "../../src/formats/csv.ts";
+import { renderDocker } from "../../src/formats/docker.ts";
+import { renderPowershell } from "../../src/formats/powershell.ts";
+import { renderShell } from "../../src/formats/shell.ts";
+import { renderTfvars } from "../../src/formats/tfvars.ts";
+import { renderToml } from "../../src/formats/toml.ts";
+import { renderYaml } from "../../src/formats/yaml.ts";
 
 /** The Fault that names these variables. */
 const naming = (...names: string[]) => expect.objectContaining({ detail: { names } });

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openKeyring } from "../../src/admin/root-keys.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/core/settings.ts";
+import { openKeyring } from "../../src/desk/root-keys.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");

@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type FetchedFile, sha256Of } from "../../src/fetch/answers.ts";
-import { Root, type Walk } from "../../src/fetch/safe-files.ts";
-import { SharedFile } from "../../src/fetch/shared-file.ts";
-import { Problem } from "../../src/problem.ts";
+import { Problem } from "../../src/core/problem.ts";
+import { type FetchedFile, sha256Of } from "../../src/machines/answers.ts";
+import { Root, type Walk } from "../../src/machines/safe-files.ts";
+import { SharedFile } from "../../src/machines/shared-file.ts";
 import { failing } from "../failing.ts";
 
 /** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */

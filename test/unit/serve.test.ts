@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/core/settings.ts";
 import { sayOrigin } from "../../src/server/serve.ts";
 
 test.each([

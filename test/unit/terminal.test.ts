@@ -10,7 +10,7 @@ import {
   table,
   visible,
   withProgress,
-} from "../../src/cli/terminal.ts";
+} from "../../src/terminal/terminal.ts";
 
 /** Whatever a screen acts on or does not show: none of it may be in what is printed. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;

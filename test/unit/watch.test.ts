@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../src/fetch/client.ts";
-import { type Command, supervise } from "../../src/fetch/run.ts";
-import { Watch } from "../../src/fetch/watch.ts";
-import { exits, Problem } from "../../src/problem.ts";
+import { exits, Problem } from "../../src/core/problem.ts";
+import type { Clock } from "../../src/machines/client.ts";
+import { type Command, supervise } from "../../src/machines/run.ts";
+import { Watch } from "../../src/machines/watch.ts";
 
 describe("a watch", () => {
   test.each([

@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { Problem } from "../../src/problem.ts";
-import { writeNew, writeWhole, writeWholeSync } from "../../src/whole-file.ts";
+import { Problem } from "../../src/core/problem.ts";
+import { writeNew, writeWhole, writeWholeSync } from "../../src/core/whole-file.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "keyhole-whole-file-"));
 afterAll(() => rmSync(scratch, { recursive: true }));

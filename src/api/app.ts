@@ -1,0 +1,171 @@
+import { bearer } from "@elysiajs/bearer";
+import { Elysia } from "elysia";
+import { Deadline } from "../core/deadline.ts";
+import { Fault } from "../core/fault.ts";
+import { jsonType } from "../formats/json.ts";
+import { beginExchange, type Exchange, headersOf } from "../gates/exchange.ts";
+import type { Keyhole } from "../gates/keyhole.ts";
+import { getAccounts } from "../kinds/accounts/endpoint.ts";
+import { getFiles } from "../kinds/files/endpoint.ts";
+import { getSecrets, getVariables } from "../kinds/variables/endpoint.ts";
+import { getOrganization } from "./organization.ts";
+import { defectOf, problemOf } from "./problem.ts";
+import { getProject, getProjects } from "./projects.ts";
+
+export const apiRoot = "/api/v1";
+
+/**
+ * The API as a function of a request; it listens on nothing. Hooks set up and catch, they never judge: the order of
+ * judgement is the order of the lines in each endpoint's function.
+ */
+export function createApp(keyhole: Keyhole) {
+  const app = new Elysia({
+    strictPath: true,
+    normalize: false,
+    // By default Elysia looks for the path from the eleventh character on, which a short Host moves.
+    handler: { standardHostname: false },
+  });
+  const wanted = { stages: (keyhole.meter ?? keyhole.trace) !== undefined, traceparent: keyhole.trace !== undefined };
+  const prepared = app
+    .decorate("exchange", undefined as unknown as Exchange)
+    .onRequest((context) => {
+      const { request } = context;
+      // The plugin reads it if the header has no key, and in the built program Elysia may not see that and leave it out.
+      // If the context were passed to a function, Elysia would parse cookies and copy each Response.
+      (context as { query?: typeof noQuery }).query = noQuery;
+      const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
+      context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
+      judgeTransport(request, context.exchange, keyhole.mcp !== undefined);
+    })
+    .onError({ as: "global" }, ({ error, code, exchange }) =>
+      failed(keyhole, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
+    )
+    .use(bearer({ extract: { query: Symbol("off") as never } }));
+  for (const [route, endpoint] of Object.entries(endpoints)) {
+    prepared.get(apiRoot + route.replace("{slug}", ":slug"), ({ exchange, bearer, params }) => {
+      exchange.route = route;
+      // A slug that does not decode is null, and no project has an empty one.
+      const { slug } = (params ?? {}) as { readonly slug?: string | null };
+      const work = endpoint(keyhole, exchange, bearer, slug ?? "");
+      return answered(keyhole, exchange, work, route === "/files" ? filesDeadline : requestDeadline);
+    });
+  }
+  const { mcp } = keyhole;
+  if (mcp !== undefined) {
+    prepared.post(
+      mcpPath,
+      ({ exchange, bearer, request }) => {
+        exchange.route = mcpPath;
+        return answered(keyhole, exchange, mcp(keyhole, exchange, bearer, request), requestDeadline);
+      },
+      { parse: "none" }, // the endpoint reads the body itself, whatever its type
+    );
+  }
+  return prepared;
+}
+
+/** Where the Model Context Protocol is spoken, if it is turned on. */
+export const mcpPath = "/mcp";
+
+const endpoints = {
+  "/organization": getOrganization,
+  "/projects": getProjects,
+  "/projects/{slug}": getProject,
+  "/projects/{slug}/variables": getVariables,
+  "/projects/{slug}/accounts": getAccounts,
+  "/files": getFiles,
+  "/secrets": getSecrets,
+};
+
+/** A path below {@link apiRoot}, with its parameters. */
+export type EndpointPath = keyof typeof endpoints;
+export const endpointPaths: readonly EndpointPath[] = Object.keys(endpoints) as EndpointPath[];
+
+const noQuery: Readonly<Record<string, never>> = Object.freeze({});
+
+/** Bun.serve's options beside address and port. Elysia's and Bun's defaults are unsafe here. */
+export const serveOptions = {
+  // Bun's development page shows source and stack.
+  development: false,
+  // Elysia's default lets a second server bind the same port silently.
+  reusePort: false,
+  maxRequestBodySize: 16 * 1024,
+  // Longer than the longest silence before an answer: waiting for memory and reading files.
+  idleTimeout: 30,
+  error: () => Response.json({ error: "Internal error.", code: "internal_error" }, { status: 500 }),
+} as const;
+
+const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
+
+/** Gate 1 beyond routing: only GET, and a GET without a body; for the Model Context Protocol only POST. @throws Fault */
+function judgeTransport({ url, method, headers }: Request, exchange: Exchange, speaksMcp: boolean): void {
+  // With a malformed Host Bun's url is only a path, and none of it can be trusted.
+  if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");
+  const isGet = method === "GET"; // Elysia would run GET's handler for HEAD, and the length tells something of a secret
+  const hasBody = (headers.get("content-length") ?? "0") !== "0" || headers.has("transfer-encoding");
+  const isMcp = speaksMcp && exchange.path === mcpPath;
+  if (isMcp ? method === "POST" : isGet && !hasBody) return;
+  // Nobody will read the body, so what follows it on the connection cannot be trusted.
+  if (isGet && hasBody) exchange.closing = true;
+  if (isMcp) throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`, { method: "POST" });
+  if (!knownPath.test(exchange.path)) throw new Fault("not_found", "no such path");
+  if (isGet) throw new Fault("invalid_request", "a GET that announces a body");
+  throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
+}
+
+/** Answers within the deadline: what the work returns, or the problem that was thrown. */
+async function answered(keyhole: Keyhole, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {
+  try {
+    const response = await deadline.of(work);
+    logRequest(keyhole, exchange, response.status, exchange.refusal);
+    return response;
+  } catch (error) {
+    // A late answer holds memory until its body is cancelled.
+    void work.then((late) => late.body?.cancel()).catch(() => {});
+    return failed(keyhole, exchange, error);
+  }
+}
+
+const requestDeadline = deadlineOf(5000);
+/** A little longer than the bound on reading files, in `kinds/files/read.ts`. */
+const filesDeadline = deadlineOf(18_000);
+
+function deadlineOf(ms: number): Deadline {
+  return new Deadline(ms, () => new Fault("unavailable", `the request took over ${ms} ms`));
+}
+
+function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response {
+  const fault = thrown instanceof Fault ? thrown : new Fault("internal_error", "a defect", {}, { cause: thrown });
+  const problem = problemOf(fault);
+  // A key that ends while it is being served was charged, and gets the same 401 as any other.
+  if (fault.code === "unauthorized") exchange.rateLimit = undefined;
+  exchange.bytes = Buffer.byteLength(problem.body);
+  logRequest(keyhole, exchange, problem.status, fault);
+  const headers = { ...headersOf(exchange, jsonType), ...problem.headers };
+  return new Response(problem.body, { status: problem.status, headers });
+}
+
+/** Whether a bug of ours is behind it. What has a code is a failure of the database or the system. */
+function isDefect({ code, cause }: Fault): boolean {
+  return code === "internal_error" || (cause instanceof Error && !("code" in cause));
+}
+
+function logRequest(keyhole: Keyhole, exchange: Exchange, status: number, fault?: Fault): void {
+  const endedAtMs = performance.now();
+  keyhole.meter?.(exchange, status, fault?.code, endedAtMs);
+  const traceId = keyhole.trace?.(exchange, status, fault?.code, endedAtMs);
+  keyhole.log({
+    event: "request",
+    requestId: exchange.requestId,
+    route: exchange.route,
+    status,
+    code: fault?.code,
+    reason: fault?.message,
+    ...(fault && isDefect(fault) && defectOf(fault.cause)),
+    [exchange.byToken ? "trustId" : "keyId"]: exchange.keyId,
+    organizationId: exchange.organizationId,
+    durationMs: Math.round((endedAtMs - exchange.startedAtMs) * 1000) / 1000,
+    bytes: exchange.bytes,
+    traceId,
+  });
+}

@@ -1,0 +1,349 @@
+import { type TSchema, Type } from "typebox";
+import type { FaultCode } from "../core/fault.ts";
+import { slugRule } from "../core/names.ts";
+import type { Admission } from "../gates/admit.ts";
+import { querySchemas } from "../gates/query.ts";
+import { values as accountsAdmission } from "../kinds/accounts/endpoint.ts";
+import { contents as filesAdmission } from "../kinds/files/endpoint.ts";
+import { secrets as secretsAdmission, values as variablesAdmission } from "../kinds/variables/endpoint.ts";
+import { policies } from "../limit/bucket.ts";
+import * as answers from "./answers.ts";
+import { apiRoot, type EndpointPath } from "./app.ts";
+import { organization as organizationAdmission } from "./organization.ts";
+import { problems } from "./problem.ts";
+import { projects as projectsAdmission } from "./projects.ts";
+
+/*
+ * The API as an OpenAPI 3.1 document. Parameters are the schemas that judge requests, errors the table that answers
+ * them, and answers the schemas that tests compare every answer with.
+ */
+
+type Operation = {
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly admission: Admission;
+  readonly query: { readonly properties: Readonly<Record<string, TSchema>> };
+  readonly answer: keyof typeof answers;
+  /** Codes beside those that follow from the parameters and from what the key needs. */
+  readonly refusals: readonly FaultCode[];
+  readonly example: unknown;
+};
+
+const updatedAt = 1_767_225_600_000;
+const id = "0199a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
+const summary = { id, name: "Web shop", slug: "web", variableCount: 2, accountCount: 1 };
+
+const operations: Readonly<Record<EndpointPath, Operation>> = {
+  "/organization": {
+    id: "getOrganization",
+    summary: "The organization of the key",
+    description: "Answers any valid key, whatever its surfaces and resources.",
+    admission: organizationAdmission,
+    query: querySchemas.none,
+    answer: "Organization",
+    refusals: [],
+    example: { id, name: "Acme", slug: "acme", plan: "pro" },
+  },
+  "/projects": {
+    id: "listProjects",
+    summary: "The projects that the key reaches",
+    description: "Counts are those of the environments that the key reaches.",
+    admission: projectsAdmission,
+    query: querySchemas.none,
+    answer: "Projects",
+    refusals: ["too_many_items"],
+    example: { projects: [summary] },
+  },
+  "/projects/{slug}": {
+    id: "getProject",
+    summary: "One project",
+    description: "A project that the key does not reach is not found.",
+    admission: projectsAdmission,
+    query: querySchemas.none,
+    answer: "Project",
+    refusals: [],
+    example: { ...summary, environments: ["production"], fileCount: 1, createdAt: updatedAt, updatedAt },
+  },
+  "/projects/{slug}/variables": {
+    id: "listVariables",
+    summary: "The variables of an environment, or only their names",
+    description:
+      "`environment` is required unless `metadata_only=true`. Without it, the answer has the distinct names over the environments that the key reaches, each with its latest change. A name that does not exist is not in the answer. `format=env` cannot be combined with `metadata_only=true`.",
+    admission: variablesAdmission,
+    query: querySchemas.variables,
+    answer: "Variables",
+    refusals: ["too_many_items"],
+    example: { environment: "production", variables: [{ key: "API_TOKEN", value: "made-up", updatedAt }] },
+  },
+  "/projects/{slug}/accounts": {
+    id: "listAccounts",
+    summary: "Shared accounts, or only their names",
+    description: "Without `environment`, the accounts of every environment that the key reaches.",
+    admission: accountsAdmission,
+    query: querySchemas.accounts,
+    answer: "Accounts",
+    refusals: ["too_many_items"],
+    example: {
+      environment: "production",
+      accounts: [
+        { name: "mail", environments: ["production"], updatedAt, values: { user: "shop", password: "made-up" } },
+      ],
+    },
+  },
+  "/files": {
+    id: "listFiles",
+    summary: "Secret files with their content, or only their metadata",
+    description: "The rule of 1000 files counts all files of the project, whatever is asked for.",
+    admission: filesAdmission,
+    query: querySchemas.files,
+    answer: "Files",
+    refusals: ["too_many_items", "content_too_large"],
+    example: {
+      project: { slug: "web" },
+      environment: "production",
+      files: [
+        {
+          name: "greeting",
+          path: "etc/greeting.txt",
+          mode: "0600",
+          size: 6,
+          sha256: "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+          contentType: "text/plain",
+          environments: ["production"],
+          updatedAt,
+          content: "aGVsbG8K",
+        },
+      ],
+    },
+  },
+  "/secrets": {
+    id: "getSecrets",
+    summary: "All variables of an environment as one object (legacy)",
+    description: "For CI actions made before `/projects/{slug}/variables`.",
+    admission: secretsAdmission,
+    query: querySchemas.secrets,
+    answer: "Secrets",
+    refusals: ["too_many_items"],
+    example: { project: { slug: "web" }, environment: "production", secrets: { API_TOKEN: "made-up" } },
+  },
+};
+
+const introduction = `A read-only API that hands encrypted environment variables, shared accounts and secret files to machines.
+
+- Every request is a \`GET\` with \`Authorization: Bearer\` and an API key (\`kh_…\`), or a token of an issuer that the installation trusts; the word key means both. Any other method is 405 \`method_not_allowed\`, and a path that is not described here is 404 \`not_found\`.
+- An answer has everything that was asked for, or nothing: bounds are refusals, never cuts, and one item that does not decrypt fails the whole request.
+- What is outside a key's scope does not exist.
+- An unknown, repeated or empty parameter is refused.
+- What never reaches Keyhole is answered without a body and a request id: 400 for broken HTTP, 413 for a \`POST\` of more than 16 KiB, 431 for an address and headers of more than 16 KiB, 505 for an unknown version of HTTP.`;
+
+/** The document. @param version - of the program */
+export function describeApi(version: string) {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Keyhole",
+      version,
+      description: introduction,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      contact: { name: "The operator of your installation" },
+    },
+    servers: [
+      {
+        url: `{origin}${apiRoot}`,
+        description: "An installation.",
+        variables: { origin: { default: "http://127.0.0.1:4100", description: "Where Keyhole listens." } },
+      },
+    ],
+    security: [{ key: [] }],
+    tags: [{ name: "read", description: "What machines read." }],
+    paths: Object.fromEntries(Object.entries(operations).map(([path, one]) => [path, { get: describe(path, one) }])),
+    components: {
+      securitySchemes: {
+        key: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key, made with `keyhole key create`, or a token that a trust accepts.",
+        },
+      },
+      headers,
+      responses: {
+        ...Object.fromEntries(Object.entries(everywhere).map(([name, codes]) => [name, refusal(codes)])),
+        ...Object.fromEntries(
+          Object.values(ofRuntime).map(([name, description]) => [name, { description, headers: {} }]),
+        ),
+      },
+      schemas: { ...referring(answers), Problem: problem },
+    },
+  };
+}
+
+function describe(path: string, operation: Operation) {
+  const { query, admission, answer, example } = operation;
+  const names = Object.keys(query.properties);
+  const flag = names.find((name) => /^metadata_?only$/i.test(name));
+  const buckets = [...(flag ? [`metadata (with \`${flag}\`)`] : []), policies[admission.bucket].name];
+  const { surface, resource, bucket } = admission;
+  // What costs more than metadata can be asked for on condition that it changed.
+  const isConditional = bucket !== "metadata";
+  const needs = `Needs ${surface ? `the surface \`${surface}\`` : "no surface"} and ${resource ? `the resource \`${resource}\`` : "no resource"}.`;
+  return {
+    operationId: operation.id,
+    tags: ["read"],
+    summary: operation.summary,
+    description: `${operation.description}\n\n${needs} Bucket: ${buckets.join(", else ")}.`,
+    parameters: [
+      ...(path.includes("{slug}") ? [slugParameter] : []),
+      ...Object.entries(query.properties).map(([name, schema]) => parameter(name, schema)),
+      ...(isConditional ? [ifNoneMatch] : []),
+    ],
+    responses: {
+      "200": {
+        description: `Everything that was asked for${names.includes("format") ? ", as JSON or as dotenv text" : ""}.`,
+        headers: headerRefs([
+          ...usual,
+          ...limited,
+          ...(isConditional ? ["ETag"] : []),
+          ...(names.includes("format") ? [nonportable] : []),
+        ]),
+        content: {
+          "application/json": { schema: { $ref: `#/components/schemas/${answer}` }, example },
+          ...(names.includes("format") && {
+            "text/plain": { schema: { type: "string" }, example: "API_TOKEN='made-up'\n" },
+          }),
+        },
+      },
+      ...(isConditional && {
+        "304": {
+          description: "The answer is still the one with the tag in `If-None-Match`. There is no body.",
+          headers: headerRefs([...usual, ...limited, "ETag"]),
+        },
+      }),
+      ...refusals(path, operation),
+    },
+  };
+}
+
+/** The errors that every operation has. */
+const everywhere: Readonly<Record<string, readonly [FaultCode, ...FaultCode[]]>> = {
+  BadRequest: ["invalid_request"],
+  Unauthorized: ["unauthorized"],
+  TooManyRequests: ["rate_limited"],
+  InternalError: ["internal_error"],
+  Unavailable: ["decryption_failed", "unavailable"],
+};
+
+/** By status, what the runtime answers before a request reaches Keyhole: without a body, and without our headers. */
+const ofRuntime: Readonly<Record<string, readonly [name: string, description: string]>> = {
+  "431": ["HeadTooLarge", "The address and the headers together are over 16 KiB. There is no body."],
+  "505": ["UnknownHttpVersion", "The version of HTTP is unknown. There is no body."],
+};
+
+/** The errors of an operation by status. */
+function refusals(path: string, { query, admission, refusals }: Operation) {
+  const names = Object.keys(query.properties);
+  const codes: FaultCode[] = [
+    "plan_required",
+    ...(admission.surface ? (["surface_required"] as const) : []),
+    ...(admission.resource ? (["resource_required"] as const) : []),
+    ...(names.includes("environment") ? (["environment_not_in_scope"] as const) : []),
+    ...(names.includes("project") || path.includes("{slug}") ? (["project_not_found"] as const) : []),
+    ...refusals,
+    ...(names.includes("format") ? (["env_unrepresentable"] as const) : []),
+  ];
+  const own = Map.groupBy(codes, (code) => problems[code][0]);
+  return Object.fromEntries([
+    ...[...own].map(([status, some]) => [String(status), refusal(some)]),
+    ...Object.entries(everywhere).map(([name, [code]]) => [
+      String(problems[code][0]),
+      { $ref: `#/components/responses/${name}` },
+    ]),
+    ...Object.entries(ofRuntime).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),
+  ]);
+}
+
+function refusal(codes: readonly FaultCode[]) {
+  const [code] = codes as readonly [FaultCode];
+  const [status, error] = problems[code];
+  const more = status === 401 ? ["WWW-Authenticate"] : status === 429 ? ["Retry-After"] : [];
+  return {
+    description: codes.map((one) => `\`${one}\`: ${problems[one][1]}`).join("\n\n"),
+    headers: headerRefs([...usual, ...(status === 401 ? [] : limited), ...more]),
+    content: {
+      "application/json": { schema: { $ref: "#/components/schemas/Problem" }, example: { error, code } },
+    },
+  };
+}
+
+function parameter(name: string, declared: TSchema & { readonly description?: string }) {
+  const required = !Type.IsOptional(declared); // a mark that a copy of the schema does not have
+  const { description, ...schema } = declared;
+  const list = "items" in schema ? { style: "form", explode: true } : {};
+  return { name, in: "query", required, description, ...list, schema };
+}
+
+const slugParameter = {
+  name: "slug",
+  in: "path",
+  required: true,
+  description: "The slug of a project.",
+  schema: { type: "string", pattern: slugRule },
+};
+
+const ifNoneMatch = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description:
+    "The `ETag` of an earlier answer to the same question of the same key. The request is charged to the metadata bucket, and to its own bucket too if the answer has changed. Anything else than one such tag is ignored.",
+  schema: { type: "string" },
+};
+
+const usual = ["x-request-id", "Cache-Control", "X-Content-Type-Options"] as const;
+/** Of answers to a key that was recognized. */
+const limited = ["RateLimit-Policy", "RateLimit"] as const;
+const nonportable = "Keyhole-Env-Nonportable";
+
+const headers: Readonly<Record<string, unknown>> = {
+  "x-request-id": header("The caller's own id if it is well-formed, else a generated one.", "0f6e2c1a-5b7d-4e0a-9c39"),
+  "Cache-Control": header("Nothing may be stored.", "no-store"),
+  "X-Content-Type-Options": header("Browsers must not guess the type.", "nosniff"),
+  "RateLimit-Policy": header("The bucket that was charged (IETF draft).", policies.value.announcement),
+  RateLimit: header("What is left in it: `r` requests, full again in `t` seconds (IETF draft).", '"value";r=29;t=2'),
+  ETag: header(
+    "The tag of this answer for this key and question. It tells nothing about the content.",
+    '"0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"',
+  ),
+  "Retry-After": header("Whole seconds after which one request will pass.", "2"),
+  "WWW-Authenticate": header("The same for every refused key.", 'Bearer realm="keyhole"'),
+  [nonportable]: header("Variables that some readers of dotenv text cannot read exactly.", "MOTD"),
+};
+
+function header(description: string, example: string) {
+  return { description, schema: { type: "string" }, example };
+}
+
+function headerRefs(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const problem = Type.Object(
+  {
+    error: Type.String({ description: "A sentence for a person." }),
+    code: Type.Enum(Object.keys(problems), { type: "string", description: "What programs compare." }),
+  },
+  { description: "Why nothing was returned.", additionalProperties: false },
+);
+
+/** Schemas that refer to each other by name, so that generators give each a type. */
+function referring(schemas: Readonly<Record<string, TSchema>>) {
+  const names = new Map(Object.entries(schemas).map(([name, schema]) => [schema as unknown, name]));
+  const plain = (value: unknown, isTop: boolean): unknown => {
+    const name = names.get(value);
+    if (name !== undefined && !isTop) return { $ref: `#/components/schemas/${name}` };
+    if (Array.isArray(value)) return value.map((one) => plain(one, false));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one, false)]));
+  };
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, plain(schema, true)]));
+}

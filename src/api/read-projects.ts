@@ -1,0 +1,58 @@
+import type { Caller } from "../access/authenticate.ts";
+import { projectsOf } from "../access/grant.ts";
+import { Fault } from "../core/fault.ts";
+import { compareBytes, type EnvironmentMask, environmentsOf, itemsMax } from "../core/names.ts";
+import { passed, type Stages } from "../core/stages.ts";
+import { countOf, numbersOf } from "../sets/counts.ts";
+import { authorizedAt, judgeStanding, type Source } from "../sets/lookup.ts";
+import type { ProjectRow } from "../store/projects.ts";
+
+/** The projects in the key's scope by slug. @throws Fault `too_many_items`, `decryption_failed`, `unavailable` */
+export async function listProjects(source: Source, { grant }: Caller, stages?: Stages) {
+  passed(stages, "readFromMs");
+  const listed = projectsOf(grant);
+  const rows = listed
+    ? await source.projects.listed(grant.keyId, [...listed.values()])
+    : await source.projects.every(grant.keyId);
+  passed(stages, "readToMs");
+  judgeStanding(rows[0]);
+  // A list reaches a project only by the slug it had when the key was made, as every other read does.
+  const inScope = ({ id, slug }: ProjectRow) => !listed || slug === null || listed.get(slug) === id;
+  const found = rows.filter((row) => row.id !== null && inScope(row));
+  if (found.length > itemsMax) throw new Fault("too_many_items", `over ${itemsMax} projects`);
+  return found.map((row) => summaryOf(row, grant.environments)).sort((a, b) => compareBytes(a.slug, b.slug));
+}
+
+/** One project through the key's scope. @throws Fault `project_not_found`, `decryption_failed`, `unavailable` */
+export async function readProject(source: Source, caller: Caller, slug: string, stages?: Stages) {
+  const { grant, target } = caller;
+  if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
+  passed(stages, "readFromMs");
+  const project = { id: target.projectId, organizationId: grant.organizationId, slug };
+  const [row] = await source.projects.one(authorizedAt(caller, project));
+  passed(stages, "readToMs");
+  judgeStanding(row);
+  if (row === undefined) throw new Error("a key that was judged has a row");
+  const changedAt = numbersOf(row.changedAt ?? "", 3).filter((_, index) => grant.environments & (1 << index));
+  return {
+    ...summaryOf(row, grant.environments),
+    environments: environmentsOf(grant.environments),
+    fileCount: countOf(row.fileCounts ?? "", grant.environments),
+    createdAt: row.createdAt,
+    updatedAt: Math.max(row.createdAt, ...changedAt),
+  };
+}
+
+/** A project as the list shows it, with the counts of the environments that the key reaches. */
+function summaryOf(row: ProjectRow, reach: EnvironmentMask) {
+  if (row.id === null || row.slug === null || row.name === null) {
+    throw new Fault("decryption_failed", "the name or slug of a project is not as Keyhole writes it");
+  }
+  return {
+    id: row.id,
+    name: row.name,
+    slug: row.slug,
+    variableCount: countOf(row.variableCounts ?? "", reach),
+    accountCount: countOf(row.accountCounts ?? "", reach),
+  };
+}

@@ -1,0 +1,63 @@
+import type { Caller } from "../access/authenticate.ts";
+import { Fault } from "../core/fault.ts";
+import type { Environment } from "../core/names.ts";
+import { judgeStanding, type Source } from "../sets/lookup.ts";
+import type { ReadProject } from "../sets/verified-set.ts";
+import { pendingPerKeyMax, pendingPerOrganizationMax } from "../store/requests.ts";
+
+/** A request that is pending. */
+export type FiledRequest = { readonly id: string; readonly expiresAt: number };
+
+/** What became of a request. The reason is the person's who decided. */
+export type RequestState = {
+  readonly id: string;
+  readonly status: "pending" | "approved" | "rejected" | "expired";
+  readonly reason: string | null;
+};
+
+/** How often a request is filed again because another one, or a command on the embedded database, was in its way. */
+const triesMax = 40;
+const pauseMs = 25;
+
+/**
+ * Files a request for a variable, unless the key has one for the same variable pending, which then counts. A person
+ * decides about it; until then nothing else exists.
+ * @throws Fault `too_many_items`, `unavailable`, or what a key that changed meanwhile is owed
+ */
+export async function fileRequest(
+  source: Source,
+  caller: Caller,
+  project: Pick<ReadProject, "id" | "slug">,
+  asked: { readonly environment: Environment; readonly name: string; readonly reason: string },
+): Promise<FiledRequest> {
+  const { keyId, organizationId } = caller.grant;
+  const id = Bun.randomUUIDv7();
+  const request = { ...asked, id, keyId, organizationId, slug: project.slug, projectId: project.id };
+  for (let tries = 0; tries < triesMax; tries++) {
+    const expiresAt = await source.requests.file(request);
+    if (expiresAt !== undefined) return { id, expiresAt };
+    const [refusal] = await source.requests.refusal(request);
+    judgeStanding(refusal);
+    const { ofKey = 0, ofOrganization = 0, equalId, equalExpiresAt } = refusal ?? {};
+    if (equalId && equalExpiresAt) return { id: equalId, expiresAt: equalExpiresAt };
+    if (ofKey >= pendingPerKeyMax) throw tooMany(pendingPerKeyMax, "key");
+    if (ofOrganization >= pendingPerOrganizationMax) throw tooMany(pendingPerOrganizationMax, "organization");
+    await Bun.sleep(pauseMs);
+  }
+  throw new Fault("unavailable", "other writers were in the way of each attempt to file a request");
+}
+
+/** What became of a request that this key filed. @throws Fault `not_found`, `unavailable` */
+export async function readRequest(source: Source, { grant }: Caller, id: string): Promise<RequestState> {
+  // No request has another id, and PostgreSQL would refuse some texts, such as one with a NUL.
+  const [row] = await source.requests.find(grant.keyId, /^[0-9a-f-]{36}$/.test(id) ? id : "");
+  judgeStanding(row);
+  const problem = "is not the id of a request that this key filed";
+  if (!row?.status)
+    throw new Fault("not_found", "this key filed no such request", { argument: { name: "id", problem } });
+  return { id, status: row.status, reason: row.decisionReason };
+}
+
+function tooMany(max: number, of: "key" | "organization"): Fault {
+  return new Fault("too_many_items", `${max} requests of the ${of} are pending`, { pending: { max, of } });
+}

@@ -1,0 +1,251 @@
+import { type Static, type TProperties, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import type { Caller } from "../access/authenticate.ts";
+import { type Resource, refusalOf } from "../access/grant.ts";
+import { requestAction } from "../audit/entry.ts";
+import { Fault } from "../core/fault.ts";
+import {
+  type Environment,
+  environmentMask,
+  environments,
+  everyEnvironment,
+  isEnvironment,
+  isVariableName,
+  reasonCharactersMax,
+  slugPattern,
+} from "../core/names.ts";
+import { nothingSought, type Sought } from "../gates/admit.ts";
+import type { Exchange } from "../gates/exchange.ts";
+import { auditEntry, inScope, type Keyhole, recorded } from "../gates/keyhole.ts";
+import { listAccountNames } from "../kinds/accounts/read.ts";
+import { listFiles } from "../kinds/files/read.ts";
+import { listVariableNames } from "../kinds/variables/read.ts";
+import { listProjects } from "./read-projects.ts";
+import { fileRequest, readRequest } from "./read-requests.ts";
+
+/*
+ * The tools of the Model Context Protocol. They read what the metadata endpoints read, through the same functions. No
+ * tool returns a value, and none can: this file imports none of the functions that open one.
+ */
+
+/** One call of a tool, whose key has passed gates 2 to 4. */
+export type Turn = { readonly keyhole: Keyhole; readonly exchange: Exchange; readonly caller: Caller };
+
+export type Tool = {
+  readonly description: string;
+  /** The JSON Schema of its arguments. */
+  readonly input: object;
+  /** Whether it only reads. */
+  readonly readOnly: boolean;
+  /** What is looked up with the key. */
+  readonly kind: Sought["kind"];
+  /** Gates 4 to 10. @throws Fault as the endpoint that reads the same */
+  readonly run: (turn: Turn, given: unknown) => Promise<object>;
+};
+
+const project = Type.String({ description: "The project's slug, as list_projects shows it." });
+const environment = Type.Enum([...environments], { description: "The environment." });
+const place = { project, environment };
+/** With the longest names, a request of so many stays below the 16 KiB that a body may have. */
+const namesMax = 50;
+
+/** The tools by name. */
+export const tools: Readonly<Record<string, Tool>> = {
+  list_projects: tool("projects", "", {
+    description: "List the projects that this key reaches.",
+    properties: {},
+    run: async ({ keyhole, exchange, caller }) => ({
+      projects: await listProjects(keyhole.source, caller, exchange.stages),
+    }),
+  }),
+  list_variables: tool("variables", "variables", {
+    description: "List the names of the variables of a project in an environment, and when each changed. Never values.",
+    properties: place,
+    run: async ({ keyhole, exchange, caller }, { project, environment }) => {
+      const { signal, stages } = exchange;
+      const all = { by: "all" } as const;
+      const { listing } = await listVariableNames(keyhole.source, caller, project, environment, all, signal, stages);
+      return { environment, variables: JSON.parse(listing) };
+    },
+  }),
+  list_accounts: tool("accounts", "accounts", {
+    description: "List the names of the shared accounts of a project in an environment. Never their values.",
+    properties: place,
+    run: async ({ keyhole, exchange, caller }, { project, environment }) => {
+      const { signal, stages } = exchange;
+      const { accounts } = await listAccountNames(keyhole.source, caller, project, environment, signal, stages);
+      return { environment, accounts };
+    },
+  }),
+  list_files: tool("files", "files", {
+    description:
+      "List the secret files of a project in an environment: path, mode, size, checksum. Never their content.",
+    properties: place,
+    run: async ({ keyhole, exchange, caller }, { project, environment }) => {
+      const { signal, stages } = exchange;
+      const ask = { project, environment, paths: undefined };
+      const { files } = await listFiles(keyhole.source, caller, ask, signal, stages);
+      return { project: { slug: project }, environment, files: JSON.parse(files) };
+    },
+  }),
+  check_required: tool("variables", "variables", {
+    description: "Find out which of these variables are missing in an environment of a project.",
+    properties: {
+      ...place,
+      names: Type.Array(Type.String(), {
+        minItems: 1,
+        maxItems: namesMax,
+        description: "The names of the variables that are needed.",
+      }),
+    },
+    judge: ({ names }) => {
+      for (const name of names) requireVariableName("names", name);
+    },
+    run: async (turn, { project, environment, names }) => {
+      const existing = await existingNames(turn, project, environment, names);
+      return { environment, missing: [...new Set(names)].filter((name) => !existing.has(name)) };
+    },
+  }),
+  request_variable: tool("requests", "variables", {
+    description:
+      "Ask a person to create a variable that is missing. Nothing exists until a person approves the request and supplies the value, which is never shown here. Answers the request's id for get_request; if one for the same variable is pending, that one's.",
+    readOnly: false,
+    properties: {
+      ...place,
+      name: Type.String({ description: "The name of the variable." }),
+      reason: Type.String({
+        description: `What it is needed for, in at most ${reasonCharactersMax} characters. Never put a secret here.`,
+      }),
+    },
+    judge: ({ name, reason }) => {
+      requireVariableName("name", name);
+      requireReason(reason);
+    },
+    run: async (turn, { project: slug, environment, name, ...given }) => {
+      const { keyhole, exchange, caller } = turn;
+      const reason = storedReason(given.reason);
+      if ((await existingNames(turn, slug, environment, [name])).has(name)) {
+        throw invalid("name", `is the name of a variable that already exists in ${environment}`);
+      }
+      const project = { id: caller.target?.projectId ?? "", organizationId: caller.grant.organizationId, slug };
+      const filed = await fileRequest(keyhole.source, caller, project, { environment, name, reason });
+      // An equal one that was pending is recorded again: its own entry may have failed.
+      await recorded(keyhole, auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]));
+      return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
+    },
+  }),
+  get_request: tool("requests", "", {
+    description: "Ask what became of a request: pending, approved, rejected or expired, with the person's reason.",
+    properties: { id: Type.String({ description: "The id that request_variable answered." }) },
+    run: ({ keyhole, caller }, { id }) => readRequest(keyhole.source, caller, id),
+  }),
+};
+
+/**
+ * What the lookup looks for besides the key, for a call of a tool that was not judged yet. The tool reads the same
+ * arguments from the same object.
+ */
+export function soughtByCall(name: unknown, given: unknown): Sought {
+  const kind = typeof name === "string" && Object.hasOwn(tools, name) ? tools[name]?.kind : undefined;
+  const { project, environment } = (given ?? {}) as { readonly project?: unknown; readonly environment?: unknown };
+  if (!kind || typeof project !== "string" || typeof environment !== "string") return nothingSought;
+  if (!slugPattern.test(project) || !isEnvironment(environment)) return nothingSought;
+  // The accounts and files of one environment depend on the sets of the others.
+  const sets = kind === "variables" ? environmentMask(environment) : everyEnvironment;
+  return { slug: project, kind, environments: sets, values: 0 };
+}
+
+/**
+ * The same JSON value with every text in it cleaned of what a screen would act on or not show, such as control and
+ * bidirectional characters: stored text may be aimed at the people who read a model's transcript.
+ */
+export function cleaned<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value), (_, inner) => (typeof inner === "string" ? cleanText(inner) : inner)) as T;
+}
+
+function cleanText(text: string): string {
+  return text.replace(/[\t\r\n]+/g, " ").replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
+}
+
+function tool<P extends TProperties>(
+  resource: Resource,
+  kind: Sought["kind"],
+  given: {
+    readonly description: string;
+    readonly properties: P;
+    readonly readOnly?: boolean;
+    /** What the schema does not say of the arguments. @throws Fault `invalid_request` */
+    readonly judge?: (args: Arguments<P>) => void;
+    readonly run: (turn: Turn, args: Arguments<P>) => Promise<object>;
+  },
+): Tool {
+  const { description, properties, readOnly = true, judge, run } = given;
+  const input = Type.Object(properties, { additionalProperties: false });
+  const check = Compile(input);
+  return {
+    description,
+    input,
+    readOnly,
+    kind,
+    run: (turn, args) => {
+      const { grant, organization } = turn.caller;
+      const refusal = refusalOf(organization.plan, grant, { surface: null, resource });
+      if (refusal) throw new Fault(refusal, `${refusal}: ${resource}`); // 403
+      if (!check.Check(args)) throw firstProblem(properties, check.Errors(args)); // 400
+      judge?.(args); // 400
+      const { environment } = args as { readonly environment?: Environment };
+      if (environment !== undefined) inScope(turn.caller, environment); // 403
+      return run(turn, args);
+    },
+  };
+}
+
+type Arguments<P extends TProperties> = Static<ReturnType<typeof Type.Object<P>>>;
+type Problems = ReturnType<ReturnType<typeof Compile>["Errors"]>;
+
+/** A Fault for the first invalid argument. Its sentence quotes nothing that the caller sent. */
+function firstProblem(properties: TProperties, [error]: Problems): Fault {
+  const known = (name: string | undefined) => Object.keys(properties).find((one) => one === name);
+  if (error?.keyword === "required") return invalid(error.params.requiredProperties[0] ?? "", "is required");
+  const name = known(error?.instancePath.split("/")[1]);
+  if (name === undefined) {
+    const names = Object.keys(properties).join(", ");
+    return invalid("arguments", names === "" ? "must be empty" : `must be an object of ${names} alone`);
+  }
+  if (error?.keyword === "enum") return invalid(name, `must be one of ${error.params.allowedValues.join(", ")}`);
+  if (/^m(?:ax|in)Items$/.test(error?.keyword ?? "")) return invalid(name, `must hold 1 to ${namesMax} names`);
+  return invalid(name, name === "names" ? "must be a list of texts" : "must be a text");
+}
+
+function requireVariableName(argument: string, name: string): void {
+  if (isVariableName(name)) return;
+  const rule = "letters, digits and _, not starting with a digit, at most 255, and neither _ nor __proto__";
+  throw invalid(argument, argument === "names" ? `must hold names of variables only: ${rule}` : `must be ${rule}`);
+}
+
+/** The reason, cleaned. */
+function storedReason(given: string): string {
+  return cleanText(given).trim();
+}
+
+function requireReason(given: string): void {
+  if (storedReason(given) !== "" && [...given].length <= reasonCharactersMax) return;
+  throw invalid("reason", `must have 1 to ${reasonCharactersMax} characters that can be seen`);
+}
+
+/** Which of these names exist. @throws Fault as {@link listVariableNames} */
+async function existingNames(
+  { keyhole, exchange, caller }: Turn,
+  project: string,
+  environment: Environment,
+  names: readonly string[],
+): Promise<Set<string>> {
+  const { signal, stages } = exchange;
+  const only = { by: "names", names } as const;
+  const { listing } = await listVariableNames(keyhole.source, caller, project, environment, only, signal, stages);
+  return new Set((JSON.parse(listing) as { readonly key: string }[]).map(({ key }) => key));
+}
+
+function invalid(name: string, problem: string): Fault {
+  return new Fault("invalid_request", `argument ${name} ${problem}`, { argument: { name, problem } });
+}

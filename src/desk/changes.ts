@@ -1,0 +1,138 @@
+import { readFileSync } from "node:fs";
+import { hostname, userInfo } from "node:os";
+import { isDeepStrictEqual } from "node:util";
+import { and, eq, sql } from "drizzle-orm";
+import type { AuditEntry, ChangeAction, NamesWritten } from "../audit/entry.ts";
+import { encodeEntries, segmentMac } from "../audit/segment.ts";
+import type { Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { ConfigProblem } from "../core/settings.ts";
+import type { Database, Db } from "../store/database.ts";
+
+/** What a command did, for the audit. */
+export type Change = {
+  readonly action: ChangeAction;
+  /** Null for what concerns the whole installation. */
+  readonly organization: { readonly id: string; readonly slug: string } | null;
+  readonly project?: { readonly id: string; readonly slug: string };
+  readonly environment?: Environment;
+  /** What was touched. */
+  readonly names: readonly string[];
+  readonly write?: NamesWritten;
+};
+
+/** What a person sees of a secret is on record before it is shown, like what a machine reads. */
+export function revealOf(
+  action: "variables.reveal" | "accounts.reveal",
+  {
+    organization,
+    id,
+    slug,
+  }: { readonly organization: { readonly id: string; readonly slug: string } } & {
+    readonly id: string;
+    readonly slug: string;
+  },
+  environment: Environment,
+  name: string,
+): Change {
+  return { action, organization, project: { id, slug }, environment, names: [name] };
+}
+
+/** The lane that all commands share. */
+export const commandsLane = "commands";
+const clockStepMsMax = 3_600_000;
+
+/**
+ * Puts changes on record, in the transaction that makes them: neither can exist without the other. The lane's head,
+ * which stays locked until the transaction ends, orders what several commands do at once. Both rows are read back,
+ * because a trigger or a rule may swallow or change them.
+ * @throws Refused `unavailable` if the record is not stored as it was written; this undoes the transaction
+ */
+export async function recordChanges(
+  admin: {
+    readonly database: Database;
+    readonly systemKeys: { readonly audit: Uint8Array };
+    readonly actor: string;
+    readonly now: () => number;
+  },
+  db: Db,
+  changes: readonly Change[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  const { auditSegments: s, auditHeads: h } = admin.database.tables;
+  const lane = commandsLane;
+  await db
+    .insert(h)
+    .values({ lane, seq: 0, at: 0, mac: Buffer.alloc(0) })
+    .onConflictDoNothing();
+  const query = db.select().from(h).where(eq(h.lane, lane));
+  const [head] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+  if (head === undefined) throw keptOut();
+  const now = admin.now();
+  const segment = {
+    lane,
+    firstSeq: head.seq + 1,
+    lastSeq: head.seq + changes.length,
+    // Retention drops the beginning of a lane, so no segment may be older than the one before. A head that is further
+    // ahead than a clock steps was changed in SQL, and must not date entries.
+    at: head.at - now > clockStepMsMax ? now : Math.max(now, head.at),
+    ...encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
+  };
+  const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);
+  const end = { lane, seq: segment.lastSeq, at: segment.at, mac };
+  await db.insert(s).values({ ...segment, mac });
+  await db.update(h).set(end).where(eq(h.lane, lane));
+  // A deferred trigger would run after this check.
+  if (admin.database.dialect === "postgres") await db.execute(sql`set constraints all immediate`);
+  const stored = await db
+    .select()
+    .from(s)
+    .where(and(eq(s.lane, lane), eq(s.firstSeq, segment.firstSeq), eq(s.at, segment.at)));
+  if (!isDeepStrictEqual([stored, await query], [[{ ...segment, mac }], [end]])) throw keptOut();
+}
+
+function keptOut(): Refused {
+  const tables = "audit_segments or audit_heads";
+  return new Refused(
+    "unavailable",
+    `The database did not store the audit entry as it was written, so nothing was changed: a trigger or a rule on ${tables} keeps entries out.`,
+  );
+}
+
+function entryOf(name: string, { organization, project, environment, ...change }: Change): AuditEntry {
+  return {
+    actor: { type: "person", name },
+    organizationId: organization?.id ?? "",
+    organization: organization?.slug ?? "",
+    projectId: project?.id ?? "",
+    project: project?.slug ?? "",
+    environment: environment ?? null,
+    ...change,
+    requestId: "",
+    clientAddress: "",
+    userAgent: "",
+  };
+}
+
+/**
+ * Who runs a command: KEYHOLE_ACTOR, or the account as the operating system names it, `user@host`; behind sudo the
+ * account that called it.
+ * @throws ConfigProblem
+ */
+export function actorOf(env: Readonly<Record<string, string | undefined>>): string {
+  const { KEYHOLE_ACTOR: given, SUDO_USER: caller } = env;
+  if (given === undefined) return `${caller ?? accountName()}@${hostname()}`;
+  if (/^[^\p{Cc}\p{Cf}]{1,128}$/u.test(given)) return given;
+  throw new ConfigProblem("KEYHOLE_ACTOR must have 1 to 128 characters and none that controls a terminal.");
+}
+
+/** Bun's own `userInfo` trusts USER. In a container an account may have no name. */
+function accountName(): string {
+  const uid = String(process.getuid?.() ?? "");
+  try {
+    const accounts = readFileSync("/etc/passwd", "utf8").split("\n");
+    const own = accounts.map((line) => line.split(":")).find((fields) => fields[2] === uid);
+    if (own?.[0]) return own[0];
+  } catch {}
+  return userInfo().username || uid;
+}

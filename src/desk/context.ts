@@ -1,0 +1,73 @@
+import type { Config } from "../core/settings.ts";
+import type { Database, Db } from "../store/database.ts";
+import { type Change, recordChanges } from "./changes.ts";
+import { type Installation, openInstallation } from "./installation.ts";
+
+/** What the commands of people work with: a database they may write, and the keys. */
+export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "historyBytesMax"> & {
+  readonly database: Database;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Who runs the command, as the audit names them. */
+  readonly actor: string;
+};
+
+/**
+ * Opens the database that the settings name, beside a running server; see {@link openInstallation}.
+ */
+export async function openAdminContext(
+  config: Config,
+  actor: string,
+  say: (line: string) => void,
+  begin = false,
+): Promise<AdminContext & { close(): Promise<void> }> {
+  const installation = await openInstallation(config, say, begin);
+  return adminContextOf(installation, actor);
+}
+
+/** The same for an installation that is open already. */
+export function adminContextOf(
+  installation: Installation,
+  actor: string,
+  now: () => number = Date.now,
+): AdminContext & { close(): Promise<void> } {
+  const database = installation.open("admin");
+  const { keyring, systemKeys, historyBytesMax } = installation;
+  return { keyring, systemKeys, historyBytesMax, database, now, actor, close: () => database.close() };
+}
+
+/**
+ * Runs a change to its end and rolls it back. So a rehearsal cannot judge differently from the change.
+ * @returns what the change would return
+ * @throws what would refuse the change
+ */
+export async function rehearse<T>(admin: AdminContext, change: (admin: AdminContext) => Promise<T>): Promise<T> {
+  let outcome: { readonly value: T } | undefined;
+  const rolledBack = new Error("rehearsed: rolled back");
+  try {
+    await admin.database.transaction(async (db) => {
+      const database: Database = { ...admin.database, db, transaction: (work) => work(db) };
+      outcome = { value: await change({ ...admin, database }) };
+      throw rolledBack;
+    });
+  } catch (error) {
+    if (error !== rolledBack) throw error;
+  }
+  return (outcome as unknown as { readonly value: T }).value;
+}
+
+/**
+ * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
+ * change that is not put on record does not compile; {@link Database.transaction} alone is for what changes nothing that
+ * people see, such as the steps of a rotation.
+ */
+export function writing<T>(
+  admin: AdminContext,
+  work: (db: Db) => Promise<readonly [result: T, changes: readonly Change[]]>,
+): Promise<T> {
+  return admin.database.transaction(async (db) => {
+    const [result, changes] = await work(db);
+    await recordChanges(admin, db, changes);
+    return result;
+  });
+}

@@ -1,0 +1,56 @@
+import { timingSafeEqual } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { type Plan, sealOrganization } from "../access/grant.ts";
+import { slugPattern } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "./context.ts";
+
+export type Organization = {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: Plan;
+  readonly createdAt: number;
+};
+
+/**
+ * The organization with this slug, or without a slug the only one.
+ * @throws Refused `not_found`, `ambiguous`, `conflict` if the row was changed by other means
+ */
+export async function findOrganization(admin: AdminContext, slug: string | undefined): Promise<Organization> {
+  const { organizations } = admin.database.tables;
+  if (slug !== undefined) {
+    const [found] = await admin.database.db.select().from(organizations).where(eq(organizations.slug, slug));
+    if (!found) throw noOrganization(slug);
+    return verified(admin, found);
+  }
+  const [only, second] = await admin.database.db.select().from(organizations).limit(2);
+  if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
+  if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
+  return verified(admin, only);
+}
+
+export function requireSlug(what: string, slug: string): void {
+  if (slugPattern.test(slug)) return;
+  throw new Refused(
+    "invalid",
+    `${JSON.stringify(slug)} is not a valid ${what} slug: use 1 to 64 of a-z, 0-9 and -, not starting with -.`,
+  );
+}
+
+export function noOrganization(slug: string): Refused {
+  return new Refused("not_found", `There is no organization ${JSON.stringify(slug)}.`);
+}
+
+/** An organization as Keyhole wrote it. @throws Refused `conflict` if its id or slug was changed by other means */
+export function verified(
+  { systemKeys }: Pick<AdminContext, "systemKeys">,
+  { seal, ...organization }: Organization & { readonly seal: Buffer | null },
+): Organization {
+  const expected = sealOrganization(systemKeys.grant, organization);
+  if (seal?.length === expected.length && timingSafeEqual(seal, expected)) return organization;
+  throw new Refused(
+    "conflict",
+    `The row of the organization ${JSON.stringify(organization.slug)} was changed by other means than Keyhole, so it may be another one. Nothing was changed. Put its id, slug and seal back, or restore a backup.`,
+  );
+}

@@ -1,0 +1,236 @@
+import { type ExecFileException, execFile } from "node:child_process";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { eq } from "drizzle-orm";
+import { Problem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
+import { type Config, ConfigProblem, type RootKeySource } from "../core/settings.ts";
+import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
+import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
+import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
+import { exclusively } from "../store/migrate.ts";
+
+/**
+ * Opens the keyring with the root keys that the settings name. If they come from a file, the keyring reads it again
+ * when it meets an unknown root key: a server needs no restart during a rotation.
+ *
+ * @param hasKeys - whether the database already holds keys; if so, a missing `root.key` is not replaced by a new one
+ * @param say - shows a line to the operator: a new key, a file that others may read, the command's stderr
+ * @param commandDeadlineMs - how long the command may take
+ * @throws ConfigProblem if the root key is missing or malformed
+ */
+export async function openKeyring(
+  config: Config,
+  hasKeys: boolean,
+  say: (line: string) => void,
+  commandDeadlineMs = 10_000,
+): Promise<Keyring> {
+  const { rootKey } = config;
+  if (rootKey.from === "text") return new Keyring(parsed("KEYHOLE_ROOT_KEY", rootKey.text));
+  if (rootKey.from === "command") {
+    return new Keyring(parsed("KEYHOLE_ROOT_KEY_COMMAND", await runCommand(rootKey, say, commandDeadlineMs)));
+  }
+  const path = pathOf(config);
+  if (rootKey.from === "folder" && !existsSync(path)) {
+    // A new key could not open what the old one wrapped, and would hide that the old one is lost.
+    if (hasKeys) throw new ConfigProblem(`The root key ${path} of this database is missing: put it back.`);
+    makeKeyFile(path);
+    say(
+      `A NEW ROOT KEY was made: ${path}. Without it nothing stored here can ever be read: keep a copy in a safe place.`,
+    );
+  }
+  const file = new KeyFile(rootKey.from === "file" ? "KEYHOLE_ROOT_KEY_FILE" : path, path);
+  const keys = file.read();
+  if (file.mode & 0o077) {
+    say(
+      `WARNING: users other than its owner may read or change the root key ${path} (mode ${file.mode.toString(8).padStart(4, "0")}).`,
+    );
+  }
+  return new Keyring(keys, undefined, () => file.news());
+}
+
+/**
+ * The id of the root key that must wrap new data keys: the one that wraps the system keys. A rotation rewraps those
+ * first. So a process that still has the older root key in front does not wrap with it behind the rotation's back.
+ *
+ * @param db - a transaction; until it ends, no rotation continues
+ */
+export async function currentRootId(database: Database, db: Db): Promise<string> {
+  const { systemKeys: s } = database.tables;
+  const query = db.select({ rootId: s.rootId }).from(s).where(eq(s.purpose, "pepper"));
+  const [row] = await (database.dialect === "postgres" ? query.for("share") : query);
+  return row?.rootId ?? "";
+}
+
+/** The name of the root keys in messages: the setting, or the path of the generated file. */
+export function rootKeyName(config: Config): string {
+  const { rootKey } = config;
+  if (rootKey.from === "folder") return pathOf(config);
+  return { text: "KEYHOLE_ROOT_KEY", file: "KEYHOLE_ROOT_KEY_FILE", command: "KEYHOLE_ROOT_KEY_COMMAND" }[rootKey.from];
+}
+
+/**
+ * Locks the generated root key against other rotations until release or the end of the process.
+ * @throws Refused `unavailable` if a rotation is running
+ */
+export function lockKeyFile(config: Config): { release(): void } {
+  const lock = exclusively(rotateLock(config), 0);
+  if (lock) return lock;
+  throw new Refused("unavailable", `Another rotation of ${pathOf(config)} is running.`);
+}
+
+/** The file that a rotation of the generated root key keeps locked. */
+export function rotateLock({ dataFolder }: Config): string {
+  return join(dataFolder, "rotate.lock");
+}
+
+/**
+ * Puts a new root key in front of the generated one, unless the file holds two: then an earlier rotation must be
+ * finished. The file is durable before this returns. Call it only under {@link lockKeyFile}.
+ * @throws ConfigProblem
+ */
+export function addRootKey(config: Config): void {
+  const path = pathOf(config);
+  const keys = new KeyFile(path, path).read();
+  if (keys.length === 1) replaceKeyFile(path, [newKey(), ...keys]);
+}
+
+/**
+ * Removes all root keys but the first from the generated file. Call it only under {@link lockKeyFile}, and once they
+ * wrap nothing any more.
+ * @param keep - whether they are kept beside it: every earlier backup needs them
+ * @returns the files that keep them
+ * @throws ConfigProblem
+ */
+export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
+  const path = pathOf(config);
+  const [first, ...older] = new KeyFile(path, path).read();
+  if (first === undefined || older.length === 0) return [];
+  const kept = (keep ? older : []).map((key) => {
+    const retired = `${path}.retired-${new Keyring([key]).rootId}`;
+    writeWholeSync("root-key", retired, true, textOf([key]));
+    return retired;
+  });
+  replaceKeyFile(path, [first]);
+  return kept;
+}
+
+/**
+ * Removes the drafts of the generated root key that a killed command left: they hold live root keys. Call it only under
+ * {@link lockKeyFile}, and once the file is there: then nobody else writes one.
+ */
+export function removeKeyDrafts(config: Config): void {
+  const path = pathOf(config);
+  const real = existsSync(path) ? realpathSync(path) : path;
+  for (const folder of new Set([dirname(path), dirname(real)])) removeDrafts(folder, "root-key", "every");
+}
+
+function pathOf({ rootKey, dataFolder }: Config): string {
+  if (rootKey.from === "file") return rootKey.path;
+  return join((rootKey.from === "folder" && rootKey.folder) || dataFolder, "root.key");
+}
+
+/** A file of root keys that notices when it has changed. */
+class KeyFile {
+  readonly #source: string;
+  readonly #path: string;
+  #read = "";
+  mode = 0;
+
+  constructor(source: string, path: string) {
+    this.#source = source;
+    this.#path = path;
+  }
+
+  /** @throws ConfigProblem */
+  read(): Uint8Array[] {
+    try {
+      // The stamp comes first: a write between the two lines is then noticed later.
+      this.#read = this.#look();
+      return parsed(this.#source, readFileSync(this.#path, "utf8"));
+    } catch (error) {
+      if (error instanceof ConfigProblem) throw error;
+      const what = this.#source === this.#path ? "The root key" : `${this.#source}: the file`;
+      throw new ConfigProblem(`${what} ${this.#path} cannot be read (${databaseErrorCode(error)}).`);
+    }
+  }
+
+  /** @returns the keys if the file was changed since it was last read and is readable; none otherwise */
+  news(): Uint8Array[] {
+    try {
+      return this.#look() === this.#read ? [] : this.read();
+    } catch {
+      return [];
+    }
+  }
+
+  /** A stamp of the file's state: a replaced file has another inode, an edited one other times. */
+  #look(): string {
+    const { ino, size, mtimeNs, ctimeNs, mode } = statSync(this.#path, { bigint: true });
+    this.mode = Number(mode) & 0o777;
+    return [ino, size, mtimeNs, ctimeNs].join(" ");
+  }
+}
+
+function parsed(source: string, text: string): Uint8Array[] {
+  try {
+    return parseRootKeys(text);
+  } catch (error) {
+    throw new ConfigProblem(`${source}: ${error instanceof Error ? error.message : "not a root key"}`);
+  }
+}
+
+/** Creates the file whole or not at all; if another process was first, its key stays. */
+function makeKeyFile(path: string): void {
+  try {
+    writeWholeSync("root-key", path, false, textOf([newKey()]));
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "exists") throw error;
+  }
+}
+
+/** @throws ConfigProblem and leaves the file unchanged */
+function replaceKeyFile(path: string, keys: readonly Uint8Array[]): void {
+  try {
+    writeWholeSync("root-key", realpathSync(path), true, textOf(keys)); // a link stays a link
+  } catch (error) {
+    throw new ConfigProblem(`The root key ${path} cannot be replaced (${databaseErrorCode(error)}).`);
+  }
+}
+
+function textOf(keys: readonly Uint8Array[]): Uint8Array {
+  return Buffer.from(keys.map((key) => `${Buffer.from(key).toString("base64")}\n`).join(""));
+}
+
+const outputBytesMax = 64 * 1024;
+
+/**
+ * Runs the program and returns what it prints. Its stderr is shown line by line, because it may ask for a touch of a
+ * hardware key. Its stdout is the root key, so no message shows it.
+ *
+ * @throws ConfigProblem
+ */
+function runCommand(
+  { words, env }: Extract<RootKeySource, { from: "command" }>,
+  say: (line: string) => void,
+  timeout: number,
+): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const [program, ...args] = words;
+  const options = { env, timeout, killSignal: "SIGKILL", maxBuffer: outputBytesMax } as const;
+  const child = execFile(program, args, options, (error, stdout) => {
+    if (error === null) resolve(stdout);
+    else reject(new ConfigProblem(`KEYHOLE_ROOT_KEY_COMMAND: the command ${commandFailure(error, timeout)}.`));
+  });
+  child.stdin?.end();
+  if (child.stderr) createInterface({ input: child.stderr }).on("line", say);
+  return promise;
+}
+
+function commandFailure({ code, killed, signal }: ExecFileException, timeoutMs: number): string {
+  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return "printed more than root keys";
+  if (killed) return `took longer than ${timeoutMs / 1000} s`;
+  if (typeof code === "string") return `cannot be started (${code})`;
+  return signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
+}

@@ -1,0 +1,51 @@
+import { type Environment, type EnvironmentMask, environmentMask, environments, isEnvironment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { databaseErrorCode } from "../store/database.ts";
+
+/** A display name: 1 to 255 characters without control characters. @throws Refused `invalid` */
+export function displayName(what: string, name: string): string {
+  if (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u.test(name)) return name;
+  throw new Refused("invalid", `The ${what} name must have 1 to 255 characters and no control characters.`);
+}
+
+/** @throws Refused `invalid` */
+export function requireEnvironment(text: string): Environment {
+  if (isEnvironment(text)) return text;
+  throw new Refused("invalid", `${JSON.stringify(text)} is not an environment: ${environments.join(", ")}.`);
+}
+
+/** The mask of a list of environments, which must not be empty. @throws Refused `invalid` */
+export function requireEnvironments(list: readonly string[]): EnvironmentMask {
+  if (list.length === 0) throw new Refused("invalid", `Name at least one environment: ${environments.join(", ")}.`);
+  return environmentMask(...list.map(requireEnvironment));
+}
+
+/** The text of a value: UTF-8 without NUL. @throws Refused `invalid` that names `what` and does not show the value */
+export function requireText(what: string, value: string | Uint8Array): string {
+  let text: string;
+  try {
+    text = typeof value === "string" ? value : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
+  } catch {
+    throw new Refused("invalid", `${what} is not UTF-8 text.`);
+  }
+  if (text.includes("\0"))
+    throw new Refused("invalid", `${what} holds a NUL character, which no environment can carry.`);
+  if (!text.isWellFormed())
+    throw new Refused("invalid", `${what} holds half a surrogate pair, which is not UTF-8 text.`);
+  return text;
+}
+
+/** The array that a JSON text spells; an empty one if it is damaged. */
+export function arrayOf(json: string): readonly unknown[] {
+  try {
+    const parsed: unknown = JSON.parse(json);
+    return Array.isArray(parsed) ? parsed : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a write failed because the row already exists. */
+export function isUniqueViolation(error: unknown): boolean {
+  return ["23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"].includes(databaseErrorCode(error));
+}

@@ -1,0 +1,119 @@
+import { timingSafeEqual } from "node:crypto";
+import { and, desc, eq, getTableColumns, gt } from "drizzle-orm";
+import type { StoredSet } from "../access/authenticate.ts";
+import type { NamesWritten } from "../audit/entry.ts";
+import type { Environment } from "../core/names.ts";
+import type { VersionRecord } from "../seal/associated-data.ts";
+import { orUndefined } from "../seal/envelope.ts";
+import { versionMac } from "../seal/set.ts";
+import type { Database, Db, Tables } from "../store/database.ts";
+import type { Kind } from "../store/tables.ts";
+
+/*
+ * The records of a set's versions: who wrote each, when, and which names. The mac of a record covers that of the listing
+ * too, so that nobody's name can be put on another content. A record that does not verify is believed nowhere.
+ */
+
+type Keys = { readonly systemKeys: { readonly listing: Uint8Array } };
+type Admin = Keys & { readonly database: Database };
+
+/** A condition: which rows of a table are of this set. */
+export function isOfSet(
+  table: Tables["sets"] | Tables["setVersions"],
+  project: { readonly id: string },
+  { kind }: { readonly kind: Kind },
+  environment: Environment,
+) {
+  return and(eq(table.projectId, project.id), eq(table.kind, kind), eq(table.environment, environment));
+}
+
+/** Stores the record of a version that is current from now on. It replaces a made-up one of that number. */
+export async function insertRecord(
+  admin: Admin & { readonly actor: string },
+  db: Db,
+  { projectId, kind, environment, version, listingMac }: Tables["sets"]["$inferSelect"],
+  at: number,
+  names: NamesWritten,
+): Promise<void> {
+  const { setVersions: v } = admin.database.tables;
+  const identity = { projectId, kind, environment, version };
+  const record = { ...identity, at, actor: admin.actor, names: JSON.stringify(names), listingMac };
+  const row = { ...record, mac: versionMac(admin.systemKeys.listing, record) };
+  await db
+    .insert(v)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [v.projectId, v.kind, v.environment, v.version],
+      set: { ...row, generation: null, listing: null, sealed: null },
+    });
+}
+
+/** The columns of a record. */
+export function recordColumns({ database }: Pick<Admin, "database">) {
+  const {
+    generation: _,
+    listing: _listing,
+    sealed: _sealed,
+    ...columns
+  } = getTableColumns(database.tables.setVersions);
+  return columns;
+}
+
+/** Whether Keyhole wrote a record. */
+export function isVerified(
+  { systemKeys }: Keys,
+  record: VersionRecord & { readonly mac: Uint8Array },
+  macOf = versionMac,
+): boolean {
+  const mac = orUndefined(() => macOf(systemKeys.listing, record));
+  return mac?.length === record.mac.length && timingSafeEqual(mac, record.mac);
+}
+
+/**
+ * The number of the version that follows the current one. A set that SQL put back to an earlier version goes on after
+ * its newest one: no number is given twice.
+ */
+export async function nextVersion(
+  admin: Admin,
+  db: Db,
+  project: { readonly id: string },
+  { kind, environment, version }: { readonly kind: Kind; readonly environment: Environment; readonly version: number },
+): Promise<number> {
+  const { setVersions: v } = admin.database.tables;
+  const newer = await db
+    .select(recordColumns(admin))
+    .from(v)
+    .where(and(isOfSet(v, project, { kind }, environment), gt(v.version, version)))
+    .orderBy(desc(v.version));
+  return (newer.find((record) => isVerified(admin, record))?.version ?? version) + 1;
+}
+
+/**
+ * What a record says after its version was sealed again as it is: the new mac of the listing. Nothing if it is not the
+ * record of just this content.
+ */
+export async function resealedRecord(
+  admin: Admin,
+  db: Db,
+  project: { readonly id: string },
+  { kind }: { readonly kind: Kind },
+  { environment, stored }: { readonly environment: Environment; readonly stored: StoredSet },
+  listingMac: Buffer,
+): Promise<{ readonly listingMac: Buffer; readonly mac: Buffer } | undefined> {
+  const { setVersions: v } = admin.database.tables;
+  const [record] = await db
+    .select(recordColumns(admin))
+    .from(v)
+    .where(and(isOfSet(v, project, { kind }, environment), eq(v.version, stored.version)));
+  if (!(record && isVerified(admin, record) && isRecordOf(record, stored))) return undefined;
+  return { listingMac, mac: versionMac(admin.systemKeys.listing, { ...record, listingMac }) };
+}
+
+/** Whether a record is that of this content. */
+export function isRecordOf(
+  record: { readonly listingMac: Buffer | null },
+  stored: { readonly listingMac: Buffer | null },
+): boolean {
+  const { listingMac } = record;
+  return listingMac !== null && stored.listingMac !== null && listingMac.equals(stored.listingMac);
+}

@@ -1,0 +1,171 @@
+import { digestKey, isWellFormedKey } from "../access/api-key.ts";
+import { authenticate, type Caller, type KeyRow } from "../access/authenticate.ts";
+import { type Need, refusalOf } from "../access/grant.ts";
+import { isTokenShaped, type KeySet, readToken, type Trust, verifyToken, wordsOf } from "../access/token.ts";
+import { Fault } from "../core/fault.ts";
+import type { EnvironmentMask } from "../core/names.ts";
+import { passed } from "../core/stages.ts";
+import type { AdmissionQueue } from "../limit/admission-queue.ts";
+import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
+import type { Limiter } from "../limit/limiter.ts";
+import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** What gates 2 to 4 need from outside. */
+export type Gatekeeper = {
+  readonly pepper: Uint8Array;
+  readonly grantKey: Uint8Array;
+  readonly lookUp: (lookup: Lookup) => Promise<KeyRow | undefined>;
+  /** The trusts that name an issuer. */
+  readonly findTrusts: (issuer: string) => Promise<readonly Trust[]>;
+  /** The keys that an issuer publishes. It may wait for them for 2 s. */
+  readonly findIssuerKeys: (issuer: string, kid: string | undefined) => Promise<KeySet | undefined>;
+  readonly limiter: Limiter;
+  /** Buckets shared with other processes, which then decide instead of the limiter's own. Never rejects. */
+  readonly shared?: { take: (...call: Parameters<Limiter["take"]>) => Decision | Promise<Decision> } | undefined;
+  /** How many requests each kind of bucket has refused. */
+  readonly refusals: Record<BucketName | "unrecognized", number>;
+  readonly unrecognized: UnrecognizedLimiter;
+  readonly lookupQueue: AdmissionQueue;
+  /** Monotonic whole microseconds. */
+  readonly nowUs: () => number;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Called with the id of each good key or trust; must return at once. */
+  readonly used: (keyId: string) => void;
+  /** While the port closes, what a new request waits for. */
+  readonly recess: () => Promise<void> | undefined;
+};
+
+/** What the lookup looks for besides the key: a project, and sets in it. */
+export type Sought = {
+  readonly slug: string;
+  readonly kind: "variables" | "accounts" | "files" | "";
+  /** Masks: the sets that are needed, and those of which the values are needed. */
+  readonly environments: EnvironmentMask;
+  readonly values: EnvironmentMask;
+};
+export type Lookup = Sought & { readonly digest: Uint8Array };
+export const nothingSought: Sought = { slug: "", kind: "", environments: 0, values: 0 };
+
+/** The bucket that a request is charged to and what it needs of its key. */
+export type Admission = Need & { readonly bucket: BucketName };
+
+/**
+ * Gates 2 to 4: key, bucket, plan, surface, resource. A key that was recognized before pays first, so that one over its
+ * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
+ *
+ * @param token - what @elysiajs/bearer took from the header
+ * @param sought - looked up with the key; the endpoint judges it later
+ * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`
+ */
+export async function admit(
+  gate: Gatekeeper,
+  exchange: Exchange,
+  token: string | undefined,
+  admission: Admission,
+  sought: Sought = nothingSought,
+): Promise<Caller> {
+  const recess = gate.recess();
+  if (recess) await recess;
+  const caller = await recognize(gate, exchange, token, admission.bucket, sought);
+  const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
+  if (refusal) throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource}`);
+  return caller;
+}
+
+async function recognize(
+  gate: Gatekeeper,
+  exchange: Exchange,
+  token: string | undefined,
+  bucket: BucketName,
+  sought: Sought,
+): Promise<Caller> {
+  const { presented } = exchange;
+  if (presented.kind === "nothing") throw new Fault("unauthorized", "no Authorization header");
+  const text = presented.kind === "token" ? (token ?? "") : presented.text;
+  exchange.byToken = isTokenShaped(text);
+  if (presented.kind === "malformed" || !(exchange.byToken || isWellFormedKey(text))) {
+    throw refuseUnrecognized(gate, text, new Fault("unauthorized", "malformed key"));
+  }
+  const digest = digestKey(gate.pepper, text);
+  const digestText = digest.toString("latin1");
+  const known = gate.limiter.keyIdOf(digestText);
+  if (known === undefined) {
+    const peeked = gate.unrecognized.peek(text, gate.nowUs());
+    if (!peeked.allowed) throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
+  } else {
+    exchange.keyId = known;
+    await charge(gate, exchange, known, bucket);
+  }
+  passed(exchange.stages, "lookUpFromMs");
+  const inTurn: InTurn = (work) => (known === undefined ? gate.lookupQueue.run(digestText, work) : work());
+  let caller: Caller;
+  try {
+    caller = await (exchange.byToken
+      ? identifyByToken(gate, text, sought, inTurn)
+      : identifyByKey(gate, digest, sought, inTurn));
+  } catch (error) {
+    throw refused(gate, exchange, text, digestText, error);
+  } finally {
+    passed(exchange.stages, "lookUpToMs");
+  }
+  const { keyId, organizationId } = caller.grant;
+  exchange.keyId = keyId;
+  exchange.organizationId = organizationId;
+  // A key's id never changes, but a token that is used again may fit another trust by now.
+  if (known !== keyId) {
+    gate.limiter.recognize(digestText, keyId);
+    await charge(gate, exchange, keyId, bucket);
+  }
+  gate.used(keyId);
+  return caller;
+}
+
+/** Runs work that anybody can cause, when its turn comes. */
+type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+async function identifyByKey(gate: Gatekeeper, digest: Buffer, sought: Sought, inTurn: InTurn): Promise<Caller> {
+  const row = await inTurn(() => gate.lookUp({ digest, ...sought }));
+  return authenticate(row, digest, gate.grantKey);
+}
+
+/** The wait for an issuer is no part of the turn: an issuer that is away must not hold up others. */
+async function identifyByToken(gate: Gatekeeper, text: string, sought: Sought, inTurn: InTurn): Promise<Caller> {
+  const token = readToken(text);
+  const trusts = await gate.findTrusts(token.issuer);
+  const isPublished = trusts.some(({ pinned }) => pinned === null);
+  const published = isPublished ? await gate.findIssuerKeys(token.issuer, token.kid) : undefined;
+  return inTurn(async () => {
+    const { digest } = await verifyToken(token, trusts, published, gate.now());
+    const row = await gate.lookUp({ digest, ...sought });
+    return { ...authenticate(row, digest, gate.grantKey), token: wordsOf(token) };
+  });
+}
+
+/** From here on as for a key that never existed: same answer, same count until 429, no RateLimit fields. */
+function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
+  gate.limiter.forget(digestText);
+  exchange.rateLimit = undefined;
+  return refuseUnrecognized(gate, text, error);
+}
+
+/** Takes one token of a recognized key. @throws Fault `rate_limited` */
+export async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> {
+  const nowUs = gate.nowUs();
+  const decision = await (gate.shared ?? gate.limiter).take(keyId, bucket, nowUs);
+  exchange.rateLimit = rateLimitHeaders(policies[bucket], decision, nowUs);
+  if (!decision.allowed) throw limited(gate, bucket, `key ${keyId}`, decision.retryAfterUs);
+}
+
+/** The Fault for a refused key: its own, until its text has used up its attempts. */
+function refuseUnrecognized(gate: Gatekeeper, text: string, refusal: Fault): Fault {
+  const decision = gate.unrecognized.take(text, gate.nowUs());
+  return decision.allowed ? refusal : limited(gate, "unrecognized", refusal.message, decision.retryAfterUs);
+}
+
+function limited(gate: Gatekeeper, bucket: keyof Gatekeeper["refusals"], who: string, retryAfterUs: number): Fault {
+  gate.refusals[bucket] += 1;
+  return new Fault("rate_limited", `${who}: over the ${bucket} limit`, { retryAfterS: retryAfterS(retryAfterUs) });
+}

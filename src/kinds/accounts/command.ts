@@ -1,0 +1,119 @@
+import { Option } from "@commander-js/extra-typings";
+import { environments } from "../../core/names.ts";
+import { usageProblem } from "../../core/problem.ts";
+import { rehearse } from "../../desk/context.ts";
+import {
+  answer,
+  answerList,
+  answerSecret,
+  confirm,
+  noun,
+  type Surroundings,
+  wideOption,
+  withAdmin,
+  yesOption,
+} from "../../terminal/command.ts";
+import { decodeText, readLocal } from "../../terminal/input.ts";
+import { environmentsOption } from "../../terminal/options.ts";
+import { projectVerb } from "../../terminal/project-verbs.ts";
+import { formatTime, readHidden } from "../../terminal/terminal.ts";
+import { revealAccount } from "./reveal.ts";
+import { deleteAccount, listAccounts, setAccount } from "./write.ts";
+
+/** `keyhole account …` */
+export function accountCommand(here: Surroundings) {
+  const set = projectVerb(
+    "set",
+    "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings.",
+    "keyhole account set acme/web stripe --env staging,production < stripe.json",
+    "pass show stripe-json | keyhole account set web stripe --env production",
+  )
+    .argument("<name>", "the account")
+    .addOption(environmentsOption("all environments it belongs to; asks before it leaves one"))
+    .option(...yesOption)
+    .action(async (project, name, { env, yes }) => {
+      const values = await readValues(here, name);
+      const { created, dropped } = await withAdmin(here, async (admin) => {
+        const { dropped } = await rehearse(admin, (it) => setAccount(it, project, name, env, values));
+        if (dropped.length > 0) await confirm(here, yes, `take account ${name} out of ${dropped.join(", ")}`);
+        return setAccount(admin, project, name, env, values, dropped);
+      });
+      const status = created ? "created" : "updated";
+      const document = { project, name, environments: env, status, ...(dropped.length > 0 && { dropped }) };
+      const left = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
+      await answer(here, document, `Account ${name} ${status} in ${project} for ${env.join(", ")}.${left}`);
+    });
+
+  const list = projectVerb(
+    "list",
+    "List the shared accounts. Their values are never shown.",
+    "keyhole account list acme/web",
+  )
+    .option(...wideOption)
+    .action(async (project, { wide }) => {
+      const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
+      await answerList(
+        here,
+        accounts,
+        `${project} has no accounts.`,
+        {
+          NAME: (one) => one.name,
+          ENVIRONMENTS: (one) => one.environments.join(","),
+          UPDATED: (one) => formatTime(one.updatedAt),
+        },
+        wide,
+      );
+    });
+
+  const get = projectVerb(
+    "get",
+    "Print the fields of an account as a JSON object. That you saw them is on record.",
+    "keyhole account get acme/web stripe --env production",
+  )
+    .argument("<name>", "the account")
+    .addOption(
+      new Option("--env <env>", "from this environment (default: where it changed last)").choices(environments),
+    )
+    .action(async (project, name, { env }) => {
+      const { environment, values } = await withAdmin(here, (admin) => revealAccount(admin, project, name, env));
+      const document = { project, environment, name, values };
+      await answerSecret(here, document, `${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`);
+    });
+
+  const remove = projectVerb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
+    .argument("<name>", "the account")
+    .action(async (project, name) => {
+      await withAdmin(here, (admin) => deleteAccount(admin, project, name));
+      await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
+    });
+
+  return noun("account", "Shared accounts: several secret fields under one name.", set, get, list, remove);
+}
+
+/** Only JSON: `setAccount` validates that it is an object of strings. The parser's message would quote the text. */
+async function readValues(here: Surroundings, name: string): Promise<unknown> {
+  const bytes = here.terminal.stdin.isTTY
+    ? await readHidden(here.terminal, `Values of ${name} as a JSON object`)
+    : await readLocal(here, "-", valuesBytesMax, "The JSON object");
+  const text = decodeText(bytes, "The JSON object");
+  let values: unknown;
+  try {
+    values = JSON.parse(text);
+  } catch {
+    throw usageProblem('The values must be one JSON object of strings, such as {"user":"…","password":"…"}.');
+  }
+  const repeated = repeatedField(text, values);
+  if (repeated !== undefined) throw usageProblem(`The values name the field '${repeated}' twice.`);
+  return values;
+}
+
+/** A field that occurs twice in a flat object of strings; JSON.parse silently keeps its last value. */
+function repeatedField(text: string, values: unknown): string | undefined {
+  if (!Object.values(values ?? {}).every((value) => typeof value === "string")) return undefined;
+  // In such text every other string is a name.
+  const strings = text.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
+  const names = strings.filter((_, at) => at % 2 === 0).map((quoted) => String(JSON.parse(quoted)));
+  return names.find((name, at) => names.indexOf(name) !== at);
+}
+
+const valuesBytesMax = 1024 * 1024;

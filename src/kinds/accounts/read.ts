@@ -1,0 +1,108 @@
+import type { Caller } from "../../access/authenticate.ts";
+import { Fault } from "../../core/fault.ts";
+import { Held } from "../../core/held.ts";
+import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../../core/names.ts";
+import { noteOpened, passed, type Stages } from "../../core/stages.ts";
+import type { OpenedItems } from "../../seal/set.ts";
+import { readListings, readSets, type Source } from "../../sets/lookup.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
+import type { Read } from "../variables/read.ts";
+import { type AccountEntry, accounts } from "./entry.ts";
+import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.ts";
+
+/**
+ * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches. An account is
+ * read from that environment, or from the one in which it changed last.
+ * @throws Fault as {@link readSets}, and `too_many_items`
+ */
+export function readAccounts(
+  source: Source,
+  caller: Caller,
+  slug: string,
+  environment: Environment | null,
+  signal: () => AbortSignal,
+  stages?: Stages,
+): Promise<Read<OpenedAccounts>> {
+  passed(stages, "readFromMs");
+  const values = environment === null ? everyEnvironment : environmentMask(environment);
+  const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values };
+  return readSets(source, caller, wanted, signal, (project, sets) => {
+    passed(stages, "readToMs");
+    const { accounts: found, names, fingerprint } = foundIn(project, sets, environment);
+    const opened = new Map<VerifiedSet<AccountEntry>, OpenedItems>();
+    for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
+    const read = found.map(({ before, set, index }) => ({ before, index, opened: opened.get(set) as OpenedItems }));
+    noteOpened(stages, "account", found.length);
+    return { project, names, fingerprint, held: new Held(read) };
+  });
+}
+
+/** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. The fingerprint is that of the values, too. */
+export async function listAccountNames(
+  source: Source,
+  caller: Caller,
+  slug: string,
+  environment: Environment | null,
+  signal: () => AbortSignal,
+  stages?: Stages,
+): Promise<{ readonly accounts: AccountRecord[]; readonly fingerprint: string }> {
+  passed(stages, "readFromMs");
+  const wanted = { slug, descriptor: accounts, environments: everyEnvironment };
+  const { project, sets } = await readListings(source, caller, wanted, signal);
+  passed(stages, "readToMs");
+  const found = foundIn(project, sets, environment);
+  return { accounts: found.accounts.map(({ record }) => record), fingerprint: found.fingerprint };
+}
+
+/** Where the values of an account are. */
+type Item = { readonly set: VerifiedSet<AccountEntry>; readonly index: number };
+type FoundAccount = Item & { readonly record: AccountRecord; readonly before: string };
+type Found = {
+  readonly sets: readonly VerifiedSet<AccountEntry>[];
+  readonly environment: Environment | null;
+  readonly accounts: readonly FoundAccount[];
+  readonly names: readonly string[];
+  readonly fingerprint: string;
+};
+
+/** What remembered sets hold together, by the first of them. */
+const remembered = new WeakMap<VerifiedSet<AccountEntry>, Found>();
+
+/** The accounts of one environment, or of all sets, in byte order of name. @throws Fault `too_many_items` */
+function foundIn(
+  { id }: ReadProject,
+  sets: readonly VerifiedSet<AccountEntry>[],
+  environment: Environment | null,
+): Found {
+  const [first] = sets as [VerifiedSet<AccountEntry>];
+  const known = remembered.get(first);
+  const isSame = known?.sets.length === sets.length && sets.every((set, index) => set === known.sets[index]);
+  if (isSame && known.environment === environment) return known;
+  const accounts = merge(sets, environment);
+  if (accounts.length > itemsMax) throw new Fault("too_many_items", `${accounts.length} accounts in ${id}`);
+  const names = Object.freeze(accounts.map(({ record }) => record.name));
+  const values = accounts.map(({ before, set, index }) => [before, set.environment, set.entries[index]?.version]);
+  const found = { sets, environment, accounts, names, fingerprint: digestOf(JSON.stringify(values)) };
+  remembered.set(first, found);
+  return found;
+}
+
+function merge(sets: readonly VerifiedSet<AccountEntry>[], environment: Environment | null): FoundAccount[] {
+  const found = new Map<string, { environments: Environment[]; latest?: Item & { readonly updatedAt: number } }>();
+  for (const set of sets) {
+    for (const [index, { name, updatedAt }] of set.entries.entries()) {
+      const account = found.get(name) ?? { environments: [] };
+      found.set(name, account);
+      account.environments.push(set.environment);
+      if (environment !== null && set.environment !== environment) continue;
+      if (updatedAt > (account.latest?.updatedAt ?? -1)) account.latest = { set, index, updatedAt };
+    }
+  }
+  const accounts: FoundAccount[] = [];
+  for (const [name, { environments, latest }] of found) {
+    if (latest === undefined) continue;
+    const record = { name, environments, updatedAt: latest.updatedAt };
+    accounts.push({ ...latest, record, before: beforeValues(record) });
+  }
+  return accounts.sort((a, b) => compareBytes(a.record.name, b.record.name));
+}

@@ -1,0 +1,95 @@
+import { type Environment, environments, environmentsOf } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import type { AdminContext } from "../../desk/context.ts";
+import { findProject } from "../../desk/projects.ts";
+import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
+import { itemsOf, openSets, type SetChanges, writeSets } from "../../sets/write.ts";
+import { writingProject } from "../../sets/write-project.ts";
+import { type AccountEntry, accounts } from "./entry.ts";
+
+export type AccountRecord = {
+  readonly name: string;
+  readonly environments: readonly Environment[];
+  readonly updatedAt: number;
+};
+
+/** The most bytes an account's fields may take as JSON. */
+const accountBytesMax = 64 * 1024;
+
+/**
+ * Writes an account: its fields and its environments become exactly these.
+ *
+ * @param values - must be an object of strings, and not empty
+ * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
+ * @returns whether it is new, and the environments that it is no longer in
+ * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
+ */
+export async function setAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  environmentNames: readonly string[],
+  values: unknown,
+  agreed: readonly Environment[] = environments,
+): Promise<{ readonly created: boolean; readonly dropped: readonly Environment[] }> {
+  displayName("account", name);
+  const targets = environmentsOf(requireEnvironments(environmentNames));
+  const value = Buffer.from(JSON.stringify(fieldsOf(values)));
+  if (value.length > accountBytesMax) {
+    throw new Refused(
+      "bound",
+      `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`,
+    );
+  }
+  return writingProject(admin, where, accounts, async (project) => {
+    const before = itemsOf(accounts, await openSets(admin, project, accounts)).find(({ entry }) => entry.name === name);
+    const changes = new Map<Environment, SetChanges<AccountEntry>>();
+    for (const environment of environments) {
+      const item = targets.includes(environment) ? { entry: { name, updatedAt: project.now }, value } : null;
+      if (item || before?.environments.includes(environment)) changes.set(environment, new Map([[name, item]]));
+    }
+    const dropped = (before?.environments ?? []).filter((environment) => !targets.includes(environment));
+    const surprise = dropped.find((environment) => !agreed.includes(environment));
+    if (surprise !== undefined) {
+      throw new Refused("conflict", `${name} was put into ${surprise} meanwhile. Nothing was changed: try again.`);
+    }
+    const writes = await writeSets(admin, project, accounts, changes);
+    return [{ created: before === undefined, dropped }, writes];
+  });
+}
+
+/** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
+export async function listAccounts(admin: AdminContext, where: string): Promise<AccountRecord[]> {
+  const sets = await openSets(admin, await findProject(admin, where), accounts);
+  return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
+    name: entry.name,
+    environments,
+    updatedAt,
+  }));
+}
+
+/** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous`, `conflict` */
+export async function deleteAccount(admin: AdminContext, where: string, name: string): Promise<void> {
+  await writingProject(admin, where, accounts, async (project) => {
+    const account = itemsOf(accounts, await openSets(admin, project, accounts)).find(
+      ({ entry }) => entry.name === name,
+    );
+    if (!account) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
+    const gone = new Map(account.environments.map((environment) => [environment, new Map([[name, null]])]));
+    return [undefined, await writeSets(admin, project, accounts, gone)];
+  });
+}
+
+function fieldsOf(values: unknown): Record<string, string> {
+  if (typeof values !== "object" || values === null || Array.isArray(values)) {
+    throw new Refused("invalid", 'An account is one JSON object of strings, such as {"username":"ci","password":"…"}.');
+  }
+  const fields = Object.entries(values);
+  if (fields.length === 0) throw new Refused("invalid", "An account needs at least one field.");
+  for (const [field, value] of fields) {
+    displayName("field", field);
+    if (typeof value !== "string") throw new Refused("invalid", `The field ${JSON.stringify(field)} is no string.`);
+    requireText(`The field ${JSON.stringify(field)}`, value);
+  }
+  return values as Record<string, string>;
+}

@@ -1,0 +1,306 @@
+import type { Caller } from "../../access/authenticate.ts";
+import { Fault } from "../../core/fault.ts";
+import { Held } from "../../core/held.ts";
+import { contentBytesMax, type Environment, everyEnvironment, itemsMax } from "../../core/names.ts";
+import { noteOpened, passed, type Stages } from "../../core/stages.ts";
+import { smallBytesMax } from "../../limit/budget.ts";
+import { contentAssociatedData } from "../../seal/associated-data.ts";
+import { generationOf, overheadBytes } from "../../seal/envelope.ts";
+import { discard, FileContent, type SealedContent } from "../../seal/file-content.ts";
+import { countOf } from "../../sets/counts.ts";
+import { authorizedAt, judgeStanding, readListings, type Source } from "../../sets/lookup.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
+import type { ContentPiece, ContentRow } from "../../store/contents.ts";
+import type { Read } from "../variables/read.ts";
+import { type FileEntry, files } from "./entry.ts";
+import type { OpenedFile } from "./render.ts";
+
+/** A file that is listed. */
+type ListedFile = {
+  readonly entry: FileEntry;
+  /** What metadata shows of it, with those environments that hold it and that the key reaches. */
+  readonly json: string;
+  /** Its path: what its audit entry names. Frozen, because entries keep what they make of it. */
+  readonly names: readonly string[];
+};
+
+/** Opened files with what {@link Read} has. `names` are those of each file's audit entry. */
+type ReadFiles = Omit<Read<readonly OpenedFile[]>, "names"> & { readonly names: readonly (readonly string[])[] };
+
+export type FilesAsk = {
+  readonly project: string;
+  readonly environment: Environment;
+  /** Exact paths, or undefined for every file of the environment. */
+  readonly paths: readonly string[] | undefined;
+};
+
+/** How long a request for files may wait for memory, and be read. */
+const deadlineMs = 15_000;
+
+/**
+ * Gates 7 to 9 for metadata: files whose contents are there.
+ * @returns a JSON array, and the fingerprint of the answer
+ * @throws Fault as `readSets`, `too_many_items`
+ */
+export async function listFiles(
+  source: Source,
+  caller: Caller,
+  ask: FilesAsk,
+  signal: () => AbortSignal,
+  stages?: Stages,
+): Promise<{ readonly files: string; readonly fingerprint: string }> {
+  passed(stages, "readFromMs");
+  const { listed } = await readFound(source, caller, ask, signal, async ({ project, listed }) => {
+    const entries = listed.map(({ entry }) => entry);
+    if (entries.length > 0 && (await findRows(source, caller, project, entries)) === "missing") return "missing";
+    passed(stages, "readToMs");
+    return { listed };
+  });
+  return { files: `[${listed.map(({ json }) => json).join(",")}]`, fingerprint: fingerprintOf(listed) };
+}
+
+/**
+ * The fingerprint of an answer with content, which is not fetched. An answer of the same fingerprint has passed the
+ * bound of 8 MiB, because sizes are part of it.
+ * @throws Fault as `readSets`, `too_many_items`
+ */
+export async function fingerprintFiles(source: Source, caller: Caller, ask: FilesAsk, signal: () => AbortSignal) {
+  const { listed } = await findFiles(source, caller, ask, signal, false);
+  return { fingerprint: fingerprintOf(listed) };
+}
+
+/** Gates 7 to 9 for content: every file that is asked for. @throws Fault as {@link listFiles}, `content_too_large` */
+export async function readFiles(
+  source: Source,
+  caller: Caller,
+  ask: FilesAsk,
+  signal: () => AbortSignal,
+  stages?: Stages,
+): Promise<ReadFiles> {
+  passed(stages, "readFromMs");
+  return readFound(source, caller, ask, signal, async ({ project, listed }, giveUpAt) => {
+    const entries = listed.map(({ entry }) => entry);
+    const bytes = entries.reduce((sum, { size }) => sum + size, 0);
+    if (bytes > contentBytesMax) throw new Fault("content_too_large", `${bytes} bytes of files in ${project.id}`);
+    const share = await source.memory.claim(bytes, caller.grant.keyId, signal, giveUpAt - performance.now());
+    try {
+      const found = await findContents(source, caller, project, entries, giveUpAt);
+      if (typeof found === "string") {
+        share.release();
+        return found;
+      }
+      passed(stages, "readToMs");
+      const isSmall = bytes <= smallBytesMax;
+      if (!isSmall) for (const { content } of found) await content.verify();
+      const files = listed.map(({ json }, index) => {
+        const { content } = found[index] as FoundContent;
+        return { json, base64: isSmall ? [content.open()] : content.base64() };
+      });
+      noteOpened(stages, "file", entries.length);
+      found.forEach(({ content, rowVersion }, index) => {
+        if (rowVersion === "") return;
+        source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
+      });
+      const names = listed.map(({ names }) => names);
+      return { project, names, fingerprint: fingerprintOf(listed), held: new Held(files), share };
+    } catch (error) {
+      share.release();
+      throw error;
+    }
+  });
+}
+
+/** The metadata of a file has the checksum of its content. Made once for a list that is remembered. */
+function fingerprintOf(listed: readonly ListedFile[]): string {
+  const fingerprint = fingerprints.get(listed) ?? digestOf(listed.map(({ json }) => json).join(","));
+  fingerprints.set(listed, fingerprint);
+  return fingerprint;
+}
+
+const fingerprints = new WeakMap<readonly ListedFile[], string>();
+
+type Found = {
+  readonly project: ReadProject;
+  readonly version: number;
+  /** The files that are asked for, in byte order of path. */
+  readonly listed: readonly ListedFile[];
+};
+
+/** Reads what a listing names, again if files are written or resealed meanwhile. */
+async function readFound<T extends object>(
+  source: Source,
+  caller: Caller,
+  ask: FilesAsk,
+  signal: () => AbortSignal,
+  read: (found: Found, giveUpAt: number) => Promise<T | "missing" | "changed">,
+): Promise<T> {
+  const giveUpAt = performance.now() + deadlineMs;
+  let versionBefore: number | undefined;
+  for (let fresh = false; performance.now() < giveUpAt; fresh = true) {
+    const found = await findFiles(source, caller, ask, signal, fresh);
+    const result = await read(found, giveUpAt);
+    if (typeof result !== "string") return result;
+    // A file that was written between two statements has another listing now; one that is missing does not.
+    if (result === "missing" && found.version === versionBefore) {
+      throw new Fault("decryption_failed", `contents of ${found.project.id} are missing or of another size`);
+    }
+    versionBefore = found.version;
+  }
+  throw new Fault("unavailable", "the files changed each time they were read, for 15 s");
+}
+
+async function findFiles(
+  source: Source,
+  caller: Caller,
+  ask: FilesAsk,
+  signal: () => AbortSignal,
+  fresh: boolean,
+): Promise<Found> {
+  const wanted = { slug: ask.project, descriptor: files, environments: everyEnvironment, fresh };
+  const { project, sets } = await readListings(source, caller, wanted, signal);
+  const own = sets.find(({ environment }) => environment === ask.environment);
+  if (own === undefined) throw new Error("the environment is in the key's scope, and its set was not read");
+  const total = countOf(caller.target?.fileCounts ?? "");
+  if (total > itemsMax || own.entries.length > itemsMax) {
+    throw new Fault("too_many_items", `${total} files in ${project.id}`);
+  }
+  const paths = ask.paths && new Set(ask.paths);
+  const listed = listedFiles(own, sets);
+  return {
+    project,
+    version: own.stored.version,
+    listed: paths ? listed.filter(({ entry }) => paths.has(entry.path)) : listed,
+  };
+}
+
+/** The files of one set as they are shown beside the others that the key reaches; made once for just these sets. */
+function listedFiles(own: FileSet, sets: readonly FileSet[]): readonly ListedFile[] {
+  const known = listedBefore.get(own);
+  if (known?.sets.length === sets.length && known.sets.every((set, index) => set === sets[index])) return known.listed;
+  const ids = sets.map(({ environment, entries }) => ({ environment, ids: new Set(entries.map(({ id }) => id)) }));
+  const listed = own.entries.map((entry) => {
+    const { id, name, path, mode, size, sha256, contentType, updatedAt } = entry;
+    const environments = ids.filter((one) => one.ids.has(id)).map(({ environment }) => environment);
+    const json = JSON.stringify({ name, path, mode, size, sha256, contentType, environments, updatedAt });
+    return { entry, json, names: Object.freeze([path]) };
+  });
+  listedBefore.set(own, { sets, listed });
+  return listed;
+}
+
+type FileSet = VerifiedSet<FileEntry>;
+const listedBefore = new WeakMap<FileSet, { sets: readonly FileSet[]; listed: readonly ListedFile[] }>();
+
+/** Contents with their row versions, in the order of the entries; a word if one is not there or was written meanwhile. */
+async function findContents(
+  source: Source,
+  caller: Caller,
+  project: ReadProject,
+  entries: readonly FileEntry[],
+  giveUpAt: number,
+): Promise<FoundContent[] | "missing" | "changed"> {
+  const found = new Map<string, FoundContent>();
+  if (source.contents.hasRowVersions) {
+    const rows = await findRows(source, caller, project, entries);
+    if (rows === "missing") return rows;
+    for (const entry of entries) {
+      const { rowVersion } = rows.get(entry.id) as ContentRow;
+      const content = source.rememberedContents.find(project.id, entry, rowVersion);
+      if (content !== undefined) found.set(entry.id, { content, rowVersion });
+    }
+  }
+  const { pieceBytes } = source.contents;
+  for (const group of grouped(
+    entries.filter(({ id }) => !found.has(id)),
+    pieceBytes,
+  )) {
+    const fetched = await fetchContents(source, caller, project, group, giveUpAt);
+    if (typeof fetched === "string") return fetched;
+    for (const { id, sealed, rowVersion, ...opens } of fetched.values()) {
+      found.set(id, { content: new FileContent({ id, sealed, ...opens }, rowVersion !== ""), rowVersion });
+    }
+  }
+  return entries.map(({ id }) => found.get(id) as FoundContent);
+}
+
+/** The row of each content, without its bytes. */
+async function findRows(
+  source: Source,
+  caller: Caller,
+  project: ReadProject,
+  entries: readonly FileEntry[],
+): Promise<ReadonlyMap<string | null, ContentRow> | "missing"> {
+  const ids = entries.map(({ id }) => id);
+  const found = await source.contents.find(authorizedAt(caller, project), ids);
+  judgeStanding(found[0]);
+  const rows = new Map(found.map((row) => [row.id, row]));
+  return entries.every(({ id, size }) => rows.get(id)?.size === size) ? rows : "missing";
+}
+
+/** The sealed contents of a group, in statements of bounded size. */
+async function fetchContents(
+  source: Source,
+  caller: Caller,
+  project: ReadProject,
+  group: readonly FileEntry[],
+  giveUpAt: number,
+): Promise<ReadonlyMap<string, Fetched> | "missing" | "changed"> {
+  const fetched = new Map<string, Fetched>();
+  const { pieceBytes } = source.contents;
+  const ids = group.map(({ id }) => id);
+  const length = Math.max(...group.map(({ size }) => size + overheadBytes));
+  for (let from = 1; from <= length; from += pieceBytes) {
+    if (performance.now() > giveUpAt) throw new Fault("unavailable", "reading the files took over 15 s");
+    const rows = await source.contents.pieces(authorizedAt(caller, project), ids, from, pieceBytes);
+    judgeStanding(rows[0]);
+    const pieces = new Map(rows.map((row) => [row.id, row]));
+    for (const entry of group) {
+      const piece = pieces.get(entry.id);
+      if (piece?.bytes == null || piece.size !== entry.size || piece.sealedBytes !== entry.size + overheadBytes) {
+        return "missing";
+      }
+      const content = fetched.get(entry.id) ?? firstPiece(source, project, entry, piece);
+      if (content.rowVersion !== piece.rowVersion) return "changed";
+      fetched.set(entry.id, content);
+      if (content.sealed === piece.bytes) continue;
+      content.sealed.set(piece.bytes, from - 1);
+      discard(piece.bytes);
+    }
+  }
+  return fetched;
+}
+
+type FoundContent = { readonly content: FileContent; readonly rowVersion: string };
+type Fetched = SealedContent & { readonly rowVersion: string };
+
+/** A content with its first piece, or with memory for all of them. @throws Fault `decryption_failed` */
+function firstPiece(
+  source: Source,
+  project: ReadProject,
+  { id, size, sha256 }: FileEntry,
+  { rowVersion, generation, rootId, wrapped, bytes: first, sealedBytes }: ContentPiece,
+): Fetched {
+  if (first === null || rootId === null || wrapped === null || generationOf(first) !== generation) {
+    throw new Fault("decryption_failed", `the content ${id} is under another data key than its row says`);
+  }
+  const key = source.keyring.dataKey(project.id, generation, rootId, wrapped).subkey("file");
+  const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256 });
+  const sealed = first.length === sealedBytes ? first : Buffer.allocUnsafeSlow(sealedBytes);
+  return { id, key, associatedData, sealed, rowVersion };
+}
+
+/** Files that one statement may fetch together: as many as fit into a piece, and at least one. */
+function grouped(entries: readonly FileEntry[], pieceBytes: number): FileEntry[][] {
+  const groups: FileEntry[][] = [];
+  let freeBytes = 0;
+  for (const entry of entries) {
+    const bytes = entry.size + overheadBytes;
+    if (bytes > freeBytes) {
+      groups.push([]);
+      freeBytes = pieceBytes;
+    }
+    groups.at(-1)?.push(entry);
+    freeBytes -= bytes;
+  }
+  return groups;
+}

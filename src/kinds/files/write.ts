@@ -1,0 +1,146 @@
+import { eq } from "drizzle-orm";
+import { contentBytesMax, type Environment, environmentsOf, itemsMax } from "../../core/names.ts";
+import { pathProblem, pathSetProblem } from "../../core/path.ts";
+import { Refused } from "../../core/refused.ts";
+import type { AdminContext } from "../../desk/context.ts";
+import { findProject, type LockedProject } from "../../desk/projects.ts";
+import { displayName, requireEnvironments } from "../../desk/validate.ts";
+import { contentAssociatedData } from "../../seal/associated-data.ts";
+import { seal } from "../../seal/envelope.ts";
+import { itemsOf, openSet, openSets, type SetWrites, writeSets } from "../../sets/write.ts";
+import { sum, writingProject } from "../../sets/write-project.ts";
+import { deleteUnusedContents } from "./contents.ts";
+import { type FileEntry, files } from "./entry.ts";
+
+export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
+export type NewFile = {
+  readonly content: Uint8Array;
+  readonly path: string;
+  readonly environments: readonly string[];
+  readonly name?: string | undefined;
+  readonly mode?: string | undefined;
+  readonly contentType?: string | undefined;
+};
+
+/**
+ * Puts a file in place for these environments. A file at that path keeps its other environments.
+ * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`, `conflict` if
+ *   a set does not verify
+ */
+export async function putFile(
+  admin: AdminContext,
+  where: string,
+  asked: NewFile,
+): Promise<Pick<FileRecord, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
+  const { content, environments, ...file } = validate(asked);
+  return writingProject(admin, where, files, async (project) => {
+    for (const environment of environments) {
+      const { names } = await openSet(admin, project.db, project, files, environment);
+      const clash = pathSetProblem([...names.filter((path) => path !== file.path), file.path]);
+      if (clash === undefined) continue;
+      throw new Refused(
+        "invalid",
+        `${JSON.stringify(file.path)} cannot stand beside the other files of ${environment}: ${clash}.`,
+      );
+    }
+    const id = Bun.randomUUIDv7();
+    await storeContent(admin, project, { id, ...file }, content);
+    const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
+    const changes = new Map(environments.map((environment) => [environment, new Map([[file.path, item]])]));
+    const writes = await writeFiles(admin, project, changes);
+    await requireFileCount(admin, project);
+    const created = [...writes.values()].every(({ added }) => added.length > 0);
+    const { path, size, sha256 } = file;
+    return [{ id, path, size, sha256, environments, created }, writes];
+  });
+}
+
+/** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
+export async function listFiles(admin: AdminContext, where: string): Promise<FileRecord[]> {
+  const sets = await openSets(admin, await findProject(admin, where), files);
+  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => ({
+    ...file,
+    environments,
+    updatedAt,
+  }));
+}
+
+/**
+ * Takes the file at `path` out of these environments.
+ * @throws Refused `invalid`, `not_found` if any of the environments has no file there, `ambiguous`, `conflict`
+ */
+export async function deleteFile(
+  admin: AdminContext,
+  where: string,
+  path: string,
+  environmentNames: readonly string[],
+): Promise<void> {
+  const environments = environmentsOf(requireEnvironments(environmentNames));
+  await writingProject(admin, where, files, async (project) => {
+    const changes = new Map(environments.map((environment) => [environment, new Map([[path, null]])]));
+    const writes = await writeFiles(admin, project, changes);
+    const missing = [...writes].filter(([, { deleted }]) => deleted.length === 0).map(([environment]) => environment);
+    if (missing.length > 0) {
+      throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
+    }
+    return [undefined, writes];
+  });
+}
+
+/** Writes sets of files, and deletes the contents that no kept version names any more. */
+async function writeFiles(
+  admin: AdminContext,
+  project: LockedProject,
+  changes: Parameters<typeof writeSets<FileEntry>>[3],
+): Promise<SetWrites<FileEntry>> {
+  const writes = await writeSets(admin, project, files, changes);
+  if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project);
+  return writes;
+}
+
+/** After a write. @throws Refused `bound` if the project has more than 1000 files now */
+export async function requireFileCount(admin: AdminContext, { db, id }: LockedProject): Promise<void> {
+  const { projects: p } = admin.database.tables;
+  const [row] = await db.select({ counts: p.fileCounts }).from(p).where(eq(p.id, id));
+  if (sum(row?.counts ?? "[]") > itemsMax) throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
+}
+
+/** Seals and stores a content, which a listing then names. */
+export async function storeContent(
+  admin: AdminContext,
+  { db, id: projectId, dataKey }: LockedProject,
+  { id, size, sha256 }: { readonly id: string; readonly size: number; readonly sha256: string },
+  content: Uint8Array,
+): Promise<void> {
+  const { generation } = dataKey;
+  const associatedData = contentAssociatedData({ projectId, id, size, sha256 });
+  const sealed = seal(dataKey.subkey("file"), generation, associatedData, content);
+  await db.insert(admin.database.tables.fileContents).values({ id, projectId, size, generation, sealed });
+}
+
+/** @throws Refused `invalid`, `bound` */
+function validate(asked: NewFile) {
+  const { content, path } = asked;
+  const problem = pathProblem(path);
+  if (problem) throw new Refused("invalid", `The path ${JSON.stringify(path)} ${problem}.`);
+  if (content.length > contentBytesMax) {
+    throw new Refused("bound", `The file has ${content.length} bytes; at most ${contentBytesMax} are allowed.`);
+  }
+  const mode = asked.mode ?? "0600";
+  if (mode !== "0600" && mode !== "0400")
+    throw new Refused("invalid", `${JSON.stringify(mode)} is no mode: 0600 or 0400.`);
+  const contentType = asked.contentType ?? "application/octet-stream";
+  if (!/^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:; ?[\w.+-]{1,40}=[\w.+-]{1,40})*$/.test(contentType)) {
+    throw new Refused("invalid", `${JSON.stringify(contentType)} is no media type, such as text/plain.`);
+  }
+  return {
+    content,
+    path,
+    environments: environmentsOf(requireEnvironments(asked.environments)),
+    name: displayName("file", asked.name ?? (path.split("/").at(-1) as string)),
+    mode: mode as "0600" | "0400",
+    size: content.length,
+    sha256: new Bun.CryptoHasher("sha256").update(content).digest("hex"),
+    contentType,
+  };
+}

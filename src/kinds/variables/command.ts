@@ -1,0 +1,209 @@
+import { Argument } from "@commander-js/extra-typings";
+import { environments } from "../../core/names.ts";
+import { exits, Problem, usageProblem } from "../../core/problem.ts";
+import { type AdminContext, rehearse } from "../../desk/context.ts";
+import {
+  answer,
+  answerList,
+  answerSecret,
+  confirm,
+  counted,
+  noun,
+  type Surroundings,
+  wideOption,
+  withAdmin,
+  yesOption,
+} from "../../terminal/command.ts";
+import { decodeText, localName, readLocal, readValue } from "../../terminal/input.ts";
+import { parseComingDay, parseCount } from "../../terminal/options.ts";
+import { environmentVerb } from "../../terminal/project-verbs.ts";
+import { formatTime } from "../../terminal/terminal.ts";
+import { nameWarnings, parseEnvFile, valueWarnings } from "./env-file.ts";
+import { diffVariables, revealVariable } from "./reveal.ts";
+import { deleteVariable, listVariables, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
+
+/** `keyhole var …` */
+export function varCommand(here: Surroundings) {
+  const set = environmentVerb(
+    "set",
+    "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
+    "keyhole var set acme/web production DATABASE_URL",
+    "keyhole var set web production TLS_KEY < key.pem",
+    "keyhole var set web production STRIPE_KEY --rotate-by 2030-01-31",
+  )
+    .argument("<name>", "letters, digits and _, not starting with a digit")
+    .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
+    .option(
+      "--rotate-by <day>",
+      "the last day to rotate it, in UTC: keyhole expiring and a metric remind of it (default: none)",
+      (text) => parseComingDay(text, Date.now()),
+    )
+    .action(async (project, environment, name, options) => {
+      const value =
+        options.value === undefined
+          ? await readValue(here, name, `--value "" stores an empty value`)
+          : encodeArgument(options.value);
+      const { rotateBy = null } = options;
+      const { added, warnings } = await withAdmin(here, (admin) =>
+        setVariables(admin, project, environment, [{ name, value, rotateBy }]),
+      );
+      const status = added.length === 1 ? "created" : "updated";
+      const warning = nameWarnings(name);
+      if (warning !== undefined) here.say(`${warning}.`);
+      for (const one of [...valueWarnings(name, value), ...warnings]) here.say(one);
+      const done = added.length === 1 ? "Created" : "Updated";
+      const document = { project, environment, key: name, status, ...(rotateBy && { rotateBy }), warnings };
+      const words = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;
+      await answer(here, document, `${done} ${name} in ${project}, ${environment}.${words}`);
+    });
+
+  const list = environmentVerb(
+    "list",
+    "List the variables of an environment. Values are never shown.",
+    "keyhole var list acme/web production",
+  )
+    .option(...wideOption)
+    .action(async (project, environment, { wide }) => {
+      const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
+      const documents = variables.map(({ name, ...rest }) => ({ key: name, ...rest }));
+      const isMarked = variables.some(({ rotateBy }) => rotateBy !== undefined);
+      await answerList(
+        here,
+        documents,
+        `${project} has no variables in ${environment}.`,
+        {
+          NAME: (one) => one.key,
+          UPDATED: (one) => formatTime(one.updatedAt),
+          ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
+        },
+        wide,
+      );
+    });
+
+  const get = environmentVerb(
+    "get",
+    "Print the value of a variable, byte for byte. That you saw it is on record.",
+    "keyhole var get acme/web staging DATABASE_URL",
+    "keyhole var get web production TLS_KEY > key.pem",
+  )
+    .argument("<name>", "the variable")
+    .action(async (project, environment, name) => {
+      const value = await withAdmin(here, (admin) => revealVariable(admin, project, environment, name));
+      await answerSecret(here, { project, environment, key: name, value }, value, `The value of ${name}`);
+    });
+
+  const diff = environmentVerb(
+    "diff",
+    "List the variables that differ from another environment's, or from an earlier version. Values are never shown.",
+    "keyhole var diff acme/web staging production",
+    "keyhole var diff acme/web staging --version 3",
+  )
+    .addArgument(new Argument("[other]", "the other environment").choices(environments))
+    .option("--version <number>", "compare with this version, which `keyhole history` lists", parseCount)
+    .action(async (project, environment, otherEnvironment, { version }) => {
+      const other = otherEnvironment ?? version;
+      if (other === undefined || (otherEnvironment !== undefined && version !== undefined)) {
+        throw usageProblem("var diff: name another environment or give --version, one of the two.");
+      }
+      const found = await withAdmin(here, (admin) => diffVariables(admin, project, environment, other));
+      const documents = found.map(({ name, status }) => ({ key: name, status }));
+      const [ours, theirs] = version === undefined ? [environment, other] : ["the current version", `version ${other}`];
+      const words = { only: `only in ${ours}`, missing: `only in ${theirs}`, differs: "another value" };
+      const noneMessage = `${version === undefined ? ours : environment} and ${theirs} of ${project} have the same variables.`;
+      await answerList(here, documents, noneMessage, {
+        NAME: (one) => one.key,
+        DIFFERENCE: (one) => words[one.status],
+      });
+    });
+
+  const remove = environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
+    .argument("<name>", "the variable")
+    .action(async (project, environment, name) => {
+      await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name));
+      const document = { project, environment, key: name, status: "deleted" };
+      await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
+    });
+
+  const load = environmentVerb(
+    "import",
+    "Create or replace all variables of a dotenv file, or none of them if anything in it is wrong.",
+    "keyhole var import acme/web production .env.production",
+    "sops decrypt secrets.env | keyhole var import web staging -",
+  )
+    .argument("<file>", "dotenv text, or - for stdin")
+    .option("--prune", "also delete the variables that the file does not have; asks first")
+    .option("--dry-run", "say which variables it would add, change and delete, and write nothing")
+    .option("--allow-empty", "succeed if it holds no variables")
+    .option(...yesOption)
+    .action(async (project, environment, file, { prune = false, dryRun = false, allowEmpty, yes }) => {
+      const { variables, warnings: ofFile } = await readEnvFile(here, file);
+      if (variables.length === 0 && !allowEmpty) {
+        throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
+      }
+      const written = await withAdmin(here, async (admin) => {
+        const write = (it: AdminContext, options: WriteOptions) =>
+          setVariables(it, project, environment, variables, options);
+        if (!dryRun && (!prune || yes)) return write(admin, { prune });
+        const rehearsed = await rehearse(admin, (it) => write(it, { prune }));
+        if (dryRun) return rehearsed;
+        const { deleted } = rehearsed;
+        const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
+        await confirm(here, yes, `${imports}, and delete ${deletions(deleted)}`);
+        return write(admin, { prune, agreed: deleted });
+      });
+      const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
+      for (const warning of warnings) here.say(warning);
+      if (dryRun) return answerDryRun(here, { project, environment }, { ...written, warnings });
+      const { updated, deleted } = written;
+      const created = written.added.length;
+      const document = { project, environment, created, updated, ...(prune && { deleted }), warnings };
+      const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
+      await answer(here, document, `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`);
+    });
+
+  return noun("var", "Variables of a project, one value per environment.", set, get, list, diff, remove, load);
+}
+
+/** What a prune deletes, for the question. */
+function deletions(names: readonly string[]): string {
+  if (names.length === 0) return "none";
+  const more = names.length > namesMax ? ` and ${names.length - namesMax} more (--dry-run lists them)` : "";
+  return `${names.length} that the file does not have: ${names.slice(0, namesMax).join(", ")}${more}`;
+}
+
+const namesMax = 20;
+
+async function answerDryRun(
+  here: Surroundings,
+  place: { readonly project: string; readonly environment: string },
+  { added, changed, deleted, warnings }: VariablesWrite,
+): Promise<void> {
+  if (here.json) return answer(here, { ...place, added, changed, deleted, warnings }, "");
+  const rows = Object.entries({ added, changed, deleted }).flatMap(([change, names]) =>
+    names.map((name) => ({ name, change })),
+  );
+  await answerList(here, rows, "Each variable of the file has its value already.", {
+    NAME: (one) => one.name,
+    "WOULD BE": (one) => one.change,
+  });
+  const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
+  here.say(`Nothing was written. The import would ${counts}.`);
+}
+
+function encodeArgument(value: string): Uint8Array {
+  // The runtime replaces the bytes of an argument that is not UTF-8 by U+FFFD.
+  if (value.includes("\ufffd")) throw usageProblem("--value is not UTF-8 text: give such a value on stdin.");
+  return Buffer.from(value);
+}
+
+/** @throws Problem that lists everything that is wrong with the file */
+async function readEnvFile(here: Surroundings, file: string) {
+  const name = localName(file);
+  const parsed = parseEnvFile(decodeText(await readLocal(here, file, envFileBytesMax), name));
+  if (parsed.problems.length === 0) return parsed;
+  const problems = parsed.problems.map((problem) => `${name}: ${problem}\n`).join("");
+  throw new Problem(exits.usage, "invalid", `${problems}Nothing was imported.`);
+}
+
+/** The size of a thousand largest values. */
+const envFileBytesMax = 64 * 1024 * 1024;

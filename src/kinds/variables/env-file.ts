@@ -1,0 +1,210 @@
+import { parse } from "dotenv";
+import { isVariableName, variableValueBytesMax } from "../../core/names.ts";
+import { isSteering } from "../../core/steering.ts";
+
+/** What a dotenv file holds. Problems and warnings are sentences with a line and perhaps a name, never a value. */
+export type EnvFile = {
+  /** In the file's order; `line` is where the assignment begins, counted from 1. */
+  readonly variables: readonly { readonly name: string; readonly value: string; readonly line: number }[];
+  /** About values that their author may not have meant. */
+  readonly warnings: readonly string[];
+  /** Why the file is refused. */
+  readonly problems: readonly string[];
+};
+
+/**
+ * Reads a dotenv file for an import. A value means what the npm package dotenv makes of it, which silently skips what
+ * it does not understand. So this function splits the file into statements, decodes each value alone, and refuses
+ * whatever two readers of such files read differently. A byte order mark and CR LF are allowed.
+ */
+export function parseEnvFile(text: string): EnvFile {
+  const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  // Unless every line ends in CR LF, a carriage return inside quotes may be part of the value.
+  const body = /(?<!\r)\n/.test(source) ? source : source.replaceAll("\r\n", "\n");
+  const variables: EnvFile["variables"][number][] = [];
+  const warnings: string[] = [];
+  const problems: string[] = [];
+  const lineByName = new Map<string, number>();
+  for (let at = 0, line = 1; at < body.length; ) {
+    const { end, name, value, ...found } = readStatement(body, at, line);
+    for (const problem of found.problems ?? []) problems.push(`line ${line}: ${problem}`);
+    for (const warning of found.warnings ?? []) warnings.push(`line ${line}: ${warning}`);
+    const earlier = lineByName.get(name ?? "");
+    if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
+    else if (name !== undefined) lineByName.set(name, line);
+    if (name !== undefined && value !== undefined) variables.push({ name, value, line });
+    line += countLineBreaks(body.slice(at, end));
+    at = end;
+  }
+  return { variables, warnings, problems };
+}
+
+/** A warning if machines refuse a variable of this valid name, or some reader of dotenv files fails on it. */
+export function nameWarnings(name: string): string | undefined {
+  if (isSteering(name, "linux") || isSteering(name, "win32")) {
+    return `${name} steers loaders, runtimes, shells or CI: \`run\` and \`pull\` refuse it without --allow-name ${name}`;
+  }
+  if (prototypeNames.has(name)) {
+    return `${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`;
+  }
+  if (shellNames.has(name)) return `${name} is special in some shells, which refuse it, change it or act on it`;
+  return undefined;
+}
+
+/** What a person may not have meant by a variable's value. */
+export function valueWarnings(name: string, value: Uint8Array): string[] {
+  return [
+    ...(value.at(-1) === 0x0a ? [`The value of ${name} ends in a newline, which is part of it.`] : []),
+    ...(value.length === 0 ? [`The value of ${name} is empty.`] : []),
+  ];
+}
+
+const prototypeNames: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+const shellNames: ReadonlySet<string> = new Set([
+  ...["UID", "EUID", "PPID", "OPTIND", "BASHOPTS", "SHELLOPTS", "LINENO", "RANDOM", "SECONDS", "PATH"],
+  ...["path", "status", "argv"],
+]);
+
+/** One line, or the lines that a quoted value spans, up to `end`. A wrong one has no `value`, perhaps no `name`. */
+type Statement = {
+  readonly end: number;
+  readonly name?: string;
+  readonly value?: string;
+  readonly problems?: readonly string[];
+  readonly warnings?: readonly string[];
+};
+
+/** A value before decoding: without its quotes, or without the blanks around it and the comment after it. */
+type Written = { readonly end: number; readonly quote: string; readonly raw: string; readonly problem?: string };
+
+// All are sticky, and none backtracks over a line more than a fixed number of times.
+const blankOrComment = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
+const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?\r?(?:\n|$)/y;
+const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;
+
+function readStatement(body: string, at: number, line: number): Statement {
+  const blankEnd = endOfMatch(blankOrComment, body, at);
+  if (blankEnd !== undefined) return { end: blankEnd };
+  assignment.lastIndex = at;
+  const name = assignment.exec(body)?.[1];
+  if (name === undefined) return { end: nextLine(body, at), problems: [noAssignment] };
+  const valueAt = assignment.lastIndex;
+  const written = /['"`]/.test(body.charAt(valueAt)) ? readQuoted(body, valueAt, line) : readBare(body, valueAt);
+  const { end } = written;
+  if (!isVariableName(name)) {
+    const more = written.problem === undefined ? [] : [`the variable ${written.problem}`];
+    return { end, problems: [sayInvalid(name, written), ...more] };
+  }
+  const decoded = decode(name, written);
+  if ("problem" in decoded) return { end, name, problems: [`${name} ${decoded.problem}`] };
+  return { end, name, value: decoded.value, warnings: warningsAbout(name, written) };
+}
+
+const openQuote = "has a quote that is never closed, so nothing after it could be read";
+const noAssignment = "this is not an assignment of the form NAME=value";
+
+function readQuoted(body: string, open: number, line: number): Written {
+  const quote = body.charAt(open);
+  const close = closingQuote(body, open);
+  if (close === -1) return { end: body.length + 1, quote, raw: "", problem: openQuote };
+  const raw = body.slice(open + 1, close);
+  const end = endOfMatch(blankOrSeparateComment, body, close + 1);
+  if (end !== undefined) return { end, quote, raw };
+  const lineOfQuote = line + countLineBreaks(body.slice(open, close));
+  const problem =
+    body.charAt(close + 1) === "#"
+      ? 'has a "#" right after its closing quote: put a blank before it'
+      : `has text after its closing quote on line ${lineOfQuote}`;
+  return { end: nextLine(body, close), quote, raw, problem };
+}
+
+/**
+ * In double quotes a backslash escapes the next character for every reader. In the other quotes it does so for dotenv
+ * but not for a shell. There a quote after a backslash closes the value only at the end of a line: both read `'C:\'`
+ * so, and anything else is refused later.
+ */
+function closingQuote(body: string, open: number): number {
+  const quote = body.charAt(open);
+  for (let at = body.indexOf(quote, open + 1); at !== -1; at = body.indexOf(quote, at + 1)) {
+    let backslashes = 0;
+    while (body.charAt(at - 1 - backslashes) === "\\") backslashes++;
+    if (quote === '"' ? backslashes % 2 === 0 : backslashes === 0) return at;
+    if (quote !== '"' && endOfMatch(blankOrSeparateComment, body, at + 1) !== undefined) return at;
+  }
+  return -1;
+}
+
+function readBare(body: string, start: number): Written {
+  const end = nextLine(body, start);
+  const line = body.slice(start, end).replace(/\r?\n$/, "");
+  const hash = line.indexOf("#");
+  const raw = trimBlankEnd(hash === -1 ? line : line.slice(0, hash));
+  const written = { end, quote: "", raw };
+  if (hash === -1) return written;
+  if (!/[ \t]/.test(body.charAt(start + hash - 1))) return { ...written, problem: unclearComment };
+  return /['"`]/.test(raw) ? { ...written, problem: commentAfterQuotes } : written;
+}
+
+const unclearComment = 'has a "#" where some readers begin a comment and some do not: put the value in quotes';
+const commentAfterQuotes = 'has quotes and then a "#" in an unquoted value: put the whole value in quotes';
+
+/** A regular expression would take quadratic time on a long run of blanks. */
+function trimBlankEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text.charAt(end - 1) === " " || text.charAt(end - 1) === "\t")) end--;
+  return text.slice(0, end);
+}
+
+/** Decodes with dotenv's fast parser: the other one is a regular expression that silently fails on some hundred KiB. */
+function decode(name: string, written: Written): { readonly value: string } | { readonly problem: string } {
+  const { quote, raw, problem } = written;
+  if (problem !== undefined) return { problem };
+  if (raw.includes("\0")) return { problem: "holds a NUL, which no environment can carry" };
+  if (raw.includes("\r")) return { problem: 'holds a carriage return: write it as "\\r" in double quotes' };
+  if (!raw.isWellFormed()) return { problem: "holds half a surrogate pair, which is not text" };
+  const tooLong = { problem: `is longer than ${variableValueBytesMax} bytes` };
+  if (raw.length > 2 * variableValueBytesMax) return tooLong; // decoding at most halves the length
+  const odd = { problem: "holds a blank or line break that readers take differently: put the value in quotes" };
+  if (quote === "" && /[\u2028\u2029]/.test(raw)) return odd;
+
+  const parsed = parse(`${name}=${quote}${raw}${quote}`, { fast: true });
+  const value = parsed[name];
+  if (value === undefined || Object.keys(parsed).length !== 1) return { problem: "is not understood by dotenv" };
+  if (quote === "" && value !== raw) return odd;
+  return Buffer.byteLength(value) > variableValueBytesMax ? tooLong : { value };
+}
+
+function warningsAbout(name: string, { quote, raw }: Written): string[] {
+  const aboutName = nameWarnings(name);
+  const warnings = aboutName === undefined ? [] : [aboutName];
+  if (quote === '"' && raw.match(/\\[\s\S]/g)?.some((pair) => pair !== "\\n" && pair !== "\\r")) {
+    warnings.push(`${name} holds backslashes other than "\\n" and "\\r", and they are kept as written`);
+  } else if (quote !== "" && quote !== '"' && raw.includes(`\\${quote}`)) {
+    warnings.push(`${name} holds a quote behind a backslash, and both are kept as written`);
+  } else if ((quote === "" || quote === '"') && /\$[{(A-Za-z_]/.test(raw)) {
+    warnings.push(`${name} holds "$" before a word, "{" or "(", which is kept as written: nothing is expanded or run`);
+  }
+  return warnings;
+}
+
+/** Hides the name if it may be part of a value, such as the last line of a PEM key without quotes. */
+function sayInvalid(name: string, { quote, raw }: Written): string {
+  const padding = quote === "" && /^=*$/.test(raw);
+  const shown = /^[\w.-]{1,255}$/.test(name) && !padding ? name : 'what comes before "="';
+  return `${shown} is not a valid variable name`;
+}
+
+function endOfMatch(sticky: RegExp, text: string, at: number): number | undefined {
+  sticky.lastIndex = at;
+  return sticky.test(text) ? sticky.lastIndex : undefined;
+}
+
+function nextLine(text: string, at: number): number {
+  const lineEnd = text.indexOf("\n", at);
+  return lineEnd === -1 ? text.length + 1 : lineEnd + 1;
+}
+
+function countLineBreaks(text: string): number {
+  return text.split("\n").length - 1;
+}

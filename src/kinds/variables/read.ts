@@ -1,0 +1,137 @@
+import type { Caller } from "../../access/authenticate.ts";
+import { Fault } from "../../core/fault.ts";
+import { Held } from "../../core/held.ts";
+import {
+  compareBytes,
+  type Environment,
+  environmentMask,
+  everyEnvironment,
+  itemsMax,
+  type Selection,
+} from "../../core/names.ts";
+import { noteOpened, passed, type Stages } from "../../core/stages.ts";
+import type { Share } from "../../limit/budget.ts";
+import type { OpenedItems } from "../../seal/set.ts";
+import { readListings, readSets, type Source } from "../../sets/lookup.ts";
+import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
+import { type VariableEntry, variables } from "./entry.ts";
+import type { OpenedVariables } from "./render.ts";
+
+/** Opened values, with what may be said of them before their release and the memory to give back after it. */
+export type Read<T> = {
+  readonly project: ReadProject;
+  /** In byte order. */
+  readonly names: readonly string[];
+  readonly held: Held<T>;
+  /** Two answers to one question are equal if their fingerprints are. Values are not opened for it. */
+  readonly fingerprint: string;
+  /** To be released when the last byte has left, or nothing will. */
+  readonly share: Share;
+};
+
+/** Gates 7 to 9 for values: all of the selected variables. @throws Fault as {@link readSets}, and `too_many_items` */
+export function readVariables(
+  source: Source,
+  caller: Caller,
+  slug: string,
+  environment: Environment,
+  selection: Selection,
+  signal: () => AbortSignal,
+  stages?: Stages,
+): Promise<Read<OpenedVariables>> {
+  const mask = environmentMask(environment);
+  passed(stages, "readFromMs");
+  const wanted = { slug, descriptor: variables, environments: mask, values: mask };
+  return readSets(source, caller, wanted, signal, (project, sets) => {
+    passed(stages, "readToMs");
+    const [set] = sets as [VerifiedSet<VariableEntry>];
+    const chosen = choose(set.names, selection);
+    const names = chosen === "all" ? set.names : chosen.map((index) => set.names[index] as string);
+    if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
+    const fingerprint = fingerprintOf(set, chosen);
+    const opened = set.open();
+    noteOpened(stages, "variable", names.length);
+    const objects = chosen === "all" ? opened.all : pick(opened, chosen);
+    return { project, names, fingerprint, held: new Held({ objects }) };
+  });
+}
+
+/**
+ * Gates 7 to 9 for names: those of one environment, or the distinct ones of every environment that the key reaches with
+ * their latest change. Nothing is decrypted.
+ * @returns a JSON array of `{"key","updatedAt"}`, and the fingerprint of an answer with these names or their values
+ * @throws Fault as {@link readVariables}
+ */
+export async function listVariableNames(
+  source: Source,
+  caller: Caller,
+  slug: string,
+  environment: Environment | null,
+  selection: Selection,
+  signal: () => AbortSignal,
+  stages?: Stages,
+): Promise<{ readonly listing: string; readonly fingerprint: string }> {
+  passed(stages, "readFromMs");
+  const environments = environment === null ? everyEnvironment : environmentMask(environment);
+  const wanted = { slug, descriptor: variables, environments };
+  const { project, sets } = await readListings(source, caller, wanted, signal);
+  passed(stages, "readToMs");
+  const [first] = sets;
+  if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
+    return { listing: shownOf(first), fingerprint: fingerprintOf(first, "all") };
+  }
+  const latest = new Map<string, number>();
+  const fingerprints: string[] = [];
+  for (const set of sets) {
+    const chosen = choose(set.names, selection);
+    for (const { key, updatedAt } of entriesOf(set, chosen)) {
+      latest.set(key, Math.max(latest.get(key) ?? 0, updatedAt));
+    }
+    fingerprints.push(fingerprintOf(set, chosen));
+  }
+  if (latest.size > itemsMax) throw new Fault("too_many_items", `${latest.size} variable names in ${project.id}`);
+  const sorted = [...latest].sort(([a], [b]) => compareBytes(a, b));
+  return {
+    listing: JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt }))),
+    fingerprint: fingerprints.join(" "),
+  };
+}
+
+/** The listing of a whole set as metadata shows it; made once. */
+function shownOf(set: VariableSet): string {
+  const shown = shownBefore.get(set) ?? JSON.stringify(set.entries.map(({ key, updatedAt }) => ({ key, updatedAt })));
+  shownBefore.set(set, shown);
+  return shown;
+}
+
+type VariableSet = VerifiedSet<VariableEntry>;
+const shownBefore = new WeakMap<VariableSet, string>();
+
+function fingerprintOf(set: VariableSet, chosen: Chosen): string {
+  return `${set.environment} ${chosen === "all" ? set.digest : digestOf(JSON.stringify(entriesOf(set, chosen)))}`;
+}
+
+function entriesOf({ entries }: VariableSet, chosen: Chosen) {
+  return chosen === "all" ? entries : chosen.flatMap((index) => entries[index] ?? []);
+}
+
+type Chosen = readonly number[] | "all";
+
+/** The indexes of the selected names, in order. */
+function choose(names: readonly string[], selection: Selection): Chosen {
+  if (selection.by === "all") return "all";
+  const selected =
+    selection.by === "prefix"
+      ? (name: string) => name.startsWith(selection.prefix)
+      : Set.prototype.has.bind(new Set(selection.names));
+  return names.flatMap((name, index) => (selected(name) ? [index] : []));
+}
+
+/** Some of the items with commas between them; all that was opened is zeroed. */
+function pick({ all, item }: OpenedItems, chosen: readonly number[]): Buffer {
+  const objects = Buffer.concat(chosen.flatMap((index, at) => (at === 0 ? [item(index)] : [comma, item(index)])));
+  all.fill(0);
+  return objects;
+}
+
+const comma = Buffer.from(",");

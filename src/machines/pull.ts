@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { Fault } from "../core/fault.ts";
+import { exits, Problem } from "../core/problem.ts";
+import { renderCsv } from "../formats/csv.ts";
+import { renderDocker } from "../formats/docker.ts";
+import { type NamedValue, renderDotenv, renderEach } from "../formats/dotenv.ts";
+import { renderGithub, renderMasks } from "../formats/github.ts";
+import { renderPowershell } from "../formats/powershell.ts";
+import { renderShell } from "../formats/shell.ts";
+import { renderTfvars } from "../formats/tfvars.ts";
+import { renderToml } from "../formats/toml.ts";
+import { renderYaml } from "../formats/yaml.ts";
+
+/** The formats that `keyhole pull` writes. */
+export const formats = [
+  "env",
+  "json",
+  "yaml",
+  "toml",
+  "csv",
+  "tfvars",
+  "shell",
+  "docker",
+  "powershell",
+  "github",
+] as const;
+export type Format = (typeof formats)[number];
+
+/** Formats that are data. Every other becomes an environment. */
+export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
+
+/** Variables as text. @throws Problem that names those it cannot carry */
+export function renderPulled(
+  format: Exclude<Format, "github">,
+  variables: readonly NamedValue[],
+  say: (line: string) => void,
+): string {
+  return carrying(format, () => (format === "env" ? renderEnv(variables, say) : renderers[format](variables)));
+}
+
+const renderers = {
+  json: renderJson,
+  yaml: renderYaml,
+  toml: renderToml,
+  csv: renderCsv,
+  tfvars: renderTfvars,
+  shell: renderShell,
+  docker: renderDocker,
+  powershell: renderPowershell,
+};
+
+/** dotenv text; names the values that some readers change. @throws Fault `env_unrepresentable` */
+export function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): string {
+  const { text, nonportable } = renderDotenv(variables);
+  if (nonportable.length > 0) {
+    say(`Some readers of .env files do not return these values exactly: ${nonportable.join(", ")}.`);
+  }
+  return text;
+}
+
+/**
+ * Variables for the runner of GitHub Actions, or one JSON object of them under the name `asOutput`.
+ * @param mask - names of variables to mask however short they are
+ * @returns `masks` to print before `text` is appended to the runner's file, and the names that are not masked
+ */
+export function renderForGithub(
+  variables: readonly NamedValue[],
+  onWindows: boolean,
+  asOutput: string | undefined,
+  mask: readonly string[] | undefined,
+): { text: string; masks: string; unmasked: readonly string[] } {
+  const object = () => JSON.stringify(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
+  const entries = asOutput === undefined ? variables : [{ name: asOutput, value: object() }];
+  return carrying("github", () => {
+    const text = renderGithub(entries, () => randomBytes(16).toString("hex"), onWindows);
+    const { text: masks, unmasked } = renderMasks(variables, mask);
+    return { text, masks, unmasked };
+  });
+}
+
+/** One object, one member per line, in the order of the names. */
+function renderJson(variables: readonly NamedValue[]): string {
+  const members = renderEach(variables, ({ name, value }) => `,\n  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  return members === "" ? "{}\n" : `{${members.slice(1)}\n}\n`;
+}
+
+/** @throws Problem that names the variables if the format cannot carry them */
+function carrying<T>(format: Format, render: () => T): T {
+  try {
+    return render();
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== "env_unrepresentable") throw error;
+    const names = (error.detail.names ?? []).join(", ");
+    const words = `The format ${format} cannot carry ${names} (${limits[format]}). The format json carries every value.`;
+    throw new Problem(exits.refused, error.code, words, { cause: error });
+  }
+}
+
+const limits: Readonly<Record<Format, string>> = {
+  env: "a `$(` together with a line break",
+  json: "text that is not Unicode",
+  yaml: "text that is not Unicode",
+  toml: "text that is not Unicode",
+  csv: "text that is not Unicode",
+  tfvars: "a name that Terraform reserves, or text that it normalizes",
+  shell: "text that is not Unicode",
+  docker: "a line break, or a line of 64 KiB",
+  powershell: "an empty value, or names that differ only in case",
+  github: "a name that the runner reserves",
+};

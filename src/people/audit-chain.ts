@@ -1,0 +1,214 @@
+import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
+import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
+import type { Checkpoint } from "../audit/journal.ts";
+import { decodeEntries, type Segment } from "../audit/segment.ts";
+import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
+import { Refused } from "../core/refused.ts";
+import { type Change, commandsLane, recordChanges } from "../desk/changes.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
+import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
+import { segmentsByLane } from "../store/segments.ts";
+
+/**
+ * Verifies the chain of every lane in bounded memory; see {@link verifyChain}.
+ * @param checkpoints - from the log
+ */
+export async function verifyAudit(
+  admin: Pick<AdminContext, "database" | "systemKeys">,
+  checkpoints: readonly Checkpoint[] = [],
+  progress: (entries: number) => void = () => {},
+): Promise<Verified> {
+  const { database, systemKeys } = admin;
+  const chain = await chainOf(database, (from) => segmentsByLane(database, {}, from));
+  return verifyChain(systemKeys.audit, chain, checkpoints, progress);
+}
+
+/**
+ * Puts it on record that these losses are known. Each is accepted as it is now: a further one beside it is named again.
+ * @param gaps - as {@link gapName} spells them
+ * @returns what was found, with these losses accepted
+ * @throws Refused `not_found` if no such flaw was found, `conflict` if it is not a loss; then none is accepted
+ */
+export async function acceptGaps(admin: AdminContext, found: Verified, gaps: readonly string[]): Promise<Verified> {
+  const known = new Set(found.accepted.map(gapName));
+  const asked = new Set(gaps.filter((gap) => !known.has(gap)));
+  const flaws = found.flaws.filter((flaw) => asked.has(gapName(flaw)));
+  for (const gap of asked) {
+    const named = flaws.filter((flaw) => gapName(flaw) === gap);
+    if (named.length === 0) throw new Refused("not_found", `No flaw that was found is called ${gap}.`);
+    if (named.every(({ seals }) => seals.length > 0)) continue;
+    throw new Refused("conflict", `Entries were not only lost at ${gap}: what somebody changed cannot be accepted.`);
+  }
+  const changes = flaws.map((flaw): Change => {
+    return { action: "audit.accept", organization: null, names: [gapName(flaw), ...flaw.seals] };
+  });
+  await writing(admin, async () => [undefined, changes]);
+  return {
+    ...found,
+    flaws: found.flaws.filter((flaw) => !flaws.includes(flaw)),
+    accepted: [...found.accepted, ...flaws.map(({ lane, seq, lastSeq }) => ({ lane, seq, lastSeq }))],
+  };
+}
+
+/** The result of pruning. */
+export type Pruned = {
+  /** Epoch milliseconds of the first moment that is kept, the start of a month. */
+  readonly keptFromAt: number;
+  readonly entries: number;
+  readonly lanes: number;
+};
+
+function prunesBefore(admin: AdminContext, keepMs: number): number {
+  return monthOf(admin.now() - keepMs).fromAt;
+}
+
+/**
+ * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane says
+ * up to where, so that the rest can be verified. The segments are verified first, so that pruning does not remove the
+ * traces of tampering.
+ *
+ * @param options - `unverified` deletes without verifying; `agree` asks a person, once nothing is left that would refuse
+ *   it, and throws if the answer is no
+ * @returns the flaws if there are any: then nothing was deleted
+ * @throws Refused `unavailable` if others use the table for too long
+ */
+export async function pruneAudit(
+  admin: AdminContext,
+  keepMs: number,
+  options: {
+    readonly unverified?: boolean | undefined;
+    readonly agree?: (keptFromAt: number) => Promise<void>;
+  } = {},
+): Promise<Pruned | Verified> {
+  const { database, systemKeys } = admin;
+  await makeAuditMonths(database, admin.now());
+  const before = prunesBefore(admin, keepMs);
+  const keptFromAt = options.unverified ? before : await inOrderBefore(database, before);
+  const due = { beforeAt: keptFromAt };
+  const marks: Mark[] = [];
+  let entries = 0;
+  if (options.unverified) {
+    for await (const { firstSeq, lastSeq } of marking(segmentsByLane(database, due), marks)) {
+      entries += lastSeq - firstSeq + 1;
+    }
+  } else {
+    const chain = await chainOf(database, (from) =>
+      from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks),
+    );
+    const found = await verifyChain(systemKeys.audit, chain);
+    if (found.flaws.length > 0) return found;
+    entries = found.entries;
+  }
+  await options.agree?.(keptFromAt);
+  const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
+  if (database.dialect === "postgres") {
+    await dropMonths(admin, [...lanes.values()], keptFromAt);
+  } else {
+    for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, keptFromAt, index === 0);
+  }
+  return { keptFromAt, entries, lanes: lanes.size };
+}
+
+/**
+ * The last start of a month, `keptFromAt` or before, at which each lane can be cut in two: an entry that a wrong clock
+ * dated too early stays until those before it may go, and so does its month.
+ */
+async function inOrderBefore(database: Database, keptFromAt: number): Promise<number> {
+  const { auditSegments: s } = database.tables;
+  const kept = database.db
+    .select({ lane: s.lane, firstSeq: min(s.firstSeq).as("kept_seq") })
+    .from(s)
+    .where(gte(s.at, keptFromAt))
+    .groupBy(s.lane)
+    .as("kept");
+  const [late] = await database.db
+    .select({ at: min(s.at) })
+    .from(s)
+    .innerJoin(kept, and(eq(kept.lane, s.lane), gt(s.firstSeq, kept.firstSeq)))
+    .where(lt(s.at, keptFromAt));
+  const at = late?.at ?? null;
+  return at === null ? keptFromAt : inOrderBefore(database, monthOf(Number(at)).fromAt);
+}
+
+type Mark = Omit<Dropped, "seal">;
+
+/** Entries of the embedded database that one transaction deletes, and the pause after it, for the server's journal. */
+const entriesPerChunk = 5000;
+const pauseMs = 10;
+
+async function chainOf(database: Database, segments: Chain["segments"]): Promise<Chain> {
+  const acceptances: Acceptance[] = [];
+  const start = { lane: commandsLane, seq: 0 };
+  for await (const segment of segmentsByLane(database, { texts: [["audit.accept"]] }, start)) {
+    for (const { action, names } of decodeEntries(segment) ?? []) {
+      const [gap = "", ...seals] = names;
+      const range = parseGap(gap);
+      if (action === "audit.accept" && range) acceptances.push({ ...range, seals });
+    }
+  }
+  return { segments, dropped: (lane) => droppedOf(database, lane), acceptances };
+}
+
+async function droppedOf(database: Database, lane: string): Promise<Dropped | undefined> {
+  const { auditCheckpoints: c } = database.tables;
+  const [row] = await database.db.select().from(c).where(eq(c.lane, lane));
+  return row;
+}
+
+/** Passes the segments on, and adds to `marks` the ends of chunks and the last one of each lane. */
+async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncGenerator<Segment> {
+  let last: Mark | undefined;
+  let since = 0;
+  for await (const segment of segments) {
+    const { lane, firstSeq, lastSeq, mac } = segment;
+    if (last && (last.lane !== lane || since >= entriesPerChunk)) {
+      marks.push(last);
+      since = 0;
+    }
+    last = { lane, seq: lastSeq, mac };
+    since += lastSeq - firstSeq + 1;
+    yield segment;
+  }
+  if (last) marks.push(last);
+}
+
+/** Drops the months in one transaction with a short lock timeout. */
+async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
+  try {
+    await dropAuditMonths(admin.database, keptFromAt, async (db) => {
+      for (const mark of lanes) await keep(admin, db, mark);
+      if (lanes.length > 0) await recordChanges(admin, db, [pruning(keptFromAt)]);
+    });
+  } catch (error) {
+    if (databaseErrorCode(error) !== "55P03") throw error;
+    throw new Refused("unavailable", "The audit entries are in use by a long query: try again later.");
+  }
+}
+
+/** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
+async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, isFirst: boolean): Promise<void> {
+  const { auditSegments: s } = admin.database.tables;
+  await admin.database.transaction(async (db) => {
+    await keep(admin, db, mark);
+    if (isFirst) await recordChanges(admin, db, [pruning(keptFromAt)]);
+    await db.delete(s).where(and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, keptFromAt)));
+  });
+  await Bun.sleep(pauseMs);
+}
+
+/** `names` has the first day that is kept. */
+function pruning(keptFromAt: number): Change {
+  const day = new Date(keptFromAt).toISOString().slice(0, 10);
+  return { action: "audit.prune", organization: null, names: [day] };
+}
+
+async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {
+  const { auditCheckpoints: c } = admin.database.tables;
+  const { seq, mac } = mark;
+  const seal = sealDropped(admin.systemKeys.audit, mark);
+  await db
+    .insert(c)
+    .values({ ...mark, seal })
+    .onConflictDoUpdate({ target: c.lane, set: { seq, mac, seal } });
+}

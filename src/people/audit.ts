@@ -1,0 +1,245 @@
+import type { Actor, AuditAction, AuditEntry, TokenWords } from "../audit/entry.ts";
+import { decodeEntries, type Segment } from "../audit/segment.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { findOrganization } from "../desk/organizations.ts";
+import { findProject } from "../desk/projects.ts";
+import { type SegmentFilter, segmentsByTime } from "../store/segments.ts";
+import { findKeyId } from "./keys.ts";
+
+/** An audit entry for people. */
+export type AuditRecord = {
+  /** Epoch milliseconds. */
+  readonly time: number;
+  readonly actor: Actor;
+  /** Slugs at the time of the entry; null for what concerns no organization, project or environment. */
+  readonly organization: string | null;
+  readonly project: string | null;
+  readonly environment: string | null;
+  /** `unreadable`: the segment of this entry was damaged, which `audit verify` finds too. */
+  readonly action: string;
+  readonly names: readonly string[];
+  readonly count: number;
+  /** What a write did to the names. */
+  readonly added?: readonly string[];
+  readonly changed?: readonly string[];
+  readonly deleted?: readonly string[];
+  readonly requestId: string;
+  readonly clientAddress: string;
+  readonly userAgent: string;
+  /** For a trust: the id of its token, its subject and the run, in the issuer's words. */
+  readonly token?: TokenWords | undefined;
+  readonly lane: string;
+  readonly seq: number;
+};
+
+/**
+ * Which entries; an absent field matches all. An organization or project is found in all its entries, those under an
+ * earlier slug included, and so is whatever was recorded under the same slug before. What does not exist any more is
+ * found by the slug or the whole id that its entries hold.
+ */
+export type AuditFilter = {
+  /** Its slug, or its id. */
+  readonly organization?: string | undefined;
+  /** `ORG/PROJECT`, or a slug if the organization is given or the only one. */
+  readonly project?: string | undefined;
+  /** What this key or trust read, and what was done to it: its id, or the beginning of it if it exists. */
+  readonly keyId?: string | undefined;
+  /** Any of these. */
+  readonly actions?: readonly AuditAction[] | undefined;
+  /** Epoch milliseconds. */
+  readonly sinceAt?: number | undefined;
+};
+
+/**
+ * The newest matching entries, oldest first.
+ * @param filter - `limit` is 100 by default
+ * @throws Refused `not_found` if the filter names something that neither exists nor has an entry
+ */
+export async function listAudit(
+  admin: AdminContext,
+  filter: AuditFilter & { readonly limit?: number | undefined },
+): Promise<AuditRecord[]> {
+  const { limit = 100 } = filter;
+  const conditions = await conditionsOf(admin, filter);
+  const newestFirst: AuditRecord[] = [];
+  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter.sinceAt), "newest first")) {
+    for (const segment of page) newestFirst.push(...recordsOf(segment, conditions).reverse());
+    if (newestFirst.length >= limit) break;
+  }
+  return newestFirst.slice(0, limit).reverse();
+}
+
+/**
+ * Every matching entry, oldest first, in pages: memory is bounded and every statement is short.
+ * @throws Refused `not_found` as {@link listAudit}
+ */
+export async function* auditPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
+  yield* pages(admin, await conditionsOf(admin, filter), filter);
+}
+
+/** Follows the entries that are recorded after those already shown. */
+export class AuditTail {
+  readonly #filter: AuditFilter;
+  #admin: AdminContext;
+  /** The time of each entry that was shown or is no news. Older ones than `lateMs` before the newest are forgotten. */
+  readonly #seen = new Map<string, number>();
+  #conditions: readonly Condition[] | undefined;
+  #newestAt = 0;
+
+  constructor(admin: AdminContext, filter: AuditFilter) {
+    this.#admin = admin;
+    this.#filter = filter;
+  }
+
+  /** Goes on with another connection after the first was lost. */
+  goOnWith(admin: AdminContext): void {
+    this.#admin = admin;
+  }
+
+  /** The newest entries, oldest first, as {@link listAudit}. Older entries are never reported as new. */
+  async newest(limit: number | undefined): Promise<AuditRecord[]> {
+    const now = this.#admin.now();
+    const [last] = await listAudit(this.#admin, { ...this.#filter, limit: 1 });
+    this.#newestAt = Math.max(this.#filter.sinceAt ?? now, Math.min(last?.time ?? 0, now));
+    for await (const page of auditPages(this.#admin, { ...this.#filter, sinceAt: this.#sinceAt })) {
+      for (const record of page) this.#note(record);
+    }
+    const shown = await listAudit(this.#admin, { ...this.#filter, limit });
+    for (const record of shown) this.#note(record);
+    return shown;
+  }
+
+  /** New entries, oldest first, in pages. */
+  async *news(): AsyncGenerator<AuditRecord[]> {
+    this.#conditions ??= await conditionsOf(this.#admin, this.#filter);
+    const sinceAt = this.#sinceAt;
+    for (const [entry, time] of this.#seen) if (time < sinceAt) this.#seen.delete(entry);
+    for await (const page of pages(this.#admin, this.#conditions, { sinceAt })) {
+      const fresh = page.filter((record) => !this.#seen.has(nameOf(record)));
+      for (const record of fresh) this.#note(record);
+      if (fresh.length > 0) yield fresh;
+    }
+  }
+
+  /** An entry may be written a little after a newer one of another server. */
+  get #sinceAt(): number {
+    return Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
+  }
+
+  #note(record: AuditRecord): void {
+    this.#seen.set(nameOf(record), record.time);
+    // An entry that is dated ahead must not hide those that follow.
+    this.#newestAt = Math.max(Math.min(record.time, this.#admin.now()), this.#newestAt);
+  }
+}
+
+/** After a failover that lost entries of people's changes, others have their numbers. */
+function nameOf({ lane, seq, time }: AuditRecord): string {
+  return `${lane} ${seq} ${time}`;
+}
+
+const lateMs = 5000;
+
+/** One of the texts is among the values of an entry. */
+type Condition = { readonly texts: readonly string[]; readonly valuesOf: (entry: AuditEntry) => readonly string[] };
+
+const valuesOf = {
+  organization: (entry: AuditEntry) => [entry.organizationId, entry.organization],
+  project: (entry: AuditEntry) => [entry.projectId, entry.project],
+  key: ({ actor, action, names }: AuditEntry) => [
+    ...(actor.type === "person" ? [] : [actor.id]),
+    ...(/^(?:key|trust)\./.test(action) ? names : []),
+  ],
+  action: ({ action }: AuditEntry) => [action],
+};
+
+/** @throws Refused `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
+async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
+  const { project, keyId, actions } = filter;
+  const conditions: Condition[] = [];
+  const [ofProject] = project?.includes("/") ? project.split("/") : [];
+  const organization = filter.organization ?? ofProject ?? (project && (await findOrganization(admin, undefined)).slug);
+  if (organization !== undefined) {
+    const find = async () => (await findOrganization(admin, organization)).id;
+    conditions.push(await conditionOn(admin, valuesOf.organization, organization, find));
+  }
+  if (project !== undefined) {
+    const where = ofProject === undefined ? `${organization}/${project}` : project;
+    if (!where.startsWith(`${organization}/`)) {
+      throw new Refused("invalid", `${project} is not a project of ${organization}.`);
+    }
+    const slug = where.slice(`${organization}/`.length);
+    const find = async () => (await findProject(admin, where)).id;
+    conditions.push(await conditionOn(admin, valuesOf.project, slug, find, conditions));
+  }
+  if (keyId !== undefined)
+    conditions.push(await conditionOn(admin, valuesOf.key, keyId, () => findKeyId(admin, keyId)));
+  if (actions !== undefined) conditions.push({ texts: actions, valuesOf: valuesOf.action });
+  return conditions;
+}
+
+/**
+ * The condition that an entry is of what `find` finds the id of, or was recorded under `word`.
+ * @param within - conditions that its entries meet as well
+ * @throws whatever `find` throws, unless it is `not_found` and there is such an entry
+ */
+async function conditionOn(
+  admin: AdminContext,
+  values: Condition["valuesOf"],
+  word: string,
+  find: () => Promise<string>,
+  within: readonly Condition[] = [],
+): Promise<Condition> {
+  try {
+    return { texts: [await find(), word], valuesOf: values };
+  } catch (error) {
+    if (!(error instanceof Refused) || error.kind !== "not_found") throw error;
+    const condition = { texts: [word], valuesOf: values };
+    for await (const page of pages(admin, [...within, condition], {})) if (page.length > 0) return condition;
+    throw error;
+  }
+}
+
+async function* pages(
+  admin: AdminContext,
+  conditions: readonly Condition[],
+  { sinceAt }: Pick<AuditFilter, "sinceAt">,
+): AsyncGenerator<AuditRecord[]> {
+  const filter = segmentsWith(conditions, sinceAt);
+  for await (const page of segmentsByTime(admin.database, filter, "oldest first")) {
+    for (const segment of page) yield recordsOf(segment, conditions);
+  }
+}
+
+/** Which segments may hold an entry that meets the conditions. */
+function segmentsWith(conditions: readonly Condition[], sinceAt: number | undefined): SegmentFilter {
+  return { texts: conditions.map(({ texts }) => texts), sinceAt };
+}
+
+/** The entries of a segment that meet all conditions. If there are none, a damaged segment is shown as one entry. */
+function recordsOf(segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
+  const { lane, firstSeq, at } = segment;
+  const entries = decodeEntries(segment);
+  if (entries === undefined) return conditions.length > 0 ? [] : [{ time: at, ...unreadable, lane, seq: firstSeq }];
+  return entries.flatMap((entry, index) => {
+    const isMet = ({ texts, valuesOf }: Condition) => valuesOf(entry).some((value) => texts.includes(value));
+    if (!conditions.every(isMet)) return [];
+    const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = entry;
+    const slugs = { organization: organization || null, project: project || null };
+    return [{ time: at, ...shown, ...slugs, names, count: names.length, ...write, lane, seq: firstSeq + index }];
+  });
+}
+
+const unreadable = {
+  actor: { type: "person", name: "" },
+  organization: null,
+  project: null,
+  environment: null,
+  action: "unreadable",
+  names: [],
+  count: 0,
+  requestId: "",
+  clientAddress: "",
+  userAgent: "",
+} as const;

@@ -1,0 +1,250 @@
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { chmod } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { Refused } from "../core/refused.ts";
+import { type Config, ConfigProblem, type RootKeySource } from "../core/settings.ts";
+import { moveIntoPlace } from "../core/whole-file.ts";
+import { recordChanges } from "../desk/changes.ts";
+import { adminContextOf } from "../desk/context.ts";
+import { openInstallation, prepareFolder, requireReadable, serveLock } from "../desk/installation.ts";
+import { openKeyring } from "../desk/root-keys.ts";
+import type { SystemKeyPurpose } from "../seal/keyring.ts";
+import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
+import { databaseErrorCode } from "../store/database.ts";
+import { exclusively, migrateSqlite } from "../store/migrate.ts";
+import { openSqlite } from "../store/sqlite.ts";
+import { type Opened, openEverything } from "./verify.ts";
+
+/**
+ * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs. Everything
+ * secret in it is sealed; the root key that opens it is not in it.
+ * @throws Refused `invalid` with PostgreSQL, `not_found` where there is no database yet, `unavailable` on a full disk
+ */
+export function backUp(config: Config, draft: string): { readonly bytes: number } {
+  const path = databaseFile(config, "back up");
+  requireReadable(config.dataFolder);
+  if (!existsSync(path)) throw new Refused("not_found", `There is no database in ${config.dataFolder} to back up.`);
+  try {
+    copyOnline(path, draft);
+  } catch (error) {
+    const code = databaseErrorCode(error);
+    if (!/^SQLITE_(?:FULL|IOERR|CANTOPEN)/.test(code)) throw error;
+    throw new Refused("unavailable", `The backup could not be written (${code}): is there room for it?`);
+  }
+  return { bytes: statSync(draft).size };
+}
+
+/**
+ * Puts a backup in the place of the embedded database: the old one or the new one is there at every moment, whatever
+ * fails. The backup is looked into first, and held against the root key where there is one.
+ *
+ * @param options - `force` replaces a database that holds something
+ * @returns whether the root key is in its place
+ * @throws Refused `invalid` for what is no backup or opens with another root key, `exists` without `force`,
+ *   `unavailable` while a server or a command uses the database
+ */
+export async function restore(
+  config: Config,
+  backup: string,
+  options: {
+    readonly force?: boolean | undefined;
+    readonly actor: string;
+    readonly say: (line: string) => void;
+    /** Asked once nothing stands in the way any more. */
+    readonly agree?: () => Promise<void>;
+  },
+): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
+  const path = databaseFile(config, "restore");
+  if (resolve(backup) === path) throw new Refused("invalid", "The backup is the database itself.");
+  const isNew = !existsSync(config.dataFolder);
+  prepareFolder(config.dataFolder);
+  const serving = exclusively(serveLock(config), 0);
+  if (!serving) {
+    throw new Refused("unavailable", `A Keyhole serves ${config.dataFolder}: stop it, and restore again.`);
+  }
+  let done = false;
+  try {
+    removeRestoreDrafts(config);
+    const { whole, hasRootKey } = await prepareDraft(config, backup, options);
+    if (existsSync(path) && !options.force) requireEmpty(config, path);
+    await options.agree?.();
+    replaceDatabase(config, whole, options.force === true);
+    done = true;
+    return { bytes: statSync(path).size, hasRootKey };
+  } finally {
+    removeRestoreDrafts(config);
+    serving.release();
+    if (isNew && !done) removeNewFolder(config);
+  }
+}
+
+/** Removes what a restore that was killed left. The caller holds the lock of {@link serveLock}. */
+export function removeRestoreDrafts({ dataFolder }: Config): void {
+  for (const draft of ["restoring", "restored"]) {
+    for (const side of ["", "-journal", "-wal", "-shm"]) {
+      rmSync(join(dataFolder, `keyhole.db.${draft}${side}`), { force: true });
+    }
+  }
+}
+
+/** A checked copy of the backup beside the database, with the restore on record if there is a root key. */
+async function prepareDraft(
+  config: Config,
+  backup: string,
+  { say, actor }: { readonly say: (line: string) => void; readonly actor: string },
+): Promise<{ readonly whole: string; readonly hasRootKey: boolean }> {
+  const path = databaseFile(config, "restore");
+  const draft = `${path}.restoring`;
+  copyFileSync(backup, draft);
+  await chmod(draft, 0o600);
+  requireDatabase(backup, inspect(draft));
+  const systemKeys = await openSystemKeys(config, draft, say);
+  if (systemKeys === undefined) return { whole: draft, hasRootKey: false };
+  await recordRestore(draft, systemKeys, actor);
+  // A copy, since the file that was written stays open until its last statement is collected.
+  const whole = `${path}.restored`;
+  writeFileSync(whole, "", { mode: 0o600 });
+  copyOnline(draft, whole);
+  return { whole, hasRootKey: true };
+}
+
+/** Puts the draft in the database's place. @throws Refused `unavailable` if a command uses the database, `exists` */
+function replaceDatabase(config: Config, whole: string, force: boolean): void {
+  const path = databaseFile(config, "restore");
+  // Commands that begin now wait for this lock before they open the database.
+  const opening = exclusively(`${path}.migrating`, 5000);
+  if (!opening) throw inUse(config);
+  try {
+    if (existsSync(path)) {
+      if (!force) requireEmpty(config, path);
+      if (!takeOutOfUse(path)) throw inUse(config);
+    }
+    // Left of a database that is gone, they would be taken for the new one's.
+    for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
+    moveIntoPlace(whole, path, true);
+  } finally {
+    opening.release();
+  }
+}
+
+/** Removes a data folder that a restore made for nothing, unless somebody else has begun to use it. */
+function removeNewFolder({ dataFolder }: Config): void {
+  try {
+    if (readdirSync(dataFolder).some((name) => name !== ".gitignore" && name !== "serve.lock")) return;
+    rmSync(dataFolder, { recursive: true });
+  } catch {
+    // An empty folder does no harm.
+  }
+}
+
+/**
+ * Restores a backup into a folder of its own, brings its tables up to date and opens every item with the root key.
+ * @param progress - told how many of how many items have been opened
+ * @throws DoesNotOpen naming the first item that does not; ConfigProblem where the root key is missing or another one;
+ *   Refused `invalid` for what is no backup
+ */
+export async function verifyBackup(
+  config: Config,
+  backup: string,
+  say: (line: string) => void,
+  progress: (done: number, total: number) => void = () => {},
+): Promise<Opened> {
+  const own = join(config.dataFolder, "root.key");
+  const rootKey: RootKeySource =
+    config.rootKey.from === "folder" ? { from: "folder", folder: config.dataFolder } : config.rootKey;
+  if (config.rootKey.from === "folder") requireReadable(config.dataFolder);
+  if (config.rootKey.from === "folder" && !existsSync(own)) {
+    throw new ConfigProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
+  }
+  const scratch = mkdtempSync(join(tmpdir(), "keyhole-verify-"));
+  try {
+    const path = join(scratch, "keyhole.db");
+    // A copy, since opening a database may write to it; where the file system can, it shares the bytes.
+    copyFileSync(backup, path, constants.COPYFILE_FICLONE);
+    await chmod(path, 0o600);
+    requireDatabase(backup, inspect(path));
+    const installation = await openInstallation(
+      { ...config, databaseUrl: undefined, dataFolder: scratch, rootKey },
+      say,
+    );
+    const admin = adminContextOf(installation, "");
+    return await openEverything(admin, progress).finally(() => admin.close());
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** The embedded database's file. @throws Refused `invalid` with PostgreSQL, which has tools of its own for this */
+export function databaseFile(config: Config, what: string): string {
+  if (config.databaseUrl !== undefined) {
+    throw new Refused(
+      "invalid",
+      `DATABASE_URL is set, and this is to ${what} the embedded database: use pg_dump and pg_restore, as docs/backup.md says.`,
+    );
+  }
+  return join(config.dataFolder, "keyhole.db");
+}
+
+function requireDatabase(backup: string, found: Found): void {
+  if (found.is === "database") return;
+  throw new Refused(
+    "invalid",
+    {
+      damaged: `${backup} is damaged.`,
+      other: `${backup} is no backup of Keyhole's.`,
+      newer: `${backup} was made by a newer Keyhole: use that version, or a newer one.`,
+    }[found.is],
+  );
+}
+
+/** @returns undefined if there is no root key yet. @throws Refused if it is another one's */
+async function openSystemKeys(config: Config, path: string, say: (line: string) => void) {
+  if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return undefined;
+  const keyring = await openKeyring(config, true, say);
+  const opened = new Map<string, Uint8Array>();
+  for (const { purpose, rootId, wrapped } of systemKeysIn(path)) {
+    try {
+      opened.set(purpose, keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
+    } catch {
+      throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
+    }
+  }
+  return opened;
+}
+
+/** Puts the restore on record in the database that is about to be restored. Without a root key nothing can be. */
+async function recordRestore(draft: string, systemKeys: ReadonlyMap<string, Uint8Array>, actor: string): Promise<void> {
+  const audit = systemKeys.get("audit");
+  if (audit === undefined) return;
+  await migrateSqlite(draft);
+  const database = openSqlite(draft, "admin");
+  try {
+    await database.transaction((db) =>
+      recordChanges({ database, systemKeys: { audit }, actor, now: Date.now }, db, [
+        { action: "restore", organization: null, names: [] },
+      ]),
+    );
+  } finally {
+    await database.close();
+  }
+}
+
+function requireEmpty(config: Config, path: string): void {
+  const found = inspect(path);
+  if (found.is === "database" && found.rows === 0) return;
+  throw new Refused("exists", `${config.dataFolder} holds a database that is not empty: --force replaces it.`);
+}
+
+function inUse(config: Config): Refused {
+  return new Refused("unavailable", `A command uses the database in ${config.dataFolder}: try again when it is done.`);
+}

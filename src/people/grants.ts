@@ -1,0 +1,67 @@
+import { sql } from "drizzle-orm";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { servingRights } from "../store/rights.ts";
+
+/**
+ * The PostgreSQL statements that give a role the rights that `serve` needs and revoke all others on Keyhole's tables.
+ * Operators create the role themselves and choose its password.
+ * @throws Refused `invalid` for the embedded database or an invalid role name
+ */
+export async function grantStatements(admin: AdminContext, role: string): Promise<string[]> {
+  if (admin.database.dialect !== "postgres") {
+    throw new Refused("invalid", "The embedded database has no roles: set DATABASE_URL to use PostgreSQL.");
+  }
+  if (!/^[^\p{C}]{1,63}$/u.test(role) || Buffer.byteLength(role) > 63) {
+    throw new Refused("invalid", "A role name must have 1 to 63 bytes and no control characters.");
+  }
+  const [here] = await admin.database.query<{ database: string; schema: string }>(sql`
+    select current_database()::text as database, relnamespace::regnamespace::text as schema
+    from pg_class where oid = 'audit_segments'::regclass`)({});
+  const schema = here?.schema ?? "public";
+  const to = quoted(role);
+  const { read, append, note, none } = servingRights;
+  const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
+  return [
+    `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
+    `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
+    `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
+    `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...none])])}, drizzle."__drizzle_migrations" FROM ${to};`,
+    `GRANT SELECT ON ${tables(read)}, drizzle."__drizzle_migrations" TO ${to};`,
+    `GRANT INSERT ON ${tables(append)} TO ${to};`,
+    `GRANT INSERT, UPDATE (${note.column}) ON ${tables([note.table])} TO ${to};`,
+  ];
+}
+
+/**
+ * Runs {@link grantStatements} in one transaction.
+ * @throws Refused `not_found` if there is no such role; `invalid` also for a superuser or the tables' owner, which no
+ *   grant can restrict; `unavailable` if the present role may not grant
+ */
+export async function applyGrants(admin: AdminContext, role: string): Promise<string[]> {
+  const statements = await grantStatements(admin, role);
+  const [found] = await admin.database.query<{ superuser: boolean; owner: boolean }>(sql`
+    select rolsuper as superuser,
+      pg_has_role(oid, (select relowner from pg_class where oid = 'audit_segments'::regclass), 'MEMBER') as owner
+    from pg_roles where rolname = ${role}`)({});
+  if (!found) {
+    throw new Refused(
+      "not_found",
+      `There is no role ${quoted(role)}: create it first, as in CREATE ROLE ${quoted(role)} LOGIN PASSWORD '…'.`,
+    );
+  }
+  if (found.superuser || found.owner) {
+    throw new Refused(
+      "invalid",
+      `${quoted(role)} ${found.superuser ? "is a superuser" : "owns the tables"}, which no grant can restrict: create a separate role.`,
+    );
+  }
+  await admin.database.transaction(async (db) => {
+    for (const statement of statements) await db.execute(sql.raw(statement));
+  });
+  return statements;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

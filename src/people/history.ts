@@ -1,0 +1,283 @@
+import { and, desc, ne, sql } from "drizzle-orm";
+import type { NamesWritten } from "../audit/entry.ts";
+import type { Environment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { type FoundProject, findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
+import { requireEnvironment } from "../desk/validate.ts";
+import { isOfSet, isRecordOf, isVerified, recordColumns } from "../desk/version-records.ts";
+import { deleteUnusedContents, openContent } from "../kinds/files/contents.ts";
+import { type FileEntry, files } from "../kinds/files/entry.ts";
+import { requireFileCount } from "../kinds/files/write.ts";
+import { descriptorOf } from "../kinds/kind.ts";
+import { warningsOf } from "../kinds/variables/write.ts";
+import { keptSizes } from "../sets/kept-versions.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
+import {
+  damagedVersion,
+  findSet,
+  type NewItem,
+  openSet,
+  openValues,
+  openVersion,
+  type SetChanges,
+  writeSets,
+} from "../sets/write.ts";
+import { writingProject } from "../sets/write-project.ts";
+import type { Db } from "../store/database.ts";
+import type { Kind } from "../store/tables.ts";
+
+/* What people did to a set, version by version, and how they undo it. */
+
+/** Who wrote a version, when, and which names it touched. */
+export type VersionRecord = NamesWritten & {
+  readonly version: number;
+  readonly at: number;
+  readonly actor: { readonly type: "person"; readonly name: string };
+};
+
+/**
+ * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what SQL did to the set or to its history.
+ * @throws Refused `invalid`, `not_found`, `ambiguous`
+ */
+export async function listHistory(
+  admin: AdminContext,
+  where: string,
+  environmentName: string,
+  kind: Kind,
+): Promise<{
+  readonly versions: readonly VersionRecord[];
+  readonly kept: { readonly versions: number; readonly bytes: number };
+  readonly warnings: readonly string[];
+}> {
+  const environment = requireEnvironment(environmentName);
+  const descriptor = descriptorOf(kind);
+  const project = await findProject(admin, where);
+  const { db } = admin.database;
+  const current = await findSet(admin, db, project, descriptor, environment);
+  const { records, unverified } = await readRecords(admin, db, project, descriptor, environment, current);
+  const what = `the ${kind} of ${where} in ${environment}`;
+  const warnings = unverified.map((version) => `Version ${version} is not listed: its record was changed with SQL.`);
+  if (current === undefined)
+    warnings.push(`${what[0]?.toUpperCase()}${what.slice(1)} were deleted or changed with SQL.`);
+  const lost = records.filter(({ version, isKept }) => !isKept && version !== current?.stored.version);
+  if (current !== undefined && lost.length > 0) {
+    const gone = lost.map(({ version }) => version).join(", ");
+    warnings.push(`Somebody put ${what} back to an earlier version with SQL. Lost by that: version ${gone}.`);
+  }
+  const { version = Number.MAX_SAFE_INTEGER } = current?.stored ?? {};
+  const set = { project, descriptor, environment };
+  const sizes = await keptSizes(admin, db, set, { version, entries: current?.entries ?? [] });
+  const kept = { versions: sizes.length, bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0) };
+  return { versions: records.map(({ isKept: _, ...record }) => record), kept, warnings };
+}
+
+/**
+ * The records of a set's versions, newest first, and the numbers of those that Keyhole did not write, or that are not of
+ * the content that has their number now.
+ * @param current - the set, if it verifies
+ */
+export async function readRecords(
+  admin: AdminContext,
+  db: Db,
+  project: FoundProject,
+  set: { readonly kind: Kind },
+  environment: Environment,
+  current: Pick<VerifiedSet<Entry>, "stored"> | undefined,
+): Promise<{
+  readonly records: readonly (VersionRecord & { readonly isKept: boolean })[];
+  readonly unverified: readonly number[];
+}> {
+  const { setVersions: v } = admin.database.tables;
+  const isKept = sql`${v.listing} is not null`.mapWith(Boolean);
+  const rows = await db
+    .select({ ...recordColumns(admin), isKept })
+    .from(v)
+    .where(isOfSet(v, project, set, environment))
+    .orderBy(desc(v.version));
+  const verified = rows.filter(
+    (row) => isVerified(admin, row) && (row.version !== current?.stored.version || isRecordOf(row, current.stored)),
+  );
+  return {
+    records: verified.map((row) => {
+      const { added, changed, deleted } = JSON.parse(row.names) as NamesWritten;
+      const actor = { type: "person", name: row.actor } as const;
+      return { version: row.version, at: row.at, actor, added, changed, deleted, isKept: row.isKept };
+    }),
+    unverified: rows.filter((row) => !verified.includes(row)).map((row) => row.version),
+  };
+}
+
+/** What a rollback does, by name. */
+export type Rollback = NamesWritten & {
+  /** The version that was current when this was found out. */
+  readonly from: number;
+  readonly to: number;
+};
+
+/**
+ * Finds out what a rollback would do.
+ * @throws Refused `invalid` if `to` is the current version, `not_found` if it is not kept, `conflict` if something does
+ *   not open, `ambiguous`
+ */
+export async function planRollback(
+  admin: AdminContext,
+  where: string,
+  environmentName: string,
+  kind: Kind,
+  to: number,
+): Promise<Rollback> {
+  const project = await findProject(admin, where);
+  const locked = { ...project, db: admin.database.db, now: admin.now() };
+  return (await changesBack(admin, locked, descriptorOf(kind), requireEnvironment(environmentName), to)).plan;
+}
+
+/**
+ * Writes an earlier version of a set as its next one. Items that both versions have in common stay as they are.
+ *
+ * @param plan - what {@link planRollback} found out
+ * @returns the number of the new version, and what a person must be warned of
+ * @throws Refused as {@link planRollback}; `conflict` if the set was written since; `bound` if the project would have
+ *   too many files
+ */
+export async function rollBack(
+  admin: AdminContext,
+  where: string,
+  environmentName: string,
+  kind: Kind,
+  { from, to }: Rollback,
+): Promise<{ readonly version: number; readonly warnings: readonly string[] }> {
+  const environment = requireEnvironment(environmentName);
+  const descriptor = descriptorOf(kind);
+  const work = async (project: LockedProject) => {
+    const { plan, changes } = await changesBack(admin, project, descriptor, environment, to);
+    if (plan.from !== from) {
+      throw new Refused(
+        "conflict",
+        `Somebody wrote the ${kind} meanwhile. Nothing was changed: run the command again.`,
+      );
+    }
+    const writes = await writeSets(admin, project, descriptor, new Map([[environment, changes]]));
+    if (kind === "files") {
+      await requireFileCount(admin, project);
+      if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project);
+    }
+    const { version = 0, total = 0 } = writes.get(environment) ?? {};
+    return [{ version, warnings: kind === "variables" ? warningsOf(where, environment, total) : [] }, writes] as const;
+  };
+  return writingProject(admin, where, descriptor, work, "rollback");
+}
+
+/** The changes that make an earlier version of the current one. */
+async function changesBack(
+  admin: AdminContext,
+  project: FoundProject & Pick<LockedProject, "db" | "now">,
+  descriptor: KindDescriptor<Entry>,
+  environment: Environment,
+  to: number,
+): Promise<{ readonly plan: Rollback; readonly changes: SetChanges<Entry> }> {
+  const { db, now } = project;
+  const current = await openSet(admin, db, project, descriptor, environment);
+  const from = current.stored.version;
+  if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
+  const earlier = await openVersion(admin, db, project, descriptor, environment, to);
+  const [before, after] = [itemsIn(project, descriptor, current, false), itemsIn(project, descriptor, earlier, true)];
+  const changes = new Map<string, NewItem<Entry> | null>();
+  const [added, changed]: [string[], string[]] = [[], []];
+  for (const [name, item] of after) {
+    const old = before.get(name);
+    if (old !== undefined && isSame(dated(descriptor, item, old.entry.updatedAt), old)) continue;
+    (old === undefined ? added : changed).push(name);
+    changes.set(name, dated(descriptor, item, now));
+    if (descriptor.kind === "files") await requireContent(admin, project, environment, to, item.entry as FileEntry);
+  }
+  const deleted = [...before.keys()].filter((name) => !after.has(name));
+  for (const name of deleted) changes.set(name, null);
+  return { plan: { from, to, added, changed, deleted }, changes };
+}
+
+function itemsIn(
+  project: FoundProject,
+  descriptor: KindDescriptor<Entry>,
+  set: VerifiedSet<Entry>,
+  isKept: boolean,
+): ReadonlyMap<string, NewItem<Entry>> {
+  const values = descriptor.hasValues ? openValues(project, descriptor, set, isKept) : undefined;
+  return new Map(
+    set.entries.map((entry, index) => {
+      const name = set.names[index] ?? "";
+      // A value that was written twice is the same one; the writer gives the version.
+      return [name, { entry: { ...entry, version: undefined }, value: values?.get(name) ?? null }];
+    }),
+  );
+}
+
+/** An item as if it had been written at `updatedAt`. */
+function dated(
+  { datedValue }: KindDescriptor<Entry>,
+  { entry, value }: NewItem<Entry>,
+  updatedAt: number,
+): NewItem<Entry> {
+  return { entry: { ...entry, updatedAt }, value: value && datedValue(Buffer.from(value), updatedAt) };
+}
+
+function isSame(a: NewItem<Entry>, b: NewItem<Entry>): boolean {
+  const [values, others] = [a.value ?? Buffer.of(), b.value ?? Buffer.of()];
+  return JSON.stringify(a.entry) === JSON.stringify(b.entry) && Buffer.compare(values, others) === 0;
+}
+
+/** @throws Refused `conflict` if the content of a file that would come back does not open */
+async function requireContent(
+  admin: AdminContext,
+  project: FoundProject & Pick<LockedProject, "db">,
+  environment: Environment,
+  version: number,
+  entry: FileEntry,
+): Promise<void> {
+  const content = await openContent(admin, project.db, project.id, entry);
+  if (content === undefined) throw damagedVersion(project, files, environment, version);
+  content.fill(0);
+}
+
+/**
+ * Removes all versions of a set but the current one, and the contents of files that only they needed.
+ * @returns how many versions, and what a person must be warned of
+ * @throws Refused `invalid`, `not_found`, `ambiguous`
+ */
+export async function purgeHistory(
+  admin: AdminContext,
+  where: string,
+  environmentName: string,
+  kind: Kind,
+): Promise<{ readonly removed: number; readonly warnings: readonly string[] }> {
+  const environment = requireEnvironment(environmentName);
+  const descriptor = descriptorOf(kind);
+  const found = await findProject(admin, where);
+  const { sets: s, setVersions: v } = admin.database.tables;
+  return writing(admin, async (db) => {
+    const project = await lockProject(admin, db, found);
+    if (!project) throw noProject(where);
+    const current = db
+      .select({ version: s.version })
+      .from(s)
+      .where(isOfSet(s, project, descriptor, environment));
+    const gone = await db
+      .delete(v)
+      .where(and(isOfSet(v, project, descriptor, environment), ne(v.version, sql`coalesce(${current}, 0)`)))
+      .returning({ version: v.version });
+    const damaged = kind === "files" ? await deleteUnusedContents(admin, project) : [];
+    const warnings = damaged.map(
+      (what) => `No content of a file was deleted, since ${what} may name any: it was changed by other means.`,
+    );
+    const { organization, id, slug } = found;
+    const change = {
+      action: "history.purge",
+      organization,
+      project: { id, slug },
+      environment,
+      names: [kind],
+    } as const;
+    return [{ removed: gone.length, warnings }, [change]];
+  });
+}

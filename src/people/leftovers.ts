@@ -1,0 +1,24 @@
+import type { Config } from "../core/settings.ts";
+import { serveLock } from "../desk/installation.ts";
+import { removeKeyDrafts, rotateLock } from "../desk/root-keys.ts";
+import { exclusively } from "../store/migrate.ts";
+import { removeRestoreDrafts } from "./backup.ts";
+
+/**
+ * Removes from the data folder what killed commands left: drafts of the root key, which hold live root keys, and of a
+ * restored database. A draft that a command writes now stays. Call it before the server takes its lock.
+ */
+export function removeLeftovers(config: Config): void {
+  if (config.databaseUrl !== undefined) return;
+  if (config.rootKey.from === "folder") whileLocked(rotateLock(config), () => removeKeyDrafts(config));
+  whileLocked(serveLock(config), () => removeRestoreDrafts(config));
+}
+
+function whileLocked(path: string, work: () => void): void {
+  const lock = exclusively(path, 0);
+  try {
+    if (lock) work();
+  } finally {
+    lock?.release();
+  }
+}

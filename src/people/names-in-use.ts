@@ -1,0 +1,65 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Config } from "../core/settings.ts";
+import { openForNames } from "../desk/installation.ts";
+import { arrayOf } from "../desk/validate.ts";
+import { everyKind } from "../kinds/kind.ts";
+import type { Database } from "../store/database.ts";
+import type { Kind } from "../store/tables.ts";
+
+/** What there are names of: a project's word is `ORG/PROJECT`, a key's, trust's and request's its id. Items may be of one environment. */
+export type NamesAsked =
+  | { readonly of: "organizations" | "projects" | "keys" | "trusts" | "keysAndTrusts" | "requests" }
+  | { readonly of: Kind; readonly project: string; readonly environment: string | undefined };
+
+/** A word that a command takes, and what people call it, if that is something else. */
+export type Named = { readonly word: string; readonly name?: string };
+
+/**
+ * The names in use, for people who type: read from the database without its keys, so nothing is verified and nothing
+ * leaves a trace. Of organizations, projects and keys at most 1,000. None if there is no installation.
+ * @throws ConfigProblem, or what the database throws
+ */
+export async function namesInUse(config: Config, asked: NamesAsked): Promise<Named[]> {
+  const database = await openForNames(config);
+  if (database === undefined) return [];
+  try {
+    return "project" in asked
+      ? await items(database, asked)
+      : await database.query<Named>(lists(database)[asked.of])({});
+  } finally {
+    await database.close();
+  }
+}
+
+function lists({ tables: { organizations: o, projects: p, apiKeys: k, variableRequests: r } }: Database) {
+  const credentials = (only: SQL) =>
+    sql`select ${k.id} as word, ${k.name} as name from ${k} where ${only} order by ${k.id} desc limit 1000`;
+  return {
+    organizations: sql`select ${o.slug} as word, ${o.name} as name from ${o} order by ${o.slug} limit 1000`,
+    projects: sql`select ${o.slug} || '/' || ${p.slug} as word, ${p.name} as name
+      from ${p} join ${o} on ${o.id} = ${p.organizationId} order by ${o.slug}, ${p.slug} limit 1000`,
+    keys: credentials(sql`${k.trust} is null`),
+    trusts: credentials(sql`${k.trust} is not null`),
+    keysAndTrusts: credentials(sql`true`),
+    requests: sql`select ${r.id} as word, ${r.name} as name from ${r} order by ${r.id} desc limit 1000`,
+  };
+}
+
+async function items(
+  database: Database,
+  { of, project, environment }: Extract<NamesAsked, { project: string }>,
+): Promise<Named[]> {
+  const { organizations: o, projects: p, sets: s } = database.tables;
+  const [organization, slug] = project.includes("/") ? project.split("/") : [undefined, project];
+  type Row = { readonly organization: string; readonly environment: string; readonly listing: string };
+  const rows = await database.query<Row>(sql`
+    select ${o.slug} as organization, ${s.environment} as environment, ${s.listing} as listing
+    from ${p} join ${o} on ${o.id} = ${p.organizationId} join ${s} on ${s.projectId} = ${p.id}
+    where ${p.slug} = ${sql.placeholder("slug")} and ${s.kind} = ${sql.placeholder("kind")}`)({ slug, kind: of });
+  const nameOf = everyKind.find(({ kind }) => kind === of)?.nameOf as (entry: unknown) => unknown;
+  const words = rows
+    .filter((row) => row.organization === (organization ?? row.organization))
+    .filter((row) => row.environment === (environment ?? row.environment))
+    .flatMap(({ listing }) => arrayOf(listing).map(nameOf));
+  return [...new Set(words)].filter((word) => typeof word === "string").map((word) => ({ word }));
+}

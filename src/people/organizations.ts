@@ -1,0 +1,88 @@
+import { asc, eq } from "drizzle-orm";
+import { type Plan, sealOrganization } from "../access/grant.ts";
+import { Refused } from "../core/refused.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
+import { displayName, isUniqueViolation } from "../desk/validate.ts";
+
+/** Creates an organization. @throws Refused `invalid`, `exists` */
+export async function createOrganization(
+  admin: AdminContext,
+  asked: { readonly slug: string; readonly name?: string | undefined; readonly plan?: string },
+): Promise<Organization> {
+  requireSlug("organization", asked.slug);
+  const organization = {
+    id: Bun.randomUUIDv7(),
+    slug: asked.slug,
+    name: displayName("organization", asked.name ?? asked.slug),
+    plan: requirePlan(asked.plan ?? "pro"),
+    createdAt: admin.now(),
+  };
+  try {
+    await writing(admin, async (db) => {
+      const seal = sealOrganization(admin.systemKeys.grant, organization);
+      await db.insert(admin.database.tables.organizations).values({ ...organization, seal });
+      return [undefined, [{ action: "organization.create", organization, names: [] }]];
+    });
+  } catch (error) {
+    if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} already exists.`);
+    throw error;
+  }
+  return organization;
+}
+
+/** Changes a plan from the next request on. @throws Refused `invalid`, `not_found`, `conflict` */
+export async function setPlan(admin: AdminContext, slug: string, plan: string): Promise<Organization> {
+  const { organizations } = admin.database.tables;
+  const chosen = requirePlan(plan);
+  return writing(admin, async (db) => {
+    const [changed] = await db
+      .update(organizations)
+      .set({ plan: chosen })
+      .where(eq(organizations.slug, slug))
+      .returning();
+    if (!changed) throw noOrganization(slug);
+    const organization = verified(admin, changed);
+    return [organization, [{ action: "organization.plan", organization, names: [chosen] }]];
+  });
+}
+
+/**
+ * Deletes an organization with its projects, keys and trusts; audit entries stay.
+ * @returns how many went with it
+ * @throws Refused `not_found`, `conflict`
+ */
+export async function deleteOrganization(
+  admin: AdminContext,
+  slug: string,
+): Promise<{ projects: number; keys: number; trusts: number }> {
+  const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
+  return writing(admin, async (db) => {
+    const query = db.select().from(o).where(eq(o.slug, slug));
+    // Locked, so that nothing is added to it meanwhile.
+    const [found] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+    if (!found) throw noOrganization(slug);
+    verified(admin, found);
+    const keys = await db.delete(k).where(eq(k.organizationId, found.id)).returning({ trust: k.trust });
+    const trusts = keys.filter(({ trust }) => trust !== null).length;
+    const projects = await db.delete(p).where(eq(p.organizationId, found.id)).returning({ id: p.id });
+    await db.delete(o).where(eq(o.id, found.id));
+    const organization = { id: found.id, slug };
+    return [
+      { projects: projects.length, keys: keys.length - trusts, trusts },
+      [{ action: "organization.delete", organization, names: [] }],
+    ];
+  });
+}
+
+/** All organizations as their rows have them, in byte order of slug: what is done in one checks its seal. */
+export async function listOrganizations(admin: AdminContext): Promise<Organization[]> {
+  const { organizations } = admin.database.tables;
+  const rows = await admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));
+  return rows.map(({ seal: _, ...organization }) => organization);
+}
+
+function requirePlan(plan: string): Plan {
+  if (plan === "free" || plan === "pro") return plan;
+  throw new Refused("invalid", `${JSON.stringify(plan)} is not a plan: free or pro.`);
+}

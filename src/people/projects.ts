@@ -1,0 +1,170 @@
+import { asc, eq } from "drizzle-orm";
+import { Refused } from "../core/refused.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { findOrganization, requireSlug } from "../desk/organizations.ts";
+import { findProject, lockProject, noProject, splitPlace } from "../desk/projects.ts";
+import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { createSets, damagedVersion, keptVersions, openSets, resealSet } from "../sets/write.ts";
+import { sum } from "../sets/write-project.ts";
+
+export type Project = {
+  readonly id: string;
+  /** Its slug. */
+  readonly organization: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly variableCount: number;
+  readonly accountCount: number;
+  readonly fileCount: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+/** Makes a project with its first data key. @throws Refused `invalid`, `exists`, `not_found`, `ambiguous` */
+export async function createProject(
+  admin: AdminContext,
+  where: string,
+  asked: { readonly name?: string | undefined },
+): Promise<Project> {
+  const { organization, slug } = await splitPlace(admin, where);
+  requireSlug("project", slug);
+  const id = Bun.randomUUIDv7();
+  const now = admin.now();
+  const name = displayName("project", asked.name ?? slug);
+  const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
+  const t = admin.database.tables;
+  try {
+    await writing(admin, async (db) => {
+      await db.insert(t.projects).values({
+        id,
+        organizationId: organization.id,
+        slug,
+        name,
+        variableCounts: none,
+        accountCounts: none,
+        fileCounts: none,
+        changedAt: JSON.stringify([now, now, now]),
+        createdAt: now,
+      });
+      await createSets(admin, db, { id, slug, organization }, everyKind, now);
+      return [undefined, [{ action: "project.create", organization, project: { id, slug }, names: [] }]];
+    });
+  } catch (error) {
+    if (isUniqueViolation(error)) {
+      throw new Refused("exists", `The project ${organization.slug}/${slug} exists already.`);
+    }
+    throw error;
+  }
+  const counts = { variableCount: 0, accountCount: 0, fileCount: 0 };
+  return { id, organization: organization.slug, slug, name, ...counts, createdAt: now, updatedAt: now };
+}
+
+/** The projects of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
+export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
+  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
+  return records(admin, only && eq(admin.database.tables.projects.organizationId, only.id));
+}
+
+/** The project at `ORG/PROJECT`, as {@link findProject}. @throws Refused `not_found`, `ambiguous` */
+export async function showProject(admin: AdminContext, where: string): Promise<Project> {
+  const { id } = await findProject(admin, where);
+  const [found] = await records(admin, eq(admin.database.tables.projects.id, id));
+  if (!found) throw noProject(where);
+  return found;
+}
+
+async function records(admin: AdminContext, where: ReturnType<typeof eq> | undefined): Promise<Project[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ project: p, organization: o.slug })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .where(where)
+    .orderBy(asc(o.slug), asc(p.slug));
+  return rows.map(({ project, organization }) => ({
+    id: project.id,
+    organization,
+    slug: project.slug,
+    name: project.name,
+    variableCount: sum(project.variableCounts),
+    accountCount: sum(project.accountCounts),
+    fileCount: sum(project.fileCounts),
+    createdAt: project.createdAt,
+    updatedAt: Math.max(project.createdAt, ...arrayOf(project.changedAt).map((time) => Number(time) || 0)),
+  }));
+}
+
+/**
+ * Deletes a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and reach
+ * nothing by it, not even a project that takes its slug later.
+ *
+ * @returns how many variable names, accounts and files went with it
+ * @throws Refused `not_found`, `ambiguous`
+ */
+export async function deleteProject(
+  admin: AdminContext,
+  where: string,
+): Promise<{ variables: number; accounts: number; files: number }> {
+  const { organization, ...project } = await findProject(admin, where);
+  const { projects } = admin.database.tables;
+  return writing(admin, async (db) => {
+    const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
+    if (!gone) throw noProject(where);
+    const counts = {
+      variables: sum(gone.variableCounts),
+      accounts: sum(gone.accountCounts),
+      files: sum(gone.fileCounts),
+    };
+    return [counts, [{ action: "project.delete", organization, project, names: [] }]];
+  });
+}
+
+/**
+ * Gives a project another slug, and another display name if one is given. The slug is bound by the seal of every set, so
+ * all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
+ * reach nothing by it any more.
+ *
+ * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `conflict` if a set or a kept version does not open
+ */
+export async function renameProject(
+  admin: AdminContext,
+  where: string,
+  asked: { readonly slug: string; readonly name?: string | undefined },
+): Promise<Project> {
+  const { projects: p } = admin.database.tables;
+  const { slug } = asked;
+  requireSlug("project", slug);
+  const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
+  const found = await findProject(admin, where);
+  const { organization, id } = found;
+  try {
+    await writing(admin, async (db) => {
+      const project = await lockProject(admin, db, found);
+      if (!project) throw noProject(where);
+      for (const descriptor of everyKind) {
+        for (const set of await openSets(admin, project, descriptor)) {
+          const { environment } = set;
+          await resealSet(admin, { ...project, slug }, descriptor, set);
+          for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
+            if (kept === undefined) throw damagedVersion(project, descriptor, environment, version);
+            await resealSet(admin, { ...project, slug }, descriptor, kept, true);
+          }
+        }
+      }
+      await db
+        .update(p)
+        .set({ slug, ...name })
+        .where(eq(p.id, id));
+      return [
+        undefined,
+        [{ action: "project.rename", organization, project: { id, slug: found.slug }, names: [slug] }],
+      ];
+    });
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new Refused("exists", `The project ${organization.slug}/${slug} exists already.`);
+    throw error;
+  }
+  return showProject(admin, `${organization.slug}/${slug}`);
+}

@@ -1,0 +1,188 @@
+import { asc, eq, type SQL } from "drizzle-orm";
+import { type Environment, reasonCharactersMax } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { Change } from "../desk/changes.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { findId, noId, shortIds } from "../desk/ids.ts";
+import { findOrganization } from "../desk/organizations.ts";
+import { requireEnvironment } from "../desk/validate.ts";
+import { variables } from "../kinds/variables/entry.ts";
+import { validateVariables, variableItem, warningsOf } from "../kinds/variables/write.ts";
+import { writeSets } from "../sets/write.ts";
+import { writingProject } from "../sets/write-project.ts";
+import type { Db } from "../store/database.ts";
+import { type KeyRecord, keyStatus } from "./keys.ts";
+
+/** A variable that a machine asks people for. Anybody who can write to the database can have written any of it. */
+export type RequestRecord = {
+  readonly id: string;
+  readonly status: "pending" | "approved" | "rejected" | "expired";
+  /** Its slug. */
+  readonly organization: string;
+  /** Its slug. */
+  readonly project: string;
+  readonly environment: Environment;
+  readonly name: string;
+  readonly reason: string;
+  /** The id of the key that asks. */
+  readonly keyId: string;
+  /** Null if the key is gone. */
+  readonly keyName: string | null;
+  readonly keyStatus: KeyRecord["status"] | "gone";
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly decidedAt: number | null;
+  readonly decidedBy: string | null;
+  readonly decisionReason: string | null;
+};
+
+/** The requests of one organization or of all, oldest first. @throws Refused `not_found` */
+export async function listRequests(admin: AdminContext, organization?: string): Promise<RequestRecord[]> {
+  const { variableRequests: r } = admin.database.tables;
+  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
+  const rows = await rowsOf(admin, admin.database.db, only && eq(r.organizationId, only.id)).orderBy(
+    asc(r.createdAt),
+    asc(r.id),
+  );
+  return rows.map((row) => recordOf(admin, row));
+}
+
+/** One request by its id or the beginning of it. @throws Refused `not_found` */
+export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
+  const { variableRequests: r } = admin.database.tables;
+  const id = await findId(admin, r, "request", asked);
+  const [row] = await rowsOf(admin, admin.database.db, eq(r.id, id));
+  if (!row) throw noId("request", id);
+  return recordOf(admin, row);
+}
+
+/** Shortens ids of requests as tables show them. */
+export function shortRequestIds(admin: AdminContext): Promise<(id: string) => string> {
+  return shortIds(admin, admin.database.tables.variableRequests);
+}
+
+/** Refuses a request about which nobody can decide any more. @throws Refused `conflict` that says why */
+export function requirePending({ id, status, decidedBy }: RequestRecord): void {
+  if (status === "pending") return;
+  const words = status === "expired" ? "has expired" : `was ${status} by ${decidedBy} already`;
+  throw new Refused("conflict", `The request ${id} ${words}. Nothing was changed.`);
+}
+
+/**
+ * Creates the variable that was asked for, and notes the decision, in one transaction.
+ * @param shown - the request as the person saw it: nothing is written but what they agreed to
+ * @returns the request, and what a person must be warned of
+ * @throws Refused `invalid`, `bound`; `not_found` if the project is gone or has another slug; `conflict` if the request
+ *   was decided, expired or changed meanwhile; `exists` if the variable exists
+ */
+export async function approveRequest(
+  admin: AdminContext,
+  shown: RequestRecord,
+  value: string | Uint8Array,
+): Promise<{ readonly request: RequestRecord; readonly warnings: readonly string[] }> {
+  const { id, name } = shown;
+  const environment = requireEnvironment(shown.environment);
+  const text = validateVariables([{ name, value }]).get(name)?.value ?? "";
+  const where = `${shown.organization}/${shown.project}`;
+  return writingProject(admin, where, variables, async (project) => {
+    const request = await lockPending(admin, project.db, id);
+    if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
+      throw new Refused("conflict", `The request ${id} was changed meanwhile: look at it again. Nothing was written.`);
+    }
+    const changes = new Map([[name, variableItem(name, text, project.now)]]);
+    const writes = await writeSets(admin, project, variables, new Map([[environment, changes]]));
+    const { added = [], total = 0 } = writes.get(environment) ?? {};
+    if (added.length === 0) {
+      throw new Refused("exists", `${name} exists in ${where} ${environment} already. Nothing was written.`);
+    }
+    const decided = await decide(admin, project.db, request, "approved", null);
+    const result = { request: decided.record, warnings: warningsOf(where, environment, total) };
+    return [result, writes, [decided.change]];
+  });
+}
+
+/**
+ * Notes that nobody will supply the variable.
+ * @throws Refused `invalid`, `not_found`; `conflict` if the request was decided or expired
+ */
+export async function rejectRequest(admin: AdminContext, asked: string, reason?: string): Promise<RequestRecord> {
+  if (reason !== undefined && (reason === "" || [...reason].length > reasonCharactersMax)) {
+    throw new Refused("invalid", `The reason must have 1 to ${reasonCharactersMax} characters.`);
+  }
+  const { id } = await showRequest(admin, asked);
+  return writing(admin, async (db) => {
+    const decided = await decide(admin, db, await lockPending(admin, db, id), "rejected", reason ?? null);
+    return [decided.record, [decided.change]];
+  });
+}
+
+/** What the person who approves agrees to. */
+function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
+  return JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason]);
+}
+
+type Row = Awaited<ReturnType<typeof rowsOf>>[number];
+type PendingRequest = Pick<Row, "organization" | "project"> & { readonly record: RequestRecord };
+
+function rowsOf(admin: AdminContext, db: Db, where: SQL | undefined) {
+  const { variableRequests: r, organizations: o, projects: p, apiKeys: k } = admin.database.tables;
+  return db
+    .select({ request: r, organization: { id: o.id, slug: o.slug }, project: { id: p.id, slug: p.slug }, key: k })
+    .from(r)
+    .innerJoin(o, eq(o.id, r.organizationId))
+    .innerJoin(p, eq(p.id, r.projectId))
+    .leftJoin(k, eq(k.id, r.keyId))
+    .where(where);
+}
+
+function recordOf(admin: AdminContext, { request, organization, project, key }: Row): RequestRecord {
+  const { id, status, environment, name, reason, keyId, createdAt, expiresAt } = request;
+  const { decidedAt, decidedBy, decisionReason } = request;
+  return {
+    id,
+    status: status === "pending" && expiresAt <= admin.now() ? "expired" : status,
+    organization: organization.slug,
+    project: project.slug,
+    environment,
+    name,
+    reason,
+    keyId,
+    keyName: key?.name ?? null,
+    keyStatus: key === null ? "gone" : keyStatus(admin, key),
+    createdAt,
+    expiresAt,
+    decidedAt,
+    decidedBy,
+    decisionReason,
+  };
+}
+
+/** A request that nobody else can decide about before the transaction ends. @throws Refused `not_found`, `conflict` */
+async function lockPending(admin: AdminContext, db: Db, id: string): Promise<PendingRequest> {
+  const { variableRequests: r } = admin.database.tables;
+  const query = rowsOf(admin, db, eq(r.id, id));
+  const [row] = await (admin.database.dialect === "postgres" ? query.for("update", { of: r }) : query);
+  if (!row) throw noId("request", id);
+  const record = recordOf(admin, row);
+  requirePending(record);
+  return { organization: row.organization, project: row.project, record };
+}
+
+/** Notes a decision. */
+async function decide(
+  admin: AdminContext,
+  db: Db,
+  { record, organization, project }: PendingRequest,
+  status: "approved" | "rejected",
+  decisionReason: string | null,
+): Promise<{ readonly record: RequestRecord; readonly change: Change }> {
+  const { variableRequests: r } = admin.database.tables;
+  const decision = { status, decidedAt: admin.now(), decidedBy: admin.actor, decisionReason };
+  await db.update(r).set(decision).where(eq(r.id, record.id));
+  const action = status === "approved" ? "request.approve" : "request.reject";
+  const { id, name, environment } = record;
+  return {
+    record: { ...record, ...decision },
+    change: { action, organization, project, environment, names: [id, name] },
+  };
+}

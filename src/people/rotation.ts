@@ -1,0 +1,540 @@
+import { and, asc, eq, gt, inArray, isNotNull, lt, ne, type SQL, sql } from "drizzle-orm";
+import { Fault } from "../core/fault.ts";
+import { environments, itemsMax } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { Config } from "../core/settings.ts";
+import { type Change, recordChanges } from "../desk/changes.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { purposes } from "../desk/installation.ts";
+import { type FoundProject, findProject, type LockedProject, lockProject } from "../desk/projects.ts";
+import {
+  addRootKey,
+  currentRootId,
+  dropOlderRootKeys,
+  lockKeyFile,
+  openKeyring,
+  removeKeyDrafts,
+  rootKeyName,
+} from "../desk/root-keys.ts";
+import { findListed, openContent } from "../kinds/files/contents.ts";
+import type { FileEntry } from "../kinds/files/entry.ts";
+import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { contentAssociatedData } from "../seal/associated-data.ts";
+import { orUndefined, seal } from "../seal/envelope.ts";
+import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
+import type { Entry } from "../sets/kind.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
+import { findSet, resealSet } from "../sets/write.ts";
+import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
+
+/*
+ * Rotation while servers run. Everything happens in small transactions that each leave the database whole: a reader sees
+ * the state before one or after it, and a run that is killed between two of them is finished by the next run. What is
+ * left to do is never noted anywhere: the rows themselves say it.
+ */
+
+type Report = (done: number, total: number) => void;
+
+/** The result of a rotation of root keys. */
+export type RootRotation = {
+  /** The id of the root key that everything is under now. */
+  readonly rootId: string;
+  /** Of the root keys that nothing is under any more. */
+  readonly olderRootIds: readonly string[];
+  /** Rewrapped by this run. */
+  readonly systemKeys: number;
+  readonly dataKeys: number;
+  /** What the root keys are called: a setting, or the generated file. */
+  readonly source: string;
+  /** Whether the older ones were dropped from the generated file. */
+  readonly dropped: boolean;
+  /** The files that keep them beside it. */
+  readonly kept: readonly string[];
+};
+
+/** How a rotation of the generated root key ends. */
+export type Finish = {
+  /** Asked before anything changes, with the ids of the root keys that go. */
+  readonly agree: (olderRootIds: readonly string[]) => Promise<void>;
+  /** Whether the older root keys are not kept beside the new one. */
+  readonly deletesOld: boolean;
+};
+
+/**
+ * Rewraps the system keys and every data key under the first root key. No value is touched. If the root key is the
+ * generated one, a new one is made and put in front of it first, unless an earlier run has done that.
+ *
+ * @param finish - drops the older ones from the generated file afterwards
+ * @throws Refused `conflict` if there is one root key and everything is under it, or if data keys do not open;
+ *   `invalid` if `finish` is asked for and the root keys are not in the generated file
+ */
+export async function rotateRoot(
+  admin: AdminContext,
+  config: Config,
+  finish: Finish | false,
+  report: Report = () => {},
+): Promise<RootRotation> {
+  const source = rootKeyName(config);
+  if (config.rootKey.from !== "folder") {
+    if (finish) throw new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
+    return { ...(await rewrapAll(admin, source, report)), source, dropped: false, kept: [] };
+  }
+  const lock = lockKeyFile(config);
+  try {
+    // The admin's own keyring was opened before the lock was held.
+    const opened = async () => ({ ...admin, keyring: await openKeyring(config, true, () => {}) });
+    removeKeyDrafts(config);
+    const before = await opened();
+    const left = await requireKnownRoots(before, source);
+    if (finish) {
+      if (left === 0) requireOlder(before, source);
+      await requireOpening(before);
+      await finish.agree(before.keyring.rootIds.slice(1));
+    } else {
+      addRootKey(config);
+    }
+    const rewrapped = await rewrapAll(await opened(), source, report);
+    const kept = finish ? dropOlderRootKeys(config, !finish.deletesOld) : [];
+    return { ...rewrapped, source, dropped: finish !== false, kept };
+  } finally {
+    lock.release();
+  }
+}
+
+async function rewrapAll(
+  admin: AdminContext,
+  source: string,
+  report: Report,
+): Promise<Omit<RootRotation, "source" | "dropped" | "kept">> {
+  const { rootId, rootIds } = admin.keyring;
+  const left = await requireKnownRoots(admin, source);
+  if (left === 0) requireOlder(admin, source);
+  const systemKeys = await rewrapSystemKeys(admin);
+  const { dataKeys: d } = admin.database.tables;
+  const due = await admin.database.db.selectDistinct({ id: d.projectId }).from(d).where(ne(d.rootId, rootId));
+  let dataKeys = 0;
+  const broken: string[] = [];
+  for (let from = 0; from < due.length; from += rewrappedAtOnce) {
+    const projectIds = due.slice(from, from + rewrappedAtOnce).map(({ id }) => id);
+    const batch = await inTurn(admin, (db) => rewrapDataKeys(admin, db, projectIds));
+    dataKeys += batch.moved;
+    broken.push(...batch.broken);
+    report(systemKeys + dataKeys, left);
+  }
+  if (broken.length > 0) {
+    throw new Refused(
+      "conflict",
+      `Does not open, and stayed as it was: ${listed(broken)}. Keep the older root key; all else is under ${rootId} now.`,
+    );
+  }
+  return { rootId, olderRootIds: rootIds.filter((id) => id !== rootId), systemKeys, dataKeys };
+}
+
+/** @throws Refused `conflict` if a data key that is due does not open: {@link rewrapAll} would refuse in the end */
+async function requireOpening({ database, keyring }: AdminContext): Promise<void> {
+  const { dataKeys: d } = database.tables;
+  const due = await database.db.select().from(d).where(ne(d.rootId, keyring.rootId));
+  const broken = due
+    .filter((key) => {
+      const { projectId, generation, rootId, wrapped } = key;
+      return orUndefined(() => keyring.rewrapDataKey(projectId, generation, rootId, wrapped)) === undefined;
+    })
+    .map(({ projectId, generation }) => `data key ${generation} of project ${projectId}`);
+  if (broken.length === 0) return;
+  const words = `Does not open: ${listed(broken)}. Keep the older root key. Nothing was changed.`;
+  throw new Refused("conflict", words);
+}
+
+/** @throws Refused `conflict` if there is no older root key, when everything is under the first */
+function requireOlder({ keyring: { rootId, rootIds } }: AdminContext, source: string): void {
+  if (rootIds.length > 1) return;
+  throw new Refused(
+    "conflict",
+    `${source} holds one root key, ${rootId}, and everything is under it already: nothing was changed. A rotation needs a new one in front of it.`,
+  );
+}
+
+/**
+ * @returns how many keys are not under the first root key
+ * @throws Refused `conflict` if one is under a root key that is not configured
+ */
+async function requireKnownRoots(admin: AdminContext, source: string): Promise<number> {
+  const { systemKeys: s, dataKeys: d } = admin.database.tables;
+  const count = sql<number>`count(*)`.mapWith(Number);
+  let left = 0;
+  for (const table of [s, d]) {
+    const rows = await admin.database.db.select({ rootId: table.rootId, count }).from(table).groupBy(table.rootId);
+    for (const row of rows) {
+      if (!admin.keyring.rootIds.includes(row.rootId)) {
+        throw new Refused(
+          "conflict",
+          `${row.count} keys are under the root key ${row.rootId}, which ${source} does not hold: put it behind the others. Nothing was changed.`,
+        );
+      }
+      if (row.rootId !== admin.keyring.rootId) left += row.count;
+    }
+  }
+  return left;
+}
+
+/** Moves the system keys, all at once: from then on new data keys go under this root key, see {@link currentRootId}. */
+function rewrapSystemKeys(admin: AdminContext): Promise<number> {
+  const { systemKeys: s } = admin.database.tables;
+  return inTurn(admin, async (db) => {
+    const query = db.select().from(s).where(ne(s.rootId, admin.keyring.rootId)).orderBy(asc(s.purpose));
+    const rows = await (admin.database.dialect === "postgres" ? query.for("update") : query);
+    for (const row of rows) {
+      const purpose = purposes.find((one) => one === row.purpose) as SystemKeyPurpose;
+      const rewrapped = admin.keyring.rewrapSystemKey(purpose, row.rootId, row.wrapped);
+      await db.update(s).set(rewrapped).where(eq(s.purpose, purpose));
+    }
+    const change: Change = { action: "root_key.rotate", organization: null, names: [admin.keyring.rootId] };
+    await recordChanges(admin, db, rows.length > 0 ? [change] : []);
+    return rows.length;
+  });
+}
+
+async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly string[]) {
+  const { dataKeys: d } = admin.database.tables;
+  const { keyring } = admin;
+  if ((await currentRootId(admin.database, db)) !== keyring.rootId) {
+    throw new Refused("conflict", "Another rotation, to another root key, has begun meanwhile: run this one again.");
+  }
+  const due = and(ne(d.rootId, keyring.rootId), inArray(d.projectId, [...projectIds]));
+  const rows = await db.select().from(d).where(due).orderBy(asc(d.projectId), asc(d.generation));
+  let moved = 0;
+  const broken: string[] = [];
+  for (const { projectId, generation, rootId, wrapped } of rows) {
+    const rewrapped = orUndefined(() => keyring.rewrapDataKey(projectId, generation, rootId, wrapped));
+    if (rewrapped === undefined) {
+      broken.push(`data key ${generation} of project ${projectId}`);
+      continue;
+    }
+    // Changes nothing if a run beside this one was first, or if the key is gone.
+    const changed = await db
+      .update(d)
+      .set(rewrapped)
+      .where(and(eq(d.projectId, projectId), eq(d.generation, generation), eq(d.rootId, rootId)))
+      .returning({ generation: d.generation });
+    moved += changed.length;
+  }
+  return { moved, broken };
+}
+
+/** The result of a rotation of data keys. */
+export type DataRotation = {
+  /** Projects that are wholly under their newest data key now, by this run. */
+  readonly projects: number;
+  /** Of these, how many an earlier run had begun. */
+  readonly resumed: number;
+  /** Resealed by this run. */
+  readonly sets: number;
+  readonly versions: number;
+  readonly contents: number;
+  /** Data keys of older generations that nothing used any more. */
+  readonly deletedKeys: number;
+  /** What does not open, in words. It stayed as it was, and with it the older data keys of its project. */
+  readonly broken: readonly string[];
+};
+
+/**
+ * Gives a project a data key of a new generation, or each project if none is named; reseals everything in it and deletes
+ * the older data keys. New writes use the new one at once.
+ *
+ * If an earlier run was interrupted, this one finishes it and begins no new generation: a project with more than one
+ * data key is in the middle of a rotation. Projects that the interrupted run had finished are recognized by the moment
+ * it began, which all its data keys carry.
+ *
+ * @throws Refused `not_found`, `ambiguous`, `invalid`
+ */
+export async function rotateData(
+  admin: AdminContext,
+  where: string | undefined,
+  report: Report = () => {},
+): Promise<DataRotation> {
+  const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where)];
+  const { unfinished, due, lost } = await planRotation(admin, targets);
+  const begunAt = admin.now();
+  for (let from = 0; from < due.length; from += begunAtOnce) {
+    await inTurn(admin, async (db) => {
+      const changes: Change[] = [];
+      for (const one of due.slice(from, from + begunAtOnce)) {
+        if (!(await beginGeneration(admin, db, one, begunAt))) continue;
+        const { organization, ...project } = one.project;
+        changes.push({ action: "data_key.rotate", organization, project, names: [] });
+      }
+      await recordChanges(admin, db, changes);
+    });
+  }
+  const tally = { sets: 0, versions: 0, contents: 0, deletedKeys: 0 };
+  const broken = lost.map((project) => `the data key of ${nameOf(project)}`);
+  const projects = [...unfinished, ...due.map(({ project }) => project)];
+  for (const [index, project] of projects.entries()) {
+    for (const step of [resealSets, resealVersions, resealContents, deleteOlderKeys]) {
+      let more = true;
+      for (let after = ""; more; ) {
+        const part: Part = await inTurn(admin, (db) => withLock(admin, db, project, after, step));
+        tally.sets += part.sets ?? 0;
+        tally.versions += part.versions ?? 0;
+        tally.contents += part.contents ?? 0;
+        tally.deletedKeys += part.deletedKeys ?? 0;
+        broken.push(...(part.broken ?? []));
+        more = part.after !== undefined;
+        after = part.after ?? "";
+      }
+    }
+    report(index + 1, projects.length);
+  }
+  return { projects: projects.length, resumed: unfinished.length, ...tally, broken: [...new Set(broken)] };
+}
+
+/** By id: projects are always locked in this order, so no two commands wait for each other. */
+async function everyProject(admin: AdminContext): Promise<FoundProject[]> {
+  const { projects: p, organizations: o } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ id: p.id, slug: p.slug, organization: o })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId))
+    .orderBy(asc(p.id));
+  return rows;
+}
+
+type Due = { readonly project: FoundProject; readonly generation: number };
+
+/** Which of the projects are in the middle of a rotation, which are to begin one, and which have no data key. */
+async function planRotation(
+  admin: AdminContext,
+  targets: readonly FoundProject[],
+): Promise<{ unfinished: FoundProject[]; due: Due[]; lost: FoundProject[] }> {
+  const { dataKeys: d } = admin.database.tables;
+  const rows = await admin.database.db
+    .select({ projectId: d.projectId, generation: d.generation, createdAt: d.createdAt })
+    .from(d)
+    .where(targets.length === 1 ? eq(d.projectId, targets[0]?.id ?? "") : undefined)
+    .orderBy(asc(d.projectId), asc(d.generation));
+  const keys = Map.groupBy(rows, ({ projectId }) => projectId);
+  const unfinished = targets.filter(({ id }) => keys.get(id)?.length !== 1);
+  const interruptedAt = new Set(unfinished.map(({ id }) => keys.get(id)?.at(-1)?.createdAt));
+  const due = targets.flatMap((project): Due[] => {
+    const [key, ...more] = keys.get(project.id) ?? [];
+    if (key === undefined || more.length > 0 || interruptedAt.has(key.createdAt)) return [];
+    return [{ project, generation: key.generation }];
+  });
+  return { unfinished, due, lost: targets.filter(({ id }) => !keys.has(id)) };
+}
+
+/** Makes a project's next data key. @returns false if another run was first or the project is gone */
+async function beginGeneration(
+  admin: AdminContext,
+  db: Db,
+  { project, generation }: Due,
+  begunAt: number,
+): Promise<boolean> {
+  const { dataKeys: d } = admin.database.tables;
+  await admin.database.lockProject(db, project.id);
+  const keys = await db.select({ generation: d.generation }).from(d).where(eq(d.projectId, project.id));
+  if (keys.length !== 1 || keys[0]?.generation !== generation) return false;
+  const rootId = await currentRootId(admin.database, db);
+  const next = generation + 1;
+  const wrapped = admin.keyring.wrapDataKey(project.id, next, newKey(), rootId);
+  await db.insert(d).values({ projectId: project.id, generation: next, ...wrapped, createdAt: begunAt });
+  return true;
+}
+
+/** The result of one transaction; `after` is where the next one continues, if there is more to do. */
+type Part = {
+  readonly sets?: number;
+  readonly versions?: number;
+  readonly contents?: number;
+  readonly deletedKeys?: number;
+  readonly broken?: readonly string[];
+  readonly after?: string;
+};
+
+/** Runs a step with the project locked. One whose data key does not open stays as it is. */
+async function withLock(
+  admin: AdminContext,
+  db: Db,
+  project: FoundProject,
+  after: string,
+  step: (admin: AdminContext, project: LockedProject, after: string) => Promise<Part>,
+): Promise<Part> {
+  try {
+    const locked = await lockProject(admin, db, project);
+    return locked === undefined ? {} : await step(admin, locked, after);
+  } catch (error) {
+    if (!(error instanceof Fault && error.code === "decryption_failed")) throw error;
+    return { broken: [`the data key of ${nameOf(project)}`] };
+  }
+}
+
+/** Reseals the next set that is under an older data key. What its items say and when they changed stays. */
+async function resealSets(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+  const withValues = everyKind.filter(({ hasValues }) => hasValues);
+  const due = withValues.flatMap((descriptor) =>
+    environments.map((environment) => ({ descriptor, environment, id: `${descriptor.kind} in ${environment}` })),
+  );
+  const next = due[due.findIndex(({ id }) => id === after) + 1];
+  if (next === undefined) return {};
+  const { descriptor, environment, id } = next;
+  const set = await findSet(admin, project.db, project, descriptor, environment);
+  if (set === undefined || !opens(set)) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
+  if (set.stored.generation === project.dataKey.generation) return { after: id };
+  await resealSet(admin, project, descriptor, set);
+  return { sets: 1, after: id };
+}
+
+function opens(set: VerifiedSet<Entry>): boolean {
+  return orUndefined(() => set.open().all.fill(0)) !== undefined;
+}
+
+/** Reseals some kept versions that are under an older data key. */
+async function resealVersions(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+  const { setVersions: v } = admin.database.tables;
+  const [kind = "", environment = "", version = 0] = after.split(" ");
+  const rows = await project.db
+    .select({
+      kind: v.kind,
+      environment: v.environment,
+      version: v.version,
+      bytes: sql`length(${v.sealed})`.mapWith(Number),
+    })
+    .from(v)
+    .where(
+      and(
+        eq(v.projectId, project.id),
+        sql`(${v.kind}, ${v.environment}, ${v.version}) > (${kind}, ${environment}, ${Number(version)})`,
+        isNotNull(v.sealed),
+        isUnderOther(v, project.dataKey),
+      ),
+    )
+    .orderBy(asc(v.kind), asc(v.environment), asc(v.version))
+    .limit(itemsMax);
+  const broken: string[] = [];
+  let [versions, bytes, last] = [0, 0, ""];
+  for (const row of rows) {
+    const descriptor = descriptorOf(row.kind);
+    const set = await findSet(admin, project.db, project, descriptor, row.environment, row.version);
+    if (set === undefined || !opens(set)) {
+      broken.push(`version ${row.version} of the ${row.kind} in ${row.environment} of ${nameOf(project)}`);
+    } else {
+      await resealSet(admin, project, descriptor, set, true);
+      versions += 1;
+    }
+    last = `${row.kind} ${row.environment} ${row.version}`;
+    bytes += row.bytes;
+    if (bytes >= atOnceBytes) break;
+  }
+  return { versions, broken, ...(last !== "" && { after: last }) };
+}
+
+/**
+ * Reseals some contents that are under an older data key, and deletes those that no listing names. If a listing is
+ * damaged, what the others do not name stays as it is, since it may be the damaged one's.
+ */
+async function resealContents(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+  const { fileContents: c } = admin.database.tables;
+  const { db, dataKey } = project;
+  const { entries, damaged } = await findListed(admin, project);
+  const rows = await db
+    .select({ id: c.id, size: c.size })
+    .from(c)
+    .where(and(eq(c.projectId, project.id), gt(c.id, after), isUnderOther(c, dataKey)))
+    .orderBy(asc(c.id))
+    .limit(itemsMax);
+  const broken = damaged.map((what) => `${what} of ${nameOf(project)}`);
+  let contents = 0;
+  let bytes = 0;
+  for (const { id, size } of rows) {
+    const entry = entries.get(id);
+    bytes += size;
+    if (entry === undefined && damaged.length === 0) await db.delete(c).where(eq(c.id, id));
+    else if (entry !== undefined && (await resealContent(admin, project, entry))) contents += 1;
+    else if (entry !== undefined) broken.push(`the file ${entry.path} of ${nameOf(project)}`);
+    if (bytes >= atOnceBytes) return { contents, broken, after: id };
+  }
+  return { contents, broken, ...(rows.length === itemsMax && { after: rows.at(-1)?.id ?? "" }) };
+}
+
+/** @returns whether it opened */
+async function resealContent(
+  admin: AdminContext,
+  project: LockedProject,
+  { id, size, sha256 }: FileEntry,
+): Promise<boolean> {
+  const { fileContents: c } = admin.database.tables;
+  const { db, dataKey } = project;
+  const opened = await openContent(admin, db, project.id, { id, size, sha256 });
+  if (opened === undefined) return false;
+  const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256 });
+  const sealed = seal(dataKey.subkey("file"), dataKey.generation, associatedData, opened);
+  opened.fill(0);
+  await db.update(c).set({ generation: dataKey.generation, sealed }).where(eq(c.id, id));
+  return true;
+}
+
+/** Deletes the data keys before the newest, unless something is still under one of them. */
+async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Promise<Part> {
+  const { sets, setVersions, fileContents, dataKeys: d } = admin.database.tables;
+  const { db, dataKey } = project;
+  for (const table of [sets, setVersions, fileContents]) {
+    const old = and(eq(table.projectId, project.id), isNotNull(table.sealed), isUnderOther(table, dataKey));
+    const [found] = await db.select({ one: sql`1` }).from(table).where(old).limit(1);
+    if (found) return {};
+  }
+  const deleted = await db
+    .delete(d)
+    .where(and(eq(d.projectId, project.id), lt(d.generation, dataKey.generation)))
+    .returning({ generation: d.generation });
+  return { deletedKeys: deleted.length };
+}
+
+/**
+ * Whether a row is under another data key, by its column or by its envelope, which may differ if someone wrote to the
+ * row by other means. What either of them names must not lose its key.
+ */
+function isUnderOther(
+  table: Tables["sets"] | Tables["setVersions"] | Tables["fileContents"],
+  { generation }: DataKey,
+): SQL {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(generation);
+  return sql`(${table.generation} <> ${generation} or substr(${table.sealed}, 3, 4) <> ${bytes})`;
+}
+
+/**
+ * One write transaction, tried again if it lost a race for a lock: `work` must change nothing but the database. The
+ * embedded database has one writer at a time, and the server's journal polls for its turn: after each transaction it gets
+ * as long as the transaction took.
+ */
+async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    let heldFromMs = performance.now();
+    try {
+      const result = await admin.database.transaction((db) => {
+        heldFromMs = performance.now();
+        return work(db);
+      });
+      if (admin.database.dialect === "sqlite") await Bun.sleep(Math.max(1, performance.now() - heldFromMs));
+      return result;
+    } catch (error) {
+      if (attempt === attemptsMax || !/^(?:SQLITE_BUSY|40001$|40P01$)/.test(databaseErrorCode(error))) throw error;
+    }
+  }
+}
+
+const attemptsMax = 5;
+const rewrappedAtOnce = 100;
+const begunAtOnce = 50;
+/** Some 30 ms of work. The embedded database has no other writer meanwhile, so no audit entry is written. */
+const atOnceBytes = 4 * 1024 * 1024;
+
+function nameOf(project: FoundProject): string {
+  return `${project.organization.slug}/${project.slug}`;
+}
+
+/** The first few, and how many more. */
+export function listed(items: readonly string[]): string {
+  const shown = items.slice(0, 10).join(", ");
+  return items.length > 10 ? `${shown} and ${items.length - 10} more` : shown;
+}

@@ -1,0 +1,186 @@
+import { timingSafeEqual } from "node:crypto";
+import { asc, count, eq, sql } from "drizzle-orm";
+import { sealGrant } from "../access/grant.ts";
+import { describeFlaw } from "../audit/flaw.ts";
+import { type Environment, environments } from "../core/names.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { verified } from "../desk/organizations.ts";
+import type { FoundProject } from "../desk/projects.ts";
+import { openContent } from "../kinds/files/contents.ts";
+import type { FileEntry } from "../kinds/files/entry.ts";
+import { everyKind } from "../kinds/kind.ts";
+import type { VariableEntry } from "../kinds/variables/entry.ts";
+import type { OpenedItems } from "../seal/set.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
+import { countsOf, findSet, keptVersions } from "../sets/write.ts";
+import type { Kind } from "../store/tables.ts";
+import { verifyAudit } from "./audit-chain.ts";
+import { readRecords } from "./history.ts";
+
+/** How much of everything was opened. */
+export type Opened = {
+  projects: number;
+  sets: number;
+  /** Earlier versions of sets. */
+  versions: number;
+  variables: number;
+  accounts: number;
+  files: number;
+  keys: number;
+  auditEntries: number;
+};
+
+/** The first item that is not what was stored, in words that hold no value. */
+export class DoesNotOpen extends Error {
+  override readonly name = "DoesNotOpen";
+}
+
+/**
+ * Opens every set and every file content of a database, one after the other, and keeps nothing of it; checks every
+ * project's counts and the grant seal of every key and trust, and walks the audit chain.
+ *
+ * @param progress - called with how many projects and audit entries are done, of how many
+ * @throws DoesNotOpen
+ */
+export async function openEverything(
+  admin: AdminContext,
+  progress: (done: number, total: number) => void = () => {},
+): Promise<Opened> {
+  const { db, tables: t } = admin.database;
+  const counts = { variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
+  const opened: Opened = { projects: 0, sets: 0, versions: 0, ...counts };
+  const [projects] = await db.select({ total: count() }).from(t.projects);
+  const inSegment = sql<number>`coalesce(sum(${t.auditSegments.lastSeq} - ${t.auditSegments.firstSeq} + 1), 0)`;
+  const [entries] = await db.select({ total: inSegment }).from(t.auditSegments);
+  const total = (projects?.total ?? 0) + Number(entries?.total);
+  const rows = await db
+    .select({ project: t.projects, organization: t.organizations })
+    .from(t.projects)
+    .innerJoin(t.organizations, eq(t.organizations.id, t.projects.organizationId))
+    .orderBy(asc(t.projects.id));
+  for (const organization of await db.select().from(t.organizations)) {
+    check(`the organization ${organization.slug}`, () => verified(admin, organization));
+  }
+  for (const { project, organization } of rows) {
+    const found = { id: project.id, slug: project.slug, organization };
+    await openDataKeys(admin, found);
+    for (const descriptor of everyKind) {
+      await openKind(admin, found, descriptor, project, opened);
+    }
+    opened.projects += 1;
+    progress(opened.projects, total);
+  }
+  await checkGrants(admin, opened);
+  const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
+  const [flaw] = audit.flaws;
+  if (flaw) throw new DoesNotOpen(`The audit does not verify. ${describeFlaw(flaw)}`);
+  opened.auditEntries = audit.entries;
+  return opened;
+}
+
+async function openDataKeys(admin: AdminContext, project: FoundProject): Promise<void> {
+  const { db, tables } = admin.database;
+  const { dataKeys: d } = tables;
+  for (const { generation, rootId, wrapped } of await db.select().from(d).where(eq(d.projectId, project.id))) {
+    check(`data key ${generation} of ${nameOf(project)}`, () => {
+      admin.keyring.dataKey(project.id, generation, rootId, wrapped);
+    });
+  }
+}
+
+/** The sets of one kind with their kept versions, each item of them, and their counts. */
+async function openKind<E extends Entry>(
+  admin: AdminContext,
+  project: FoundProject,
+  descriptor: KindDescriptor<E>,
+  counted: Readonly<Record<KindDescriptor<E>["countsColumn"], string>>,
+  opened: Opened,
+): Promise<void> {
+  const { kind, hasValues } = descriptor;
+  const { db } = admin.database;
+  const entries = new Map<Environment, readonly E[]>();
+  const filesOpened = new Set<string>();
+  const openAll = async (what: string, set: VerifiedSet<E> | undefined): Promise<readonly E[]> => {
+    const verified = check(what, () => {
+      if (set === undefined) throw new Error("it is missing, or its listing was changed");
+      if (hasValues) checkItems(kind, set.entries, set.open());
+      return set;
+    });
+    for (const entry of kind === "files" ? (verified.entries as readonly Entry[] as readonly FileEntry[]) : []) {
+      // Versions and environments share contents.
+      const content = `${entry.id} ${entry.size} ${entry.sha256}`;
+      if (!filesOpened.has(content)) await openFile(admin, project, entry);
+      filesOpened.add(content);
+    }
+    return verified.entries;
+  };
+  for (const environment of environments) {
+    const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
+    const set = await findSet(admin, db, project, descriptor, environment);
+    const found = await openAll(what, set);
+    entries.set(environment, found);
+    opened.sets += 1;
+    opened[kind] += found.length;
+    for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
+      await openAll(`version ${version} of ${what}`, kept);
+      opened.versions += 1;
+    }
+    const { records, unverified } = await readRecords(admin, db, project, descriptor, environment, set);
+    const [forged] = unverified;
+    if (forged !== undefined) throw new DoesNotOpen(`Who wrote version ${forged} of ${what} was changed with SQL.`);
+    const newest = records[0]?.version ?? 0;
+    if (newest > (set?.stored.version ?? 0)) {
+      throw new DoesNotOpen(`Somebody put ${what} back to an earlier version with SQL: version ${newest} was written.`);
+    }
+  }
+  check(`the count of ${kind} of ${nameOf(project)}`, () => {
+    if (counted[descriptor.countsColumn] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
+  });
+}
+
+/** Each value is JSON, and a variable's is that of its entry. */
+function checkItems(kind: Kind, entries: readonly Entry[], { all, item }: OpenedItems): void {
+  for (const [index, entry] of (entries as readonly VariableEntry[]).entries()) {
+    const value = JSON.parse(item(index).toString("utf8")) as { key?: unknown; updatedAt?: unknown };
+    if (kind === "variables" && (value.key !== entry.key || value.updatedAt !== entry.updatedAt)) {
+      throw new Error("a value is not that of its entry");
+    }
+  }
+  all.fill(0);
+}
+
+/** One at a time: each may have 8 MiB. */
+async function openFile(admin: AdminContext, project: FoundProject, entry: FileEntry): Promise<void> {
+  const content = await openContent(admin, admin.database.db, project.id, entry);
+  check(`the file ${JSON.stringify(entry.path)} of ${nameOf(project)}`, () => {
+    const sha256 = content && new Bun.CryptoHasher("sha256").update(content).digest("hex");
+    if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
+  });
+  content?.fill(0);
+}
+
+function nameOf({ organization, slug }: FoundProject): string {
+  return `${organization.slug}/${slug}`;
+}
+
+async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {
+  const { db, tables } = admin.database;
+  const { apiKeys: k } = tables;
+  for (const row of await db.select().from(k).orderBy(asc(k.id))) {
+    check(`the grant of key ${row.id}`, () => {
+      if (row.revokedAt !== null) return; // its seal went with its revocation
+      const seal = sealGrant(admin.systemKeys.grant, row.digest, { ...row, keyId: row.id });
+      if (seal.length !== row.grantSeal.length || !timingSafeEqual(seal, row.grantSeal)) throw new Error("other seal");
+    });
+    opened.keys += 1;
+  }
+}
+
+function check<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new DoesNotOpen(`${what[0]?.toUpperCase()}${what.slice(1)} does not open.`, { cause: error });
+  }
+}

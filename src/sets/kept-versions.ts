@@ -1,0 +1,132 @@
+import { and, desc, eq, gt, isNotNull, lt, lte, max, min, sql } from "drizzle-orm";
+import type { Environment } from "../core/names.ts";
+import { arrayOf } from "../desk/validate.ts";
+import { isOfSet } from "../desk/version-records.ts";
+import type { Database, Db } from "../store/database.ts";
+import type { Entry, KindDescriptor } from "./kind.ts";
+
+/* How long versions are kept: by age, by number and by bytes. */
+
+/** How long a version is kept after it was replaced, and how many are kept at least if the bytes allow it. */
+const keptMs = 90 * 86_400_000;
+const keptMin = 20;
+/** How many are kept however many bytes they have. */
+const keptAlways = 2;
+
+type Admin = { readonly database: Database; readonly historyBytesMax: number };
+type OfSet = {
+  readonly project: { readonly id: string };
+  readonly descriptor: KindDescriptor<Entry>;
+  readonly environment: Environment;
+};
+
+/**
+ * Removes the versions that are not to be kept any longer, with their records.
+ * @param current - the version that has just been written, with its entries
+ * @returns whether there were any
+ */
+export async function pruneVersions(
+  admin: Admin,
+  db: Db,
+  set: OfSet,
+  current: { readonly version: number; readonly entries: readonly unknown[] },
+  now: number,
+): Promise<boolean> {
+  const { setVersions: v } = admin.database.tables;
+  const ofVersions = isOfSet(v, set.project, set.descriptor, set.environment);
+  // A version is kept for 90 days from when it was replaced: when the next one was written. One that a clock dated too
+  // early does not make those before it old.
+  const recent = db
+    .select({ version: min(v.version) })
+    .from(v)
+    .where(and(ofVersions, gt(v.at, now - keptMs)));
+  const old = db
+    .select({ version: max(v.version) })
+    .from(v)
+    .where(and(ofVersions, lt(v.version, sql`${recent}`)));
+  const aged = await db
+    .delete(v)
+    .where(and(ofVersions, lt(v.version, current.version - keptMin), lt(v.version, sql`${old}`)))
+    .returning({ version: v.version });
+  const beyond = await firstBeyond(admin, db, set, current);
+  if (beyond === undefined) return aged.length > 0;
+  await db.delete(v).where(and(ofVersions, lte(v.version, beyond)));
+  return true;
+}
+
+/** The newest version that has no room; undefined if all have. */
+async function firstBeyond(
+  admin: Admin,
+  db: Db,
+  set: OfSet,
+  current: { readonly version: number; readonly entries: readonly unknown[] },
+): Promise<number | undefined> {
+  const among = (sizes: readonly { readonly version: number; readonly bytes: number }[], moreBytes = 0) => {
+    let bytes = moreBytes;
+    return sizes.find((kept, index) => {
+      bytes += kept.bytes;
+      return index >= keptAlways && bytes > admin.historyBytesMax;
+    })?.version;
+  };
+  const rows = await keptRows(admin, db, set, current.version);
+  const atLeast = among(rows);
+  if (set.descriptor.hasValues) return atLeast;
+  // Listings are read only if the contents matter: a project may have hundreds of long ones.
+  const { fileContents: c } = admin.database.tables;
+  const [contents] = await db
+    .select({ bytes: sql`coalesce(sum(${c.size}), 0)`.mapWith(Number) })
+    .from(c)
+    .where(eq(c.projectId, set.project.id));
+  if (among(rows, contents?.bytes) === atLeast) return atLeast;
+  return among(await keptSizes(admin, db, set, current));
+}
+
+/**
+ * How many bytes each kept version takes, newest first: of files with the contents that no newer version names. They are
+ * counted as their rows have them, since they decide about nothing but room.
+ */
+export async function keptSizes(
+  { database }: Pick<Admin, "database">,
+  db: Db,
+  set: OfSet,
+  current: { readonly version: number; readonly entries: readonly unknown[] },
+): Promise<readonly { readonly version: number; readonly bytes: number }[]> {
+  const { setVersions: v } = database.tables;
+  const kept = await keptRows({ database }, db, set, current.version);
+  if (set.descriptor.hasValues) return kept;
+  const named = new Set<unknown>();
+  contentBytes(current.entries, named);
+  const sizes: { version: number; bytes: number }[] = [];
+  for (const { version, bytes } of kept) {
+    const [row] = await db
+      .select({ listing: v.listing })
+      .from(v)
+      .where(and(isOfSet(v, set.project, set.descriptor, set.environment), eq(v.version, version)));
+    sizes.push({ version, bytes: bytes + contentBytes(arrayOf(row?.listing ?? ""), named) });
+  }
+  return sizes;
+}
+
+/** The kept versions before this one, newest first, with the bytes of their rows. */
+function keptRows(
+  { database }: Pick<Admin, "database">,
+  db: Db,
+  { project, descriptor, environment }: OfSet,
+  before: number,
+): Promise<{ version: number; bytes: number }[]> {
+  const { setVersions: v } = database.tables;
+  const isKept = and(isOfSet(v, project, descriptor, environment), isNotNull(v.listing), lt(v.version, before));
+  const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);
+  return db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
+}
+
+/** The bytes of the contents that are not among those `named`, which they join. */
+function contentBytes(entries: readonly unknown[], named: Set<unknown>): number {
+  let bytes = 0;
+  for (const entry of entries as readonly ({ readonly id?: unknown; readonly size?: unknown } | null)[]) {
+    if (named.has(entry?.id)) continue;
+    named.add(entry?.id);
+    bytes += Number(entry?.size) || 0;
+  }
+  return bytes;
+}

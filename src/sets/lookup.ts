@@ -1,0 +1,193 @@
+import type { Caller, StoredSet } from "../access/authenticate.ts";
+import { Fault } from "../core/fault.ts";
+import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../core/names.ts";
+import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
+import { overheadBytes } from "../seal/envelope.ts";
+import type { Keyring } from "../seal/keyring.ts";
+import type { ContentQueries } from "../store/contents.ts";
+import { malformed } from "../store/database.ts";
+import type { ProjectQueries } from "../store/projects.ts";
+import type { Authorized, Standing } from "../store/reach.ts";
+import type { RequestQueries } from "../store/requests.ts";
+import type { SetQueries } from "../store/sets.ts";
+import type { Kind } from "../store/tables.ts";
+import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
+import type { RememberedContents } from "./remembered-contents.ts";
+import type { RememberedSets } from "./remembered-sets.ts";
+import { type ReadProject, VerifiedSet } from "./verified-set.ts";
+
+/** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */
+export type Source = {
+  readonly keyring: Keyring;
+  readonly listingKey: Uint8Array;
+  readonly projects: ProjectQueries;
+  readonly sets: SetQueries;
+  readonly contents: ContentQueries;
+  readonly requests: RequestQueries;
+  readonly memory: MemoryBudget;
+  readonly remembered: RememberedSets;
+  readonly rememberedContents: RememberedContents;
+};
+
+/** What is read of a project: a kind, in which environments, and of which of them the values. */
+type Wanted<E extends Entry> = {
+  readonly slug: string;
+  readonly descriptor: KindDescriptor<E>;
+  readonly environments: EnvironmentMask;
+  readonly values: EnvironmentMask;
+  /** Fetch the sets although the lookup has just said which are current. */
+  readonly fresh?: boolean;
+};
+
+/** How long a read may wait for memory: the request's 5 s include the read itself. */
+const waitMsMax = 4000;
+/** A set is asked for as a small one, then as large as it is; more often only if it is written meanwhile. */
+const triesMax = 4;
+/** The most sealed bytes of a set: its values with their index, in an envelope. */
+const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
+
+/**
+ * Gates 7 and 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
+ * Fault. They come from the lookup itself or from memory if that is current, else from one more statement, which judges
+ * the key again.
+ * @param read - opens what is wanted of the sets
+ * @returns what was opened with the memory that it takes, which the caller gives back
+ * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or what a key that changed meanwhile is owed
+ */
+export async function readSets<E extends Entry, T extends object>(
+  source: Source,
+  caller: Caller,
+  wanted: Wanted<E>,
+  signal: () => AbortSignal,
+  read: (project: ReadProject, sets: readonly VerifiedSet<E>[]) => T,
+): Promise<T & { readonly share: Share }> {
+  const { grant, target } = caller;
+  if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
+  const project = { id: target.projectId, organizationId: grant.organizationId, slug: wanted.slug };
+  const current = wanted.fresh ? undefined : currentSets(source, project, caller, wanted);
+  if (current !== undefined && wanted.values === 0) return { ...read(project, current), share: noShare };
+  // Sets of unknown size are first asked for as small ones, which all of them together may still be.
+  const count = environmentsOf(wanted.environments & grant.environments).length;
+  let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), wanted.values);
+  let bytesMax = current === undefined ? Math.floor(smallBytesMax / count) : bytes;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const claimed = source.memory.claim(bytes, grant.keyId, signal, waitMsMax);
+    const waited = claimed instanceof Promise;
+    const share = waited ? await claimed : claimed;
+    try {
+      // After a wait the key is judged again, with the sets as they are then.
+      const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, wanted, bytesMax));
+      if (typeof sets === "object") {
+        share.resize(valueBytes(storedOf(sets), wanted.values));
+        return { ...read(project, sets), share };
+      }
+      share.release();
+      bytes = sets;
+      bytesMax = sets;
+    } catch (error) {
+      share.release();
+      throw error;
+    }
+  }
+  throw new Fault("unavailable", "a set grew each time it was read");
+}
+
+/** {@link readSets} for metadata: nothing is opened, and no memory held. */
+export async function readListings<E extends Entry>(
+  source: Source,
+  caller: Caller,
+  wanted: Omit<Wanted<E>, "values">,
+  signal: () => AbortSignal,
+) {
+  const read = await readSets(source, caller, { ...wanted, values: 0 }, signal, (project, sets) => ({ project, sets }));
+  read.share.release();
+  return read;
+}
+
+/** Judges a key as the statement that fetched something for it saw it. @throws Fault */
+export function judgeStanding(standing: Standing | undefined): void {
+  // Damaged on its way, the row would look like that of a key that ended.
+  if (standing !== undefined && standing.live !== 0 && standing.live !== 1) throw malformed();
+  if (!standing?.live) throw new Fault("unauthorized", "key was deleted, expired or revoked while it was being served");
+  if (standing.plan !== "pro") throw new Fault("plan_required", "the plan was changed during the request");
+  if (standing.projectId === null) throw new Fault("project_not_found", "the project was deleted during the request");
+}
+
+/** The values of the placeholders of every statement after the lookup. */
+export function authorizedAt({ grant }: Caller, { id, slug }: ReadProject): Authorized {
+  return { keyId: grant.keyId, slug, projectId: id };
+}
+
+/** The sets as the lookup found them, from memory or from its own rows; undefined if one must be fetched. */
+function currentSets<E extends Entry>(
+  source: Source,
+  project: ReadProject,
+  { grant, target }: Caller,
+  wanted: Wanted<E>,
+): VerifiedSet<E>[] | undefined {
+  const sets: VerifiedSet<E>[] = [];
+  for (const environment of environmentsOf(wanted.environments & grant.environments)) {
+    const needsValues = (wanted.values & environmentMask(environment)) !== 0;
+    const found = target?.sets.find((set) => set.environment === environment);
+    if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
+    let set = source.remembered.find(project, wanted.descriptor.kind, found, needsValues) as VerifiedSet<E> | undefined;
+    if (set === undefined) {
+      const { row } = found;
+      if (row === null || row.listing === null || (needsValues && row.sealed === null)) return undefined;
+      set = new VerifiedSet(source, project, wanted.descriptor, row);
+      source.remembered.remember(set, wanted.descriptor.kind);
+    }
+    sets.push(set);
+  }
+  return sets;
+}
+
+/** The sets by a statement of their own; if one has more than `bytesMax` bytes, the bytes that all of them need. */
+async function fetchSets<E extends Entry>(
+  source: Source,
+  project: ReadProject,
+  caller: Caller,
+  wanted: Wanted<E>,
+  bytesMax: number,
+): Promise<VerifiedSet<E>[] | number> {
+  const { descriptor, environments, values } = wanted;
+  const ask = { kind: descriptor.kind, environments, values, bytesMax };
+  const rows = await source.sets.fetch(authorizedAt(caller, project), ask);
+  judgeStanding(rows[0]);
+  const stored = rows.filter((row) => row.environment !== null) as StoredSet[];
+  if (stored.some(({ listing }) => listing === null)) {
+    if (stored.some((set) => set.listingBytes > setBytesMax || valueBytes([set], values) > sealedBytesMax)) {
+      throw new Fault("decryption_failed", `a set of project ${project.id} is larger than any that Keyhole writes`);
+    }
+    return fetchedBytes(stored, values);
+  }
+  return environmentsOf(environments & caller.grant.environments).map((environment) => {
+    const found = stored.find((set) => set.environment === environment);
+    if (found === undefined) throw missingSet(project, descriptor.kind, environment);
+    const set = new VerifiedSet(source, project, descriptor, found);
+    if (found.rowVersion !== "") source.remembered.remember(set, descriptor.kind);
+    return set;
+  });
+}
+
+function missingSet({ id }: ReadProject, kind: Kind, environment: Environment): Fault {
+  return new Fault("decryption_failed", `the ${kind} of project ${id} in ${environment} are missing`);
+}
+
+/** Listings and wanted values: what a statement returns. */
+function fetchedBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
+  return sets.reduce((sum, { listingBytes }) => sum + listingBytes, valueBytes(sets, values));
+}
+
+/** Wanted values: what is held until the answer has left. */
+function valueBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
+  const wanted = sets.filter(({ environment }) => values & environmentMask(environment));
+  return wanted.reduce((sum, { sealedBytes }) => sum + (sealedBytes ?? 0), 0);
+}
+
+function storedOf(sets: readonly VerifiedSet<Entry>[]): StoredSet[] {
+  return sets.map(({ stored }) => stored);
+}
+
+/** What a read has that opened nothing. */
+const noShare: Share = { bytes: 0, waitedForMs: () => 0, resize: () => {}, release: () => {} };

@@ -1,0 +1,40 @@
+import { compareBytes } from "../core/names.ts";
+import type { Change } from "../desk/changes.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
+import { arrayOf } from "../desk/validate.ts";
+import type { Entry, KindDescriptor } from "./kind.ts";
+import { namesWritten, type SetWrites } from "./write.ts";
+
+/**
+ * Runs a write to one project's items of a kind in one transaction, with the project locked. What it did to the set of
+ * each environment is on record with it, and so is what `work` says it did besides.
+ * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
+ */
+export async function writingProject<E extends Entry, T>(
+  admin: AdminContext,
+  where: string,
+  descriptor: KindDescriptor<E>,
+  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites<E>, more?: readonly Change[]]>,
+  action: "write" | "rollback" = "write",
+): Promise<T> {
+  const found = await findProject(admin, where);
+  return writing(admin, async (db) => {
+    const locked = await lockProject(admin, db, found);
+    if (!locked) throw noProject(where);
+    const [result, writes, more = []] = await work(locked);
+    const { organization, id, slug } = found;
+    const changes = [...writes].map(([environment, done]): Change => {
+      const write = namesWritten(descriptor, done);
+      const names = [...write.added, ...write.changed, ...write.deleted].sort(compareBytes);
+      const project = { id, slug };
+      return { action: `${descriptor.kind}.${action}`, organization, project, environment, names, write };
+    });
+    return [result, [...changes, ...more]];
+  });
+}
+
+/** Of counts by mask: all items. Damaged counts are 0 until the next write mends them. */
+export function sum(countsByMask: string): number {
+  return arrayOf(countsByMask).reduce<number>((total, count) => total + (Number(count) || 0), 0);
+}

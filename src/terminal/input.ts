@@ -1,0 +1,89 @@
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { variableValueBytesMax } from "../core/names.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import type { Surroundings } from "./command.ts";
+import { readHidden } from "./terminal.ts";
+
+/** Reads a local file, or stdin for `-`. @throws Problem, which calls it `what` if it is larger than `bytesMax` */
+export async function readLocal(
+  here: Surroundings,
+  path: string,
+  bytesMax: number,
+  what = localName(path),
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of openLocal(here, path)) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > bytesMax) break;
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  if (length <= bytesMax) return Buffer.concat(chunks);
+  throw new Problem(exits.refused, "bound", `${what} is larger than ${bytesMax} bytes.`);
+}
+
+/**
+ * Reads the value of a variable: from a file if one is named, else from stdin, byte for byte, or from a hidden prompt.
+ * @param unlessEmpty - what to do if an empty value is meant @throws Problem, also if it is empty
+ */
+export async function readValue(
+  here: Surroundings,
+  name: string,
+  unlessEmpty: string,
+  file = "-",
+): Promise<Uint8Array> {
+  const asks = file === "-" && here.terminal.stdin.isTTY;
+  const value = asks
+    ? await readHidden(here.terminal, `Value of ${name}`)
+    : await readLocal(here, file, variableValueBytesMax, `The value of ${name}`);
+  if (value.length > 0) return value;
+  const words = asks ? "No value was typed" : file === "-" ? "Nothing came on stdin" : `${localName(file)} is empty`;
+  throw usageProblem(`${words}: ${unlessEmpty}.`);
+}
+
+/** The lines of a local text of any length, or of stdin for `-`. @throws Problem */
+export async function* readLines(here: Surroundings, path: string): AsyncGenerator<string> {
+  try {
+    yield* createInterface({ input: openLocal(here, path), crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function openLocal(here: Surroundings, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
+  const { stdin } = here.terminal;
+  if (path !== "-") return createReadStream(path);
+  if (!stdin.isTTY) return stdin;
+  throw usageProblem("Stdin is a terminal, which would show what is typed: use a pipe, or name a file.");
+}
+
+/** @returns a Problem that says why a local file or stdin cannot be read */
+export function unreadable(path: string, error: unknown): unknown {
+  if (error instanceof Problem) return error;
+  const { code = "no reason given" } = error as NodeJS.ErrnoException;
+  const words = `${localName(path)} cannot be read: ${readFailures[code] ?? code}.`;
+  return new Problem(exits.failed, "unreadable", words, { cause: error });
+}
+
+/** The name of a local file argument in messages. */
+export function localName(path: string): string {
+  return path === "-" ? "stdin" : path;
+}
+
+const readFailures: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EISDIR: "it is a folder",
+  EACCES: "its mode does not allow it",
+};
+
+/** Decodes strict UTF-8 and keeps a byte order mark. @throws Problem that names `what` */
+export function decodeText(bytes: Uint8Array, what: string): string {
+  if (isUtf8(bytes)) return Buffer.from(bytes).toString();
+  throw usageProblem(`${what} is not UTF-8 text.`);
+}

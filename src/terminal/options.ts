@@ -1,0 +1,80 @@
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import { environments } from "../core/names.ts";
+
+/* Parsers of option values. Errors continue after the option's name and never quote the value: see `wrong`. */
+
+/** A comma-separated list without empty and repeated members. */
+export function parseList(text: string): string[] {
+  const members = text.split(",");
+  if (members.includes("") || new Set(members).size < members.length) {
+    throw new InvalidArgumentError("takes a comma-separated list without empty or repeated members.");
+  }
+  return members;
+}
+
+/** An option that takes a list of `allowed` members. */
+export function choiceOption<const Flags extends string, const T extends string>(
+  flags: Flags,
+  description: string,
+  allowed: readonly T[],
+) {
+  const isAllowed = (member: string): member is T => allowed.some((one) => one === member);
+  return new Option(flags, description).choices(allowed).argParser((text): T[] => {
+    const members = parseList(text);
+    if (members.every(isAllowed)) return members;
+    throw new InvalidArgumentError(`takes a list of ${allowed.join(", ")}.`);
+  });
+}
+
+/** The option `--env` of a command that must be told a list of environments. */
+export function environmentsOption(description: string) {
+  return choiceOption("--env <list>", `required: ${description}`, environments).makeOptionMandatory();
+}
+
+/** @returns milliseconds of a duration such as `30s`, `15m`, `24h` or `90d` */
+export function parseDuration(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const durationMs = Number(count) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN);
+  if (durationMs > 0 && durationMs <= durationMsMax) return durationMs;
+  throw new InvalidArgumentError("takes a duration such as 30s, 15m, 24h or 90d, of at most 36500d.");
+}
+
+/** @returns milliseconds of a duration that a timer can wait for */
+export function parseInterval(text: string): number {
+  const intervalMs = parseDuration(text);
+  if (intervalMs <= unitMs.d) return intervalMs;
+  throw new InvalidArgumentError("takes a duration such as 30s or 15m, of at most 24h.");
+}
+
+/** @returns epoch milliseconds of a duration ago, of a day's start in UTC, or of a time with its offset */
+export function parseMoment(text: string, nowMs: number): number {
+  if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
+  const [, day, time = "T00:00Z"] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  const moment = Date.parse(`${day}${time}`);
+  if (day !== undefined && !Number.isNaN(moment) && isDay(day)) return moment;
+  throw new InvalidArgumentError(
+    "takes a duration ago such as 24h, a day such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.",
+  );
+}
+
+/** @returns a day in UTC that is not over, as it was given */
+export function parseComingDay(text: string, nowMs: number): string {
+  if (isDay(text) && Date.parse(text) + unitMs.d > nowMs) return text;
+  throw new InvalidArgumentError("takes a day in UTC that is not past, such as 2030-01-31.");
+}
+
+/** Date.parse may read a day that does not exist, such as 2026-02-30, as one of the next month. */
+function isDay(text: string): boolean {
+  const startMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00Z`) : Number.NaN;
+  return !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);
+}
+
+/** @returns a whole number of at least 1 */
+export function parseCount(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("takes a whole number of at least 1.");
+}
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const durationMsMax = 36_500 * unitMs.d;

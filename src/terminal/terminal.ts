@@ -1,0 +1,328 @@
+import { createInterface, type Key } from "node:readline";
+import { Writable } from "node:stream";
+import { exits, interrupted, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+
+/* What people see and type. Stored text may hold characters that control a terminal: it is shown through `visible`. */
+
+/** The process's three streams. */
+export type Terminal = {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+};
+
+/** Escapes every character that a screen would act on or not show, as in `\u001b`: one escape for each UTF-16 unit. */
+export function visible(text: string): string {
+  const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(unseen, (character) => character.replace(/[\s\S]/g, escapeUnit));
+}
+
+/** The same for text of several lines. */
+export function visibleLines(text: string): string {
+  return text.split("\n").map(visible).join("\n");
+}
+
+/** A line of compact JSON that is safe on a terminal. The escapes are JSON's own: every parser returns the exact text. */
+export function jsonLine(document: unknown): string {
+  return `${visible(JSON.stringify(document))}\n`;
+}
+
+/** Text in one line that a screen shows as it is: {@link visible}, and with one blank in place of each run of blanks. */
+export function oneLine(text: string): string {
+  return visible(text.replace(blanks, " "));
+}
+
+/**
+ * A text that strangers chose, such as a reason or a name, for a table or a message: in {@link oneLine}, which cannot
+ * pose as several, and of bounded length.
+ */
+export function excerpt(text: string): string {
+  const characters = [...oneLine(text)];
+  return characters.length > excerptMax ? `${characters.slice(0, excerptMax).join("")}…` : characters.join("");
+}
+
+/**
+ * Aligned columns of cells, each in {@link oneLine}, under a row of headers.
+ * @param screen - the width to which cells of text are cut, except the first of each row; ids and times stay whole
+ * @param colour - whether to show the word `revoked` in red
+ */
+export function table(rows: readonly (readonly string[])[], screen?: number, colour = false): string {
+  const lines = rows.map((row) => row.map(oneLine));
+  const { widths, least } = measure(lines);
+  if (screen !== undefined) shrink(widths, least, screen - gap.length * (widths.length - 1));
+  const padded = lines.map((line) =>
+    line
+      .map((cell, at) => fit(cell, widths[at] ?? 0))
+      .join(gap)
+      .trimEnd(),
+  );
+  const text = padded.map((line) => `${line}\n`).join("");
+  return colour ? text.replace(/(?<= {2})revoked(?= {2}|$)/gm, red) : text;
+}
+
+/**
+ * One thing: a line for each label with its text. A text that is longer than the screen continues under itself, so no
+ * part of it stands where a label would.
+ */
+export function block(
+  rows: readonly (readonly [label: string, text: string])[],
+  screen: number,
+  colour = false,
+): string {
+  const indent = Math.max(...rows.map(([label]) => Bun.stringWidth(label))) + gap.length;
+  return rows
+    .map(([label, text]) => {
+      const room = Math.max(screen - indent, textWidthMin);
+      const line = oneLine(text).trim();
+      const isList = /^[^\s,]+(?:,[^\s,]+)+$/.test(line) && Bun.stringWidth(line) > room;
+      const lines = wrapped(isList ? line.replaceAll(",", ", ") : line, room, true);
+      const shown = colour && text === "revoked" ? red(text) : lines.replaceAll("\n", `\n${" ".repeat(indent)}`);
+      return `${`${label}${" ".repeat(indent - Bun.stringWidth(label))}${shown}`.trimEnd()}\n`;
+    })
+    .join("");
+}
+
+/**
+ * Breaks lines between words.
+ * @param hard - whether to break words that are wider than the screen, too
+ */
+export function wrapped(text: string, screen: number, hard = false): string {
+  return Bun.wrapAnsi(text, screen, { hard, wordWrap: true, trim: true });
+}
+
+/** Lines for people: on a terminal, those that are wider than it are broken between words, and keep their indentation. */
+export function fitted(text: string, stream: NodeJS.WriteStream): string {
+  if (!stream.isTTY) return text;
+  return text
+    .split("\n")
+    .map((line) => {
+      const indent = /^ */.exec(line)?.[0] ?? "";
+      return indent + wrapped(line.trimStart(), screenWidth(stream) - indent.length).replaceAll("\n", `\n${indent}`);
+    })
+    .join("\n");
+}
+
+/** The columns of a screen; 80 if it is none. */
+export function screenWidth(stream: NodeJS.WriteStream): number {
+  return (stream.isTTY && stream.columns) || 80;
+}
+
+/** How many columns, from the left, a screen has room for if cells of text are cut; at least one. */
+export function columnsThatFit(rows: readonly (readonly string[])[], screen: number): number {
+  const { least } = measure(rows.map((row) => row.map(oneLine)));
+  let room = screen + gap.length;
+  const tooMuch = least.findIndex((width) => {
+    room -= width + gap.length;
+    return room < 0;
+  });
+  return tooMuch === -1 ? least.length : Math.max(tooMuch, 1);
+}
+
+/** Red text for a terminal. */
+export function red(text: string): string {
+  return `\x1b[31m${text}\x1b[39m`;
+}
+
+/** Whether to show colours: on a terminal that has them, unless NO_COLOR is set. @see https://no-color.org */
+export function hasColour(stream: NodeJS.WriteStream, env: Readonly<Record<string, string | undefined>>): boolean {
+  const { NO_COLOR: none, TERM: terminal } = env;
+  return stream.isTTY && !none && terminal !== undefined && terminal !== "dumb";
+}
+
+/** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
+export function formatTime(at: number | null | undefined): string {
+  if (at === null || at === undefined) return "-";
+  // Somebody may have written a number to the database that is no time.
+  return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+/** The reader of the output has closed it. */
+export class OutputClosed extends Error {
+  override readonly name = "OutputClosed";
+}
+
+/** For output that is not the point of a command: its failure counts, not whether somebody reads to the end. */
+export function unlessClosed(error: unknown): void {
+  if (!(error instanceof OutputClosed)) throw error;
+}
+
+/** Resolves once the text is written. @throws OutputClosed, or a Problem, for example because the disk is full */
+export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  if (text === "") return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => {
+      if (!error) return resolve();
+      const { code } = error as NodeJS.ErrnoException;
+      const words = `The output could not be written (${code}).`;
+      reject(code === "EPIPE" ? new OutputClosed() : new Problem(exits.failed, "unwritable", words));
+    });
+  });
+}
+
+/**
+ * Asks a person for a value and shows nothing of what is typed. A paste of several lines is taken whole if the terminal
+ * marks pastes, as nearly all do.
+ * @returns the bytes typed before Enter; none if the input ended. @throws Problem, also after Ctrl-C or a signal
+ */
+export async function readHidden(terminal: Terminal, question: string): Promise<Uint8Array> {
+  const { stdin, stderr } = terminal;
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const reader = createInterface({ input: stdin, output: silent, terminal: true, historySize: 0, crlfDelay: 1000 });
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const lines: string[] = [];
+  let pasting = false;
+  let settling: ReturnType<typeof setTimeout> | undefined;
+
+  const onKey = (_text: string | undefined, { name, sequence = "" }: Key) => {
+    if (name === "paste-start") pasting = true;
+    else if (name === "paste-end") pasting = false;
+    // readline would take these as commands, and as line ends, and change the value.
+    else if (pasting && /[^\P{Cc}\t\r\n]|[\u2028\u2029]/u.test(sequence)) reject(usageProblem(controls));
+  };
+  const onLine = (line: string) => {
+    if (settling !== undefined) return reject(usageProblem(severalLines));
+    lines.push(line);
+    if (pasting) return;
+    // Lines that follow at once are an unmarked paste. Its first line is not the value, and a shell would run the rest.
+    settling = setTimeout(() => {
+      const text = lines.join("\n");
+      if (reader.line !== "") reject(usageProblem(severalLines));
+      else if (text.includes("\ufffd")) reject(usageProblem(notText));
+      else resolve(Buffer.from(text));
+    }, 50);
+  };
+  using _ = onInterrupt(reject);
+  stdin.on("keypress", onKey);
+  reader
+    .on("line", onLine)
+    .on("SIGINT", () => reject(interrupted(2)))
+    .on("SIGTSTP", () => {}) // readline would turn echo on even if nothing can suspend this process
+    .on("close", () => resolve(new Uint8Array()));
+  stderr.write(`${visible(question)} (hidden, Enter ends it): ${bracketedPaste.on}`);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(settling);
+    stdin.off("keypress", onKey);
+    reader.close();
+    stderr.write(`${bracketedPaste.off}\n`);
+  }
+}
+
+/**
+ * Asks a person a question that is answered in one line.
+ * @returns what was typed before Enter; empty if the input ended. @throws Problem after Ctrl-C or a signal
+ */
+export async function readLine(terminal: Terminal, question: string): Promise<string> {
+  const reader = createInterface({ input: terminal.stdin, output: terminal.stderr, terminal: true, historySize: 0 });
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let ended = false;
+  using _ = onInterrupt(reject);
+  reader
+    .on("SIGINT", () => reject(interrupted(2)))
+    .on("SIGTSTP", () => {})
+    .on("close", () => resolve(""));
+  // The reader redraws one line only.
+  const lines = fitted(visible(question), terminal.stderr).split("\n");
+  const last = lines.pop() ?? "";
+  if (lines.length > 0) terminal.stderr.write(`${lines.join("\n")}\n`);
+  reader.question(question.endsWith(" ") ? `${last.trimEnd()} ` : last, (line) => {
+    ended = true;
+    resolve(line);
+  });
+  try {
+    return await promise;
+  } finally {
+    reader.close();
+    if (!ended) terminal.stderr.write("\n");
+  }
+}
+
+const useStdin = "give the value on stdin, as in `keyhole … < value.txt`.";
+const severalLines = `This terminal cannot take a paste of several lines: ${useStdin}`;
+const controls = `The prompt cannot take a paste with control characters: ${useStdin}`;
+const notText = "What was typed is not UTF-8 text.";
+
+/** Told how far some work is; the total may be unknown. */
+export type Report = (done: number, total?: number) => void;
+
+/** Shows on a terminal how far work of more than 300 things or half a second is, and erases the line at the end. */
+export async function withProgress<T>(
+  stream: NodeJS.WriteStream,
+  verb: string,
+  things: string,
+  work: (report: Report) => Promise<T>,
+): Promise<T> {
+  const startedMs = performance.now();
+  let shownMs = Number.NEGATIVE_INFINITY;
+  const report: Report = (done, total = 0) => {
+    const nowMs = performance.now();
+    if (!stream.isTTY || nowMs - shownMs < 50 || (total <= 300 && nowMs - startedMs < 500)) return;
+    shownMs = nowMs;
+    stream.write(`\r${verb} ${done}${total > 0 ? ` of ${total}` : ""} ${things}${eraseToEnd}`);
+  };
+  try {
+    return await work(report);
+  } finally {
+    if (shownMs > 0) stream.write(`\r${eraseToEnd}`);
+  }
+}
+
+const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Whatever looks like a blank and is not {@link unseen}. */
+const blanks = /[\p{Zs}\u2800]+/gu;
+const excerptMax = 500;
+
+const gap = "  ";
+/** The columns of text. What is cut of an id, a number or a time is missed. */
+const textHeaders = new Set([
+  "ACTOR",
+  "NAME",
+  "NAMES",
+  "PROJECTS",
+  "ENVIRONMENTS",
+  "RESOURCES",
+  "SURFACES",
+  "USER AGENT",
+  "REASON",
+  "CHANGES",
+]);
+const textWidthMin = 10;
+
+/** The width of each column, and the least that it may be cut to. */
+function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {
+  const headers = lines[0] ?? [];
+  const widths = headers.map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
+  const least = widths.map((width, at) =>
+    at > 0 && textHeaders.has(headers[at] ?? "") ? Math.min(width, textWidthMin) : width,
+  );
+  return { widths, least };
+}
+
+/** Narrows the widest columns until all fit or each has its least width. */
+function shrink(widths: number[], least: readonly number[], room: number): void {
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
+    const spare = widths.map((width, at) => (width > (least[at] ?? 0) ? width : 0));
+    const widest = Math.max(...spare);
+    if (widest === 0) return;
+    widths[spare.lastIndexOf(widest)] = widest - 1;
+  }
+}
+
+function fit(cell: string, width: number): string {
+  const missing = width - Bun.stringWidth(cell);
+  if (missing >= 0) return cell + " ".repeat(missing);
+  // Not Bun.sliceAnsi (1.4.5): if a wide character crosses the limit, its result is one column too wide.
+  let kept = "";
+  for (const { segment } of graphemes.segment(cell)) {
+    if (Bun.stringWidth(kept + segment) >= width) break;
+    kept += segment;
+  }
+  return `${kept}…${" ".repeat(width - 1 - Bun.stringWidth(kept))}`;
+}
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+const eraseToEnd = "\x1b[K";
+/** Makes the terminal mark what is pasted, so that a line end in it is not taken for Enter. */
+const bracketedPaste = { on: "\x1b[?2004h", off: "\x1b[?2004l" };
