@@ -23,7 +23,7 @@ type OfSet = {
 /**
  * Removes the versions that are not to be kept any longer, with their records.
  * @param current - the version that has just been written, with its entries
- * @returns whether there were any
+ * @returns whether one of them named the content of a file that the current version does not: it may be unused now
  */
 export async function pruneVersions(
   admin: Admin,
@@ -47,11 +47,25 @@ export async function pruneVersions(
   const aged = await db
     .delete(v)
     .where(and(ofVersions, lt(v.version, current.version - keptMin), lt(v.version, sql`${old}`)))
-    .returning({ version: v.version });
+    .returning({ listing: v.listing });
   const beyond = await firstBeyond(admin, db, set, current);
-  if (beyond === undefined) return aged.length > 0;
-  await db.delete(v).where(and(ofVersions, lte(v.version, beyond)));
-  return true;
+  const excess =
+    beyond === undefined
+      ? []
+      : await db
+          .delete(v)
+          .where(and(ofVersions, lte(v.version, beyond)))
+          .returning({ listing: v.listing });
+  if (set.descriptor.hasValues) return false;
+  const named = new Set(current.entries.map(contentOf));
+  return [...aged, ...excess].some(({ listing }) =>
+    arrayOf(listing ?? "").some((entry) => !named.has(contentOf(entry))),
+  );
+}
+
+/** The id of the content that an entry of a listing of files names. */
+function contentOf(entry: unknown): unknown {
+  return (entry as { readonly id?: unknown } | null)?.id;
 }
 
 /** The newest version that has no room; undefined if all have. */
@@ -71,13 +85,19 @@ async function firstBeyond(
   const rows = await keptRows(admin, db, set, current.version);
   const atLeast = among(rows);
   if (set.descriptor.hasValues) return atLeast;
-  // Listings are read only if the contents matter: a project may have hundreds of long ones.
-  const { fileContents: c } = admin.database.tables;
-  const [contents] = await db
+  // The kept listings are read only if contents that are stored for history matter: there may be hundreds of long ones.
+  const { fileContents: c, sets: s } = admin.database.tables;
+  const [stored] = await db
     .select({ bytes: sql`coalesce(sum(${c.size}), 0)`.mapWith(Number) })
     .from(c)
     .where(eq(c.projectId, set.project.id));
-  if (among(rows, contents?.bytes) === atLeast) return atLeast;
+  const listings = await db
+    .select({ listing: s.listing })
+    .from(s)
+    .where(and(eq(s.projectId, set.project.id), eq(s.kind, set.descriptor.kind)));
+  const named = new Set<unknown>();
+  const inUse = listings.reduce((sum, { listing }) => sum + contentBytes(arrayOf(listing), named), 0);
+  if (among(rows, Math.max(0, (stored?.bytes ?? 0) - inUse)) === atLeast) return atLeast;
   return among(await keptSizes(admin, db, set, current));
 }
 
