@@ -145,7 +145,7 @@ function failed(keyhole: Keyhole, exchange: Exchange, thrown: unknown): Response
   return new Response(problem.body, { status: problem.status, headers });
 }
 
-/** Whether a bug of ours is behind it. What has a code is a failure of the database or the system. */
+/** Whether this is a bug. An error with a code is a failure of the database or the system. */
 function isDefect({ code, cause }: Fault): boolean {
   return code === "internal_error" || (cause instanceof Error && !("code" in cause));
 }

@@ -46,7 +46,7 @@ export type Tool = {
 const project = Type.String({ description: "The project's slug, as list_projects shows it." });
 const environment = Type.Enum([...environments], { description: "The environment." });
 const place = { project, environment };
-/** With the longest names, a request of so many stays below the 16 KiB that a body may have. */
+/** A request with this many of the longest names stays below the limit of 16 KiB for a body. */
 const namesMax = 50;
 
 /** The tools by name. */

@@ -123,7 +123,7 @@ const details = {
   REASON: (one: RequestRecord) => excerpt(one.reason),
 };
 
-/** What whoever decides must know. */
+/** What a person must know before they decide. */
 function warningsAbout({ status, name, keyStatus }: RequestRecord): string[] {
   if (status !== "pending") return [];
   const ofName = nameWarnings(name);

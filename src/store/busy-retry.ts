@@ -2,7 +2,7 @@
  * Runs a write on the embedded database, again and again while another process holds its lock. SQLite's own busy handler
  * sleeps up to 100 ms, and meanwhile commands that write in a row take the lock from each other: reads waited 1.3 s.
  *
- * @param sleep - blocks the thread for so many milliseconds
+ * @param sleep - blocks the thread for this many milliseconds
  * @param nowMs - monotonic milliseconds
  * @throws what the write throws; `SQLITE_BUSY` after 1.8 s
  */
