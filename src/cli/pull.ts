@@ -1,8 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { writeWholeSync } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
-import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../machines/pull.ts";
+import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { SharedFile } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
 import { answer, counted, type Surroundings } from "../terminal/command.ts";
@@ -79,7 +80,9 @@ async function toGithub(
 ): Promise<void> {
   refuseMissing(machine.asked, variables, { require: mask, allowEmpty: true });
   const onWindows = here.env["RUNNER_OS"] === "Windows";
-  const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput, mask);
+  const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput, mask, () =>
+    randomBytes(16).toString("hex"),
+  );
   using file = new SharedFile(path);
   await write(here.terminal.stdout, masks).catch((error: unknown) => {
     if (!(error instanceof OutputClosed)) throw error;

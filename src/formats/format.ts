@@ -1,17 +1,16 @@
-import { randomBytes } from "node:crypto";
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
-import { renderCsv } from "../formats/csv.ts";
-import { renderDocker } from "../formats/docker.ts";
-import { type NamedValue, renderDotenv, renderEach } from "../formats/dotenv.ts";
-import { renderGithub, renderMasks } from "../formats/github.ts";
-import { renderPowershell } from "../formats/powershell.ts";
-import { renderShell } from "../formats/shell.ts";
-import { renderTfvars } from "../formats/tfvars.ts";
-import { renderToml } from "../formats/toml.ts";
-import { renderYaml } from "../formats/yaml.ts";
+import { renderCsv } from "./csv.ts";
+import { renderDocker } from "./docker.ts";
+import { type NamedValue, renderDotenv, renderEach } from "./dotenv.ts";
+import { renderGithub, renderMasks } from "./github.ts";
+import { renderPowershell } from "./powershell.ts";
+import { renderShell } from "./shell.ts";
+import { renderTfvars } from "./tfvars.ts";
+import { renderToml } from "./toml.ts";
+import { renderYaml } from "./yaml.ts";
 
-/** The formats that `keyhole pull` writes. */
+/** The formats that `keyhole pull` and `keyhole var export` write. */
 export const formats = [
   "env",
   "json",
@@ -61,6 +60,7 @@ export function renderEnv(variables: readonly NamedValue[], say: (line: string) 
 /**
  * Variables for the runner of GitHub Actions, or one JSON object of them under the name `asOutput`.
  * @param mask - names of variables to mask however short they are
+ * @param random - a new random text for each call, which no value can contain
  * @returns `masks` to print before `text` is appended to the runner's file, and the names that are not masked
  */
 export function renderForGithub(
@@ -68,11 +68,12 @@ export function renderForGithub(
   onWindows: boolean,
   asOutput: string | undefined,
   mask: readonly string[] | undefined,
+  random: () => string,
 ): { text: string; masks: string; unmasked: readonly string[] } {
   const object = () => JSON.stringify(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
   const entries = asOutput === undefined ? variables : [{ name: asOutput, value: object() }];
   return carrying("github", () => {
-    const text = renderGithub(entries, () => randomBytes(16).toString("hex"), onWindows);
+    const text = renderGithub(entries, random, onWindows);
     const { text: masks, unmasked } = renderMasks(variables, mask);
     return { text, masks, unmasked };
   });
