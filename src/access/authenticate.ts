@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../core/fault.ts";
-import type { Environment } from "../core/names.ts";
+import type { Environment, EnvironmentMask } from "../core/names.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
 import type { TokenWords } from "./token.ts";
 
@@ -19,6 +19,19 @@ export type KeyRow = Grant & {
   /** Null if the request names no project, or one that the key does not reach. */
   readonly target: Target | null;
 };
+
+/** What a request looks up with its key: a project, and sets in it. Empty texts and masks of zero look up nothing. */
+export type Lookup = {
+  readonly slug: string;
+  readonly kind: string;
+  /** The environments whose sets are needed. */
+  readonly environments: EnvironmentMask;
+  /** Those of them whose values are needed. */
+  readonly values: EnvironmentMask;
+};
+
+/** The digest of a key's text or of a trust's id, and what is looked up with it. */
+export type KeyLookup = Lookup & { readonly digest: Uint8Array };
 
 /** The project that a request asks for, with the sets it needs, in the moment in which its key was judged. */
 export type Target = {
@@ -66,7 +79,7 @@ export type Caller = {
 
 /**
  * Judges a row that was found.
- * @param digest - that of the key text that was presented, or that of the trust whose token was
+ * @param digest - digest of the presented key, or of the trust its token matched
  * @throws Fault `unauthorized`, whose message tells the operator the reason; `decryption_failed` for an organization
  *   that was damaged in SQL
  */

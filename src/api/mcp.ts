@@ -12,7 +12,7 @@ import { type Admission, admit } from "../gates/admit.ts";
 import { headersOf } from "../gates/exchange.ts";
 import type { McpEndpoint } from "../gates/keyhole.ts";
 import { problemOf } from "./problem.ts";
-import { cleaned, soughtByCall, type Turn, tools } from "./tools.ts";
+import { cleaned, lookupOfCall, type Turn, tools } from "./tools.ts";
 
 /*
  * POST /mcp. The SDK speaks the protocol, in all its revisions; here are the gates around it. Nothing is kept between
@@ -33,8 +33,8 @@ export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpE
   return async (keyhole, exchange, token, request) => {
     const body = await readBody(request);
     const { method, params } = (body.message ?? {}) as { readonly method?: unknown; readonly params?: Call };
-    const sought = soughtByCall(method === "tools/call" ? params?.name : undefined, params?.arguments);
-    const caller = await admit(keyhole.gate, exchange, token, admission, sought); // 401 429 403
+    const lookup = lookupOfCall(method === "tools/call" ? params?.name : undefined, params?.arguments);
+    const caller = await admit(keyhole.gate, exchange, token, admission, lookup); // 401 429 403
     requireOrigin(request, origins); // 403
     if (body.problem !== undefined) throw new Fault("invalid_request", `body ${body.problem}`, { body: body.problem }); // 400
     const turn: McpTurn = { keyhole, exchange, caller, failure: undefined };

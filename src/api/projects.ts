@@ -1,7 +1,7 @@
 import { slugPattern } from "../core/names.ts";
-import { type Admission, admit, nothingSought } from "../gates/admit.ts";
+import { type Admission, admit, noLookup } from "../gates/admit.ts";
 import { type Exchange, json } from "../gates/exchange.ts";
-import type { Keyhole } from "../gates/keyhole.ts";
+import { type Keyhole, readingOf } from "../gates/keyhole.ts";
 import { parseNoQuery } from "../gates/query.ts";
 import { listProjects, readProject } from "./read-projects.ts";
 
@@ -11,15 +11,15 @@ export const projects: Admission = { bucket: "metadata", surface: "rest_api", re
 export async function getProjects(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
   const caller = await admit(keyhole.gate, exchange, token, projects); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
-  const found = await listProjects(keyhole.source, caller, exchange.stages); // 422 503
+  const found = await listProjects(readingOf(keyhole, exchange, caller)); // 422 503
   return json(exchange, JSON.stringify({ projects: found }));
 }
 
 /** GET /projects/{slug}. */
 export async function getProject(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
-  const sought = { ...nothingSought, slug: slugPattern.test(slug) ? slug : "" };
-  const caller = await admit(keyhole.gate, exchange, token, projects, sought); // 401 429 403
+  const lookup = { ...noLookup, slug: slugPattern.test(slug) ? slug : "" };
+  const caller = await admit(keyhole.gate, exchange, token, projects, lookup); // 401 429 403
   parseNoQuery(exchange.rawQuery); // 400
-  const project = await readProject(keyhole.source, caller, slug, exchange.stages); // 404 503
+  const project = await readProject(readingOf(keyhole, exchange, caller), slug); // 404 503
   return json(exchange, JSON.stringify(project));
 }

@@ -1,14 +1,13 @@
-import type { Caller } from "../access/authenticate.ts";
 import { projectsOf } from "../access/grant.ts";
 import { Fault } from "../core/fault.ts";
 import { compareBytes, type EnvironmentMask, environmentsOf, itemsMax } from "../core/names.ts";
-import { passed, type Stages } from "../core/stages.ts";
+import { passed } from "../core/stages.ts";
 import { countOf, numbersOf } from "../sets/counts.ts";
-import { authorizedAt, judgeStanding, type Source } from "../sets/lookup.ts";
+import { authorizedAt, judgeStanding, type Reading } from "../sets/lookup.ts";
 import type { ProjectRow } from "../store/projects.ts";
 
 /** The projects in the key's scope by slug. @throws Fault `too_many_items`, `decryption_failed`, `unavailable` */
-export async function listProjects(source: Source, { grant }: Caller, stages?: Stages) {
+export async function listProjects({ source, caller: { grant }, stages }: Reading) {
   passed(stages, "readFromMs");
   const listed = projectsOf(grant);
   const rows = listed
@@ -24,7 +23,7 @@ export async function listProjects(source: Source, { grant }: Caller, stages?: S
 }
 
 /** One project through the key's scope. @throws Fault `project_not_found`, `decryption_failed`, `unavailable` */
-export async function readProject(source: Source, caller: Caller, slug: string, stages?: Stages) {
+export async function readProject({ source, caller, stages }: Reading, slug: string) {
   const { grant, target } = caller;
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
   passed(stages, "readFromMs");

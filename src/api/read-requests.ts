@@ -1,7 +1,6 @@
-import type { Caller } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import type { Environment } from "../core/names.ts";
-import { judgeStanding, type Source } from "../sets/lookup.ts";
+import { judgeStanding, type Reading } from "../sets/lookup.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
 import { pendingPerKeyMax, pendingPerOrganizationMax } from "../store/requests.ts";
 
@@ -22,11 +21,10 @@ const pauseMs = 25;
 /**
  * Files a request for a variable, unless the key has one for the same variable pending, which then counts. A person
  * decides about it; until then nothing else exists.
- * @throws Fault `too_many_items`, `unavailable`, or what a key that changed meanwhile is owed
+ * @throws Fault `too_many_items`, `unavailable`, or the refusal for a key that changed during the request
  */
 export async function fileRequest(
-  source: Source,
-  caller: Caller,
+  { source, caller }: Pick<Reading, "source" | "caller">,
   project: Pick<ReadProject, "id" | "slug">,
   asked: { readonly environment: Environment; readonly name: string; readonly reason: string },
 ): Promise<FiledRequest> {
@@ -48,7 +46,7 @@ export async function fileRequest(
 }
 
 /** What became of a request that this key filed. @throws Fault `not_found`, `unavailable` */
-export async function readRequest(source: Source, { grant }: Caller, id: string): Promise<RequestState> {
+export async function readRequest({ source, caller: { grant } }: Reading, id: string): Promise<RequestState> {
   // No request has another id, and PostgreSQL would refuse some texts, such as one with a NUL.
   const [row] = await source.requests.find(grant.keyId, /^[0-9a-f-]{36}$/.test(id) ? id : "");
   judgeStanding(row);

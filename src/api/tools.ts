@@ -1,6 +1,6 @@
 import { type Static, type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import type { Caller } from "../access/authenticate.ts";
+import type { Caller, Lookup } from "../access/authenticate.ts";
 import { type Resource, refusalOf } from "../access/grant.ts";
 import { requestAction } from "../audit/entry.ts";
 import { Fault } from "../core/fault.ts";
@@ -14,9 +14,9 @@ import {
   reasonCharactersMax,
   slugPattern,
 } from "../core/names.ts";
-import { nothingSought, type Sought } from "../gates/admit.ts";
+import { noLookup } from "../gates/admit.ts";
 import type { Exchange } from "../gates/exchange.ts";
-import { auditEntry, inScope, type Keyhole, recorded } from "../gates/keyhole.ts";
+import { auditEntry, inScope, type Keyhole, readingOf, recorded } from "../gates/keyhole.ts";
 import { listAccountNames } from "../kinds/accounts/read.ts";
 import { listFiles } from "../kinds/files/read.ts";
 import { listVariableNames } from "../kinds/variables/read.ts";
@@ -38,7 +38,7 @@ export type Tool = {
   /** Whether it only reads. */
   readonly readOnly: boolean;
   /** What is looked up with the key. */
-  readonly kind: Sought["kind"];
+  readonly kind: string;
   /** Gates 4 to 10. @throws Fault as the endpoint that reads the same */
   readonly run: (turn: Turn, given: unknown) => Promise<object>;
 };
@@ -55,16 +55,15 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: "List the projects that this key reaches.",
     properties: {},
     run: async ({ keyhole, exchange, caller }) => ({
-      projects: await listProjects(keyhole.source, caller, exchange.stages),
+      projects: await listProjects(readingOf(keyhole, exchange, caller)),
     }),
   }),
   list_variables: tool("variables", "variables", {
     description: "List the names of the variables of a project in an environment, and when each changed. Never values.",
     properties: place,
     run: async ({ keyhole, exchange, caller }, { project, environment }) => {
-      const { signal, stages } = exchange;
       const all = { by: "all" } as const;
-      const { listing } = await listVariableNames(keyhole.source, caller, project, environment, all, signal, stages);
+      const { listing } = await listVariableNames(readingOf(keyhole, exchange, caller), project, environment, all);
       return { environment, variables: JSON.parse(listing) };
     },
   }),
@@ -72,8 +71,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: "List the names of the shared accounts of a project in an environment. Never their values.",
     properties: place,
     run: async ({ keyhole, exchange, caller }, { project, environment }) => {
-      const { signal, stages } = exchange;
-      const { accounts } = await listAccountNames(keyhole.source, caller, project, environment, signal, stages);
+      const { accounts } = await listAccountNames(readingOf(keyhole, exchange, caller), project, environment);
       return { environment, accounts };
     },
   }),
@@ -82,9 +80,8 @@ export const tools: Readonly<Record<string, Tool>> = {
       "List the secret files of a project in an environment: path, mode, size, checksum. Never their content.",
     properties: place,
     run: async ({ keyhole, exchange, caller }, { project, environment }) => {
-      const { signal, stages } = exchange;
-      const ask = { project, environment, paths: undefined };
-      const { files } = await listFiles(keyhole.source, caller, ask, signal, stages);
+      const query = { project, environment, paths: undefined };
+      const { files } = await listFiles(readingOf(keyhole, exchange, caller), query);
       return { project: { slug: project }, environment, files: JSON.parse(files) };
     },
   }),
@@ -128,7 +125,7 @@ export const tools: Readonly<Record<string, Tool>> = {
         throw invalid("name", `is the name of a variable that already exists in ${environment}`);
       }
       const project = { id: caller.target?.projectId ?? "", organizationId: caller.grant.organizationId, slug };
-      const filed = await fileRequest(keyhole.source, caller, project, { environment, name, reason });
+      const filed = await fileRequest(readingOf(keyhole, exchange, caller), project, { environment, name, reason });
       // An equal one that was pending is recorded again: its own entry may have failed.
       await recorded(keyhole, auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]));
       return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
@@ -137,7 +134,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   get_request: tool("requests", "", {
     description: "Ask what became of a request: pending, approved, rejected or expired, with the person's reason.",
     properties: { id: Type.String({ description: "The id that request_variable answered." }) },
-    run: ({ keyhole, caller }, { id }) => readRequest(keyhole.source, caller, id),
+    run: ({ keyhole, exchange, caller }, { id }) => readRequest(readingOf(keyhole, exchange, caller), id),
   }),
 };
 
@@ -145,11 +142,11 @@ export const tools: Readonly<Record<string, Tool>> = {
  * What the lookup looks for besides the key, for a call of a tool that was not judged yet. The tool reads the same
  * arguments from the same object.
  */
-export function soughtByCall(name: unknown, given: unknown): Sought {
+export function lookupOfCall(name: unknown, given: unknown): Lookup {
   const kind = typeof name === "string" && Object.hasOwn(tools, name) ? tools[name]?.kind : undefined;
   const { project, environment } = (given ?? {}) as { readonly project?: unknown; readonly environment?: unknown };
-  if (!kind || typeof project !== "string" || typeof environment !== "string") return nothingSought;
-  if (!slugPattern.test(project) || !isEnvironment(environment)) return nothingSought;
+  if (!kind || typeof project !== "string" || typeof environment !== "string") return noLookup;
+  if (!slugPattern.test(project) || !isEnvironment(environment)) return noLookup;
   // The accounts and files of one environment depend on the sets of the others.
   const sets = kind === "variables" ? environmentMask(environment) : everyEnvironment;
   return { slug: project, kind, environments: sets, values: 0 };
@@ -169,7 +166,7 @@ function cleanText(text: string): string {
 
 function tool<P extends TProperties>(
   resource: Resource,
-  kind: Sought["kind"],
+  kind: string,
   given: {
     readonly description: string;
     readonly properties: P;
@@ -240,9 +237,8 @@ async function existingNames(
   environment: Environment,
   names: readonly string[],
 ): Promise<Set<string>> {
-  const { signal, stages } = exchange;
   const only = { by: "names", names } as const;
-  const { listing } = await listVariableNames(keyhole.source, caller, project, environment, only, signal, stages);
+  const { listing } = await listVariableNames(readingOf(keyhole, exchange, caller), project, environment, only);
   return new Set((JSON.parse(listing) as { readonly key: string }[]).map(({ key }) => key));
 }
 

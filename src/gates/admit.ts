@@ -1,9 +1,8 @@
 import { digestKey, isWellFormedKey } from "../access/api-key.ts";
-import { authenticate, type Caller, type KeyRow } from "../access/authenticate.ts";
+import { authenticate, type Caller, type KeyLookup, type KeyRow, type Lookup } from "../access/authenticate.ts";
 import { type Need, refusalOf } from "../access/grant.ts";
 import { isTokenShaped, type KeySet, readToken, type Trust, verifyToken, wordsOf } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
-import type { EnvironmentMask } from "../core/names.ts";
 import { passed } from "../core/stages.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
 import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
@@ -15,7 +14,7 @@ import type { Exchange } from "./exchange.ts";
 export type Gatekeeper = {
   readonly pepper: Uint8Array;
   readonly grantKey: Uint8Array;
-  readonly lookUp: (lookup: Lookup) => Promise<KeyRow | undefined>;
+  readonly lookUp: (lookup: KeyLookup) => Promise<KeyRow | undefined>;
   /** The trusts that name an issuer. */
   readonly findTrusts: (issuer: string) => Promise<readonly Trust[]>;
   /** The keys that an issuer publishes. It may wait for them for 2 s. */
@@ -37,16 +36,8 @@ export type Gatekeeper = {
   readonly recess: () => Promise<void> | undefined;
 };
 
-/** What the lookup looks for besides the key: a project, and sets in it. */
-export type Sought = {
-  readonly slug: string;
-  readonly kind: "variables" | "accounts" | "files" | "";
-  /** Masks: the sets that are needed, and those of which the values are needed. */
-  readonly environments: EnvironmentMask;
-  readonly values: EnvironmentMask;
-};
-export type Lookup = Sought & { readonly digest: Uint8Array };
-export const nothingSought: Sought = { slug: "", kind: "", environments: 0, values: 0 };
+/** Of a request that names no project. */
+export const noLookup: Lookup = { slug: "", kind: "", environments: 0, values: 0 };
 
 /** The bucket that a request is charged to and what it needs of its key. */
 export type Admission = Need & { readonly bucket: BucketName };
@@ -56,7 +47,7 @@ export type Admission = Need & { readonly bucket: BucketName };
  * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
  *
  * @param token - what @elysiajs/bearer took from the header
- * @param sought - looked up with the key; the endpoint judges it later
+ * @param lookup - what to look up with the key; the endpoint judges it later
  * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`
  */
 export async function admit(
@@ -64,11 +55,11 @@ export async function admit(
   exchange: Exchange,
   token: string | undefined,
   admission: Admission,
-  sought: Sought = nothingSought,
+  lookup: Lookup = noLookup,
 ): Promise<Caller> {
   const recess = gate.recess();
   if (recess) await recess;
-  const caller = await recognize(gate, exchange, token, admission.bucket, sought);
+  const caller = await recognize(gate, exchange, token, admission.bucket, lookup);
   const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
   if (refusal) throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource}`);
   return caller;
@@ -79,7 +70,7 @@ async function recognize(
   exchange: Exchange,
   token: string | undefined,
   bucket: BucketName,
-  sought: Sought,
+  lookup: Lookup,
 ): Promise<Caller> {
   const { presented } = exchange;
   if (presented.kind === "nothing") throw new Fault("unauthorized", "no Authorization header");
@@ -103,8 +94,8 @@ async function recognize(
   let caller: Caller;
   try {
     caller = await (exchange.byToken
-      ? identifyByToken(gate, text, sought, inTurn)
-      : identifyByKey(gate, digest, sought, inTurn));
+      ? identifyByToken(gate, text, lookup, inTurn)
+      : identifyByKey(gate, digest, lookup, inTurn));
   } catch (error) {
     throw refused(gate, exchange, text, digestText, error);
   } finally {
@@ -122,23 +113,23 @@ async function recognize(
   return caller;
 }
 
-/** Runs work that anybody can cause, when its turn comes. */
+/** Runs work that anybody can cause, once its turn has come. */
 type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
-async function identifyByKey(gate: Gatekeeper, digest: Buffer, sought: Sought, inTurn: InTurn): Promise<Caller> {
-  const row = await inTurn(() => gate.lookUp({ digest, ...sought }));
+async function identifyByKey(gate: Gatekeeper, digest: Buffer, lookup: Lookup, inTurn: InTurn): Promise<Caller> {
+  const row = await inTurn(() => gate.lookUp({ digest, ...lookup }));
   return authenticate(row, digest, gate.grantKey);
 }
 
 /** The wait for an issuer is no part of the turn: an issuer that is away must not hold up others. */
-async function identifyByToken(gate: Gatekeeper, text: string, sought: Sought, inTurn: InTurn): Promise<Caller> {
+async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn): Promise<Caller> {
   const token = readToken(text);
   const trusts = await gate.findTrusts(token.issuer);
   const isPublished = trusts.some(({ pinned }) => pinned === null);
   const published = isPublished ? await gate.findIssuerKeys(token.issuer, token.kid) : undefined;
   return inTurn(async () => {
     const { digest } = await verifyToken(token, trusts, published, gate.now());
-    const row = await gate.lookUp({ digest, ...sought });
+    const row = await gate.lookUp({ digest, ...lookup });
     return { ...authenticate(row, digest, gate.grantKey), token: wordsOf(token) };
   });
 }

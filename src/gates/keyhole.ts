@@ -9,7 +9,7 @@ import type { Environment } from "../core/names.ts";
 import { passed } from "../core/stages.ts";
 import type { BucketName } from "../limit/bucket.ts";
 import type { Share } from "../limit/budget.ts";
-import type { Source } from "../sets/lookup.ts";
+import type { Reading, Source } from "../sets/lookup.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
 import { charge, type Gatekeeper } from "./admit.ts";
 import { answer } from "./body.ts";
@@ -49,6 +49,11 @@ export function inScope(caller: Caller, environment: Environment): void {
   if (!reaches(caller.grant, environment)) {
     throw new Fault("environment_not_in_scope", `key ${caller.grant.keyId} does not reach ${environment}`);
   }
+}
+
+/** What the request carries through its read. */
+export function readingOf({ source }: Keyhole, { signal, stages }: Exchange, caller: Caller): Reading {
+  return { source, caller, signal, stages };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import type { Lookup } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import {
   environmentMask,
@@ -11,7 +12,6 @@ import {
   type Selection,
   slugPattern,
 } from "../core/names.ts";
-import type { Sought } from "./admit.ts";
 
 /*
  * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the raw query
@@ -102,7 +102,7 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
  * @param slug - from the path; undefined: the parameter `project`
  * @param values - whether values are needed, not only names
  */
-export function soughtBy(kind: Sought["kind"], slug: string | undefined, raw: string, values: boolean): Sought {
+export function lookupOf(kind: string, slug: string | undefined, raw: string, values: boolean): Lookup {
   let asked = everyEnvironment;
   let project = slug ?? "";
   for (const pair of raw.split("&", pairsMax)) {

@@ -1,6 +1,7 @@
 import type { Caller, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../core/names.ts";
+import type { Stages } from "../core/stages.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { overheadBytes } from "../seal/envelope.ts";
 import type { Keyring } from "../seal/keyring.ts";
@@ -29,8 +30,18 @@ export type Source = {
   readonly rememberedContents: RememberedContents;
 };
 
-/** What is read of a project: a kind, in which environments, and of which of them the values. */
-type Wanted<E extends Entry> = {
+/** What a request carries through its read. */
+export type Reading = {
+  readonly source: Source;
+  readonly caller: Caller;
+  /** Aborts when the client goes away. */
+  readonly signal: () => AbortSignal;
+  /** Undefined unless metrics or traces are kept. */
+  readonly stages: Stages | undefined;
+};
+
+/** The sets to read: a project's, of a kind, in which environments, and in which of them with their values. */
+type SetsQuery<E extends Entry> = {
   readonly slug: string;
   readonly descriptor: KindDescriptor<E>;
   readonly environments: EnvironmentMask;
@@ -41,7 +52,7 @@ type Wanted<E extends Entry> = {
 
 /** How long a read may wait for memory: the request's 5 s include the read itself. */
 const waitMsMax = 4000;
-/** A set is asked for as a small one, then as large as it is; more often only if it is written meanwhile. */
+/** Try the small size, then the real one; retry only if the set grew in between. */
 const triesMax = 4;
 /** The most sealed bytes of a set: its values with their index, in an envelope. */
 const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
@@ -52,23 +63,21 @@ const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
  * the key again.
  * @param read - opens what is wanted of the sets
  * @returns what was opened with the memory that it takes, which the caller gives back
- * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or what a key that changed meanwhile is owed
+ * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or the refusal for a key that changed during the request
  */
 export async function readSets<E extends Entry, T extends object>(
-  source: Source,
-  caller: Caller,
-  wanted: Wanted<E>,
-  signal: () => AbortSignal,
+  { source, caller, signal }: Reading,
+  query: SetsQuery<E>,
   read: (project: ReadProject, sets: readonly VerifiedSet<E>[]) => T,
 ): Promise<T & { readonly share: Share }> {
   const { grant, target } = caller;
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
-  const project = { id: target.projectId, organizationId: grant.organizationId, slug: wanted.slug };
-  const current = wanted.fresh ? undefined : currentSets(source, project, caller, wanted);
-  if (current !== undefined && wanted.values === 0) return { ...read(project, current), share: noShare };
+  const project = { id: target.projectId, organizationId: grant.organizationId, slug: query.slug };
+  const current = query.fresh ? undefined : currentSets(source, project, caller, query);
+  if (current !== undefined && query.values === 0) return { ...read(project, current), share: noShare };
   // Sets of unknown size are first asked for as small ones, which all of them together may still be.
-  const count = environmentsOf(wanted.environments & grant.environments).length;
-  let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), wanted.values);
+  const count = environmentsOf(query.environments & grant.environments).length;
+  let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), query.values);
   let bytesMax = current === undefined ? Math.floor(smallBytesMax / count) : bytes;
   for (let tries = 0; tries < triesMax; tries++) {
     const claimed = source.memory.claim(bytes, grant.keyId, signal, waitMsMax);
@@ -76,9 +85,9 @@ export async function readSets<E extends Entry, T extends object>(
     const share = waited ? await claimed : claimed;
     try {
       // After a wait the key is judged again, with the sets as they are then.
-      const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, wanted, bytesMax));
+      const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, query, bytesMax));
       if (typeof sets === "object") {
-        share.resize(valueBytes(storedOf(sets), wanted.values));
+        share.resize(valueBytes(storedOf(sets), query.values));
         return { ...read(project, sets), share };
       }
       share.release();
@@ -93,13 +102,8 @@ export async function readSets<E extends Entry, T extends object>(
 }
 
 /** {@link readSets} for metadata: nothing is opened, and no memory held. */
-export async function readListings<E extends Entry>(
-  source: Source,
-  caller: Caller,
-  wanted: Omit<Wanted<E>, "values">,
-  signal: () => AbortSignal,
-) {
-  const read = await readSets(source, caller, { ...wanted, values: 0 }, signal, (project, sets) => ({ project, sets }));
+export async function readListings<E extends Entry>(reading: Reading, query: Omit<SetsQuery<E>, "values">) {
+  const read = await readSets(reading, { ...query, values: 0 }, (project, sets) => ({ project, sets }));
   read.share.release();
   return read;
 }
@@ -123,19 +127,19 @@ function currentSets<E extends Entry>(
   source: Source,
   project: ReadProject,
   { grant, target }: Caller,
-  wanted: Wanted<E>,
+  query: SetsQuery<E>,
 ): VerifiedSet<E>[] | undefined {
   const sets: VerifiedSet<E>[] = [];
-  for (const environment of environmentsOf(wanted.environments & grant.environments)) {
-    const needsValues = (wanted.values & environmentMask(environment)) !== 0;
+  for (const environment of environmentsOf(query.environments & grant.environments)) {
+    const needsValues = (query.values & environmentMask(environment)) !== 0;
     const found = target?.sets.find((set) => set.environment === environment);
-    if (found === undefined) throw missingSet(project, wanted.descriptor.kind, environment);
-    let set = source.remembered.find(project, wanted.descriptor.kind, found, needsValues) as VerifiedSet<E> | undefined;
+    if (found === undefined) throw missingSet(project, query.descriptor.kind, environment);
+    let set = source.remembered.find(project, query.descriptor.kind, found, needsValues) as VerifiedSet<E> | undefined;
     if (set === undefined) {
       const { row } = found;
       if (row === null || row.listing === null || (needsValues && row.sealed === null)) return undefined;
-      set = new VerifiedSet(source, project, wanted.descriptor, row);
-      source.remembered.remember(set, wanted.descriptor.kind);
+      set = new VerifiedSet(source, project, query.descriptor, row);
+      source.remembered.remember(set, query.descriptor.kind);
     }
     sets.push(set);
   }
@@ -147,12 +151,16 @@ async function fetchSets<E extends Entry>(
   source: Source,
   project: ReadProject,
   caller: Caller,
-  wanted: Wanted<E>,
+  query: SetsQuery<E>,
   bytesMax: number,
 ): Promise<VerifiedSet<E>[] | number> {
-  const { descriptor, environments, values } = wanted;
-  const ask = { kind: descriptor.kind, environments, values, bytesMax };
-  const rows = await source.sets.fetch(authorizedAt(caller, project), ask);
+  const { descriptor, environments, values } = query;
+  const rows = await source.sets.fetch(authorizedAt(caller, project), {
+    kind: descriptor.kind,
+    environments,
+    values,
+    bytesMax,
+  });
   judgeStanding(rows[0]);
   const stored = rows.filter((row) => row.environment !== null) as StoredSet[];
   if (stored.some(({ listing }) => listing === null)) {
@@ -189,5 +197,5 @@ function storedOf(sets: readonly VerifiedSet<Entry>[]): StoredSet[] {
   return sets.map(({ stored }) => stored);
 }
 
-/** What a read has that opened nothing. */
+/** The share of a read that opened nothing. */
 const noShare: Share = { bytes: 0, waitedForMs: () => 0, resize: () => {}, release: () => {} };

@@ -1,12 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { FoundSet, KeyRow, StoredSet } from "../access/authenticate.ts";
+import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../access/authenticate.ts";
 import { type Database, malformed } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import { bounded, liveness, projectInReach, projectList, setsInReach, trustTerms } from "./reach.ts";
-import { rowVersion, setColumns, type WantedSets } from "./sets.ts";
-
-/** A key's digest and what its request asks for: a project and sets in it, or empty texts and masks of zero. */
-export type Lookup = WantedSets & { readonly digest: Uint8Array; readonly slug: string };
+import { rowVersion, setColumns } from "./sets.ts";
 
 type Row = Omit<KeyRow, "target"> & { readonly projectId: string | null; readonly fileCounts: string | null };
 /** A row for each set, or one without. */
@@ -22,7 +19,7 @@ const broughtBytesMax = 256 * 1024;
  * the project and the sets that are asked for, in one snapshot. PostgreSQL says which version of each set is current;
  * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
  */
-export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyRow | undefined> {
+export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
   const { sets: s, dataKeys: d } = database.tables;
   const inReach = setsInReach(database, {
     projectId: sql`${database.tables.projects.id}`,
@@ -57,7 +54,7 @@ export function keyLookups(database: Database): (lookup: Lookup) => Promise<KeyR
     from jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
       as ask(n integer, digest text, slug text, kind text, environments integer)
     ${keyJoins(database, sql`decode(ask.digest, 'hex')`)}`);
-  return grouped(async (lookups: readonly Lookup[]) => {
+  return grouped(async (lookups: readonly KeyLookup[]) => {
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => ({
       n,
       digest: Buffer.from(digest).toString("hex"),
@@ -99,7 +96,7 @@ function keyJoins(database: Database, digest: SQL): SQL {
 }
 
 /** Whether a row has the shape that was asked for, and is that of the digest. Otherwise it would look like no key. */
-function answers(row: RowWithVersions, lookup: Lookup | undefined): boolean {
+function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
   const { digest, grantSeal, live, expiresAt } = row;
   const texts = [row.projects, row.trust, row.organizationSlug, row.organizationName, row.plan, row.projectId];
   return (

@@ -1,6 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { StoredSet } from "../access/authenticate.ts";
-import type { EnvironmentMask } from "../core/names.ts";
+import type { Lookup, StoredSet } from "../access/authenticate.ts";
 import type { Database } from "./database.ts";
 import {
   type Authorized,
@@ -11,14 +10,6 @@ import {
   setsInReach,
   standingColumns,
 } from "./reach.ts";
-
-/** Which sets a request needs, and of which of them the values. */
-export type WantedSets = {
-  readonly kind: string;
-  readonly environments: EnvironmentMask;
-  /** Zero if nothing is to be opened. */
-  readonly values: EnvironmentMask;
-};
 
 /** The columns of a set, or nulls if there is none. */
 type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
@@ -45,7 +36,7 @@ export function setQueries(database: Database) {
      * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone.
      * What has more than `bytesMax` bytes, listing and wanted values together, comes without both.
      */
-    fetch: (at: Authorized, wanted: WantedSets & { readonly bytesMax: number }) => fetch({ ...at, ...wanted }),
+    fetch: (at: Authorized, query: Omit<Lookup, "slug"> & { readonly bytesMax: number }) => fetch({ ...at, ...query }),
   };
 }
 

@@ -31,7 +31,7 @@ async function furnish(w: World): Promise<Filed> {
   const caller = { grant: { keyId: key.id, organizationId: organization.id } } as never;
   const file = async (name: string, reason = "for payments") => {
     const asked = { environment: "production", name, reason } as const;
-    return (await fileRequest(w.keyhole.source, caller, { id: project.id, slug: "web" }, asked)).id;
+    return (await fileRequest({ source: w.keyhole.source, caller }, { id: project.id, slug: "web" }, asked)).id;
   };
   return { project, keyId: key.id, id: await file("STRIPE_KEY"), file };
 }

@@ -3,9 +3,9 @@
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";
+import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { bitsOf, type Grant, resources, sealGrant, surfaces } from "../../src/access/grant.ts";
 import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
-import type { Lookup } from "../../src/gates/admit.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import type { Limiter } from "../../src/limit/limiter.ts";
 import { revokeKey } from "../../src/people/keys.ts";
@@ -173,7 +173,7 @@ describeBoth("a change of authority", (world) => {
       if (code === "plan_required") await setPlan(world().admin, organization.slug, "pro");
       const key = await world().key(organization, everything);
       const client = unlimited(world(), (keyhole) => {
-        const lookUp = async (ask: Lookup) => {
+        const lookUp = async (ask: KeyLookup) => {
           const row = await keyhole.gate.lookUp(ask);
           await end(world(), key);
           return row;
@@ -241,7 +241,7 @@ describe("a key over its limit", () => {
       const key = await world().key(organization, everything);
       let lookUps = 0;
       const client = world().client((keyhole) => {
-        const lookUp = (ask: Lookup) => {
+        const lookUp = (ask: KeyLookup) => {
           lookUps += 1;
           return keyhole.gate.lookUp(ask);
         };

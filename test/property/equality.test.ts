@@ -2,8 +2,8 @@
  * A client cannot tell a project outside its key's scope from one that does not exist.
  */
 import { beforeAll, expect, test } from "bun:test";
+import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { environments } from "../../src/core/names.ts";
-import type { Lookup } from "../../src/gates/admit.ts";
 import type { Keyhole } from "../../src/gates/keyhole.ts";
 import { seed } from "../seed.ts";
 import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../world.ts";
@@ -149,7 +149,7 @@ function noting(keyhole: Keyhole, statements: string[]): Partial<Keyhole> {
         };
       },
     });
-  const lookUp = (ask: Lookup) => {
+  const lookUp = (ask: KeyLookup) => {
     statements.push(`lookUp ${JSON.stringify(ask)}`);
     return gate.lookUp(ask);
   };

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { environments, environmentsOf } from "../../src/core/names.ts";
-import { parseFilesQuery, parseSecretsQuery, parseVariablesQuery, soughtBy } from "../../src/gates/query.ts";
+import { lookupOf, parseFilesQuery, parseSecretsQuery, parseVariablesQuery } from "../../src/gates/query.ts";
 
 /** What the lookup is asked for; all environments if the query names none. */
 function hint(slug: string | undefined, raw: string) {
-  const sought = soughtBy("variables", slug, raw, true);
-  return { slug: sought.slug, environment: environmentsOf(sought.environments).join() };
+  const lookup = lookupOf("variables", slug, raw, true);
+  return { slug: lookup.slug, environment: environmentsOf(lookup.environments).join() };
 }
 const all = environments.join();
 

@@ -1,10 +1,9 @@
-import type { Caller } from "../../access/authenticate.ts";
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../../core/names.ts";
-import { noteOpened, passed, type Stages } from "../../core/stages.ts";
+import { noteOpened, passed } from "../../core/stages.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { readListings, readSets, type Source } from "../../sets/lookup.ts";
+import { type Reading, readListings, readSets } from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
 import type { Read } from "../variables/read.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
@@ -16,40 +15,34 @@ import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.
  * @throws Fault as {@link readSets}, and `too_many_items`
  */
 export function readAccounts(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   slug: string,
   environment: Environment | null,
-  signal: () => AbortSignal,
-  stages?: Stages,
 ): Promise<Read<OpenedAccounts>> {
-  passed(stages, "readFromMs");
+  passed(reading.stages, "readFromMs");
   const values = environment === null ? everyEnvironment : environmentMask(environment);
-  const wanted = { slug, descriptor: accounts, environments: everyEnvironment, values };
-  return readSets(source, caller, wanted, signal, (project, sets) => {
-    passed(stages, "readToMs");
+  const query = { slug, descriptor: accounts, environments: everyEnvironment, values };
+  return readSets(reading, query, (project, sets) => {
+    passed(reading.stages, "readToMs");
     const { accounts: found, names, fingerprint } = foundIn(project, sets, environment);
     const opened = new Map<VerifiedSet<AccountEntry>, OpenedItems>();
     for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
     const read = found.map(({ before, set, index }) => ({ before, index, opened: opened.get(set) as OpenedItems }));
-    noteOpened(stages, "account", found.length);
+    noteOpened(reading.stages, "account", found.length);
     return { project, names, fingerprint, held: new Held(read) };
   });
 }
 
 /** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. The fingerprint is that of the values, too. */
 export async function listAccountNames(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   slug: string,
   environment: Environment | null,
-  signal: () => AbortSignal,
-  stages?: Stages,
 ): Promise<{ readonly accounts: AccountRecord[]; readonly fingerprint: string }> {
-  passed(stages, "readFromMs");
-  const wanted = { slug, descriptor: accounts, environments: everyEnvironment };
-  const { project, sets } = await readListings(source, caller, wanted, signal);
-  passed(stages, "readToMs");
+  passed(reading.stages, "readFromMs");
+  const query = { slug, descriptor: accounts, environments: everyEnvironment };
+  const { project, sets } = await readListings(reading, query);
+  passed(reading.stages, "readToMs");
   const found = foundIn(project, sets, environment);
   return { accounts: found.accounts.map(({ record }) => record), fingerprint: found.fingerprint };
 }

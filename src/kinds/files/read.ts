@@ -1,14 +1,13 @@
-import type { Caller } from "../../access/authenticate.ts";
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { contentBytesMax, type Environment, everyEnvironment, itemsMax } from "../../core/names.ts";
-import { noteOpened, passed, type Stages } from "../../core/stages.ts";
+import { noteOpened, passed } from "../../core/stages.ts";
 import { smallBytesMax } from "../../limit/budget.ts";
 import { contentAssociatedData } from "../../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../../seal/envelope.ts";
 import { discard, FileContent, type SealedContent } from "../../seal/file-content.ts";
 import { countOf } from "../../sets/counts.ts";
-import { authorizedAt, judgeStanding, readListings, type Source } from "../../sets/lookup.ts";
+import { authorizedAt, judgeStanding, type Reading, readListings, type Source } from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
 import type { ContentPiece, ContentRow } from "../../store/contents.ts";
 import type { Read } from "../variables/read.ts";
@@ -27,7 +26,7 @@ type ListedFile = {
 /** Opened files with what {@link Read} has. `names` are those of each file's audit entry. */
 type ReadFiles = Omit<Read<readonly OpenedFile[]>, "names"> & { readonly names: readonly (readonly string[])[] };
 
-export type FilesAsk = {
+export type FilesQuery = {
   readonly project: string;
   readonly environment: Environment;
   /** Exact paths, or undefined for every file of the environment. */
@@ -43,17 +42,14 @@ const deadlineMs = 15_000;
  * @throws Fault as `readSets`, `too_many_items`
  */
 export async function listFiles(
-  source: Source,
-  caller: Caller,
-  ask: FilesAsk,
-  signal: () => AbortSignal,
-  stages?: Stages,
+  reading: Reading,
+  query: FilesQuery,
 ): Promise<{ readonly files: string; readonly fingerprint: string }> {
-  passed(stages, "readFromMs");
-  const { listed } = await readFound(source, caller, ask, signal, async ({ project, listed }) => {
+  passed(reading.stages, "readFromMs");
+  const { listed } = await readFound(reading, query, async ({ project, listed }) => {
     const entries = listed.map(({ entry }) => entry);
-    if (entries.length > 0 && (await findRows(source, caller, project, entries)) === "missing") return "missing";
-    passed(stages, "readToMs");
+    if (entries.length > 0 && (await findRows(reading, project, entries)) === "missing") return "missing";
+    passed(reading.stages, "readToMs");
     return { listed };
   });
   return { files: `[${listed.map(({ json }) => json).join(",")}]`, fingerprint: fingerprintOf(listed) };
@@ -64,39 +60,34 @@ export async function listFiles(
  * bound of 8 MiB, because sizes are part of it.
  * @throws Fault as `readSets`, `too_many_items`
  */
-export async function fingerprintFiles(source: Source, caller: Caller, ask: FilesAsk, signal: () => AbortSignal) {
-  const { listed } = await findFiles(source, caller, ask, signal, false);
+export async function fingerprintFiles(reading: Reading, query: FilesQuery) {
+  const { listed } = await findFiles(reading, query, false);
   return { fingerprint: fingerprintOf(listed) };
 }
 
 /** Gates 7 to 9 for content: every file that is asked for. @throws Fault as {@link listFiles}, `content_too_large` */
-export async function readFiles(
-  source: Source,
-  caller: Caller,
-  ask: FilesAsk,
-  signal: () => AbortSignal,
-  stages?: Stages,
-): Promise<ReadFiles> {
-  passed(stages, "readFromMs");
-  return readFound(source, caller, ask, signal, async ({ project, listed }, giveUpAt) => {
+export async function readFiles(reading: Reading, query: FilesQuery): Promise<ReadFiles> {
+  const { source, caller, signal } = reading;
+  passed(reading.stages, "readFromMs");
+  return readFound(reading, query, async ({ project, listed }, giveUpAt) => {
     const entries = listed.map(({ entry }) => entry);
     const bytes = entries.reduce((sum, { size }) => sum + size, 0);
     if (bytes > contentBytesMax) throw new Fault("content_too_large", `${bytes} bytes of files in ${project.id}`);
     const share = await source.memory.claim(bytes, caller.grant.keyId, signal, giveUpAt - performance.now());
     try {
-      const found = await findContents(source, caller, project, entries, giveUpAt);
+      const found = await findContents(reading, project, entries, giveUpAt);
       if (typeof found === "string") {
         share.release();
         return found;
       }
-      passed(stages, "readToMs");
+      passed(reading.stages, "readToMs");
       const isSmall = bytes <= smallBytesMax;
       if (!isSmall) for (const { content } of found) await content.verify();
       const files = listed.map(({ json }, index) => {
         const { content } = found[index] as FoundContent;
         return { json, base64: isSmall ? [content.open()] : content.base64() };
       });
-      noteOpened(stages, "file", entries.length);
+      noteOpened(reading.stages, "file", entries.length);
       found.forEach(({ content, rowVersion }, index) => {
         if (rowVersion === "") return;
         source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
@@ -126,18 +117,16 @@ type Found = {
   readonly listed: readonly ListedFile[];
 };
 
-/** Reads what a listing names, again if files are written or resealed meanwhile. */
+/** Reads what a listing names, and again if files were written or resealed in between. */
 async function readFound<T extends object>(
-  source: Source,
-  caller: Caller,
-  ask: FilesAsk,
-  signal: () => AbortSignal,
+  reading: Reading,
+  query: FilesQuery,
   read: (found: Found, giveUpAt: number) => Promise<T | "missing" | "changed">,
 ): Promise<T> {
   const giveUpAt = performance.now() + deadlineMs;
   let versionBefore: number | undefined;
   for (let fresh = false; performance.now() < giveUpAt; fresh = true) {
-    const found = await findFiles(source, caller, ask, signal, fresh);
+    const found = await findFiles(reading, query, fresh);
     const result = await read(found, giveUpAt);
     if (typeof result !== "string") return result;
     // A file that was written between two statements has another listing now; one that is missing does not.
@@ -149,22 +138,16 @@ async function readFound<T extends object>(
   throw new Fault("unavailable", "the files changed each time they were read, for 15 s");
 }
 
-async function findFiles(
-  source: Source,
-  caller: Caller,
-  ask: FilesAsk,
-  signal: () => AbortSignal,
-  fresh: boolean,
-): Promise<Found> {
-  const wanted = { slug: ask.project, descriptor: files, environments: everyEnvironment, fresh };
-  const { project, sets } = await readListings(source, caller, wanted, signal);
-  const own = sets.find(({ environment }) => environment === ask.environment);
+async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): Promise<Found> {
+  const setsQuery = { slug: query.project, descriptor: files, environments: everyEnvironment, fresh };
+  const { project, sets } = await readListings(reading, setsQuery);
+  const own = sets.find(({ environment }) => environment === query.environment);
   if (own === undefined) throw new Error("the environment is in the key's scope, and its set was not read");
-  const total = countOf(caller.target?.fileCounts ?? "");
+  const total = countOf(reading.caller.target?.fileCounts ?? "");
   if (total > itemsMax || own.entries.length > itemsMax) {
     throw new Fault("too_many_items", `${total} files in ${project.id}`);
   }
-  const paths = ask.paths && new Set(ask.paths);
+  const paths = query.paths && new Set(query.paths);
   const listed = listedFiles(own, sets);
   return {
     project,
@@ -193,15 +176,15 @@ const listedBefore = new WeakMap<FileSet, { sets: readonly FileSet[]; listed: re
 
 /** Contents with their row versions, in the order of the entries; a word if one is not there or was written meanwhile. */
 async function findContents(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   project: ReadProject,
   entries: readonly FileEntry[],
   giveUpAt: number,
 ): Promise<FoundContent[] | "missing" | "changed"> {
+  const { source } = reading;
   const found = new Map<string, FoundContent>();
   if (source.contents.hasRowVersions) {
-    const rows = await findRows(source, caller, project, entries);
+    const rows = await findRows(reading, project, entries);
     if (rows === "missing") return rows;
     for (const entry of entries) {
       const { rowVersion } = rows.get(entry.id) as ContentRow;
@@ -214,7 +197,7 @@ async function findContents(
     entries.filter(({ id }) => !found.has(id)),
     pieceBytes,
   )) {
-    const fetched = await fetchContents(source, caller, project, group, giveUpAt);
+    const fetched = await fetchContents(reading, project, group, giveUpAt);
     if (typeof fetched === "string") return fetched;
     for (const { id, sealed, rowVersion, ...opens } of fetched.values()) {
       found.set(id, { content: new FileContent({ id, sealed, ...opens }, rowVersion !== ""), rowVersion });
@@ -225,13 +208,12 @@ async function findContents(
 
 /** The row of each content, without its bytes. */
 async function findRows(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   project: ReadProject,
   entries: readonly FileEntry[],
 ): Promise<ReadonlyMap<string | null, ContentRow> | "missing"> {
   const ids = entries.map(({ id }) => id);
-  const found = await source.contents.find(authorizedAt(caller, project), ids);
+  const found = await reading.source.contents.find(authorizedAt(reading.caller, project), ids);
   judgeStanding(found[0]);
   const rows = new Map(found.map((row) => [row.id, row]));
   return entries.every(({ id, size }) => rows.get(id)?.size === size) ? rows : "missing";
@@ -239,19 +221,19 @@ async function findRows(
 
 /** The sealed contents of a group, in statements of bounded size. */
 async function fetchContents(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   project: ReadProject,
   group: readonly FileEntry[],
   giveUpAt: number,
 ): Promise<ReadonlyMap<string, Fetched> | "missing" | "changed"> {
+  const { source } = reading;
   const fetched = new Map<string, Fetched>();
   const { pieceBytes } = source.contents;
   const ids = group.map(({ id }) => id);
   const length = Math.max(...group.map(({ size }) => size + overheadBytes));
   for (let from = 1; from <= length; from += pieceBytes) {
     if (performance.now() > giveUpAt) throw new Fault("unavailable", "reading the files took over 15 s");
-    const rows = await source.contents.pieces(authorizedAt(caller, project), ids, from, pieceBytes);
+    const rows = await source.contents.pieces(authorizedAt(reading.caller, project), ids, from, pieceBytes);
     judgeStanding(rows[0]);
     const pieces = new Map(rows.map((row) => [row.id, row]));
     for (const entry of group) {

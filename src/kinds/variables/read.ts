@@ -1,4 +1,3 @@
-import type { Caller } from "../../access/authenticate.ts";
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import {
@@ -9,10 +8,10 @@ import {
   itemsMax,
   type Selection,
 } from "../../core/names.ts";
-import { noteOpened, passed, type Stages } from "../../core/stages.ts";
+import { noteOpened, passed } from "../../core/stages.ts";
 import type { Share } from "../../limit/budget.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { readListings, readSets, type Source } from "../../sets/lookup.ts";
+import { type Reading, readListings, readSets } from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import type { OpenedVariables } from "./render.ts";
@@ -31,26 +30,23 @@ export type Read<T> = {
 
 /** Gates 7 to 9 for values: all of the selected variables. @throws Fault as {@link readSets}, and `too_many_items` */
 export function readVariables(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   slug: string,
   environment: Environment,
   selection: Selection,
-  signal: () => AbortSignal,
-  stages?: Stages,
 ): Promise<Read<OpenedVariables>> {
   const mask = environmentMask(environment);
-  passed(stages, "readFromMs");
-  const wanted = { slug, descriptor: variables, environments: mask, values: mask };
-  return readSets(source, caller, wanted, signal, (project, sets) => {
-    passed(stages, "readToMs");
+  passed(reading.stages, "readFromMs");
+  const query = { slug, descriptor: variables, environments: mask, values: mask };
+  return readSets(reading, query, (project, sets) => {
+    passed(reading.stages, "readToMs");
     const [set] = sets as [VerifiedSet<VariableEntry>];
     const chosen = choose(set.names, selection);
     const names = chosen === "all" ? set.names : chosen.map((index) => set.names[index] as string);
     if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
     const fingerprint = fingerprintOf(set, chosen);
     const opened = set.open();
-    noteOpened(stages, "variable", names.length);
+    noteOpened(reading.stages, "variable", names.length);
     const objects = chosen === "all" ? opened.all : pick(opened, chosen);
     return { project, names, fingerprint, held: new Held({ objects }) };
   });
@@ -63,19 +59,16 @@ export function readVariables(
  * @throws Fault as {@link readVariables}
  */
 export async function listVariableNames(
-  source: Source,
-  caller: Caller,
+  reading: Reading,
   slug: string,
   environment: Environment | null,
   selection: Selection,
-  signal: () => AbortSignal,
-  stages?: Stages,
 ): Promise<{ readonly listing: string; readonly fingerprint: string }> {
-  passed(stages, "readFromMs");
+  passed(reading.stages, "readFromMs");
   const environments = environment === null ? everyEnvironment : environmentMask(environment);
-  const wanted = { slug, descriptor: variables, environments };
-  const { project, sets } = await readListings(source, caller, wanted, signal);
-  passed(stages, "readToMs");
+  const query = { slug, descriptor: variables, environments };
+  const { project, sets } = await readListings(reading, query);
+  passed(reading.stages, "readToMs");
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
     return { listing: shownOf(first), fingerprint: fingerprintOf(first, "all") };
