@@ -1,7 +1,9 @@
-import type { CommandUnknownOpts } from "@commander-js/extra-typings";
+import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
-import { answer, complain, frame, noun, Shown, type Surroundings, toProblem, verb } from "./terminal/command.ts";
-import { fitted, jsonLine, OutputClosed, visibleLines, write } from "./terminal/terminal.ts";
+import { answer } from "./terminal/answer.ts";
+import { frame, noun, type Surroundings, verb } from "./terminal/command.ts";
+import { complain, toProblem } from "./terminal/failure.ts";
+import { fitted, jsonLine, visibleLines, write } from "./terminal/terminal.ts";
 
 type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
 
@@ -86,8 +88,8 @@ async function main(args: readonly string[]): Promise<number> {
   };
   const fail = async (error: unknown): Promise<number> => {
     await written;
-    if (error instanceof OutputClosed) return 0; // as in `keyhole key list | head -1`
     const problem = toProblem(error);
+    if (problem.exitCode === 0) return 0; // nobody reads the output
     await complain(here, problem).catch(() => {});
     // Docker Compose shows no stderr.
     if (command === "compose")
@@ -129,7 +131,7 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(asked, { from: "user" });
   } catch (error) {
-    if (!(error instanceof Shown)) throw error;
+    if (!(error instanceof CommanderError)) throw error;
     await write(here.terminal.stdout, here.json ? jsonLine({ help }) : help);
   }
 }

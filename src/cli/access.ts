@@ -2,15 +2,9 @@ import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { type CredentialType, type KeyRecord, listAccess, listExpiring, shortKeyIds } from "../people/keys.ts";
-import {
-  answerList,
-  type Columns,
-  counted,
-  type Surroundings,
-  verb,
-  wideOption,
-  withAdmin,
-} from "../terminal/command.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { answerList, type Columns, counted, wideOption } from "../terminal/answer.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
 import { projectVerb } from "../terminal/project-verbs.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";

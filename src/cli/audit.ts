@@ -15,34 +15,14 @@ import { csvLine } from "../formats/csv.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
-import {
-  answer,
-  answerList,
-  type Columns,
-  cellsOf,
-  confirm,
-  counted,
-  noun,
-  type Surroundings,
-  toProblem,
-  verb,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../terminal/command.ts";
+import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, answerList, type Columns, cellsOf, counted, wideOption } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { toProblem } from "../terminal/failure.ts";
 import { localName } from "../terminal/input.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../terminal/options.ts";
-import {
-  excerpt,
-  formatTime,
-  jsonLine,
-  OutputClosed,
-  oneLine,
-  unlessClosed,
-  withProgress,
-  write,
-} from "../terminal/terminal.ts";
+import { excerpt, formatTime, jsonLine, oneLine, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
@@ -232,7 +212,7 @@ async function followAudit(
         return follow(admin);
       });
     } catch (error) {
-      if (tail === undefined || error instanceof OutputClosed) throw error;
+      if (tail === undefined) throw error;
       const { exitCode } = toProblem(error);
       if (exitCode !== exits.unavailable) throw error;
       if (!isLost) here.say("The connection to the database was lost. Trying again until it is back or Ctrl-C.");

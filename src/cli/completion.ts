@@ -2,7 +2,8 @@ import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/ex
 import { isEnvironment } from "../core/names.ts";
 import { readConfig } from "../core/settings.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
-import { answer, type Surroundings, verb } from "../terminal/command.ts";
+import { answer } from "../terminal/answer.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
 import { visible } from "../terminal/terminal.ts";
 
 /*

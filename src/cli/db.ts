@@ -1,5 +1,7 @@
 import { applyGrants, grantStatements } from "../people/grants.ts";
-import { answer, noun, type Surroundings, verb, withAdmin } from "../terminal/command.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { answer } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
 
 /** `keyhole db …` */
 export function dbCommand(here: Surroundings) {

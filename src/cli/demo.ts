@@ -14,7 +14,8 @@ import { createOrganization, listOrganizations } from "../people/organizations.t
 import { createProject, listProjects } from "../people/projects.ts";
 import { openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
-import { answer, type Surroundings, verb } from "../terminal/command.ts";
+import { answer } from "../terminal/answer.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
 import { harden } from "./harden.ts";
 
 /** `keyhole demo`: fills an embedded database of its own, serves it, and reads from it once. */

@@ -1,6 +1,7 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { CredentialType } from "../people/keys.ts";
-import { answer, blockOf, type Columns, type Surroundings, verb } from "../terminal/command.ts";
+import { answer, blockOf, type Columns } from "../terminal/answer.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
 import { type LogEvent, logEvents } from "../terminal/log-lines.ts";
 
 /** `keyhole explain` */

@@ -1,6 +1,7 @@
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
-import { answer, type Surroundings, verb } from "../terminal/command.ts";
+import { answer } from "../terminal/answer.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
 
 /** `keyhole health`: for the health check of a container, which holds no other program that could ask. */
 export function healthCommand(here: Surroundings) {

@@ -2,16 +2,9 @@ import { Argument } from "@commander-js/extra-typings";
 import type { NamesWritten } from "../audit/entry.ts";
 import { listHistory, planRollback, purgeHistory, rollBack } from "../people/history.ts";
 import { listed } from "../people/rotation.ts";
-import {
-  answer,
-  answerList,
-  confirmChange,
-  counted,
-  type Surroundings,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../terminal/command.ts";
+import { confirmChange, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, answerList, counted, wideOption } from "../terminal/answer.ts";
+import type { Surroundings } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
 import { environmentVerb } from "../terminal/project-verbs.ts";
 import { formatTime } from "../terminal/terminal.ts";

@@ -2,21 +2,12 @@ import { exits, Problem } from "../core/problem.ts";
 import { tryStat, writeWholeSync } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../people/keys.ts";
-import {
-  answer,
-  answerList,
-  answerOne,
-  confirm,
-  noun,
-  type Surroundings,
-  toProblem,
-  verb,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../terminal/command.ts";
+import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, answerList, answerOne, wideOption } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { toProblem } from "../terminal/failure.ts";
 import { parseDuration } from "../terminal/options.ts";
-import { excerpt, formatTime, jsonLine, OutputClosed, write } from "../terminal/terminal.ts";
+import { excerpt, formatTime, jsonLine, write } from "../terminal/terminal.ts";
 import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
 
 /** `keyhole key …` */
@@ -132,11 +123,12 @@ async function handOver(
     if (here.json) await write(here.terminal.stdout, jsonLine({ id, out, ...rest }));
   };
   await hand().catch(async (error: unknown) => {
-    const reason = error instanceof OutputClosed ? "Nobody reads the output." : toProblem(error).message;
     const done = await revokeKey(admin, id).then(
       () => `The new key ${id} was revoked, because nobody has its text.`,
       () => `The new key ${id} is valid, and nobody has its text: run keyhole key revoke ${id}.`,
     );
-    throw new Problem(exits.failed, "unwritable", `${reason} ${done} ${more}`.trimEnd(), { cause: error });
+    throw new Problem(exits.failed, "unwritable", `${toProblem(error).message} ${done} ${more}`.trimEnd(), {
+      cause: error,
+    });
   });
 }

@@ -6,7 +6,8 @@ import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
 import { fetchRunnerToken, type Runner } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
-import { holdNotes, type Surroundings, verb, wrong } from "../terminal/command.ts";
+import { type Surroundings, verb, wrong } from "../terminal/command.ts";
+import { holdNotes } from "../terminal/failure.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
 import { parseDuration, parseList } from "../terminal/options.ts";
 

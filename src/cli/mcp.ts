@@ -4,7 +4,8 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { version } from "../../package.json";
 import { Problem } from "../core/problem.ts";
 import { Client } from "../machines/client.ts";
-import { type Surroundings, toProblem, verb } from "../terminal/command.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
+import { toProblem } from "../terminal/failure.ts";
 import { harden } from "./harden.ts";
 import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
 

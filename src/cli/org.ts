@@ -3,18 +3,9 @@ import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { type KeyRecord, listKeys } from "../people/keys.ts";
 import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../people/organizations.ts";
-import {
-  answer,
-  answerList,
-  confirmChange,
-  counted,
-  noun,
-  type Surroundings,
-  verb,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../terminal/command.ts";
+import { confirmChange, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, answerList, counted, wideOption } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
 import { cuttingOff } from "./grant.ts";
 

@@ -1,18 +1,9 @@
 import type { AdminContext } from "../desk/context.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import { createProject, deleteProject, listProjects, renameProject, showProject } from "../people/projects.ts";
-import {
-  answer,
-  answerList,
-  confirmChange,
-  counted,
-  noun,
-  type Surroundings,
-  verb,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../terminal/command.ts";
+import { confirmChange, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, answerList, counted, wideOption } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { projectVerb } from "../terminal/project-verbs.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
 import { cuttingOff, nameOf } from "./grant.ts";

@@ -6,9 +6,10 @@ import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { SharedFile } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-import { answer, counted, type Surroundings } from "../terminal/command.ts";
+import { answer, counted } from "../terminal/answer.ts";
+import type { Surroundings } from "../terminal/command.ts";
 import { parseList } from "../terminal/options.ts";
-import { OutputClosed, visible, visibleLines, write } from "../terminal/terminal.ts";
+import { unlessClosed, visible, visibleLines, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
 
 /** `keyhole pull` */
@@ -85,7 +86,7 @@ async function toGithub(
   );
   using file = new SharedFile(path);
   await write(here.terminal.stdout, masks).catch((error: unknown) => {
-    if (!(error instanceof OutputClosed)) throw error;
+    unlessClosed(error);
     throw new Problem(exits.failed, "unmasked", "The masks could not be printed, so nothing was set.");
   });
   file.append(text);

@@ -9,18 +9,9 @@ import {
   shortRequestIds,
   showRequest,
 } from "../people/requests.ts";
-import {
-  answer,
-  answerList,
-  answerOne,
-  blockOf,
-  type Columns,
-  noun,
-  type Surroundings,
-  verb,
-  wideOption,
-  withAdmin,
-} from "../terminal/command.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { answer, answerList, answerOne, blockOf, type Columns, wideOption } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { readValue } from "../terminal/input.ts";
 import { excerpt, formatTime, unlessClosed, write } from "../terminal/terminal.ts";
 

@@ -1,7 +1,9 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { listed, rotateData, rotateRoot } from "../people/rotation.ts";
-import { answer, confirm, counted, noun, type Surroundings, verb, withAdmin, yesOption } from "../terminal/command.ts";
+import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, counted } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { withProgress } from "../terminal/terminal.ts";
 
 /** `keyhole rotate …` */

@@ -7,18 +7,9 @@ import type { AdminContext } from "../desk/context.ts";
 import { type KeyRecord, listKeys, revokeKey, shortKeyIds, showKey } from "../people/keys.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
-import {
-  answer,
-  answerList,
-  answerOne,
-  confirm,
-  noun,
-  type Surroundings,
-  verb,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../terminal/command.ts";
+import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
+import { answer, answerList, answerOne, wideOption } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
 import { excerpt } from "../terminal/terminal.ts";
 import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";

@@ -136,25 +136,24 @@ export function formatTime(at: number | null | undefined): string {
   return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** The reader of the output has closed it. */
-export class OutputClosed extends Error {
-  override readonly name = "OutputClosed";
-}
-
 /** For output that is not the point of a command: its failure counts, not whether somebody reads to the end. */
 export function unlessClosed(error: unknown): void {
-  if (!(error instanceof OutputClosed)) throw error;
+  if (!(error instanceof Problem && error.code === "output_closed")) throw error;
 }
 
-/** Resolves once the text is written. @throws OutputClosed, or a Problem, for example because the disk is full */
+/**
+ * Resolves once the text is written.
+ * @throws Problem, for example because the disk is full; with exit code 0 if the reader has closed the output, as in
+ *   `keyhole key list | head -1`
+ */
 export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
   if (text === "") return Promise.resolve();
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
       if (!error) return resolve();
       const { code } = error as NodeJS.ErrnoException;
-      const words = `The output could not be written (${code}).`;
-      reject(code === "EPIPE" ? new OutputClosed() : new Problem(exits.failed, "unwritable", words));
+      if (code === "EPIPE") reject(new Problem(0, "output_closed", "Nobody reads the output."));
+      else reject(new Problem(exits.failed, "unwritable", `The output could not be written (${code}).`));
     });
   });
 }

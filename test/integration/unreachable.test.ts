@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { Refused } from "../../src/core/refused.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
-import { toProblem } from "../../src/terminal/command.ts";
+import { toProblem } from "../../src/terminal/failure.ts";
 import { freePort } from "../port.ts";
 import { postgresUrl, withPostgres } from "../postgres.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
-import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import { CommanderError, type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { interrupted, Problem } from "../../src/core/problem.ts";
@@ -7,16 +7,8 @@ import { Refused } from "../../src/core/refused.ts";
 import { ConfigProblem } from "../../src/core/settings.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import {
-  complain,
-  frame,
-  noun,
-  pathOf,
-  Shown,
-  type Surroundings,
-  toProblem,
-  verb,
-} from "../../src/terminal/command.ts";
+import { frame, noun, pathOf, type Surroundings, verb } from "../../src/terminal/command.ts";
+import { complain, toProblem } from "../../src/terminal/failure.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
 
 const nowhere: Surroundings = {
@@ -185,7 +177,7 @@ describe("wrong usage", () => {
     const line = ["thing", "put", "there", "--env", "production,staging", "--some", "a,b", "--plan", "pro"];
     const options = { env: ["production", "staging"], some: ["a", "b"], plan: "pro" };
     expect(await parse(...line)).toEqual(["there", options]);
-    expect(await parse("thing", "put", "--help")).toBeInstanceOf(Shown);
+    expect(await parse("thing", "put", "--help")).toBeInstanceOf(CommanderError);
   });
 
   /* More lines, against the built program: blackbox/commands.test.ts. */

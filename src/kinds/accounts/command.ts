@@ -2,17 +2,9 @@ import { Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { rehearse } from "../../desk/context.ts";
-import {
-  answer,
-  answerList,
-  answerSecret,
-  confirm,
-  noun,
-  type Surroundings,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../../terminal/command.ts";
+import { confirm, withAdmin, yesOption } from "../../terminal/admin.ts";
+import { answer, answerList, answerSecret, wideOption } from "../../terminal/answer.ts";
+import { noun, type Surroundings } from "../../terminal/command.ts";
 import { decodeText, readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { projectVerb } from "../../terminal/project-verbs.ts";

@@ -1,6 +1,8 @@
 import { Option } from "@commander-js/extra-typings";
 import { contentBytesMax } from "../../core/names.ts";
-import { answer, answerList, counted, noun, type Surroundings, wideOption, withAdmin } from "../../terminal/command.ts";
+import { withAdmin } from "../../terminal/admin.ts";
+import { answer, answerList, counted, wideOption } from "../../terminal/answer.ts";
+import { noun, type Surroundings } from "../../terminal/command.ts";
 import { readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
 import { projectVerb } from "../../terminal/project-verbs.ts";

@@ -2,18 +2,9 @@ import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { type AdminContext, rehearse } from "../../desk/context.ts";
-import {
-  answer,
-  answerList,
-  answerSecret,
-  confirm,
-  counted,
-  noun,
-  type Surroundings,
-  wideOption,
-  withAdmin,
-  yesOption,
-} from "../../terminal/command.ts";
+import { confirm, withAdmin, yesOption } from "../../terminal/admin.ts";
+import { answer, answerList, answerSecret, counted, wideOption } from "../../terminal/answer.ts";
+import { noun, type Surroundings } from "../../terminal/command.ts";
 import { decodeText, localName, readLocal, readValue } from "../../terminal/input.ts";
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { environmentVerb } from "../../terminal/project-verbs.ts";

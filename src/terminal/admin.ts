@@ -1,0 +1,73 @@
+import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { readConfig } from "../core/settings.ts";
+import type { AdminContext } from "../desk/context.ts";
+import type { Surroundings } from "./command.ts";
+import { holdNotes } from "./failure.ts";
+import { readLine } from "./terminal.ts";
+
+/**
+ * Runs `work` with the database and the root key that the environment names.
+ * @param begin - whether they are made if there are none
+ */
+export async function withAdmin<T>(
+  here: Surroundings,
+  work: (admin: AdminContext) => Promise<T>,
+  begin = false,
+): Promise<T> {
+  const config = readConfig(here.env);
+  // `version` starts without the database drivers.
+  const [{ openAdminContext }, { actorOf }] = await Promise.all([
+    import("../desk/context.ts"),
+    import("../desk/changes.ts"),
+  ]);
+  return holdNotes(here, async (say) => {
+    const admin = await openAdminContext(config, actorOf(here.env), say, begin);
+    return work(admin).finally(() => admin.close());
+  });
+}
+
+/**
+ * Says on a terminal what a command that cannot be undone will do, and asks. Elsewhere, and with `--json`, the command
+ * needs `--yes`. Call it once nothing is left that would refuse the command.
+ *
+ * @param yes - whether `--yes` was given
+ * @param deed - what it will do, such as `delete project acme/web`
+ * @param elsewhere - what happens if nobody can be asked
+ * @throws Problem unless the answer is yes
+ */
+export async function confirm(
+  here: Surroundings,
+  yes: boolean | undefined,
+  deed: string,
+  elsewhere: "needs --yes" | "goes on" = "needs --yes",
+): Promise<void> {
+  if (yes) return;
+  const { stdin, stderr } = here.terminal;
+  if (here.json || !stdin.isTTY || !stderr.isTTY) {
+    if (elsewhere === "goes on") return;
+    throw usageProblem(`This would ${deed}. Nobody can be asked here, so it needs --yes.`);
+  }
+  const typed = await readLine(here.terminal, `This will ${deed}. Go on? [y/N] `);
+  if (!/^y(?:es)?$/i.test(typed.trim())) throw new Problem(exits.failed, "not_confirmed", "Nothing was changed.");
+}
+
+/**
+ * Makes a change after {@link confirm}. The change is rehearsed first: if it would be refused, nobody is asked.
+ * @param deed - says what the change will do, from what it would return
+ */
+export async function confirmChange<T>(
+  here: Surroundings,
+  admin: AdminContext,
+  yes: boolean | undefined,
+  change: (admin: AdminContext) => Promise<T>,
+  deed: (outcome: T) => string,
+): Promise<T> {
+  if (!yes) {
+    const { rehearse } = await import("../desk/context.ts");
+    await confirm(here, yes, deed(await rehearse(admin, change)));
+  }
+  return change(admin);
+}
+
+/** The option of each command that calls {@link confirm}. */
+export const yesOption = ["--yes", "do it without asking"] as const;

@@ -1,0 +1,81 @@
+import type { Surroundings } from "./command.ts";
+import { block, columnsThatFit, hasColour, jsonLine, screenWidth, table, visibleLines, write } from "./terminal.ts";
+
+/** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
+export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {
+  if (here.json) return write(here.terminal.stdout, jsonLine(document));
+  // The work is done even if nobody reads stdout, and the message still says so.
+  await write(here.terminal.stdout, out).finally(() => {
+    if (message !== "") here.say(message);
+  });
+}
+
+/** Ends a command that shows a secret: its exact bytes on a pipe, on a line of its own with a warning on a terminal. */
+export async function answerSecret(here: Surroundings, document: unknown, secret: string, what: string): Promise<void> {
+  const { stdout } = here.terminal;
+  if (here.json) return write(stdout, jsonLine(document));
+  if (!stdout.isTTY) return write(stdout, secret);
+  await write(stdout, `${visibleLines(secret.replace(/\n$/, ""))}\n`);
+  here.say(`${what} is on this screen now, and in what the terminal keeps: clear both when you are done.`);
+}
+
+/** The columns of a table: each header with the cell that an item has under it. */
+export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
+
+/** The option of a command that ends with {@link answerList}. */
+export const wideOption = ["--wide", "show everything; on a narrow terminal, as a block for each entry"] as const;
+
+/**
+ * Ends a command that lists something: an array with `--json`, a table or the message for none without it. Unless the
+ * table is `wide`, the last columns are left out if they do not fit, on 80 columns where there is no terminal. A wide
+ * table that a terminal would break is a block for each item instead.
+ */
+export async function answerList<T>(
+  here: Surroundings,
+  items: readonly T[],
+  noneMessage: string,
+  columns: Columns<T>,
+  wide = false,
+): Promise<void> {
+  const { stdout } = here.terminal;
+  if (here.json) return write(stdout, jsonLine(items));
+  if (items.length === 0) return here.say(noneMessage);
+  const headers = Object.keys(columns);
+  const rows = [headers, ...items.map((item) => cellsOf(columns, item))];
+  const screen = screenWidth(stdout);
+  const count = wide ? headers.length : columnsThatFit(rows, screen);
+  const shown = rows.map((row) => row.slice(0, count));
+  if (
+    wide &&
+    stdout.isTTY &&
+    table(shown)
+      .split("\n")
+      .some((line) => Bun.stringWidth(line) > screen)
+  ) {
+    return write(stdout, items.map((item) => blockOf(here, stdout, item, columns)).join("\n"));
+  }
+  await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, here.env)));
+  if (count < headers.length) here.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
+}
+
+/** Ends a command that shows one thing: its document with `--json`, else a line for each column. */
+export async function answerOne<T>(here: Surroundings, document: unknown, item: T, columns: Columns<T>): Promise<void> {
+  await answer(here, document, "", blockOf(here, here.terminal.stdout, item, columns));
+}
+
+/** One thing as a stream shows it: a line for each column that has a text. */
+export function blockOf<T>(here: Surroundings, stream: NodeJS.WriteStream, item: T, columns: Columns<T>): string {
+  const rows = Object.entries(columns).map(([label, cell]) => [label, String(cell(item))] as const);
+  const shown = rows.filter(([, text]) => text !== "");
+  return block(shown, screenWidth(stream), hasColour(stream, here.env));
+}
+
+/** The cells of one row. */
+export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
+  return Object.values(columns).map((cell) => String(cell(item)));
+}
+
+/** @returns such as `1 variable` or `2 variables` */
+export function counted(count: number, thing: string, things = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : things}`;
+}
