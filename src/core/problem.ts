@@ -39,6 +39,11 @@ export function usageProblem(message: string): Problem {
   return new Problem(exits.usage, "invalid_usage", message);
 }
 
+/** @returns a Problem for a wrong setting; the message is one sentence that names it and never shows a secret value */
+export function configProblem(message: string): Problem {
+  return new Problem(exits.usage, "invalid_configuration", message);
+}
+
 /** Passes a Problem to the listener when a signal asks the process to stop, until the result is disposed of. */
 export function onInterrupt(listener: (problem: Problem) => void): Disposable {
   const listening = new DisposableStack();

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { parse } from "shell-quote";
+import { configProblem } from "./problem.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -37,21 +38,16 @@ export type Config = {
   readonly mcpOrigins?: readonly string[] | undefined;
 };
 
-/** A wrong setting. The message is one sentence that names it and never shows a secret value. */
-export class ConfigProblem extends Error {
-  override readonly name = "ConfigProblem";
-}
-
-/** Reads the settings. @throws ConfigProblem for the first wrong one; an empty one is wrong, not absent */
+/** Reads the settings. @throws Problem for the first wrong one; an empty one is wrong, not absent */
 export function readConfig(env: Environment): Config {
   for (const [name, value] of Object.entries(env)) {
     if (value === "" && settings.has(name)) {
-      throw new ConfigProblem(`${name} is set but empty: give it a value or unset it.`);
+      throw configProblem(`${name} is set but empty: give it a value or unset it.`);
     }
   }
   const databaseUrl = env["DATABASE_URL"];
   if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) {
-    throw new ConfigProblem(
+    throw configProblem(
       "DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database; percent-encode @ / # in the password (%40 %2F %23).",
     );
   }
@@ -69,10 +65,10 @@ export function readConfig(env: Environment): Config {
   });
 }
 
-/** Port 0 lets the system choose. @throws ConfigProblem that names `setting` */
+/** Port 0 lets the system choose. @throws Problem that names `setting` */
 export function parsePort(setting: string, text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(port <= 65535)) throw new ConfigProblem(`${setting} must be a port number from 0 to 65535.`);
+  if (!(port <= 65535)) throw configProblem(`${setting} must be a port number from 0 to 65535.`);
   return port;
 }
 
@@ -86,50 +82,50 @@ const settings = new Set<string>([
 
 function readHistory(mebibytes: string): number {
   if (/^\d{1,6}$/.test(mebibytes)) return Number(mebibytes) * 1024 * 1024;
-  throw new ConfigProblem("KEYHOLE_HISTORY_MIB must be a whole number from 0 to 999999.");
+  throw configProblem("KEYHOLE_HISTORY_MIB must be a whole number from 0 to 999999.");
 }
 
 function readOps(env: Environment): Config["ops"] {
   const { KEYHOLE_OPS_HOST: host, KEYHOLE_OPS_PORT: port } = env;
   if (port !== undefined) return { host: host ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
   if (host === undefined) return undefined;
-  throw new ConfigProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
+  throw configProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
 }
 
 function readMcpOrigins(env: Environment): Config["mcpOrigins"] {
   const { KEYHOLE_MCP: mcp, KEYHOLE_MCP_ORIGINS: list } = env;
-  if (mcp !== undefined && mcp !== "on" && mcp !== "off") throw new ConfigProblem("KEYHOLE_MCP must be on or off.");
+  if (mcp !== undefined && mcp !== "on" && mcp !== "off") throw configProblem("KEYHOLE_MCP must be on or off.");
   if (mcp !== "on") {
     if (list === undefined) return undefined;
-    throw new ConfigProblem("KEYHOLE_MCP_ORIGINS is set without KEYHOLE_MCP=on, which turns the MCP surface on.");
+    throw configProblem("KEYHOLE_MCP_ORIGINS is set without KEYHOLE_MCP=on, which turns the MCP surface on.");
   }
   const origins = list?.split(",") ?? [];
   // What a browser sends is compared as text, so only its own spelling is taken.
   if (origins.every((origin) => /^https?:/.test(origin) && URL.parse(origin)?.origin === origin)) return origins;
-  throw new ConfigProblem("KEYHOLE_MCP_ORIGINS must be a list of origins such as https://tools.example.com.");
+  throw configProblem("KEYHOLE_MCP_ORIGINS must be a list of origins such as https://tools.example.com.");
 }
 
-/** @returns undefined if unset or, as OpenTelemetry demands, empty. @throws ConfigProblem that does not show the URL */
+/** @returns undefined if unset or, as OpenTelemetry demands, empty. @throws Problem that does not show the URL */
 function readUrl(env: Environment, setting: string, protocols: readonly string[], port: number): string | undefined {
   const text = env[setting];
   if (!text) return undefined;
   const url = URL.parse(text);
   if (url !== null && protocols.includes(url.protocol) && url.hostname !== "") return text;
   const forms = protocols.map((protocol) => `${protocol}//host:${port}`);
-  throw new ConfigProblem(`${setting} must be a URL of the form ${forms.join(" or ")}.`);
+  throw configProblem(`${setting} must be a URL of the form ${forms.join(" or ")}.`);
 }
 
 function readRootKeySource(env: Environment, external: boolean): RootKeySource {
   const [setting, other] = rootKeySettings.filter((name) => env[name] !== undefined);
   if (setting !== undefined && other !== undefined) {
-    throw new ConfigProblem(`${setting} and ${other} are both set: keep one of them.`);
+    throw configProblem(`${setting} and ${other} are both set: keep one of them.`);
   }
   const text = env[setting ?? ""] ?? "";
   if (setting === "KEYHOLE_ROOT_KEY") return { from: "text", text };
   if (setting === "KEYHOLE_ROOT_KEY_FILE") return { from: "file", path: resolve(text) };
   if (setting !== undefined) return { from: "command", words: splitWords(setting, text), env: withoutSettings(env) };
   if (!external) return { from: "folder" };
-  throw new ConfigProblem(
+  throw configProblem(
     "KEYHOLE_ROOT_KEY, KEYHOLE_ROOT_KEY_FILE or KEYHOLE_ROOT_KEY_COMMAND is required with DATABASE_URL: make a key with `openssl rand -base64 32`.",
   );
 }
@@ -141,10 +137,10 @@ function splitWords(setting: string, text: string): [program: string, ...args: s
   const words = /['"\\$`~[\]{}]/.test(unquoted) ? undefined : parse(text);
   if (!words?.every((word) => typeof word === "string")) {
     const what = "has an open quote, or a character that only a shell would act on";
-    throw new ConfigProblem(`${setting} ${what}: quote it, or write sh -c '…'.`);
+    throw configProblem(`${setting} ${what}: quote it, or write sh -c '…'.`);
   }
   const [program = "", ...args] = words;
-  if (program === "") throw new ConfigProblem(`${setting} names no program.`);
+  if (program === "") throw configProblem(`${setting} names no program.`);
   return [program, ...args];
 }
 

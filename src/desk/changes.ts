@@ -5,8 +5,8 @@ import { and, eq, sql } from "drizzle-orm";
 import type { AuditEntry, ChangeAction, NamesWritten } from "../audit/entry.ts";
 import { encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
+import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { ConfigProblem } from "../core/settings.ts";
 import type { Database, Db } from "../store/database.ts";
 
 /** What a command did, for the audit. */
@@ -117,13 +117,13 @@ function entryOf(name: string, { organization, project, environment, ...change }
 /**
  * Who runs a command: KEYHOLE_ACTOR, or the account as the operating system names it, `user@host`; behind sudo the
  * account that called it.
- * @throws ConfigProblem
+ * @throws Problem
  */
 export function actorOf(env: Readonly<Record<string, string | undefined>>): string {
   const { KEYHOLE_ACTOR: given, SUDO_USER: caller } = env;
   if (given === undefined) return `${caller ?? accountName()}@${hostname()}`;
   if (/^[^\p{Cc}\p{Cf}]{1,128}$/u.test(given)) return given;
-  throw new ConfigProblem("KEYHOLE_ACTOR must have 1 to 128 characters and none that controls a terminal.");
+  throw configProblem("KEYHOLE_ACTOR must have 1 to 128 characters and none that controls a terminal.");
 }
 
 /** Bun's own `userInfo` trusts USER. In a container an account may have no name. */

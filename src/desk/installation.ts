@@ -12,8 +12,9 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { sql } from "drizzle-orm";
+import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { type Config, ConfigProblem, databaseUrls } from "../core/settings.ts";
+import { type Config, databaseUrls } from "../core/settings.ts";
 import { type Keyring, newKey, type SystemKeyPurpose, sealFormat, sealFormatOf } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import { type Database, databaseErrorCode, type Use } from "../store/database.ts";
@@ -40,7 +41,7 @@ export type Installation = {
  *
  * @param say - takes a line for a person, if a root key is made
  * @param begin - whether the folder, the database and the keys are made if there are none; else that is `not_found`
- * @throws ConfigProblem if the root key is missing, malformed or another database's, or a newer program migrated the
+ * @throws Problem if the root key is missing, malformed or another database's, or a newer program migrated the
  *   database
  * @throws Refused `unavailable` if the database cannot be reached, `exists` if a root key lies there without a database,
  *   `not_found` if there is no installation
@@ -54,7 +55,7 @@ export function openInstallation(config: Config, say: (line: string) => void, be
 /**
  * Opens the database for reading, without its keys: makes and migrates nothing, and runs no command for the root key.
  * Undefined if there is no installation with current tables, or if the data folder may be somebody else's.
- * @throws ConfigProblem if a newer program migrated the database; Fault `unavailable`
+ * @throws Problem if a newer program migrated the database; Fault `unavailable`
  */
 export async function openForNames({ databaseUrl, dataFolder }: Config): Promise<Database | undefined> {
   const path = join(dataFolder, "keyhole.db");
@@ -115,11 +116,11 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
 
 /**
  * SQLite would make or open the file that the link leads to, with its journal beside that one, where nobody looks for
- * it. @throws ConfigProblem
+ * it. @throws Problem
  */
 function refuseLink(path: string): void {
   if (!isLink(path)) return;
-  throw new ConfigProblem(
+  throw configProblem(
     `${path} is a symbolic link: name the folder that has the database in KEYHOLE_DATA, or remove the link.`,
   );
 }
@@ -132,7 +133,7 @@ function isLink(path: string): boolean {
   }
 }
 
-/** A folder that this user may not enter looks like one without a Keyhole. @throws ConfigProblem that names its owner */
+/** A folder that this user may not enter looks like one without a Keyhole. @throws Problem that names its owner */
 export function requireReadable(folder: string): void {
   try {
     accessSync(`${folder}/.`, constants.R_OK | constants.X_OK);
@@ -140,7 +141,7 @@ export function requireReadable(folder: string): void {
     if ((error as NodeJS.ErrnoException).code !== "EACCES") return;
     const { path, uid } = closedFolder(folder);
     const where = path === resolve(folder) ? "" : `lies in ${path}, which `;
-    throw new ConfigProblem(
+    throw configProblem(
       `KEYHOLE_DATA ${folder} ${where}belongs to ${ownerName(uid)}, and this user may not read it: is sudo missing?`,
     );
   }
@@ -243,7 +244,7 @@ export function serveLock({ dataFolder }: Pick<Config, "dataFolder">): string {
   return join(dataFolder, "serve.lock");
 }
 
-/** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. @throws ConfigProblem */
+/** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. @throws Problem */
 export function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -252,7 +253,7 @@ export function prepareFolder(folder: string): void {
     const ours = names.length === 0 || names.includes("keyhole.db");
     if (mode & 0o077) {
       if (!ours) {
-        throw new ConfigProblem(
+        throw configProblem(
           `KEYHOLE_DATA ${folder} holds other things and others may read it: name a folder for Keyhole alone.`,
         );
       }
@@ -276,9 +277,7 @@ function folderProblem(folder: string, error: unknown): unknown {
   const { path = folder } = error as NodeJS.ErrnoException;
   const what = path === folder ? "it" : path.replace(`${folder}/`, "");
   const reason = /^(?:EACCES|EPERM|SQLITE_\w+)$/.test(code) ? `this user may not write ${what}` : `${what}: ${code}`;
-  return new ConfigProblem(
-    `KEYHOLE_DATA ${folder} cannot be used (${reason}): change its owner or name another folder.`,
-  );
+  return configProblem(`KEYHOLE_DATA ${folder} cannot be used (${reason}): change its owner or name another folder.`);
 }
 
 /** The keys that every installation has. */
@@ -318,9 +317,7 @@ async function openSystemKeys(
   const systemKeys = Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
   const formats = new Set(purposes.map((purpose) => sealFormatOf((rows.get(purpose) as SystemKeyRow).wrapped)));
   if (formats.size > 1 || Math.max(...formats) > sealFormat) {
-    throw new ConfigProblem(
-      "The system keys of this database are of different ages: some of their rows were put back.",
-    );
+    throw configProblem("The system keys of this database are of different ages: some of their rows were put back.");
   }
   if (!formats.has(sealFormat)) await sealAllOf020(database, keyring, systemKeys);
   return systemKeys;
@@ -330,6 +327,6 @@ function unwrapped(keyring: Keyring, source: string, purpose: SystemKeyPurpose, 
   try {
     return keyring.unwrapSystemKey(purpose, row.rootId, row.wrapped);
   } catch (error) {
-    throw new ConfigProblem(`${source}: ${error instanceof Error ? error.message : "not the key of this database."}`);
+    throw configProblem(`${source}: ${error instanceof Error ? error.message : "not the key of this database."}`);
   }
 }

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { eq } from "drizzle-orm";
-import { Problem } from "../core/problem.ts";
+import { configProblem, Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { type Config, ConfigProblem, type RootKeySource } from "../core/settings.ts";
+import type { Config, RootKeySource } from "../core/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
@@ -18,7 +18,7 @@ import { exclusively } from "../store/migrate.ts";
  * @param hasKeys - whether the database already holds keys; if so, a missing `root.key` is not replaced by a new one
  * @param say - shows a line to the operator: a new key, a file that others may read, the command's stderr
  * @param commandDeadlineMs - how long the command may take
- * @throws ConfigProblem if the root key is missing or malformed
+ * @throws Problem if the root key is missing or malformed
  */
 export async function openKeyring(
   config: Config,
@@ -34,7 +34,7 @@ export async function openKeyring(
   const path = pathOf(config);
   if (rootKey.from === "folder" && !existsSync(path)) {
     // A new key could not open what the old one wrapped, and would hide that the old one is lost.
-    if (hasKeys) throw new ConfigProblem(`The root key ${path} of this database is missing: put it back.`);
+    if (hasKeys) throw configProblem(`The root key ${path} of this database is missing: put it back.`);
     makeKeyFile(path);
     say(
       `A NEW ROOT KEY was made: ${path}. Without it nothing stored here can ever be read: keep a copy in a safe place.`,
@@ -88,7 +88,7 @@ export function rotateLock({ dataFolder }: Config): string {
 /**
  * Puts a new root key in front of the generated one, unless the file holds two: then an earlier rotation must be
  * finished. The file is durable before this returns. Call it only under {@link lockKeyFile}.
- * @throws ConfigProblem
+ * @throws Problem
  */
 export function addRootKey(config: Config): void {
   const path = pathOf(config);
@@ -101,7 +101,7 @@ export function addRootKey(config: Config): void {
  * wrap nothing any more.
  * @param keep - whether they are kept beside it: every earlier backup needs them
  * @returns the files that keep them
- * @throws ConfigProblem
+ * @throws Problem
  */
 export function dropOlderRootKeys(config: Config, keep: boolean): string[] {
   const path = pathOf(config);
@@ -143,16 +143,16 @@ class KeyFile {
     this.#path = path;
   }
 
-  /** @throws ConfigProblem */
+  /** @throws Problem */
   read(): Uint8Array[] {
     try {
       // The stamp comes first: a write between the two lines is then noticed later.
       this.#read = this.#look();
       return parsed(this.#source, readFileSync(this.#path, "utf8"));
     } catch (error) {
-      if (error instanceof ConfigProblem) throw error;
+      if (error instanceof Problem) throw error;
       const what = this.#source === this.#path ? "The root key" : `${this.#source}: the file`;
-      throw new ConfigProblem(`${what} ${this.#path} cannot be read (${databaseErrorCode(error)}).`);
+      throw configProblem(`${what} ${this.#path} cannot be read (${databaseErrorCode(error)}).`);
     }
   }
 
@@ -177,7 +177,7 @@ function parsed(source: string, text: string): Uint8Array[] {
   try {
     return parseRootKeys(text);
   } catch (error) {
-    throw new ConfigProblem(`${source}: ${error instanceof Error ? error.message : "not a root key"}`);
+    throw configProblem(`${source}: ${error instanceof Error ? error.message : "not a root key"}`);
   }
 }
 
@@ -190,12 +190,12 @@ function makeKeyFile(path: string): void {
   }
 }
 
-/** @throws ConfigProblem and leaves the file unchanged */
+/** @throws Problem and leaves the file unchanged */
 function replaceKeyFile(path: string, keys: readonly Uint8Array[]): void {
   try {
     writeWholeSync("root-key", realpathSync(path), true, textOf(keys)); // a link stays a link
   } catch (error) {
-    throw new ConfigProblem(`The root key ${path} cannot be replaced (${databaseErrorCode(error)}).`);
+    throw configProblem(`The root key ${path} cannot be replaced (${databaseErrorCode(error)}).`);
   }
 }
 
@@ -209,7 +209,7 @@ const outputBytesMax = 64 * 1024;
  * Runs the program and returns what it prints. Its stderr is shown line by line, because it may ask for a touch of a
  * hardware key. Its stdout is the root key, so no message shows it.
  *
- * @throws ConfigProblem
+ * @throws Problem
  */
 function runCommand(
   { words, env }: Extract<RootKeySource, { from: "command" }>,
@@ -221,7 +221,7 @@ function runCommand(
   const options = { env, timeout, killSignal: "SIGKILL", maxBuffer: outputBytesMax } as const;
   const child = execFile(program, args, options, (error, stdout) => {
     if (error === null) resolve(stdout);
-    else reject(new ConfigProblem(`KEYHOLE_ROOT_KEY_COMMAND: the command ${commandFailure(error, timeout)}.`));
+    else reject(configProblem(`KEYHOLE_ROOT_KEY_COMMAND: the command ${commandFailure(error, timeout)}.`));
   });
   child.stdin?.end();
   if (child.stderr) createInterface({ input: child.stderr }).on("line", say);

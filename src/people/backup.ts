@@ -11,8 +11,9 @@ import {
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { type Config, ConfigProblem, type RootKeySource } from "../core/settings.ts";
+import type { Config, RootKeySource } from "../core/settings.ts";
 import { moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
 import { adminContextOf } from "../desk/context.ts";
@@ -150,7 +151,7 @@ function removeNewFolder({ dataFolder }: Config): void {
 /**
  * Restores a backup into a folder of its own, brings its tables up to date and opens every item with the root key.
  * @param progress - told how many of how many items have been opened
- * @throws DoesNotOpen naming the first item that does not; ConfigProblem where the root key is missing or another one;
+ * @throws DoesNotOpen naming the first item that does not; Problem where the root key is missing or another one;
  *   Refused `invalid` for what is no backup
  */
 export async function verifyBackup(
@@ -164,7 +165,7 @@ export async function verifyBackup(
     config.rootKey.from === "folder" ? { from: "folder", folder: config.dataFolder } : config.rootKey;
   if (config.rootKey.from === "folder") requireReadable(config.dataFolder);
   if (config.rootKey.from === "folder" && !existsSync(own)) {
-    throw new ConfigProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
+    throw configProblem(`The root key of the backup is needed: there is none at ${own}, nor in KEYHOLE_ROOT_KEY.`);
   }
   const scratch = mkdtempSync(join(tmpdir(), "keyhole-verify-"));
   try {

@@ -17,7 +17,7 @@ export type Named = { readonly word: string; readonly name?: string };
 /**
  * The names in use, for people who type: read from the database without its keys, so nothing is verified and nothing
  * leaves a trace. Of organizations, projects and keys at most 1,000. None if there is no installation.
- * @throws ConfigProblem, or what the database throws
+ * @throws Problem, or what the database throws
  */
 export async function namesInUse(config: Config, asked: NamesAsked): Promise<Named[]> {
   const database = await openForNames(config);

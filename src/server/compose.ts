@@ -5,7 +5,7 @@ import { TrustDirectory } from "../access/trust-directory.ts";
 import { type Checkpoint, Journal } from "../audit/journal.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
-import { ConfigProblem } from "../core/settings.ts";
+import { configProblem } from "../core/problem.ts";
 import { commandsLane } from "../desk/changes.ts";
 import type { Installation } from "../desk/installation.ts";
 import type { Keyhole } from "../gates/keyhole.ts";
@@ -73,7 +73,7 @@ export async function openKeyhole(
   const usesDatabase = installation.open("journal");
   const store = installation.openJournal();
   if (database.dialect === "postgres" && (await isPooled(lookupDatabase))) {
-    throw new ConfigProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
+    throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
   }
   await Promise.all([warm(lookupDatabase), warm(database)]);
 

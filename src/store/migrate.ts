@@ -8,7 +8,7 @@ import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { t
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
-import { ConfigProblem } from "../core/settings.ts";
+import { configProblem } from "../core/problem.ts";
 import type { Database } from "./database.ts";
 import type { Servers } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -38,7 +38,7 @@ export async function migratePostgres(servers: Servers, database: Database): Pro
   }
 }
 
-/** Whether the newest migration is in place. @throws ConfigProblem if a newer program migrated the tables */
+/** Whether the newest migration is in place. @throws Problem if a newer program migrated the tables */
 export async function isMigrated(database: Database): Promise<boolean> {
   const [present, table] =
     database.dialect === "postgres"
@@ -50,7 +50,7 @@ export async function isMigrated(database: Database): Promise<boolean> {
   const newest = applied?.at ?? 0;
   const last = migrations[database.dialect].at(-1)?.folderMillis ?? 0;
   if (newest <= last) return newest === last;
-  throw new ConfigProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
+  throw configProblem("The database was migrated by a newer Keyhole: start that version, or a newer one.");
 }
 
 /** Brings the embedded database's tables up to date. Makes an absent file, mode 0600. The caller locks others out. */

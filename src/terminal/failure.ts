@@ -1,7 +1,6 @@
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { ConfigProblem } from "../core/settings.ts";
 import type { Surroundings } from "./command.ts";
 import { fitted, hasColour, jsonLine, red, visibleLines, write } from "./terminal.ts";
 
@@ -22,7 +21,6 @@ function classify(error: unknown): Classified {
   const code = systemCode(error);
   const failure = databaseFailures.find(({ codes }) => codes.test(code ?? ""));
   if (failure !== undefined) return [...(failure.as ?? unavailable), failure.message];
-  if (error instanceof ConfigProblem) return [exits.usage, "invalid_configuration", error.message];
   const faultCode = error instanceof Fault ? error.code : undefined;
   if (faultCode === "decryption_failed") return [exits.failed, faultCode, decryptionMessage];
   if (faultCode === "unavailable") return [...unavailable, unavailableMessage];

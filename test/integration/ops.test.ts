@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endpointPaths } from "../../src/api/app.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { ConfigProblem, readConfig } from "../../src/core/settings.ts";
+import { readConfig } from "../../src/core/settings.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";
@@ -299,7 +299,7 @@ describe("settings of the second listener, the store and traces", () => {
     try {
       readConfig({ ...base, [name]: value });
     } catch (error) {
-      expect(error).toBeInstanceOf(ConfigProblem);
+      expect(error).toMatchObject({ exitCode: 2, code: "invalid_configuration" });
       message = (error as Error).message;
     }
     expect(message).toStartWith(name);

@@ -2,9 +2,8 @@ import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import { CommanderError, type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { interrupted, Problem } from "../../src/core/problem.ts";
+import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
-import { ConfigProblem } from "../../src/core/settings.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
 import { frame, noun, pathOf, type Surroundings, verb } from "../../src/terminal/command.ts";
@@ -271,7 +270,7 @@ describe("a failure", () => {
     ["a database that is away", new Refused("unavailable", "No."), 6, "unavailable"],
     ["a database that does not answer", new Fault("unavailable", "no answer from s3cret"), 6, "unavailable"],
     ["a value that does not open", new Fault("decryption_failed", "row s3cret"), 1, "decryption_failed"],
-    ["a wrong setting", new ConfigProblem("No."), 2, "invalid_configuration"],
+    ["a wrong setting", configProblem("No."), 2, "invalid_configuration"],
     ["Ctrl-C", interrupted(2), 130, "interrupted"],
     ["a refused connection", coded("ECONNREFUSED"), 6, "unavailable"],
     ["a wrong password for the database", coded("28P01"), 6, "unavailable"],

@@ -89,7 +89,7 @@ describe("KEYHOLE_ROOT_KEY_COMMAND", () => {
     ["true", "No root key is given."],
   ])("%s fails with one sentence that names the setting and repeats no output", async (command, sentence) => {
     const failure = await opened(command).catch((error: unknown) => error);
-    expect(failure).toMatchObject({ name: "ConfigProblem", message: `KEYHOLE_ROOT_KEY_COMMAND: ${sentence}` });
+    expect(failure).toMatchObject({ code: "invalid_configuration", message: `KEYHOLE_ROOT_KEY_COMMAND: ${sentence}` });
   });
 
   test("is ended at its deadline, and so is waiting for what it started", async () => {
