@@ -32,7 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   terminal: words("core desk node: @commander-js/extra-typings"),
   kinds: words(
     "access core desk formats gates limit seal sets store terminal",
-    "node: dotenv drizzle-orm @commander-js/extra-typings",
+    "node: dotenv drizzle-orm yaml @commander-js/extra-typings",
   ),
   people: words("access audit core desk kinds seal sets store node: drizzle-orm"),
   api: words(
@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** The right side of the house: what changes something, and who runs it. */
 const writers =
-  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/write|kinds\/\w+\/(write|command|reveal|contents|env-file))/;
+  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/write|kinds\/\w+\/(write|command|reveal|contents|env-file|import-text))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

@@ -1,4 +1,4 @@
-import { Argument } from "@commander-js/extra-typings";
+import { Argument, Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { type AdminContext, rehearse } from "../../desk/context.ts";
@@ -9,7 +9,8 @@ import { decodeText, localName, readLocal, readValue } from "../../terminal/inpu
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { environmentVerb } from "../../terminal/project-verbs.ts";
 import { formatTime } from "../../terminal/terminal.ts";
-import { nameWarnings, parseEnvFile, valueWarnings } from "./env-file.ts";
+import { nameWarnings, valueWarnings } from "./env-file.ts";
+import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import { deleteVariable, listVariables, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
 
@@ -117,17 +118,18 @@ export function varCommand(here: Surroundings) {
 
   const load = environmentVerb(
     "import",
-    "Create or replace all variables of a dotenv file, or none of them if anything in it is wrong.",
+    "Create or replace all variables of a file, or none of them if anything in it is wrong.",
     "keyhole var import acme/web production .env.production",
-    "sops decrypt secrets.env | keyhole var import web staging -",
+    "sops decrypt secrets.yaml | keyhole var import web staging - --format yaml",
   )
-    .argument("<file>", "dotenv text, or - for stdin")
+    .argument("<file>", "the file, or - for stdin")
+    .addOption(new Option("--format <format>", "what the file is").choices(["env", "json", "yaml"]).default("env"))
     .option("--prune", "also delete the variables that the file does not have; asks first")
     .option("--dry-run", "say which variables it would add, change and delete, and write nothing")
     .option("--allow-empty", "succeed if it holds no variables")
     .option(...yesOption)
-    .action(async (project, environment, file, { prune = false, dryRun = false, allowEmpty, yes }) => {
-      const { variables, warnings: ofFile } = await readEnvFile(here, file);
+    .action(async (project, environment, file, { format, prune = false, dryRun = false, allowEmpty, yes }) => {
+      const { variables, warnings: ofFile } = await readImport(here, format, file);
       if (variables.length === 0 && !allowEmpty) {
         throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
       }
@@ -188,13 +190,14 @@ function encodeArgument(value: string): Uint8Array {
 }
 
 /** @throws Problem that lists everything that is wrong with the file */
-async function readEnvFile(here: Surroundings, file: string) {
+async function readImport(here: Surroundings, format: ImportFormat, file: string) {
+  const { parseImport } = await import("./import-text.ts"); // with a parser that no other command needs
   const name = localName(file);
-  const parsed = parseEnvFile(decodeText(await readLocal(here, file, envFileBytesMax), name));
+  const parsed = parseImport(format, decodeText(await readLocal(here, file, importBytesMax), name));
   if (parsed.problems.length === 0) return parsed;
   const problems = parsed.problems.map((problem) => `${name}: ${problem}\n`).join("");
   throw new Problem(exits.usage, "invalid", `${problems}Nothing was imported.`);
 }
 
 /** The size of a thousand largest values. */
-const envFileBytesMax = 64 * 1024 * 1024;
+const importBytesMax = 64 * 1024 * 1024;

@@ -59,6 +59,15 @@ export function valueWarnings(name: string, value: Uint8Array): string[] {
   ];
 }
 
+/** Why no variable can have this value. */
+export function findValueProblem(value: string): string | undefined {
+  if (value.includes("\0")) return "holds a NUL, which no environment can carry";
+  if (!value.isWellFormed()) return "holds half a surrogate pair, which is not text";
+  return Buffer.byteLength(value) > variableValueBytesMax ? tooLong : undefined;
+}
+
+const tooLong = `is longer than ${variableValueBytesMax} bytes`;
+
 const prototypeNames: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 const shellNames: ReadonlySet<string> = new Set([
@@ -160,11 +169,8 @@ function trimBlankEnd(text: string): string {
 function decode(name: string, written: Written): { readonly value: string } | { readonly problem: string } {
   const { quote, raw, problem } = written;
   if (problem !== undefined) return { problem };
-  if (raw.includes("\0")) return { problem: "holds a NUL, which no environment can carry" };
   if (raw.includes("\r")) return { problem: 'holds a carriage return: write it as "\\r" in double quotes' };
-  if (!raw.isWellFormed()) return { problem: "holds half a surrogate pair, which is not text" };
-  const tooLong = { problem: `is longer than ${variableValueBytesMax} bytes` };
-  if (raw.length > 2 * variableValueBytesMax) return tooLong; // decoding at most halves the length
+  if (raw.length > 2 * variableValueBytesMax) return { problem: tooLong }; // decoding at most halves the length
   const odd = { problem: "holds a blank or line break that readers take differently: put the value in quotes" };
   if (quote === "" && /[\u2028\u2029]/.test(raw)) return odd;
 
@@ -172,7 +178,8 @@ function decode(name: string, written: Written): { readonly value: string } | { 
   const value = parsed[name];
   if (value === undefined || Object.keys(parsed).length !== 1) return { problem: "is not understood by dotenv" };
   if (quote === "" && value !== raw) return odd;
-  return Buffer.byteLength(value) > variableValueBytesMax ? tooLong : { value };
+  const unusable = findValueProblem(value);
+  return unusable === undefined ? { value } : { problem: unusable };
 }
 
 function warningsAbout(name: string, { quote, raw }: Written): string[] {

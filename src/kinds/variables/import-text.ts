@@ -1,0 +1,103 @@
+import { isAlias, isMap, isScalar, LineCounter, type ParsedNode, parseDocument } from "yaml";
+import { isVariableName } from "../../core/names.ts";
+import { type EnvFile, findValueProblem, nameWarnings, parseEnvFile } from "./env-file.ts";
+
+/** What `var import` reads. */
+export type ImportFormat = "env" | "json" | "yaml";
+
+/** Reads the text of an import, as variables in their order or as the reasons why all of it is refused. */
+export function parseImport(format: ImportFormat, text: string): EnvFile {
+  if (format === "env") return parseEnvFile(text);
+  const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  return format === "json" ? parseJson(source) : parseYaml(source);
+}
+
+/**
+ * Reads JSON with the parser of YAML, which contains JSON: `JSON.parse` would keep the last of two equal names and turn
+ * 1.10 into 1.1. YAML does not allow tabs and carriage returns in all places where JSON does. In valid JSON they stand
+ * only between tokens, so blanks can replace them.
+ */
+function parseJson(text: string): EnvFile {
+  if (isJson(text)) return parseYaml(text.replace(/[\t\r]/g, " "));
+  const { syntax } = readDocument(text);
+  const problem = syntax[0] === undefined ? "this is YAML, but not JSON" : `line ${syntax[0].line}: this is not JSON`;
+  return { variables: [], warnings: [], problems: [problem] };
+}
+
+/** The error of `JSON.parse` may quote a value, so it is not used. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Reads a mapping of names to text. Numbers and booleans are the text that the source has for them. */
+function parseYaml(text: string): EnvFile {
+  const { contents, lineOf, syntax } = readDocument(text);
+  const refused = (...problems: string[]): EnvFile => ({ variables: [], warnings: [], problems });
+  if (syntax.length > 0) return refused(...syntax.map(({ line, what }) => `line ${line}: ${what}`));
+  if (contents === null) return refused();
+  if (!isMap(contents)) return refused("this is not an object of names and values");
+  const variables: EnvFile["variables"][number][] = [];
+  const warnings: string[] = [];
+  const problems: string[] = [];
+  const lineByName = new Map<string, number>();
+  for (const { key, value } of contents.items) {
+    const name = isScalar(key) ? String(key.value) : "";
+    const line = lineOf(key.range[0]);
+    const earlier = lineByName.get(name);
+    const read = readValue(value);
+    const problem = earlier === undefined ? read.problem : `is already set on line ${earlier}`;
+    lineByName.set(name, earlier ?? line);
+    if (!isVariableName(name)) problems.push(`line ${line}: ${shownName(name)} is not a valid variable name`);
+    else if (problem !== undefined) problems.push(`line ${line}: ${name} ${problem}`);
+    else {
+      variables.push({ name, value: read.text, line });
+      const warning = nameWarnings(name);
+      if (warning !== undefined) warnings.push(`line ${line}: ${warning}`);
+    }
+  }
+  return { variables, warnings, problems };
+}
+
+/** The text of a value as it is written, or what is wrong with it. */
+function readValue(value: ParsedNode | null): { readonly text: string; readonly problem?: string | undefined } {
+  const no = (problem: string) => ({ text: "", problem });
+  if (isAlias(value)) return no("is an alias: write the value itself");
+  if (isMap(value)) return no("is an object: only text, numbers and booleans can be imported");
+  if (!isScalar(value))
+    return no(value === null ? nullProblem : "is a list: only text, numbers and booleans can be imported");
+  if (value.tag !== undefined && !plainTags.has(value.tag)) return no("has a tag: only !!str can be imported");
+  if (value.value === null) return no(nullProblem);
+  const text = value.source ?? "";
+  return { text, problem: findValueProblem(text) };
+}
+
+const nullProblem = 'is null: write "" for an empty value';
+const plainTags: ReadonlySet<string> = new Set(["!", "tag:yaml.org,2002:str"]);
+
+/** Hides a name that may be part of a value, as in a file of another format. */
+function shownName(name: string): string {
+  return /^[\w.-]{1,255}$/.test(name) ? name : "what stands for a name here";
+}
+
+/** The parser's messages may quote a value, so a problem has only its code, such as "bad indent". */
+function readDocument(text: string) {
+  const lines = new LineCounter();
+  const lineOf = (offset: number) => lines.linePos(offset).line;
+  const { contents, errors } = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    schema: "core",
+    stringKeys: true,
+    uniqueKeys: false, // compares each name with each other
+  });
+  const syntax = errors.map(({ code, pos }) => ({
+    line: lineOf(pos[0]),
+    what: `this is not YAML (${code.toLowerCase().replaceAll("_", " ")})`,
+  }));
+  return { contents, lineOf, syntax };
+}
