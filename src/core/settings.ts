@@ -19,7 +19,7 @@ export type RootKeySource =
 
 /** Every setting, validated once at start. */
 export type Config = {
-  /** PostgreSQL; undefined for the embedded database in `dataFolder`. */
+  /** URL of PostgreSQL; undefined for the embedded database in `dataFolder`. */
   readonly databaseUrl: string | undefined;
   /** Absolute path. */
   readonly dataFolder: string;
@@ -38,7 +38,7 @@ export type Config = {
   readonly mcpOrigins?: readonly string[] | undefined;
 };
 
-/** Reads the settings. @throws Problem for the first wrong one; an empty one is wrong, not absent */
+/** Reads the settings. @throws Problem for the first wrong one; an empty setting is wrong */
 export function readConfig(env: Environment): Config {
   for (const [name, value] of Object.entries(env)) {
     if (value === "" && settings.has(name)) {
@@ -74,10 +74,9 @@ export function parsePort(setting: string, text: string): number {
 
 const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
 const settings = new Set<string>([
-  ...["DATABASE_URL", "KEYHOLE_DATA", ...rootKeySettings, "HOST", "PORT"],
-  ...["KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "KEYHOLE_ACTOR"],
-  "KEYHOLE_HISTORY_MIB",
-  ...["KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
+  ...rootKeySettings,
+  ...["DATABASE_URL", "KEYHOLE_DATA", "HOST", "PORT", "KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL"],
+  ...["KEYHOLE_ACTOR", "KEYHOLE_HISTORY_MIB", "KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
 ]);
 
 function readHistory(mebibytes: string): number {
@@ -100,12 +99,12 @@ function readMcpOrigins(env: Environment): Config["mcpOrigins"] {
     throw configProblem("KEYHOLE_MCP_ORIGINS is set without KEYHOLE_MCP=on, which turns the MCP surface on.");
   }
   const origins = list?.split(",") ?? [];
-  // What a browser sends is compared as text, so only its own spelling is taken.
+  // Origins are compared as text, so only the spelling that browsers send is accepted.
   if (origins.every((origin) => /^https?:/.test(origin) && URL.parse(origin)?.origin === origin)) return origins;
   throw configProblem("KEYHOLE_MCP_ORIGINS must be a list of origins such as https://tools.example.com.");
 }
 
-/** @returns undefined if unset or, as OpenTelemetry demands, empty. @throws Problem that does not show the URL */
+/** @returns undefined if unset or, as OpenTelemetry requires, empty. The Problem does not show the URL. */
 function readUrl(env: Environment, setting: string, protocols: readonly string[], port: number): string | undefined {
   const text = env[setting];
   if (!text) return undefined;
@@ -130,10 +129,10 @@ function readRootKeySource(env: Environment, external: boolean): RootKeySource {
   );
 }
 
-/** Splits a command into words as a shell would. No shell runs it, so what only a shell would act on is refused. */
+/** Splits a command into words as a shell would. No shell runs it, so characters that only a shell acts on are refused. */
 function splitWords(setting: string, text: string): [program: string, ...args: string[]] {
   const unquoted = text.replace(/\\.|'[^']*'|"(?:[^"\\$`]|\\[^`])*"/gs, "");
-  // shell-quote takes these as they stand, and drops a quote that is never closed.
+  // shell-quote would keep these as they are, and would drop a quote that is never closed.
   const words = /['"\\$`~[\]{}]/.test(unquoted) ? undefined : parse(text);
   if (!words?.every((word) => typeof word === "string")) {
     const what = "has an open quote, or a character that only a shell would act on";
@@ -144,7 +143,7 @@ function splitWords(setting: string, text: string): [program: string, ...args: s
   return [program, ...args];
 }
 
-/** The environment for the root key command: it may need a path and credentials, but none of Keyhole's. */
+/** The environment for the root key command. It may need PATH and credentials, but no setting of Keyhole. */
 function withoutSettings(env: Environment): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
   return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));
@@ -157,7 +156,7 @@ function isPostgresUrl(text: string): boolean {
       url !== null &&
       /^postgres(?:ql)?:$/.test(url.protocol) &&
       (urls.length === 1 || url.hostname !== "") &&
-      // The rest of a password in which a / or # was left as it is.
+      // An @ here means that a / or # in the password is not percent-encoded.
       !/@/.test(url.pathname + url.hash),
   );
 }

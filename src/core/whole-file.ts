@@ -8,6 +8,7 @@ import {
   lstatSync,
   openSync,
   readdirSync,
+  readlinkSync,
   readSync,
   renameSync,
   rmSync,
@@ -20,9 +21,10 @@ import { dirname, join } from "node:path";
 import { exits, Problem } from "./problem.ts";
 
 /*
- * The one way to write a file. A draft with a random name is written beside it, with mode 0600, and synced; then it
- * takes its place in one step. A crash leaves the old file or the new one, and at worst a draft, which the next writer
- * of that kind removes.
+ * How Keyhole writes a file of its own: root keys, key files, backups, exports, pulled variables. A draft with a random
+ * name and mode 0600 is written beside the file, synced, and renamed or linked in one step. A crash leaves the old file
+ * or the new one, and at worst a draft, which the next writer of that kind removes. `machines/safe-files.ts` writes
+ * secret files below folders that others may change, with the steps that are exported here.
  */
 
 /** What is written: its name is part of a draft's name. */
@@ -39,29 +41,21 @@ export async function writeWhole(
   force: boolean,
   fill: (draft: string) => Promise<void>,
 ): Promise<void> {
-  const draft = draftIn(dirname(path), kind);
   try {
-    startDraft(draft, path, force);
-    await fill(draft);
-    moveIntoPlace(draft, path, force);
+    using draft = newDraft(kind, path, force);
+    await fill(draft.path);
+    moveIntoPlace(draft.path, path, force);
   } catch (error) {
     throw problemOf(path, error);
-  } finally {
-    endDraft(draft);
   }
 }
 
 /** The same for content in memory. */
 export function writeWholeSync(kind: WholeFile, path: string, force: boolean, content: Uint8Array): void {
-  const draft = draftIn(dirname(path), kind);
-  try {
-    startDraft(draft, path, force, content);
-    moveIntoPlace(draft, path, force);
-  } catch (error) {
-    throw problemOf(path, error);
-  } finally {
-    endDraft(draft);
-  }
+  onFile(path, () => {
+    using draft = newDraft(kind, path, force, content);
+    moveIntoPlace(draft.path, path, force);
+  });
 }
 
 /**
@@ -72,10 +66,10 @@ export function writeWholeSync(kind: WholeFile, path: string, force: boolean, co
 export function removeDrafts(folder: string, kind: WholeFile, which: "abandoned" | "every" = "abandoned"): void {
   const names = attempt(() => readdirSync(folder)) ?? [];
   for (const [name, draft = "", ...owner] of names.map((name) => draftName.exec(name) ?? [])) {
-    const [named, itsHost, pid] = owner;
+    const [named, itsOrigin, pid] = owner;
     if (name === undefined || (named ?? (which === "every" ? kind : undefined)) !== kind) continue;
     attempt(() => {
-      const isGone = which === "every" || isAbandoned(join(folder, draft), itsHost, Number(pid));
+      const isGone = which === "every" || isAbandoned(join(folder, draft), itsOrigin, Number(pid));
       if (isGone) rmSync(join(folder, name), { force: true });
     });
   }
@@ -174,32 +168,31 @@ function exists(path: string): Problem {
   return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
 }
 
-/** A draft, or a file of SQLite's beside it: the draft's name, its kind, host and process id. */
+/** A draft, or a file of SQLite's beside it: the draft's name, its kind, its origin and process id. */
 const draftName = /^(\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?[0-9a-f]{24}\.part)(?:-journal|-wal|-shm)?$/;
-
-/** The drafts that this process writes now. */
-const drafts = new Set<string>();
-const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
 const dayMs = 86_400_000;
 
-/** A new draft's path, once those that were abandoned are gone. */
-function draftIn(folder: string, kind: WholeFile): string {
-  removeDrafts(folder, kind);
-  const draft = join(folder, `.keyhole-${kind}-${host}-${process.pid}-${randomBytes(12).toString("hex")}.part`);
-  drafts.add(draft);
-  return draft;
+/** Where a process id means this process: the host, and on Linux the namespace of process ids (a container's own). */
+const origin = createHash("sha256")
+  .update(`${hostname()} ${attempt(() => readlinkSync("/proc/self/ns/pid")) ?? ""}`)
+  .digest("hex")
+  .slice(0, 8);
+
+/** Starts a draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */
+function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8Array = new Uint8Array()) {
+  removeDrafts(dirname(path), kind);
+  const stat = tryStat(path);
+  if (stat !== undefined && !force) throw exists(path);
+  if (stat !== undefined) requireFile(path, stat);
+  const name = `.keyhole-${kind}-${origin}-${process.pid}-${randomBytes(12).toString("hex")}.part`;
+  const draft = join(dirname(path), name);
+  writeNew(draft, content, 0o600);
+  return { path: draft, [Symbol.dispose]: () => rmSync(draft, { force: true }) };
 }
 
-function endDraft(draft: string): void {
-  drafts.delete(draft);
-  rmSync(draft, { force: true });
-}
-
-/** Whether a draft's process is gone. One of another host, such as another container, counts as alive for a day. */
-function isAbandoned(draft: string, itsHost: string | undefined, pid: number): boolean {
-  if (itsHost !== host) return Date.now() - (tryStat(draft)?.mtimeMs ?? 0) > dayMs;
-  // A container's process ids begin again: a draft with our own may be that of a process before us.
-  if (pid === process.pid) return !drafts.has(draft);
+/** Whether a draft's process is gone. One from another host or container counts as alive for a day. */
+function isAbandoned(draft: string, itsOrigin: string | undefined, pid: number): boolean {
+  if (itsOrigin !== origin) return Date.now() - (tryStat(draft)?.mtimeMs ?? 0) > dayMs;
   try {
     process.kill(pid, 0);
     return false;
@@ -215,14 +208,6 @@ function attempt<T>(step: () => T): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Writes the draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */
-function startDraft(draft: string, path: string, force: boolean, content: Uint8Array = new Uint8Array()): void {
-  const stat = tryStat(path);
-  if (stat !== undefined && !force) throw exists(path);
-  if (stat !== undefined) requireFile(path, stat);
-  writeNew(draft, content, 0o600);
 }
 
 /** From Windows, from file systems that cannot sync a folder, and from folders that may be written but not read. */
