@@ -5,10 +5,10 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
-import { buildBinary } from "./build.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
-import { makeScratch } from "./scratch.ts";
+import { buildBinary } from "./support/build.ts";
+import { type Postgres, startPostgres } from "./support/postgres.ts";
 import { missingLines, type Untested } from "./support/programs.ts";
+import { makeScratch } from "./support/scratch.ts";
 
 /** Ends tests that hang, but no test that is only slow because the machine is busy. */
 const testTimeoutMs = 60_000;

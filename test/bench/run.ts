@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import postgres from "postgres";
 import { version } from "../../package.json";
-import { createDatabase, type Postgres, startPostgres } from "../postgres.ts";
+import { createDatabase, type Postgres, startPostgres } from "../support/postgres.ts";
 import { readResults, writeResults } from "./docs.ts";
 import {
   type Extras,

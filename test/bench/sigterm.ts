@@ -4,9 +4,9 @@
  * embedded database and, if TEST_DATABASE_URL is set, with PostgreSQL in one process and with workers.
  */
 import { parseArgs } from "node:util";
-import { ranMs } from "../blackbox/clock.ts";
-import { furnish, makeSite, type Site, startReaders } from "../blackbox/server.ts";
-import { createDatabase } from "../postgres.ts";
+import { ranMs } from "../support/clock.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { furnish, makeSite, type Site, startReaders } from "../support/server.ts";
 
 const { values: flags } = parseArgs({
   options: {

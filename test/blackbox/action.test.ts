@@ -12,12 +12,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { parse as parseYaml } from "yaml";
-import { startRunner } from "../issuer.ts";
-import { honestly, type Question, type Reply, refusal } from "../liar.ts";
-import { blockOf } from "../markdown.ts";
+import { startRunner } from "../support/issuer.ts";
+import { binary } from "../support/keyhole.ts";
+import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
+import { type Machine, machineMaker, truth } from "../support/machine.ts";
+import { blockOf } from "../support/markdown.ts";
 import { findProgram } from "../support/programs.ts";
-import { binary } from "./keyhole.ts";
-import { type Machine, machineMaker, truth } from "./machine.ts";
 
 setDefaultTimeout(60_000);
 

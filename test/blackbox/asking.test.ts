@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { furnish, type Key, makeSite, onBoth, type Site } from "./server.ts";
+import { furnish, type Key, makeSite, onBoth, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

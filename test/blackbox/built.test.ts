@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { furnish, makeSite, type ServeOptions, type Site } from "./server.ts";
+import { furnish, makeSite, type ServeOptions, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -4,8 +4,8 @@ import { randomBytes } from "node:crypto";
 import { statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { description, version } from "../../package.json";
-import { binary, makePlace, type Place, runBinary } from "./keyhole.ts";
-import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { binary, makePlace, type Place, runBinary } from "../support/keyhole.ts";
+import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -8,10 +8,10 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { honestly, type Question, refusal } from "../liar.ts";
-import { blockOf } from "../markdown.ts";
-import nasty from "../property/readers/nasty.json" with { type: "json" };
-import { type Machine, machineMaker, truth } from "./machine.ts";
+import { honestly, type Question, refusal } from "../support/liar.ts";
+import { type Machine, machineMaker, truth } from "../support/machine.ts";
+import { blockOf } from "../support/markdown.ts";
+import nasty from "../support/readers/nasty.json" with { type: "json" };
 
 setDefaultTimeout(60_000);
 

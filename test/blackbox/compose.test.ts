@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { readConfig } from "../../src/core/settings.ts";
 import { redisBuckets } from "../../src/server/shared-limiter.ts";
-import { freePort } from "../port.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
-import { runBinary } from "./keyhole.ts";
-import { eventually, makeSite, onPostgres, type Server, type Site } from "./server.ts";
+import { eventually, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
 
 /* docs/deploy/compose.yaml against the rest of the documentation and the program. Docker itself is not needed. */
 

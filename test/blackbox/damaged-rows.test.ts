@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { startProxy } from "./proxy.ts";
-import { furnish, type Key, makeSite, onPostgres, type Server, type Site } from "./server.ts";
+import { startProxy } from "../support/proxy.ts";
+import { furnish, type Key, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

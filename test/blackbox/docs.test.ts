@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { blocksOf, readPage } from "../markdown.ts";
-import { freePort } from "../port.ts";
+import { binary } from "../support/keyhole.ts";
+import { blocksOf, readPage } from "../support/markdown.ts";
+import { isRun, makeBin, needed, runPage } from "../support/page.ts";
+import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
-import { binary } from "./keyhole.ts";
-import { isRun, makeBin, needed, runPage } from "./page.ts";
-import { furnish, type Key, makeSite, type Site } from "./server.ts";
+import { furnish, type Key, makeSite, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

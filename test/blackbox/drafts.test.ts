@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
-import { binary } from "./keyhole.ts";
-import { furnish, makeSite, type Site } from "./server.ts";
+import { binary } from "../support/keyhole.ts";
+import { furnish, makeSite, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

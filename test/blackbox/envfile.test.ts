@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findReaders } from "../property/readers/readers.ts";
-import { furnish, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { findReaders } from "../support/readers/readers.ts";
+import { furnish, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,11 +1,11 @@
 /** PostgreSQL as a primary and a standby: one takes the other's place, under servers that answer meanwhile. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import postgres from "postgres";
-import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
+import { ranMs } from "../support/clock.ts";
+import { freeze } from "../support/freeze.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { createDatabase, type Replica, startPrimary } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
-import { ranMs } from "./clock.ts";
-import { freeze } from "./freeze.ts";
-import { runBinary } from "./keyhole.ts";
 import {
   type Answer,
   eventually,
@@ -16,7 +16,7 @@ import {
   type Server,
   type Site,
   startReaders,
-} from "./server.ts";
+} from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

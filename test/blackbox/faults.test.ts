@@ -4,11 +4,11 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { createDatabase, type Postgres, postgresUrl, startPostgres, type TestDatabase } from "../postgres.ts";
-import { ranMs } from "./clock.ts";
-import { freeze, signalIfThere } from "./freeze.ts";
-import { binary, runBinary } from "./keyhole.ts";
-import { startProxy } from "./proxy.ts";
+import { ranMs } from "../support/clock.ts";
+import { freeze, signalIfThere } from "../support/freeze.ts";
+import { binary, runBinary } from "../support/keyhole.ts";
+import { createDatabase, type Postgres, postgresUrl, startPostgres, type TestDatabase } from "../support/postgres.ts";
+import { startProxy } from "../support/proxy.ts";
 import {
   type Answer,
   eventually,
@@ -25,7 +25,7 @@ import {
   type Server,
   type Site,
   startReaders,
-} from "./server.ts";
+} from "../support/server.ts";
 
 setDefaultTimeout(long ? 600_000 : 180_000);
 

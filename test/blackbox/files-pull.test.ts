@@ -16,10 +16,10 @@ import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
-import { honestly, type Question, type Reply, type Truth } from "../liar.ts";
-import { binary, makePlace, type Ran } from "./keyhole.ts";
-import { machineMaker, runProgram, truth } from "./machine.ts";
-import { type Key, makeSite, type Server, type Site } from "./server.ts";
+import { binary, makePlace, type Ran } from "../support/keyhole.ts";
+import { honestly, type Question, type Reply, type Truth } from "../support/liar.ts";
+import { machineMaker, runProgram, truth } from "../support/machine.ts";
+import { type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -316,7 +316,7 @@ test.skipIf(process.platform !== "linux")(
     const outside = join(folder, "outside");
     mkdirSync(join(root, "config"), { recursive: true });
     mkdirSync(outside);
-    const command = [process.execPath, join(import.meta.dir, "../swapper.ts"), join(root, "config"), outside];
+    const command = [process.execPath, join(import.meta.dir, "../support/swapper.ts"), join(root, "config"), outside];
     const swapper = Bun.spawn(command, { stdout: "pipe", stderr: "inherit" });
     const codes = new Map<number, number>();
     try {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

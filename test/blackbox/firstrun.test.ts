@@ -18,9 +18,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { binary, type Ran, runBinary } from "../support/keyhole.ts";
 import { findProgram } from "../support/programs.ts";
-import { binary, type Ran, runBinary } from "./keyhole.ts";
-import { ask, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
+import { ask, makeSite, onBoth, onPostgres, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expectDescribed } from "../described.ts";
-import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+import { expectDescribed } from "../support/described.ts";
+import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

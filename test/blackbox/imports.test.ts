@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { furnish, makeSite, onBoth, type Site } from "./server.ts";
+import { furnish, makeSite, onBoth, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { clusterOwner } from "../postgres.ts";
-import { runBinary } from "./keyhole.ts";
-import { furnish, makeSite, type Site } from "./server.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { clusterOwner } from "../support/postgres.ts";
+import { furnish, makeSite, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

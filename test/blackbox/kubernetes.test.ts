@@ -12,8 +12,8 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
 import { whereInstalled } from "../support/programs.ts";
+import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 import definitions from "./external-secrets.json";
-import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -3,7 +3,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { furnish, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { furnish, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 const mebibyte = 1024 * 1024;

@@ -2,10 +2,19 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
-import { freePort } from "../port.ts";
+import { ranMs } from "../support/clock.ts";
+import { freePort } from "../support/port.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import { ranMs } from "./clock.ts";
-import { eventually, furnish, type Key, makeSite, onPostgres, passedOf60, type Server, type Site } from "./server.ts";
+import {
+  eventually,
+  furnish,
+  type Key,
+  makeSite,
+  onPostgres,
+  passedOf60,
+  type Server,
+  type Site,
+} from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

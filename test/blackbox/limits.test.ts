@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ranMs } from "./clock.ts";
+import { ranMs } from "../support/clock.ts";
 import {
   type Connection,
   eventually,
@@ -16,7 +16,7 @@ import {
   type Server,
   type Site,
   standStill,
-} from "./server.ts";
+} from "../support/server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
 const mebibyte = 1024 * 1024;

@@ -1,9 +1,9 @@
 /** A primary that fails with what its standby has not received: what the audit says of it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import postgres from "postgres";
-import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
+import { createDatabase, type Replica, startPrimary } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
-import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "./server.ts";
+import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

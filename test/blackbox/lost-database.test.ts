@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
-import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

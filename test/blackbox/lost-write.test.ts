@@ -1,8 +1,8 @@
 /** A standby that is promoted without the newest write: its next write looks like the lost one. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import postgres from "postgres";
-import { createDatabase, type Replica, startPrimary } from "../postgres.ts";
-import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "./server.ts";
+import { createDatabase, type Replica, startPrimary } from "../support/postgres.ts";
+import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

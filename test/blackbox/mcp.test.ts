@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { callTool, revisions } from "../mcp.ts";
-import { leaksIn } from "../world.ts";
-import { binary, makePlace, runBinary } from "./keyhole.ts";
-import { type Dialect, furnish, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { binary, makePlace, runBinary } from "../support/keyhole.ts";
+import { callTool, revisions } from "../support/mcp.ts";
+import { type Dialect, furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
+import { leaksIn } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 

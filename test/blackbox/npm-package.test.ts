@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Liar, startLiar } from "../liar.ts";
-import { blocksOf } from "../markdown.ts";
+import { type Liar, startLiar } from "../support/liar.ts";
+import { blocksOf } from "../support/markdown.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
-import { furnish, makeSite, type Server, type Site } from "./server.ts";
+import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, makePlace, runBinary, startOnTerminal } from "./keyhole.ts";
-import { startProxy } from "./proxy.ts";
-import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "./server.ts";
+import { binary, makePlace, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { startProxy } from "../support/proxy.ts";
+import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

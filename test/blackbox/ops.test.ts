@@ -1,11 +1,20 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { postgresUrl } from "../postgres.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { postgresUrl } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
-import { runBinary } from "./keyhole.ts";
-import { startProxy } from "./proxy.ts";
-import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site, standStill } from "./server.ts";
+import { startProxy } from "../support/proxy.ts";
+import {
+  eventually,
+  furnish,
+  type Key,
+  makeSite,
+  onBoth,
+  onPostgres,
+  type Site,
+  standStill,
+} from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../port.ts";
-import { clusterOwner } from "../postgres.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { freePort } from "../support/port.ts";
+import { clusterOwner } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
-import { runBinary } from "./keyhole.ts";
-import { eventually, makeSite, onPostgres, type Site } from "./server.ts";
+import { eventually, makeSite, onPostgres, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -13,11 +13,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../port.ts";
-import { type Postgres, startPrimary } from "../postgres.ts";
+import { binary } from "../support/keyhole.ts";
+import { adapt, makeBin, runPage } from "../support/page.ts";
+import { freePort } from "../support/port.ts";
+import { type Postgres, startPrimary } from "../support/postgres.ts";
 import { noteMissing, whereInstalled } from "../support/programs.ts";
-import { binary } from "./keyhole.ts";
-import { adapt, makeBin, runPage } from "./page.ts";
 
 setDefaultTimeout(120_000);
 

@@ -15,12 +15,12 @@ import { join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { mintKey } from "../../src/access/api-key.ts";
-import { honestly, type Question, type Reply, refusal } from "../liar.ts";
-import nasty from "../property/readers/nasty.json" with { type: "json" };
+import { binary, makePlace, type Ran } from "../support/keyhole.ts";
+import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
+import { machineMaker, runProgram, truth } from "../support/machine.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
-import { binary, makePlace, type Ran } from "./keyhole.ts";
-import { machineMaker, runProgram, truth } from "./machine.ts";
-import { furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+import nasty from "../support/readers/nasty.json" with { type: "json" };
+import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

@@ -3,8 +3,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readPage } from "../markdown.ts";
-import { draw, linesIn, linesOf, runDemo } from "../record.ts";
+import { readPage } from "../support/markdown.ts";
+import { draw, linesIn, linesOf, runDemo } from "../support/record.ts";
 
 setDefaultTimeout(60_000);
 

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { targets } from "../../.ci/artifacts/targets.ts";
 import { version } from "../../package.json";
-import { freePort } from "../port.ts";
+import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { freePort } from "../support/port.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
-import { binary, type Ran, runBinary, startOnTerminal } from "./keyhole.ts";
-import { eventually, furnish, makeSite, type Site } from "./server.ts";
+import { eventually, furnish, makeSite, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000); // packing compresses the program four times
 

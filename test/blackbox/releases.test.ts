@@ -3,9 +3,9 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node
 import { join } from "node:path";
 import postgres from "postgres";
 import { bodyOf, type Expected, tokenOf } from "../releases/release.ts";
-import { fromSource, makeNewer, type Program } from "./from-source.ts";
-import { binary, runBinary, runJson } from "./keyhole.ts";
-import { type Dialect, makeSite, onBoth, type Site } from "./server.ts";
+import { fromSource, makeNewer, type Program } from "../support/from-source.ts";
+import { binary, runBinary, runJson } from "../support/keyhole.ts";
+import { type Dialect, makeSite, onBoth, type Site } from "../support/server.ts";
 
 /* Every database of a release opens in this version and in later ones, whole, for ever: see `test/releases/make.ts`. */
 

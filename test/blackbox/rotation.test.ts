@@ -10,8 +10,8 @@ import { createKey } from "../../src/people/keys.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject } from "../../src/people/projects.ts";
 import { newKey } from "../../src/seal/keyring.ts";
-import { binary } from "./keyhole.ts";
-import { connect, eventually, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { binary } from "../support/keyhole.ts";
+import { connect, eventually, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 /*
  * Rotation beside a server that 64 clients read from without a pause: whatever is rotated, and whoever is killed while

@@ -3,11 +3,11 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { constants } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { honestly, type Question, type Reply, refusal, type Truth } from "../liar.ts";
-import nasty from "../property/readers/nasty.json" with { type: "json" };
+import { binary, makePlace } from "../support/keyhole.ts";
+import { honestly, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
+import { type Machine, machineMaker, runProgram, truth } from "../support/machine.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
-import { binary, makePlace } from "./keyhole.ts";
-import { type Machine, machineMaker, runProgram, truth } from "./machine.ts";
+import nasty from "../support/readers/nasty.json" with { type: "json" };
 
 setDefaultTimeout(60_000);
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ranMs } from "./clock.ts";
-import { binary } from "./keyhole.ts";
+import { ranMs } from "../support/clock.ts";
+import { binary } from "../support/keyhole.ts";
 import {
   type Cut,
   eventually,
@@ -18,7 +18,7 @@ import {
   type Server,
   type Site,
   startReaders,
-} from "./server.ts";
+} from "../support/server.ts";
 
 setDefaultTimeout(long ? 300_000 : 60_000);
 

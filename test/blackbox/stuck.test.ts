@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { endlessName, startProxy } from "./proxy.ts";
-import { eventually, furnish, type Key, makeSite, onPostgres, type Site } from "./server.ts";
+import { endlessName, startProxy } from "../support/proxy.ts";
+import { eventually, furnish, type Key, makeSite, onPostgres, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

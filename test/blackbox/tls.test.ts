@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../port.ts";
+import { type Ran, runBinary } from "../support/keyhole.ts";
+import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
-import { type Ran, runBinary } from "./keyhole.ts";
-import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

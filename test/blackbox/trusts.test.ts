@@ -4,9 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import Provider from "oidc-provider";
-import { audience, newSigningKey, startRunner } from "../issuer.ts";
-import { runBinary } from "./keyhole.ts";
-import { eventually, furnish, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { audience, newSigningKey, startRunner } from "../support/issuer.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { eventually, furnish, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

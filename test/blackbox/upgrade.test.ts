@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { fromSource, makeNewer } from "./from-source.ts";
-import { runBinary } from "./keyhole.ts";
-import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "./server.ts";
+import { fromSource, makeNewer } from "../support/from-source.ts";
+import { runBinary } from "../support/keyhole.ts";
+import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 /* What docs/upgrade.md says, done with the built program and a newer one that has a migration more. */
 

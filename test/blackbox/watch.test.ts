@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaul
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { binary } from "./keyhole.ts";
-import { runProgram } from "./machine.ts";
-import { eventually, furnish, type Key, makeSite, type Server, type Site } from "./server.ts";
+import { binary } from "../support/keyhole.ts";
+import { runProgram } from "../support/machine.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

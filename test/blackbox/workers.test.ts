@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { stoodStillMs } from "./clock.ts";
+import { stoodStillMs } from "../support/clock.ts";
 import {
   Cut,
   connect,
@@ -12,7 +12,7 @@ import {
   passedOf60,
   type Server,
   type Site,
-} from "./server.ts";
+} from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 

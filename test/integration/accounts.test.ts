@@ -14,7 +14,7 @@ import {
   numbered,
   tagged,
   usualHeaders,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const reader = { resources: ["accounts"] };
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { type AuditFilter, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
-import { describeBoth, everything, type World } from "../world.ts";
+import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** Two organizations with projects web and api, and a key of each that has read a variable of both and web's account. */
 async function recorded(w: World) {

@@ -4,7 +4,7 @@ import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
 import { createKey } from "../../src/people/keys.ts";
-import { describeBoth, everything, type Key } from "../world.ts";
+import { describeBoth, everything, type Key } from "../support/world.ts";
 
 /** How a segment of two entries, of the files a.txt and b.txt, is lost on its way into the table. */
 const swallowing: Record<"postgres" | "sqlite", readonly { how: string; make: readonly string[]; drop: string }[]> = {

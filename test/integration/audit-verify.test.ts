@@ -11,7 +11,7 @@ import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/pe
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
-import { describeBoth, type Row, type World } from "../world.ts";
+import { describeBoth, type Row, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 const auditKey = new Uint8Array(32).fill(7);

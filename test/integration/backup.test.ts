@@ -13,7 +13,7 @@ import { DoesNotOpen } from "../../src/people/verify.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
 import { exclusively } from "../../src/store/migrate.ts";
-import { leaksIn, openWorld, type World } from "../world.ts";
+import { leaksIn, openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(120_000);
 

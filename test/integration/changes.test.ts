@@ -13,7 +13,7 @@ import { createOrganization, setPlan } from "../../src/people/organizations.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
-import { describeBoth, type LogEvent, type Row, type World } from "../world.ts";
+import { describeBoth, type LogEvent, type Row, type World } from "../support/world.ts";
 
 /** What was put on record while `work` ran, without what every entry has. */
 async function recorded(w: World, work: () => Promise<unknown>) {

@@ -23,7 +23,7 @@ import {
   tagged,
   usualHeaders,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const variables = "/projects/web/variables?environment=staging";
 const accounts = "/projects/web/accounts";
@@ -238,7 +238,7 @@ describeBoth("a conditional read", (world) => {
       const w = world();
       const { key } = await furnished(w);
       const { openKeyhole } = await import("../../src/server/compose.ts");
-      const { clientOf } = await import("../world.ts");
+      const { clientOf } = await import("../support/world.ts");
       const other = await openKeyhole(w.installation, () => {});
       try {
         const answer = await clientOf(other).ask(variables, { key });

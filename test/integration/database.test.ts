@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
-import { createDatabase, postgresUrl, withPostgres } from "../postgres.ts";
+import { createDatabase, postgresUrl, withPostgres } from "../support/postgres.ts";
 
 setDefaultTimeout(60_000);
 

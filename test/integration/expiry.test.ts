@@ -8,7 +8,7 @@ import { summed } from "../../src/server/metrics.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import type { Database } from "../../src/store/database.ts";
 import { nextExpiry } from "../../src/store/expiry.ts";
-import { describeBoth, insertProjects, numbered, type Placed, type World } from "../world.ts";
+import { describeBoth, insertProjects, numbered, type Placed, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);

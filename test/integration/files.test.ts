@@ -23,7 +23,7 @@ import {
   tagged,
   usualHeaders,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const reader = { resources: ["files"] };
 const staging = "/files?project=web&environment=staging";

@@ -20,7 +20,7 @@ import {
   refusingJournal,
   requestOf,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 /** What each gate answers if it refuses, in the order of judgement. */
 const gates = {

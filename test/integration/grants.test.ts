@@ -10,9 +10,9 @@ import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
 import { summed } from "../../src/server/metrics.ts";
 import { makeAuditMonths } from "../../src/store/audit-months.ts";
 import { rightsBeyondServing } from "../../src/store/rights.ts";
-import { connectAgent } from "../mcp.ts";
-import { withPostgres } from "../postgres.ts";
-import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../world.ts";
+import { connectAgent } from "../support/mcp.ts";
+import { withPostgres } from "../support/postgres.ts";
+import { type Client, clientOf, everything, type Key, openWorld, type Placed, type World } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
 

@@ -22,7 +22,7 @@ import {
   type Placed,
   type Row,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const dayMs = 86_400_000;
 

@@ -9,7 +9,7 @@ import {
   type WriteOptions,
 } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { describeBoth, type Placed, type World } from "../world.ts";
+import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 type Values = Readonly<Record<string, string>>;
 

@@ -8,8 +8,8 @@ import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
-import { seed } from "../seed.ts";
-import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../world.ts";
+import { seed } from "../support/seed.ts";
+import { describeBoth, everything, expectRefusal, leaksIn, type Row, type World } from "../support/world.ts";
 
 const auditKey = new Uint8Array(32).fill(7);
 const entry: AuditEntry = {

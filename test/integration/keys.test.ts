@@ -17,7 +17,7 @@ import {
   requestOf,
   usualHeaders,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 /** Gate 2, and that changes of a key take effect at once. */
 describeBoth("a key", (world) => {

@@ -13,7 +13,7 @@ import {
   type Key,
   numbered,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const tooMany = "Too many requests; wait as long as Retry-After says.";
 const unauthorized = "A valid API key is required.";

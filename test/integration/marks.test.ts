@@ -3,7 +3,7 @@ import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { rehearse } from "../../src/desk/context.ts";
 import { listDueVariables, listVariables, setVariables, type WriteOptions } from "../../src/kinds/variables/write.ts";
 import { parseComingDay } from "../../src/terminal/options.ts";
-import { describeBoth, type Placed, type World } from "../world.ts";
+import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);

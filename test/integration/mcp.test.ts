@@ -9,7 +9,7 @@ import { deleteProject } from "../../src/people/projects.ts";
 import { rejectRequest, showRequest } from "../../src/people/requests.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import { pendingPerKeyMax, pendingPerOrganizationMax } from "../../src/store/requests.ts";
-import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from "../mcp.ts";
+import { allowedOrigin, connectAgent, mcpClient, mcpRequest, revisions } from "../support/mcp.ts";
 import {
   answerOf,
   describeBoth,
@@ -22,7 +22,7 @@ import {
   refusingJournal,
   usualHeaders,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const agentKey = { surfaces: ["mcp_server"], resources: [...resources] };
 const bidi = "\u202e\u2066\u200f";

@@ -11,7 +11,7 @@ import { openInstallation } from "../../src/desk/installation.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { exclusively, migrations } from "../../src/store/migrate.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
-import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../postgres.ts";
+import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
 
 setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../..");

@@ -6,7 +6,7 @@ import { openKeyhole } from "../../src/server/compose.ts";
 import { readinessChecks, startOps, watchReadiness } from "../../src/server/health.ts";
 import { summed } from "../../src/server/metrics.ts";
 import type { Database } from "../../src/store/database.ts";
-import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../world.ts";
+import { type Client, clientOf, describeBoth, everything, type Key, type World } from "../support/world.ts";
 
 /** One scrape: values by series, written as in the text. */
 type Series = ReadonlyMap<string, number>;

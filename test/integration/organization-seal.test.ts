@@ -5,7 +5,7 @@ import { createKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { createProject, listProjects, showProject } from "../../src/people/projects.ts";
 import { openEverything } from "../../src/people/verify.ts";
-import { describeBoth, type World } from "../world.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 /** Two organizations, each with a project of the same slug. */
 async function pair(w: World) {

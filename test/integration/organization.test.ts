@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { unavailable } from "../../src/store/database.ts";
-import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../world.ts";
+import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 
 describeBoth("GET /organization", (world) => {
   describe("200", () => {

@@ -22,7 +22,7 @@ import {
   numbered,
   randomContent,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 /** A statement as a request ran it. */
 type Ran = { readonly use: Use; readonly text: string; readonly params: readonly unknown[] };

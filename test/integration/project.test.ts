@@ -5,7 +5,7 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
-import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../world.ts";
+import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 
 describeBoth("GET /projects/{slug}", (world) => {
   describe("200", () => {

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
-import { describeBoth, expectRefusal, firstOf, headersOf, insertProjects, numbered, usualHeaders } from "../world.ts";
+import {
+  describeBoth,
+  expectRefusal,
+  firstOf,
+  headersOf,
+  insertProjects,
+  numbered,
+  usualHeaders,
+} from "../support/world.ts";
 
 describeBoth("GET /projects", (world) => {
   describe("200", () => {

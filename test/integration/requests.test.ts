@@ -14,7 +14,7 @@ import {
   shortRequestIds,
   showRequest,
 } from "../../src/people/requests.ts";
-import { describeBoth, type Placed, type World } from "../world.ts";
+import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 type Filed = {
   readonly project: Placed;

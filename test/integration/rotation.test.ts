@@ -25,7 +25,7 @@ import {
   openWorld,
   randomContent,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const spelled = (key: Uint8Array) => Buffer.from(key).toString("base64");
 const finish = { agree: async () => {}, deletesOld: false };

@@ -4,7 +4,7 @@ import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createProject, deleteProject } from "../../src/people/projects.ts";
-import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../world.ts";
+import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../support/world.ts";
 
 /** A key of one project and one environment, among much that it must not notice. */
 describeBoth("a key limited to one project and staging", (world) => {

@@ -8,7 +8,7 @@ import {
   numbered,
   tagged,
   usualHeaders,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const reader = { surfaces: ["ci_action"], resources: ["requests"] };
 const staging = "/secrets?project=web&environment=staging";

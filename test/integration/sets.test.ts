@@ -27,7 +27,7 @@ import {
   type Placed,
   type Row,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 type Kind = "variables" | "accounts" | "files";
 

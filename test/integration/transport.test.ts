@@ -11,7 +11,7 @@ import {
   requestOf,
   usualHeaders,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 const paths = [
   "/organization",

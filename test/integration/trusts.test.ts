@@ -23,8 +23,16 @@ import {
   type SigningKey,
   startIssuer,
   usualClaims,
-} from "../issuer.ts";
-import { type Answer, type Client, describeBoth, firstOf, headersOf, usualHeaders, type World } from "../world.ts";
+} from "../support/issuer.ts";
+import {
+  type Answer,
+  type Client,
+  describeBoth,
+  firstOf,
+  headersOf,
+  usualHeaders,
+  type World,
+} from "../support/world.ts";
 
 const values = "/projects/web/variables?environment=production";
 

@@ -4,8 +4,8 @@ import { Refused } from "../../src/core/refused.ts";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { toProblem } from "../../src/terminal/failure.ts";
-import { freePort } from "../port.ts";
-import { postgresUrl, withPostgres } from "../postgres.ts";
+import { freePort } from "../support/port.ts";
+import { postgresUrl, withPostgres } from "../support/postgres.ts";
 
 const password = "of-the-database-5b1d";
 

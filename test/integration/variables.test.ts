@@ -18,7 +18,7 @@ import {
   tagged,
   usualHeaders,
   type World,
-} from "../world.ts";
+} from "../support/world.ts";
 
 describeBoth("GET /projects/{slug}/variables", (world) => {
   describe("200", () => {

@@ -11,7 +11,17 @@ import type { Limiter } from "../../src/limit/limiter.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
-import { seed } from "../seed.ts";
+import { type Dice, diceOf, unlimited, verdictOf } from "../support/attack.ts";
+import {
+  bucketOf,
+  judge,
+  type ModelKey,
+  type ModelProject,
+  type ModelRequest,
+  type Parameter,
+  type Verdict,
+} from "../support/model.ts";
+import { seed } from "../support/seed.ts";
 import {
   type Answer,
   answerOf,
@@ -24,17 +34,7 @@ import {
   numbered,
   type Row,
   type World,
-} from "../world.ts";
-import { type Dice, diceOf, unlimited, verdictOf } from "./attack.ts";
-import {
-  bucketOf,
-  judge,
-  type ModelKey,
-  type ModelProject,
-  type ModelRequest,
-  type Parameter,
-  type Verdict,
-} from "./model.ts";
+} from "../support/world.ts";
 
 describeBoth("every request gets what the contract says", (world, dialect) => {
   const worlds = dialect === "sqlite" ? 10_000 : 1_500;

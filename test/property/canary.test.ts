@@ -16,8 +16,8 @@ import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-d
 import { open } from "../../src/seal/envelope.ts";
 import { parseRootKeys, type SubkeyKind } from "../../src/seal/keyring.ts";
 import { openLog } from "../../src/server/log.ts";
-import { type Answer, describeBoth, everything, type World } from "../world.ts";
-import { contractProblem, unlimited } from "./attack.ts";
+import { contractProblem, unlimited } from "../support/attack.ts";
+import { type Answer, describeBoth, everything, type World } from "../support/world.ts";
 
 /** What must not be found, by what it is. */
 type Secrets = Map<string, Buffer>;

@@ -7,9 +7,18 @@ import { type Environment, environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { rotateData } from "../../src/people/rotation.ts";
-import { seed } from "../seed.ts";
-import { answerOf, type Client, describeBoth, everything, type Key, requestOf, sha256, type World } from "../world.ts";
-import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";
+import { contractProblem, type Dice, diceOf, impatient, unlimited } from "../support/attack.ts";
+import { seed } from "../support/seed.ts";
+import {
+  answerOf,
+  type Client,
+  describeBoth,
+  everything,
+  type Key,
+  requestOf,
+  sha256,
+  type World,
+} from "../support/world.ts";
 
 type Scoped = Key & {
   readonly owner: number;

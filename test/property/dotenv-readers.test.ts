@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type NamedValue, renderDotenv } from "../../src/formats/dotenv.ts";
-import { seed } from "../seed.ts";
 import { skipWithout } from "../support/programs.ts";
-import { canary, nastyValue, nastyValues } from "./readers/nasty.ts";
-import { type Family, families, findReaders, type Reader, type Reading } from "./readers/readers.ts";
+import { canary, nastyValue, nastyValues } from "../support/readers/nasty.ts";
+import { type Family, families, findReaders, type Reader, type Reading } from "../support/readers/readers.ts";
+import { seed } from "../support/seed.ts";
 
 setDefaultTimeout(60_000);
 

@@ -5,9 +5,9 @@ import { beforeAll, expect, test } from "bun:test";
 import type { KeyLookup } from "../../src/access/authenticate.ts";
 import { environments } from "../../src/core/names.ts";
 import type { Keyhole } from "../../src/gates/keyhole.ts";
-import { seed } from "../seed.ts";
-import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../world.ts";
-import { diceOf, impatient } from "./attack.ts";
+import { diceOf, impatient } from "../support/attack.ts";
+import { seed } from "../support/seed.ts";
+import { type Client, describeBoth, everything, type Key, type LogEvent, type World } from "../support/world.ts";
 
 /** Three slugs of one length, so that nothing differs but what they lead to. */
 const absent = "project-absent";

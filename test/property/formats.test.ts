@@ -20,9 +20,9 @@ import { renderShell } from "../../src/formats/shell.ts";
 import { renderTfvars } from "../../src/formats/tfvars.ts";
 import { renderToml } from "../../src/formats/toml.ts";
 import { renderYaml } from "../../src/formats/yaml.ts";
-import { seed } from "../seed.ts";
 import { findProgram, findPython, noteMissing } from "../support/programs.ts";
-import nasty from "./readers/nasty.json" with { type: "json" };
+import nasty from "../support/readers/nasty.json" with { type: "json" };
+import { seed } from "../support/seed.ts";
 
 setDefaultTimeout(60_000);
 

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { mintKey } from "../../src/access/api-key.ts";
 import { createApp, serveOptions } from "../../src/api/app.ts";
-import { seed } from "../seed.ts";
-import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../world.ts";
-import { contractProblem, type Dice, diceOf, impatient, unlimited } from "./attack.ts";
+import { contractProblem, type Dice, diceOf, impatient, unlimited } from "../support/attack.ts";
+import { seed } from "../support/seed.ts";
+import { answerOf, describeBoth, everything, type Key, openWorld, type World } from "../support/world.ts";
 
 /** Part of everything that a caller invents. No answer may contain it. */
 const mark = "kHmArK";

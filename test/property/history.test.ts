@@ -17,8 +17,8 @@ import { createProject, deleteProject, renameProject } from "../../src/people/pr
 import { rotateData } from "../../src/people/rotation.ts";
 import { openSet, openValues, openVersion } from "../../src/sets/write.ts";
 import type { Kind } from "../../src/store/tables.ts";
-import { seed } from "../seed.ts";
-import { describeBoth, type World } from "../world.ts";
+import { seed } from "../support/seed.ts";
+import { describeBoth, type World } from "../support/world.ts";
 
 const kinds: readonly Kind[] = ["variables", "accounts", "files"];
 const two: readonly Environment[] = ["staging", "production"];

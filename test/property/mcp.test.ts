@@ -6,10 +6,10 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { resources } from "../../src/access/grant.ts";
 import { tools } from "../../src/api/tools.ts";
-import { mcpClient, mcpRequest } from "../mcp.ts";
-import { seed } from "../seed.ts";
-import { answerOf, describeBoth } from "../world.ts";
-import { impatient } from "./attack.ts";
+import { impatient } from "../support/attack.ts";
+import { mcpClient, mcpRequest } from "../support/mcp.ts";
+import { seed } from "../support/seed.ts";
+import { answerOf, describeBoth } from "../support/world.ts";
 
 const canary = "KHCANARY";
 

@@ -13,9 +13,8 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
-import { seed } from "../seed.ts";
-import { type Client, describeBoth, type Row } from "../world.ts";
-import { diceOf, verdictOf } from "./attack.ts";
+import { diceOf, verdictOf } from "../support/attack.ts";
+import { seed } from "../support/seed.ts";
 import {
   ask,
   canary,
@@ -50,7 +49,8 @@ import {
   wholeProduction,
   write,
   writesTo,
-} from "./tamper.ts";
+} from "../support/tamper.ts";
+import { type Client, describeBoth, type Row } from "../support/world.ts";
 
 describeBoth("what SQL did to a row", (world, dialect) => {
   const onSqlite = dialect === "sqlite";

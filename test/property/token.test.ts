@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { isTokenShaped, parseKeySet, readToken, type Trust, verifyToken } from "../../src/access/token.ts";
-import { audience, compact, encoded, newSigningKey, publicJwk } from "../issuer.ts";
+import { audience, compact, encoded, newSigningKey, publicJwk } from "../support/issuer.ts";
 
 setDefaultTimeout(60_000);
 

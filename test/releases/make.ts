@@ -21,12 +21,12 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { version } from "../../package.json" with { type: "json" };
-import { fromSource } from "../blackbox/from-source.ts";
-import { runJson } from "../blackbox/keyhole.ts";
-import { ask, type Dialect, type Key, makeSite, type Server, type Site } from "../blackbox/server.ts";
-import { newSigningKey, publicJwk } from "../issuer.ts";
-import { callTool } from "../mcp.ts";
-import { createDatabase, startPostgres } from "../postgres.ts";
+import { fromSource } from "../support/from-source.ts";
+import { newSigningKey, publicJwk } from "../support/issuer.ts";
+import { runJson } from "../support/keyhole.ts";
+import { callTool } from "../support/mcp.ts";
+import { createDatabase, startPostgres } from "../support/postgres.ts";
+import { ask, type Dialect, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 import { bodyOf, type Expected, type Read, type Trusted, tokenOf } from "./release.ts";
 
 /** The oldest PostgreSQL that Keyhole runs on: what its pg_dump writes, every newer one reads. */

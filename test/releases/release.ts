@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type webcrypto } from "node:crypto";
-import { compact, usualClaims } from "../issuer.ts";
+import { compact, usualClaims } from "../support/issuer.ts";
 
 /* What `make.ts` writes of a release, and its test reads. */
 

@@ -6,8 +6,8 @@ import { atMachine, type MachineOptions, parseApiRoot } from "../../src/cli/mach
 import { isSteering } from "../../src/core/steering.ts";
 import { fetchVariables } from "../../src/machines/variables.ts";
 import type { Surroundings } from "../../src/terminal/command.ts";
-import { failing } from "../failing.ts";
-import { honestly, startLiar, type Truth } from "../liar.ts";
+import { failing } from "../support/failing.ts";
+import { honestly, startLiar, type Truth } from "../support/liar.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "keyhole-settings-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type Api, answerBytesMax, Client, type Clock, Unchanged } from "../../src/machines/client.ts";
-import { failing } from "../failing.ts";
-import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../liar.ts";
+import { failing } from "../support/failing.ts";
+import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
 
 const truth: Truth = {
   project: "web",

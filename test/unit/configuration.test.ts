@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
-import { readPage } from "../markdown.ts";
+import { readPage } from "../support/markdown.ts";
 
 /** The rows of the page's tables: the setting, what it means, its default. */
 const rows = [...readPage("docs/configuration.md").matchAll(/^\| `([A-Z_]+)` \| (.+) \| (.+) \|$/gm)].map(

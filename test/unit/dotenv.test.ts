@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import { listNames, renderDotenv } from "../../src/formats/dotenv.ts";
-import { nastyValue, nastyValues } from "../property/readers/nasty.ts";
+import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 
 describe("one value", () => {
   test.each([

@@ -3,8 +3,8 @@ import { parse } from "dotenv";
 import fc from "fast-check";
 import { renderDotenv } from "../../src/formats/dotenv.ts";
 import { nameWarnings, parseEnvFile } from "../../src/kinds/variables/env-file.ts";
-import { cpuMsOf } from "../cpu.ts";
-import { nastyValue, nastyValues } from "../property/readers/nasty.ts";
+import { cpuMsOf } from "../support/cpu.ts";
+import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 
 describe("a value", () => {
   test.each([

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "../../src/machines/client.ts";
 import { pullFiles } from "../../src/machines/files-pull.ts";
-import { failing } from "../failing.ts";
-import { honestly, startLiar, type Truth } from "../liar.ts";
+import { failing } from "../support/failing.ts";
+import { honestly, startLiar, type Truth } from "../support/liar.ts";
 
 test("contents that could not be written are not read again, unless they changed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "keyhole-files-pull-"));

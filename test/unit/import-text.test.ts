@@ -4,8 +4,8 @@ import { stringify } from "yaml";
 import { itemsMax, variableValueBytesMax } from "../../src/core/names.ts";
 import { renderYaml } from "../../src/formats/yaml.ts";
 import { type ImportFormat, parseImport } from "../../src/kinds/variables/import-text.ts";
-import { cpuMsOf } from "../cpu.ts";
-import { nastyValue, nastyValues } from "../property/readers/nasty.ts";
+import { cpuMsOf } from "../support/cpu.ts";
+import { nastyValue, nastyValues } from "../support/readers/nasty.ts";
 
 const values = (format: ImportFormat, text: string) => {
   const { variables, problems } = parseImport(format, text);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { discoverKeys, IssuerKeys } from "../../src/access/issuer-keys.ts";
 import { fetchJson } from "../../src/server/fetch-json.ts";
-import { newSigningKey, publicJwk, startIssuer } from "../issuer.ts";
+import { newSigningKey, publicJwk, startIssuer } from "../support/issuer.ts";
 
 const issuer = "https://issuer.example/path/";
 const jwks = { keys: [publicJwk("one", newSigningKey("ES256"))] };

@@ -5,7 +5,7 @@ import type * as answers from "../../src/api/answers.ts";
 import type { FaultCode } from "../../src/core/fault.ts";
 import * as client from "../../src/machines/npm/client.ts";
 import { createClient, type KeyholeClient, KeyholeError } from "../../src/machines/npm/client.ts";
-import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../liar.ts";
+import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
 
 /** Fails to compile unless both types are the same, `readonly` aside. */
 type Same<A, B> = (<X>() => X extends Plain<A> ? 1 : 2) extends <X>() => X extends Plain<B> ? 1 : 2 ? true : never;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pathProblem, pathSetProblem } from "../../src/core/path.ts";
-import { cpuMsOf } from "../cpu.ts";
+import { cpuMsOf } from "../support/cpu.ts";
 
 const accepted: readonly string[] = [
   "a",

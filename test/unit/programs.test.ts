@@ -44,7 +44,7 @@ test("a suite whose program is missing is skipped and named, by plain bun test t
       `import { test } from "bun:test";\nimport { withPrograms } from ${helper};\n${suite}\n`,
     );
     const env = { PATH: "", HOME: folder };
-    const ran = Bun.spawn([process.execPath, "test", "--preload", join(root, "test/preload.ts")], {
+    const ran = Bun.spawn([process.execPath, "test", "--preload", join(root, "test/support/preload.ts")], {
       cwd: folder,
       env,
       stdout: "ignore",

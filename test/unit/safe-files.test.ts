@@ -19,7 +19,7 @@ import { Problem } from "../../src/core/problem.ts";
 import { type FetchedFile, sha256Of } from "../../src/machines/answers.ts";
 import { Root, type Walk } from "../../src/machines/safe-files.ts";
 import { SharedFile } from "../../src/machines/shared-file.ts";
-import { failing } from "../failing.ts";
+import { failing } from "../support/failing.ts";
 
 /** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */
 const swapMs = process.env["KEYHOLE_TEST_LONG"] === "1" ? 60_000 : 2000;
@@ -245,7 +245,7 @@ test.skipIf(process.platform !== "linux")(
   async () => {
     const folder = join(root, "swapped");
     mkdirSync(folder);
-    const swapper = Bun.spawn([process.execPath, join(import.meta.dir, "../swapper.ts"), folder, outside], {
+    const swapper = Bun.spawn([process.execPath, join(import.meta.dir, "../support/swapper.ts"), folder, outside], {
       stdout: "pipe",
       stderr: "inherit",
     });

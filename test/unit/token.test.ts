@@ -8,7 +8,7 @@ import {
   verifyToken,
   wordsOf,
 } from "../../src/access/token.ts";
-import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../issuer.ts";
+import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import recorded from "../vectors/tokens.json";
 
 const id = "0199a3c4-0000-7000-8000-000000000000";

@@ -17,7 +17,7 @@ export type Program = Required<Pick<RunOptions, "as" | "program" | "env">>;
  */
 export function fromSource(folder: string = root, clockMovedMs = 0): Program {
   return {
-    as: [process.execPath, "--no-env-file", "--no-install", `--preload=${join(root, "test/moved-clock.ts")}`],
+    as: [process.execPath, "--no-env-file", "--no-install", `--preload=${join(root, "test/support/moved-clock.ts")}`],
     program: join(folder, "src/main.ts"),
     env: { CLOCK_MOVED_MS: String(clockMovedMs) },
   };

@@ -3,7 +3,7 @@
  * would. Everything that a test does not alter is answered as Keyhole answers it.
  */
 import { createServer, type Socket } from "node:net";
-import type { Environment } from "../src/core/names.ts";
+import type { Environment } from "../../src/core/names.ts";
 
 /** The data of correct answers. */
 export type Truth = {

@@ -14,7 +14,7 @@ export type Block = {
 
 /** Returns the text of a file of the repository, such as `docs/ci.md`. */
 export function readPage(page: string): string {
-  return readFileSync(join(import.meta.dir, "..", page), "utf8");
+  return readFileSync(join(import.meta.dir, "../..", page), "utf8");
 }
 
 /** Returns the code blocks of a page, in their order. */

@@ -5,11 +5,11 @@ import { readFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
-import { expectDescribed } from "../described.ts";
-import { freePort } from "../port.ts";
-import { createDatabase, postgresUrl, withPostgres } from "../postgres.ts";
 import { ranMs, stoodStillMs } from "./clock.ts";
+import { expectDescribed } from "./described.ts";
 import { binary, makePlace, type Place } from "./keyhole.ts";
+import { freePort } from "./port.ts";
+import { createDatabase, postgresUrl, withPostgres } from "./postgres.ts";
 
 export type Dialect = "sqlite" | "postgres";
 export type Row = Readonly<Record<string, unknown>>;

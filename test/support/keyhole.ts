@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { builtBinary } from "../build.ts";
+import { builtBinary } from "./build.ts";
 
 /** The compiled program. */
 export const binary: string = builtBinary();

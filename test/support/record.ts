@@ -12,7 +12,7 @@ type Line = { readonly atMs: number; readonly text: string };
 
 const columns = 80;
 const command = ["run", "demo", "--once"] as const;
-const root = join(import.meta.dir, "..");
+const root = join(import.meta.dir, "../..");
 
 /** Runs the demo in this folder to its end. @throws Error with all that it printed, if it fails */
 export async function runDemo(cwd: string, env: Readonly<Record<string, string>> = {}): Promise<Piece[]> {

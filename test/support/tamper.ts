@@ -5,8 +5,8 @@ import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { RememberedSets } from "../../src/sets/remembered-sets.ts";
-import type { Client, Key, Placed, Row, World } from "../world.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
+import type { Client, Key, Placed, Row, World } from "./world.ts";
 
 /*
  * What the tests of `tamper.test.ts` share: a world of three projects, every question that its keys can ask, what each

@@ -1,7 +1,7 @@
 import { afterAll } from "bun:test";
 import "./seed.ts";
+import { reportMissing } from "./programs.ts";
 import { memoryFolder } from "./scratch.ts";
-import { reportMissing } from "./support/programs.ts";
 
 // `test/run.ts` has set it.
 const folder = process.env["TMPDIR"] || memoryFolder();

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "dotenv";
-import { findProgram, findPython } from "../../support/programs.ts";
+import { findProgram, findPython } from "../programs.ts";
 
 /** Readers of one family read the same values correctly. */
 export const families = ["dotenv", "dotenvx", "dotenv-expand", "node", "bun", "python", "shell"] as const;

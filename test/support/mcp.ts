@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { mcpEndpoint } from "../src/api/mcp.ts";
+import { mcpEndpoint } from "../../src/api/mcp.ts";
 import { type Client as ApiClient, type Key, requestOf, type World } from "./world.ts";
 
 /** The origin that browsers may come from in {@link mcpClient}. */

@@ -4,9 +4,9 @@
  */
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Block, blocksOf, readPage } from "../markdown.ts";
-import { findProgram } from "../support/programs.ts";
 import { startOnTerminal } from "./keyhole.ts";
+import { type Block, blocksOf, readPage } from "./markdown.ts";
+import { findProgram } from "./programs.ts";
 
 const root = join(import.meta.dir, "../..");
 

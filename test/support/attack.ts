@@ -1,5 +1,5 @@
 import type { Keyhole } from "../../src/gates/keyhole.ts";
-import type { Client, World } from "../world.ts";
+import type { Client, World } from "./world.ts";
 
 /*
  * What the attacking suites share: a clock that fills every bucket, random numbers from a seed, and what CONTRACT

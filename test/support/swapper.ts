@@ -1,7 +1,7 @@
 /**
  * Replaces a folder by a symbolic link and back, as fast as possible, until it is killed:
  *
- *     bun test/swapper.ts FOLDER ELSEWHERE
+ *     bun test/support/swapper.ts FOLDER ELSEWHERE
  */
 import { renameSync, rmSync, symlinkSync, unlinkSync } from "node:fs";
 
