@@ -41,12 +41,11 @@ export function serveCommand(here: Surroundings) {
       const env = { ...here.env };
       // From here on, because the first answer of the database may be malformed.
       const link = worker === undefined ? undefined : openWorkerLink();
-      const watch = () => link ?? startWatchdog(pretty);
-      if (config.databaseUrl !== undefined) watch();
+      if (config.databaseUrl !== undefined) startWatchdog(pretty);
       const installation = await openInstallation(config, say);
       if (worker === undefined) removeLeftovers(config);
       // Not before: to migrate the embedded database may keep this thread busy for long.
-      if (config.databaseUrl === undefined) watch();
+      if (config.databaseUrl === undefined) startWatchdog(pretty);
       harden();
       // Asked before the port opens: a database that is cut later must not stop the server.
       const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;

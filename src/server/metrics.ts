@@ -1,9 +1,9 @@
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { endpointPaths } from "../api/app.ts";
 import type { MeasuredBatch } from "../audit/journal.ts";
+import { spansOf } from "../core/stages.ts";
 import type { Measure } from "../gates/keyhole.ts";
 import type { Readiness } from "./health.ts";
-import { spansOf } from "./spans.ts";
 
 /* Labels are route patterns, statuses, codes and fixed words, so their number is bounded and no caller can add one. */
 

@@ -1,25 +1,28 @@
 import { write } from "node:fs";
 import { openLog } from "./log.ts";
-import { aliveEveryMs, Silence, stuck } from "./silence.ts";
-import type { Alive } from "./watchdog.ts";
+import { type Alive, aliveEveryMs } from "./watchdog.ts";
 
 declare const self: Worker;
 
-const silence = new Silence();
+const silentSecondsMax = 10;
+
+/** Counted by this thread, not by a clock: a container that was stopped as a whole has not been silent. */
+let silentSeconds = 0;
 let pretty = false;
 
 self.onmessage = ({ data }: MessageEvent<Alive>) => {
-  silence.heard();
+  silentSeconds = 0;
   pretty = data.pretty;
 };
 
 const watching = setInterval(() => {
-  if (!silence.isTooLong()) return;
+  silentSeconds += 1;
+  if (silentSeconds <= silentSecondsMax) return;
   clearInterval(watching);
-  // Nothing else ends a process whose event loop stands still. What it acknowledged is stored.
+  // Only this signal ends a process whose event loop stands still. What it acknowledged is stored.
   const end = () => process.kill(process.pid, "SIGKILL");
   setTimeout(end, 1000); // even if nobody reads the log
   const { log, flush } = openLog((line) => write(1, line, end), { pretty, now: Date.now });
-  log(stuck(process.pid));
+  log({ event: "event_loop_stuck", pid: process.pid, seconds: silentSecondsMax });
   flush();
 }, aliveEveryMs);

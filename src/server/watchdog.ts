@@ -1,12 +1,13 @@
 import { threadUrl } from "../thread-url.ts";
-import { aliveEveryMs } from "./silence.ts";
 
-/** What the watchdog's thread is told while the event loop runs. */
+/** What the watchdog's thread is told every {@link aliveEveryMs} while the event loop runs. */
 export type Alive = { readonly pretty: boolean };
 
+export const aliveEveryMs = 1000;
+
 /**
- * Starts a thread that ends this process, with one line in the log, if its event loop stands still for 10 s: then it
- * answers nobody, and no signal either. A malformed answer of the database does that to postgres.js 3.4.9.
+ * Starts a thread that ends this process, with one line in the log, if its event loop stands still for 10 s: such a
+ * process answers neither requests nor signals. A malformed answer of the database does that to postgres.js 3.4.9.
  *
  * @param pretty - whether a person reads the log
  */

@@ -3,19 +3,18 @@ import type { BucketName } from "../limit/bucket.ts";
 import type { Readiness } from "./health.ts";
 import type { Scrape } from "./metrics.ts";
 import type { SharedBuckets, SharedDecision } from "./shared-limiter.ts";
-import { aliveEveryMs } from "./silence.ts";
 
 /*
- * The channel between `serve --workers` and each of its workers. A worker obeys only this channel: a terminal or a
- * service manager may send its signals to every process at once, and a second one would cut requests off.
+ * The channel between `serve --workers` and each of its workers. Workers take orders from this channel only: a terminal
+ * or a service manager may send its signals to every process at once, and a second one would cut requests off.
  */
 
 export type ToWorker =
-  | { readonly type: "drain" | "portClosed" | "exit" }
+  | { readonly type: "drain" | "portClosed" }
   | { readonly type: "ask"; readonly question: keyof WorkerAnswers; readonly id: number }
   | { readonly type: "taken"; readonly decision: SharedDecision; readonly id: number };
 export type ToParent =
-  | { readonly type: "listening" | "closed" | "alive" }
+  | { readonly type: "listening" | "closed" }
   | { readonly type: "answer"; readonly answer: unknown; readonly id: number }
   | { readonly type: "take"; readonly bucket: BucketName; readonly keyId: string; readonly id: number };
 
@@ -25,7 +24,7 @@ export type WorkerAnswers = { readonly readiness: () => Promise<Readiness>; read
 /** A worker's end of the channel. */
 export type WorkerLink = {
   readonly buckets: SharedBuckets;
-  /** Tells the parent that requests can come. `drain` is called when the parent says so or is gone. */
+  /** Tells the parent that this worker serves. `drain` is called when the parent says so or is gone. */
   readonly listening: (answers: WorkerAnswers, drain: () => void) => void;
   /** Tells the parent that this worker closed its port; resolves when all workers that stop with it have done so. */
   readonly portClosed: () => Promise<void>;
@@ -38,26 +37,17 @@ export const workerFlag = "--worker";
 export function openWorkerLink(): WorkerLink {
   if (process.send === undefined) throw new Refused("invalid", `${workerFlag} is for Keyhole itself: use --workers.`);
   const send = (message: ToParent) => void process.send?.(message);
-  // The parent ends a worker that no longer says this.
-  setInterval(() => send({ type: "alive" }), aliveEveryMs).unref();
   const decisions = new Pending<SharedDecision>();
   const { promise: allClosed, resolve: portClosed } = Promise.withResolvers<void>();
   let answers: WorkerAnswers | undefined;
   // A worker that is told to stop before it listens has nothing to finish.
   let drain = (): void => process.exit(0);
   process.on("message", async (message: ToWorker) => {
-    switch (message.type) {
-      case "taken":
-        return decisions.settle(message.id, message.decision);
-      case "ask":
-        return send({ type: "answer", answer: await answers?.[message.question](), id: message.id });
-      case "drain":
-        return drain();
-      case "portClosed":
-        return portClosed();
-      case "exit":
-        return process.exit(1);
-    }
+    if (message.type === "taken") decisions.settle(message.id, message.decision);
+    else if (message.type === "ask")
+      send({ type: "answer", answer: await answers?.[message.question](), id: message.id });
+    else if (message.type === "drain") drain();
+    else portClosed();
   });
   // Without its parent nobody would ever stop this worker.
   process.on("disconnect", () => {
@@ -102,5 +92,5 @@ export class Pending<T> {
   }
 }
 
-/** Well within the deadline of the requests that wait meanwhile. */
+/** Well within the deadline of the requests that wait for the port. */
 const portClosedDeadlineMs = 1000;

@@ -5,7 +5,6 @@ import { originOf, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
 import type { Scrape } from "./metrics.ts";
 import { drainNotice, listening, openOps, sayOrigin } from "./serve.ts";
-import { aliveEveryMs, Silence, stuck } from "./silence.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
 
 type Supervision = {
@@ -26,7 +25,6 @@ type Worker = {
   readonly startedAtMs: number;
   listening: boolean;
   closed: boolean;
-  readonly silence: Silence;
 };
 
 /**
@@ -62,7 +60,6 @@ class Supervisor {
     const ops = await this.#startOps();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#onSignal(signal));
     for (let started = 0; started < this.#supervision.count; started++) this.#start();
-    setInterval(() => this.#endSilent(), aliveEveryMs).unref();
     await this.#ended.promise;
     await ops?.stop();
     return this.#worst;
@@ -70,9 +67,8 @@ class Supervisor {
 
   #onSignal(signal: string): void {
     if (this.#draining) {
-      tell(this.#workers, { type: "exit" });
-      setTimeout(() => process.exit(1), 100);
-      return;
+      this.#kill();
+      process.exit(1);
     }
     this.#supervision.say(`${signal}: ${drainNotice}`);
     this.#stop();
@@ -101,6 +97,17 @@ class Supervisor {
     return openOps(config.ops, { readiness, metrics }, say);
   }
 
+  /** Asks every worker that listens. A worker that dies or is too slow is left out. */
+  async #ask<T>(question: keyof WorkerAnswers): Promise<T[]> {
+    const asked = this.#listening.map((worker) =>
+      this.#answers.open((id) => {
+        tell([worker], { type: "ask", question, id });
+        setTimeout(() => this.#answers.settle(id, undefined), answerDeadlineMs).unref();
+      }),
+    );
+    return (await Promise.all(asked)).filter((answer) => answer !== undefined) as T[];
+  }
+
   get #listening(): Worker[] {
     return [...this.#workers].filter((worker) => worker.listening);
   }
@@ -111,18 +118,7 @@ class Supervisor {
     void worker.process.exited.then(() => this.#onExit(worker));
   }
 
-  /** A worker whose event loop stands still answers nobody, and no signal but this one. */
-  #endSilent(): void {
-    for (const { silence, process: child } of this.#workers) {
-      if (!silence.isTooLong()) continue;
-      silence.heard();
-      this.#supervision.log(stuck(child.pid));
-      child.kill("SIGKILL");
-    }
-  }
-
   #onMessage(worker: Worker, message: ToParent): void {
-    worker.silence.heard();
     if (message.type === "take") {
       const nowUs = Math.floor(performance.now() * 1000);
       const taken = this.#limiter.take(message.keyId, message.bucket, nowUs);
@@ -133,7 +129,7 @@ class Supervisor {
     } else if (message.type === "listening") {
       worker.listening = true;
       this.#onListening();
-    } else if (message.type === "closed") {
+    } else {
       worker.closed = true;
       if (this.#draining) this.#onPortClosed();
       else tell([worker], { type: "portClosed" });
@@ -180,23 +176,12 @@ class Supervisor {
   #stop(): void {
     this.#draining = true;
     tell(this.#workers, { type: "drain" });
-    setTimeout(() => {
-      for (const { process: child } of this.#workers) child.kill("SIGKILL");
-    }, stopDeadlineMs).unref();
+    setTimeout(() => this.#kill(), stopDeadlineMs).unref();
     if (this.#workers.size === 0) this.#ended.resolve();
   }
 
-  /** Asks every worker that listens. A worker that dies or is too slow is left out. */
-  async #ask<T>(question: keyof WorkerAnswers): Promise<T[]> {
-    const answers = await Promise.all(
-      this.#listening.map((worker) =>
-        this.#answers.open((id) => {
-          tell([worker], { type: "ask", question, id });
-          setTimeout(() => this.#answers.settle(id, undefined), answerDeadlineMs).unref();
-        }),
-      ),
-    );
-    return answers.filter((answer) => answer !== undefined) as T[];
+  #kill(): void {
+    for (const { process: child } of this.#workers) child.kill("SIGKILL");
   }
 }
 
@@ -208,9 +193,8 @@ const stopDeadlineMs = 30_000;
 const answerDeadlineMs = 3000;
 
 /**
- * Finds out that nobody else listens on the port: workers bind it with SO_REUSEPORT, which would let any other program
- * of this user share it silently.
- *
+ * Makes sure that nobody else listens on the port. Workers bind it with SO_REUSEPORT, so another program of this user
+ * could share it silently.
  * @throws Refused
  */
 function reservePort({ host, port }: Config): number {
@@ -238,7 +222,7 @@ function spawnWorker(
     ipc: onMessage,
   });
   void forwardLines(child.stdout, write);
-  return { process: child, startedAtMs: performance.now(), listening: false, closed: false, silence: new Silence() };
+  return { process: child, startedAtMs: performance.now(), listening: false, closed: false };
 }
 
 function tell(workers: Iterable<Worker>, message: ToWorker): void {
