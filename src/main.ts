@@ -1,5 +1,6 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
+import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
 import { frame, noun, type Surroundings, verb } from "./terminal/command.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
@@ -15,9 +16,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "People, with the database and the root key:": {
     org: async () => (await import("./cli/org.ts")).orgCommand,
     project: async () => (await import("./cli/project.ts")).projectCommand,
-    var: async () => (await import("./kinds/variables/command.ts")).varCommand,
-    account: async () => (await import("./kinds/accounts/command.ts")).accountCommand,
-    file: async () => (await import("./kinds/files/command.ts")).fileCommand,
+    ...kindCommands,
     key: async () => (await import("./cli/key.ts")).keyCommand,
     trust: async () => (await import("./cli/trust.ts")).trustCommand,
     request: async () => (await import("./cli/request.ts")).requestCommand,

@@ -1,13 +1,14 @@
 import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { type CredentialType, type KeyRecord, listAccess, listExpiring, shortKeyIds } from "../people/keys.ts";
-import { withAdmin } from "../terminal/admin.ts";
-import { answerList, type Columns, counted, wideOption } from "../terminal/answer.ts";
+import { type Columns, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
-import { projectVerb } from "../terminal/project-verbs.ts";
+import { listFound } from "../terminal/records.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { projectVerb, wideOption } from "../terminal/verbs.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */
 export function accessCommand(here: Surroundings) {
@@ -18,14 +19,15 @@ export function accessCommand(here: Surroundings) {
   )
     .addArgument(new Argument("[env]", "only this environment").choices(environments))
     .option(...wideOption)
-    .action(async (project, environment, { wide }) => {
-      const [keys, short] = await withAdmin(here, async (admin) => [
-        await listAccess(admin, project, environment),
-        await shortKeyIds(admin),
-      ]);
-      const place = environment === undefined ? project : `${project} in ${environment}`;
-      await answerList(here, keys, `No valid key or trust reaches ${place}.`, accessColumns(short), wide);
-    });
+    .action((project, environment, { wide }) =>
+      listFound(
+        here,
+        wide,
+        (admin) => listAccess(admin, project, environment),
+        `No valid key or trust reaches ${environment === undefined ? project : `${project} in ${environment}`}.`,
+        async (admin) => accessColumns(await shortKeyIds(admin)),
+      ),
+    );
 }
 
 function accessColumns(short: (id: string) => string): Columns<KeyRecord> {
@@ -44,25 +46,26 @@ function accessColumns(short: (id: string) => string): Columns<KeyRecord> {
 export function expiringCommand(here: Surroundings) {
   return verb(
     "expiring",
-    "List the keys and trusts that expire soon, and the variables to rotate by then or overdue: the next one first.",
+    "List the keys and trusts that expire soon, and the variables to rotate soon or overdue: the next one first.",
     "keyhole expiring --within 14d",
   )
     .option("--within <duration>", "how soon (default: 30d)", parseDuration)
     .option(...wideOption)
-    .action(async ({ within = monthMs, wide }) => {
-      const [keys, variables, short] = await withAdmin(here, async (admin) => [
-        await listExpiring(admin, within),
-        await listDueVariables(admin, within),
-        await shortKeyIds(admin),
-      ]);
-      const found: Expiring[] = [
-        ...keys.map((one) => ({ kind: one.type, ...one })),
-        ...variables.map((one) => ({ kind: "variable" as const, ...one })),
-      ];
-      found.sort((a, b) => endOf(a) - endOf(b));
-      const noneMessage = `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`;
-      await answerList(here, found, noneMessage, expiringColumns(short), wide);
-    });
+    .action(({ within = monthMs, wide }) =>
+      listFound(
+        here,
+        wide,
+        (admin) => findExpiring(admin, within),
+        `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`,
+        async (admin) => expiringColumns(await shortKeyIds(admin)),
+      ),
+    );
+}
+
+async function findExpiring(admin: AdminContext, withinMs: number): Promise<Expiring[]> {
+  const keys = (await listExpiring(admin, withinMs)).map((one) => ({ kind: one.type, ...one }));
+  const variables = (await listDueVariables(admin, withinMs)).map((one) => ({ kind: "variable" as const, ...one }));
+  return [...keys, ...variables].sort((a, b) => endOf(a) - endOf(b));
 }
 
 type Expiring = ({ readonly kind: CredentialType } & KeyRecord) | ({ readonly kind: "variable" } & DueVariable);
@@ -71,7 +74,6 @@ function endOf(one: Expiring): number {
   return one.kind === "variable" ? one.dueAt : (one.expiresAt ?? 0);
 }
 
-/** The most important ones first. */
 function expiringColumns(short: (id: string) => string): Columns<Expiring> {
   return {
     WHAT: (one) => (one.kind === "variable" ? "variable" : `${one.kind} ${short(one.id)}`),

@@ -15,14 +15,16 @@ import { csvLine } from "../formats/csv.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
-import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
-import { answer, answerList, type Columns, cellsOf, counted, wideOption } from "../terminal/answer.ts";
+import { confirm, withAdmin } from "../terminal/admin.ts";
+import { answer, type Columns, cellsOf, counted } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { localName } from "../terminal/input.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../terminal/options.ts";
+import { listFound } from "../terminal/records.ts";
 import { excerpt, formatTime, jsonLine, oneLine, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
+import { wideOption, yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
@@ -35,14 +37,10 @@ export function auditCommand(here: Surroundings) {
     .option("--limit <count>", "only the newest entries (default: 100)", parseCount)
     .option("--follow", "continue with new entries until Ctrl-C")
     .option(...wideOption)
-    .action(async ({ limit, follow, wide, ...options }) => {
+    .action(({ limit, follow, wide, ...options }) => {
       const filter = { ...filterOf(options), limit };
       if (follow) return followAudit(here, filter);
-      const [entries, shown] = await withAdmin(here, async (admin) => [
-        await listAudit(admin, filter),
-        await columnsOf(admin),
-      ]);
-      await answerList(here, entries, "No entries match.", shown, wide);
+      return listFound(here, wide, (admin) => listAudit(admin, filter), "No entries match.", columnsOf);
     });
 
   const exported = filteredVerb(

@@ -5,11 +5,12 @@ import { writeWhole } from "../core/whole-file.ts";
 import { actorOf } from "../desk/changes.ts";
 import { backUp, databaseFile, restore, verifyBackup } from "../people/backup.ts";
 import { DoesNotOpen } from "../people/verify.ts";
-import { confirm, yesOption } from "../terminal/admin.ts";
+import { confirm } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { unreadable } from "../terminal/input.ts";
 import { withProgress } from "../terminal/terminal.ts";
+import { yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole backup FILE` and `keyhole backup verify FILE` */
 export function backupCommand(here: Surroundings) {

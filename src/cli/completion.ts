@@ -1,6 +1,7 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
 import { isEnvironment } from "../core/names.ts";
 import { readConfig } from "../core/settings.ts";
+import { everyKind } from "../kinds/kind.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
 import { answer } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
@@ -80,22 +81,26 @@ function namesAsked(
   operands: readonly string[],
 ): NamesAsked | undefined {
   const noun = command.parent?.name() ?? "";
-  const what = option === undefined ? command.registeredArguments[operands.length]?.name() : option.flags;
-  if (what === "org" || what === "--org <org>") return { of: "organizations" };
-  if (what === "project" || what === "--project <project>" || what === "--project <list>") return { of: "projects" };
-  if (what === "id" && (noun === "key" || noun === "trust")) return { of: noun === "key" ? "keys" : "trusts" };
-  if (what === "id" && noun === "request") return { of: "requests" };
-  if (what === "--key <id>") return { of: "keysAndTrusts" };
-  const of = what === "name" || what === "path" ? kindOf[noun] : undefined;
+  const what = (option === undefined ? command.registeredArguments[operands.length]?.name() : option.flags) ?? "";
+  const listed = lists[what] ?? lists[`${noun} ${what}`];
+  if (listed !== undefined) return { of: listed };
+  const kind = what === "name" || what === "path" ? everyKind.find((one) => one.command === noun)?.kind : undefined;
   const [project, second] = operands;
-  if (of === undefined || project === undefined) return undefined;
-  return { of, project, environment: second !== undefined && isEnvironment(second) ? second : undefined };
+  if (kind === undefined || project === undefined) return undefined;
+  return { of: kind, project, environment: second !== undefined && isEnvironment(second) ? second : undefined };
 }
 
-const kindOf: Readonly<Record<string, Extract<NamesAsked, { project: string }>["of"]>> = {
-  var: "variables",
-  account: "accounts",
-  file: "files",
+/** By the name of an argument, after the command's if that matters, or by the flags of an option. */
+const lists: Readonly<Record<string, Exclude<NamesAsked, { project: string }>["of"]>> = {
+  org: "organizations",
+  "--org <org>": "organizations",
+  project: "projects",
+  "--project <project>": "projects",
+  "--project <list>": "projects",
+  "key id": "keys",
+  "trust id": "trusts",
+  "request id": "requests",
+  "--key <id>": "keysAndTrusts",
 };
 
 /** Projects without their organization, if that may be left out. */

@@ -1,11 +1,23 @@
 import { resources, surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
-import type { KeyRecord, NewKey } from "../people/keys.ts";
+import {
+  type CredentialType,
+  type KeyRecord,
+  listKeys,
+  type NewKey,
+  revokeKey,
+  shortKeyIds,
+  showKey,
+} from "../people/keys.ts";
 import { listed } from "../people/rotation.ts";
-import { verb } from "../terminal/command.ts";
+import { confirm, withAdmin } from "../terminal/admin.ts";
+import { answer, type Columns } from "../terminal/answer.ts";
+import { type Surroundings, verb } from "../terminal/command.ts";
 import { choiceOption, parseDuration, parseList } from "../terminal/options.ts";
+import { listRecords, type Records, showRecord } from "../terminal/records.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { idVerb, listVerb, yesOption } from "../terminal/verbs.ts";
 
 /* What the commands of keys and of trusts share: the options that say what one may do, and how a record is shown. */
 
@@ -42,22 +54,57 @@ export function grantOf(options: ReturnType<ReturnType<typeof grantVerb>["opts"]
   };
 }
 
-/** What it reaches: a list, or null for all. One of the two must be given, so that nothing is reached by default. */
-function reachOf<T extends string>(
-  option: "project" | "env",
-  list: T[] | undefined,
-  all: true | undefined,
-): T[] | null {
+/** A list, or null for all. One of the two must be given, so that nothing is reached by default. */
+function reachOf(option: "project" | "env", list: string[] | undefined, all: true | undefined): string[] | null {
   const allOption = option === "project" ? "--all-projects" : "--all-environments";
   if ((list === undefined) !== (all === undefined)) return list ?? null;
   throw usageProblem(`Say what it reaches: either --${option} with a list, or ${allOption}.`);
+}
+
+/**
+ * The commands `list`, `show` and `revoke`, of keys or of trusts.
+ * @param words - what the help says they do; `none` is the message of an empty list
+ * @param more - columns that only this type has
+ */
+export function credentialVerbs(
+  here: Surroundings,
+  type: CredentialType,
+  words: { readonly list: string; readonly none: string; readonly show: string; readonly revoke: string },
+  more: Columns<KeyRecord> = {},
+) {
+  const { ORG, RESOURCES, SURFACES, CREATED, REVOKED, ...first } = grantColumns;
+  const records: Records<KeyRecord> = {
+    list: (admin, organization) => listKeys(admin, organization, type),
+    show: (admin, id) => showKey(admin, id, type),
+    shortIds: shortKeyIds,
+    columns: { ...grantColumns, ...more },
+    listed: { ...first, ...more, ORG, RESOURCES, SURFACES, CREATED, REVOKED },
+  };
+  const list = listVerb(type, words.list, `keyhole ${type} list --org acme`).action((options) =>
+    listRecords(here, records, options, words.none),
+  );
+  const show = idVerb(type, "show", words.show, `keyhole ${type} show 0199a3c4`).action(async (id) => {
+    await showRecord(here, records, id);
+  });
+  const revoke = idVerb(type, "revoke", words.revoke, `keyhole ${type} revoke 0199a3c4`)
+    .option(...yesOption)
+    .action(async (asked, { yes }) => {
+      const record = await withAdmin(here, async (admin) => {
+        const found = await records.show(admin, asked);
+        // A revocation must never hang or fail because nobody answers.
+        await confirm(here, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
+        return revokeKey(admin, found.id, type);
+      });
+      await answer(here, record, `Revoked ${nameOf(record)} of ${record.organization}.`);
+    });
+  return [list, show, revoke] as const;
 }
 
 /** What a new key or trust may do, in three lines. */
 export function summary(record: KeyRecord): string {
   const expiry = record.expiresAt === null ? "never expires" : `expires ${formatTime(record.expiresAt)}`;
   return [
-    `Created ${record.type} ${record.id} (${excerpt(record.name)}) for ${record.organization}; it ${expiry}.`,
+    `Created ${nameOf(record)} for ${record.organization}; it ${expiry}.`,
     `Surfaces: ${record.surfaces.join(",")}. Resources: ${record.resources.join(",")}.`,
     `Projects: ${reach(record.projects)}. Environments: ${reach(record.environments)}.`,
   ].join("\n");
@@ -79,8 +126,8 @@ function reach(scope: readonly string[] | null): string {
   return scope === null ? "all" : scope.join(",") || "none";
 }
 
-/** Everything that is shown of a key or a trust, by the header of its column. */
-export const grantColumns = {
+/** Everything that is shown of a key or a trust. */
+const grantColumns = {
   ID: (one: KeyRecord) => one.id,
   NAME: (one: KeyRecord) => excerpt(one.name),
   ORG: (one: KeyRecord) => one.organization,

@@ -1,19 +1,53 @@
 import { Argument } from "@commander-js/extra-typings";
 import type { NamesWritten } from "../audit/entry.ts";
-import { listHistory, planRollback, purgeHistory, rollBack } from "../people/history.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { listHistory, planRollback, purgeHistory, rollBack, type VersionRecord } from "../people/history.ts";
 import { listed } from "../people/rotation.ts";
-import { confirmChange, withAdmin, yesOption } from "../terminal/admin.ts";
-import { answer, answerList, counted, wideOption } from "../terminal/answer.ts";
+import { confirmChange, withAdmin } from "../terminal/admin.ts";
+import { answer, answerList, type Columns, counted } from "../terminal/answer.ts";
 import type { Surroundings } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
-import { environmentVerb } from "../terminal/project-verbs.ts";
 import { formatTime } from "../terminal/terminal.ts";
+import { environmentVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 
-const kinds = ["variables", "accounts", "files"] as const;
+const kinds = everyKind.map(({ kind }) => kind);
 
 /** `keyhole history …` and `keyhole history purge …` */
 export function historyCommand(here: Surroundings) {
-  const purge = environmentVerb(
+  return environmentVerb(
+    "history",
+    "List the versions of an environment, newest first: who wrote them, and what changed.",
+    "keyhole history acme/web production",
+    "keyhole history acme/web production files",
+  )
+    .addArgument(new Argument("[kind]", "of what").choices(kinds).default(kinds[0] as (typeof kinds)[number]))
+    .option(...wideOption)
+    .action(async (project, environment, kind, { wide }) => {
+      const { versions, kept, warnings, bytesMax } = await withAdmin(here, async (admin) => {
+        const found = await listHistory(admin, project, environment, kind);
+        return { ...found, bytesMax: admin.historyBytesMax };
+      });
+      for (const warning of warnings) here.say(`WARNING: ${warning}`);
+      const columns: Columns<VersionRecord> = {
+        VERSION: (one) => one.version,
+        WRITTEN: (one) => formatTime(one.at),
+        CHANGES: (one) => changesOf(one, wide),
+        ACTOR: (one) => one.actor.name,
+      };
+      const none = `There is no history of the ${kind} of ${project} in ${environment}.`;
+      await answerList(here, { items: versions, none, columns }, wide);
+      if (here.json || versions.length === 0) return;
+      if (!wide && versions.some((one) => changesOf(one) !== changesOf(one, true))) {
+        here.say("--wide names everything that changed.");
+      }
+      const taken = `${counted(kept.versions, "earlier version")}, ${mebibytes(kept.bytes)} of at most ${mebibytes(bytesMax)}`;
+      here.say(`Kept: ${taken} (KEYHOLE_HISTORY_MIB), and always the last two.`);
+    })
+    .addCommand(purgeVerb(here));
+}
+
+function purgeVerb(here: Surroundings) {
+  return environmentVerb(
     "purge",
     "Remove all earlier versions, for a value that must not be kept. This cannot be undone.",
     "keyhole history purge acme/web production variables",
@@ -35,41 +69,6 @@ export function historyCommand(here: Surroundings) {
       const words = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
       await answer(here, { project, environment, kind, removed, warnings }, words);
     });
-
-  return environmentVerb(
-    "history",
-    "List the versions of an environment, newest first: who wrote them, and what changed.",
-    "keyhole history acme/web production",
-    "keyhole history acme/web production files",
-  )
-    .addArgument(new Argument("[kind]", "of what").choices(kinds).default("variables" as const))
-    .option(...wideOption)
-    .action(async (project, environment, kind, { wide }) => {
-      const { versions, kept, warnings, bytesMax } = await withAdmin(here, async (admin) => {
-        const listed = await listHistory(admin, project, environment, kind);
-        return { ...listed, bytesMax: admin.historyBytesMax };
-      });
-      for (const warning of warnings) here.say(`WARNING: ${warning}`);
-      await answerList(
-        here,
-        versions,
-        `There is no history of the ${kind} of ${project} in ${environment}.`,
-        {
-          VERSION: (one) => one.version,
-          WRITTEN: (one) => formatTime(one.at),
-          CHANGES: (one) => changesOf(one, wide),
-          ACTOR: (one) => one.actor.name,
-        },
-        wide,
-      );
-      if (!wide && !here.json && versions.some((one) => changesOf(one) !== changesOf(one, true))) {
-        here.say("--wide names everything that changed.");
-      }
-      if (here.json || versions.length === 0) return;
-      const taken = `${counted(kept.versions, "earlier version")}, ${mebibytes(kept.bytes)} of at most ${mebibytes(bytesMax)}`;
-      here.say(`Kept: ${taken} (KEYHOLE_HISTORY_MIB), and always the last two.`);
-    })
-    .addCommand(purge);
 }
 
 function mebibytes(bytes: number): string {

@@ -1,14 +1,14 @@
 import { exits, Problem } from "../core/problem.ts";
 import { tryStat, writeWholeSync } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { createKey, type KeyRecord, listKeys, revokeKey, rotateKey, shortKeyIds, showKey } from "../people/keys.ts";
-import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
-import { answer, answerList, answerOne, wideOption } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { createKey, revokeKey, rotateKey } from "../people/keys.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { noun, type Surroundings } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { parseDuration } from "../terminal/options.ts";
-import { excerpt, formatTime, jsonLine, write } from "../terminal/terminal.ts";
-import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
+import { formatTime, jsonLine, write } from "../terminal/terminal.ts";
+import { idVerb } from "../terminal/verbs.ts";
+import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 
 /** `keyhole key …` */
 export function keyCommand(here: Surroundings) {
@@ -30,50 +30,19 @@ export function keyCommand(here: Surroundings) {
       });
     });
 
-  const list = verb("list", "List the API keys. The keys themselves are stored nowhere.", "keyhole key list")
-    .option("--org <org>", "only keys of this organization")
-    .option(...wideOption)
-    .action(async ({ org, wide }) => {
-      const [keys, short] = await withAdmin(here, async (admin) => [
-        await listKeys(admin, org),
-        await shortKeyIds(admin),
-      ]);
-      const { ORG, SURFACES, RESOURCES, CREATED, REVOKED, ...first } = grantColumns;
-      // The most important ones first.
-      const columns = { ...first, ID: ({ id }: KeyRecord) => short(id), ORG, RESOURCES, SURFACES, CREATED, REVOKED };
-      await answerList(here, keys, "There are no keys yet: run keyhole key create.", columns, wide);
-    });
+  const [list, show, revoke] = credentialVerbs(here, "key", {
+    list: "List the API keys. The keys themselves are stored nowhere.",
+    none: "There are no keys yet: run keyhole key create.",
+    show: "Show what an API key may do and when it was used.",
+    revoke: "Revoke an API key. The next request with it is refused.",
+  });
 
-  const show = verb("show", "Show what an API key may do and when it was used.", "keyhole key show 0199a3c4")
-    .argument("<id>", "the key's id, or its first 8 or more characters")
-    .action(async (id) => {
-      const record = await withAdmin(here, (admin) => showKey(admin, id));
-      await answerOne(here, record, record, grantColumns);
-    });
-
-  const revoke = verb(
-    "revoke",
-    "Revoke an API key. The next request with it is refused.",
-    "keyhole key revoke 0199a3c4",
-  )
-    .argument("<id>", "the key's id, or its first 8 or more characters")
-    .option(...yesOption)
-    .action(async (asked, { yes }) => {
-      const record = await withAdmin(here, async (admin) => {
-        const found = await showKey(admin, asked);
-        // A revocation must never hang or fail because nobody answers.
-        await confirm(here, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
-        return revokeKey(admin, found.id);
-      });
-      await answer(here, record, `Revoked key ${record.id} (${excerpt(record.name)}) of ${record.organization}.`);
-    });
-
-  const rotate = verb(
+  const rotate = idVerb(
+    "key",
     "rotate",
     "Create a key with the same rights, and let the old one expire. The new key is printed on stdout once.",
     "keyhole key rotate 0199a3c4 --overlap 24h",
   )
-    .argument("<id>", "the key's id, or its first 8 or more characters")
     .option("--overlap <duration>", "how long the old key stays valid (default: 24h)", parseDuration)
     .option(...outOption)
     .action(async (asked, { overlap = overlapMs, out }) => {

@@ -1,12 +1,13 @@
 import { Argument, Option } from "@commander-js/extra-typings";
-import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
-import { type KeyRecord, listKeys } from "../people/keys.ts";
+import { listKeys } from "../people/keys.ts";
 import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../people/organizations.ts";
-import { confirmChange, withAdmin, yesOption } from "../terminal/admin.ts";
-import { answer, answerList, counted, wideOption } from "../terminal/answer.ts";
+import { confirmChange, withAdmin } from "../terminal/admin.ts";
+import { answer, counted, joined } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { listFound } from "../terminal/records.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { wideOption, yesOption } from "../terminal/verbs.ts";
 import { cuttingOff } from "./grant.ts";
 
 const plans = ["free", "pro"] as const;
@@ -24,9 +25,30 @@ export function orgCommand(here: Surroundings) {
       await answer(here, organization, `Created organization ${organization.slug}${limit}.`);
     });
 
-  const plan = verb(
+  const list = verb("list", "List the organizations.", "keyhole org list")
+    .option(...wideOption)
+    .action(({ wide }) =>
+      listFound(
+        here,
+        wide,
+        (admin) => listOrganizations(admin),
+        "There are no organizations yet: run keyhole org create SLUG.",
+        {
+          SLUG: (one) => one.slug,
+          NAME: (one) => excerpt(one.name),
+          PLAN: (one) => one.plan,
+          CREATED: (one) => formatTime(one.createdAt),
+        },
+      ),
+    );
+
+  return noun("org", "Organizations and their plans.", create, planVerb(here), list, deleteVerb(here));
+}
+
+function planVerb(here: Surroundings) {
+  return verb(
     "plan",
-    "Change an organization's plan, in effect from the next request on.",
+    "Change an organization's plan. It takes effect with the next request.",
     "keyhole org plan acme pro",
   )
     .argument("<org>", "the organization")
@@ -35,7 +57,7 @@ export function orgCommand(here: Surroundings) {
     .action(async (slug, chosen, { yes }) => {
       const organization = await withAdmin(here, async (admin) => {
         const { plan: before } = await findOrganization(admin, slug);
-        const keys = await everyKey(admin, slug);
+        const keys = [...(await listKeys(admin, slug)), ...(await listKeys(admin, slug, "trust"))];
         return confirmChange(
           here,
           admin,
@@ -46,27 +68,10 @@ export function orgCommand(here: Surroundings) {
       });
       await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
+}
 
-  const list = verb("list", "List the organizations.", "keyhole org list")
-    .option(...wideOption)
-    .action(async ({ wide }) => {
-      const organizations = await withAdmin(here, listOrganizations);
-      const noneMessage = "There are no organizations yet: run keyhole org create SLUG.";
-      await answerList(
-        here,
-        organizations,
-        noneMessage,
-        {
-          SLUG: (one) => one.slug,
-          NAME: (one) => excerpt(one.name),
-          PLAN: (one) => one.plan,
-          CREATED: (one) => formatTime(one.createdAt),
-        },
-        wide,
-      );
-    });
-
-  const remove = verb(
+function deleteVerb(here: Surroundings) {
+  return verb(
     "delete",
     "Delete an organization with its projects, keys and trusts. This cannot be undone. Audit entries stay.",
     "keyhole org delete old-acme",
@@ -74,10 +79,8 @@ export function orgCommand(here: Surroundings) {
     .argument("<org>", "the organization")
     .option(...yesOption)
     .action(async (slug, { yes }) => {
-      const held = ({ projects, keys, trusts }: { projects: number; keys: number; trusts: number }) =>
-        trusts === 0
-          ? `${counted(projects, "project")} and ${counted(keys, "key")}`
-          : `${counted(projects, "project")}, ${counted(keys, "key")} and ${counted(trusts, "trust")}`;
+      const held = ({ projects, keys, trusts }: Awaited<ReturnType<typeof deleteOrganization>>) =>
+        joined([counted(projects, "project"), counted(keys, "key"), ...(trusts > 0 ? [counted(trusts, "trust")] : [])]);
       const gone = await withAdmin(here, (admin) =>
         confirmChange(
           here,
@@ -89,10 +92,4 @@ export function orgCommand(here: Surroundings) {
       );
       await answer(here, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
     });
-
-  return noun("org", "Organizations and their plans.", create, plan, list, remove);
-}
-
-async function everyKey(admin: AdminContext, organization: string): Promise<KeyRecord[]> {
-  return [...(await listKeys(admin, organization)), ...(await listKeys(admin, organization, "trust"))];
 }

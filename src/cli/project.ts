@@ -1,11 +1,12 @@
 import type { AdminContext } from "../desk/context.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import { createProject, deleteProject, listProjects, renameProject, showProject } from "../people/projects.ts";
-import { confirmChange, withAdmin, yesOption } from "../terminal/admin.ts";
-import { answer, answerList, counted, wideOption } from "../terminal/answer.ts";
+import { confirmChange, withAdmin } from "../terminal/admin.ts";
+import { answer, counted } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
-import { projectVerb } from "../terminal/project-verbs.ts";
+import { listFound } from "../terminal/records.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { projectVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 import { cuttingOff, nameOf } from "./grant.ts";
 
 /** `keyhole project …` */
@@ -20,13 +21,12 @@ export function projectCommand(here: Surroundings) {
   const list = verb("list", "List the projects.", "keyhole project list acme")
     .argument("[org]", "only projects of this organization")
     .option(...wideOption)
-    .action(async (organization, { wide }) => {
-      const projects = await withAdmin(here, (admin) => listProjects(admin, organization));
-      const noneMessage = "There are no projects yet: run keyhole project create ORG/PROJECT.";
-      await answerList(
+    .action((organization, { wide }) =>
+      listFound(
         here,
-        projects,
-        noneMessage,
+        wide,
+        (admin) => listProjects(admin, organization),
+        "There are no projects yet: run keyhole project create ORG/PROJECT.",
         {
           PROJECT: (one) => `${one.organization}/${one.slug}`,
           NAME: (one) => excerpt(one.name),
@@ -35,18 +35,22 @@ export function projectCommand(here: Surroundings) {
           FILES: (one) => one.fileCount,
           UPDATED: (one) => formatTime(one.updatedAt),
         },
-        wide,
-      );
-    });
+      ),
+    );
 
-  const remove = projectVerb(
+  const description = "Projects, which hold variables, accounts and files.";
+  return noun("project", description, create, list, renameVerb(here), deleteVerb(here));
+}
+
+function deleteVerb(here: Surroundings) {
+  return projectVerb(
     "delete",
     "Delete a project with all of its variables, accounts and files. This cannot be undone.",
     "keyhole project delete acme/old-shop",
   )
     .option(...yesOption)
     .action(async (project, { yes }) => {
-      const held = (variables: number, accounts: number, files: number) =>
+      const held = ({ variables, accounts, files }: Awaited<ReturnType<typeof deleteProject>>) =>
         `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
       const gone = await withAdmin(here, async (admin) => {
         const { organization, slug } = await showProject(admin, project);
@@ -56,18 +60,17 @@ export function projectCommand(here: Surroundings) {
           admin,
           yes,
           (it) => deleteProject(it, `${organization}/${slug}`),
-          ({ variables, accounts, files }) =>
-            `delete project ${organization}/${slug} with ${held(variables, accounts, files)}, for good${cuttingOff(keys)}`,
+          (outcome) => `delete project ${organization}/${slug} with ${held(outcome)}, for good${cuttingOff(keys)}`,
         );
       });
-      const { variables, accounts, files } = gone;
-      const words = `Deleted project ${project} with ${held(variables, accounts, files)}.`;
-      await answer(here, { project, deleted: true, ...gone }, words);
+      await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${held(gone)}.`);
     });
+}
 
-  const rename = projectVerb(
+function renameVerb(here: Surroundings) {
+  return projectVerb(
     "rename",
-    "Give a project another slug. Clients must ask for the new one, and keys that list the old one reach it no more.",
+    "Give a project another slug. Clients must use it, and keys that list the old one cannot read the project any more.",
     "keyhole project rename acme/web shop",
     'keyhole project rename acme/web shop --name "Web shop"',
   )
@@ -97,11 +100,9 @@ export function projectCommand(here: Surroundings) {
       }
       await answer(here, { ...renamed, keysWithOldSlug: keys.map(({ id }) => id) }, lines.join("\n"));
     });
-
-  return noun("project", "Projects, which hold variables, accounts and files.", create, list, rename, remove);
 }
 
-/** The active keys and trusts that reach a project because they list it: those that are cut off if it goes. */
+/** The active keys and trusts that list a project: they lose it if it goes. */
 async function listing(admin: AdminContext, project: string): Promise<KeyRecord[]> {
   return (await listAccess(admin, project)).filter(({ projects }) => projects !== null);
 }

@@ -10,51 +10,45 @@ import {
   showRequest,
 } from "../people/requests.ts";
 import { withAdmin } from "../terminal/admin.ts";
-import { answer, answerList, answerOne, blockOf, type Columns, wideOption } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { answer, blockOf, type Columns } from "../terminal/answer.ts";
+import { noun, type Surroundings } from "../terminal/command.ts";
 import { readValue } from "../terminal/input.ts";
+import { listRecords, type Records, showRecord } from "../terminal/records.ts";
 import { excerpt, formatTime, unlessClosed, write } from "../terminal/terminal.ts";
+import { idVerb, listVerb } from "../terminal/verbs.ts";
 
 /** `keyhole request …` */
 export function requestCommand(here: Surroundings) {
-  const list = verb(
-    "list",
+  const list = listVerb(
+    "request",
     "List the variables that agents ask for, decided ones too.",
     "keyhole request list",
     "keyhole request list --pending --org acme",
   )
-    .option("--org <org>", "only requests of this organization")
     .option("--pending", "only requests that wait for a decision")
-    .option(...wideOption)
-    .action(async ({ org, pending, wide }) => {
-      const [all, short] = await withAdmin(here, async (admin) => [
-        await listRequests(admin, org),
-        await shortRequestIds(admin),
-      ]);
-      const requests = pending ? all.filter(({ status }) => status === "pending") : all;
-      const { ID, ...rest } = details;
-      const columns = { ID: (one: RequestRecord) => short(ID(one)), ...rest };
+    .action(({ pending, ...options }) => {
       const none = pending ? "No request waits for a decision." : "There are no requests.";
-      await answerList(here, requests, none, columns, wide);
+      return listRecords(here, requests, options, none, ({ status }) => !pending || status === "pending");
     });
 
-  const show = verb("show", "Show a request with its reason and what was decided.", "keyhole request show 0199a3c4")
-    .argument("<id>", "the request's id, or its first 8 or more characters")
-    .action(async (id) => {
-      const request = await withAdmin(here, (admin) => showRequest(admin, id));
-      const warnings = warningsAbout(request);
-      await answerOne(here, { ...request, warnings }, request, shownOfOne);
-      for (const warning of warnings) here.say(warning);
-    });
+  const show = idVerb(
+    "request",
+    "show",
+    "Show a request with its reason and what was decided.",
+    "keyhole request show 0199a3c4",
+  ).action(async (id) => {
+    const request = await showRecord(here, requests, id, (one) => ({ warnings: warningsAbout(one) }));
+    for (const warning of warningsAbout(request)) here.say(warning);
+  });
 
-  const approve = verb(
+  const approve = idVerb(
+    "request",
     "approve",
     "Create the variable that a request asks for. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole request approve 0199a3c4",
     "keyhole request approve 0199a3c4 < value.txt",
     "keyhole request approve 0199a3c4 --file key.pem",
   )
-    .argument("<id>", "the request's id, or its first 8 or more characters")
     .option("--file <file>", "read the value from this file")
     .action(async (id, { file }) => {
       await withAdmin(here, async (admin) => {
@@ -62,17 +56,17 @@ export function requestCommand(here: Surroundings) {
         requirePending(shown);
         // What is approved is what stands on the screen, whatever is written to the database meanwhile.
         const { stderr } = here.terminal;
-        if (!here.json) await write(stderr, blockOf(here, stderr, shown, shownOfOne)).catch(unlessClosed);
+        if (!here.json) await write(stderr, blockOf(here, stderr, shown, allDetails)).catch(unlessClosed);
         await approveShown(here, admin, shown, file);
       });
     });
 
-  const reject = verb(
+  const reject = idVerb(
+    "request",
     "reject",
     "Reject a request. Its agent can read the reason.",
     "keyhole request reject 0199a3c4 --reason duplicate",
   )
-    .argument("<id>", "the request's id, or its first 8 or more characters")
     .option("--reason <reason>", "why, in at most 500 characters; agents can read it")
     .action(async (id, { reason }) => {
       const request = await withAdmin(here, (admin) => rejectRequest(admin, id, reason));
@@ -103,15 +97,15 @@ function placeOf({ organization, project, environment }: RequestRecord): string 
   return `${organization}/${project}, ${environment}`;
 }
 
-const details = {
-  ID: (one: RequestRecord) => one.id,
-  STATUS: (one: RequestRecord) => one.status,
-  NAME: (one: RequestRecord) => one.name,
-  PROJECT: (one: RequestRecord) => `${one.organization}/${one.project}`,
-  ENVIRONMENT: (one: RequestRecord) => one.environment,
-  EXPIRES: (one: RequestRecord) => formatTime(one.expiresAt),
-  KEY: (one: RequestRecord) => (one.keyStatus === "active" ? one.keyId : `${one.keyId} (${one.keyStatus})`),
-  REASON: (one: RequestRecord) => excerpt(one.reason),
+const details: Columns<RequestRecord> = {
+  ID: (one) => one.id,
+  STATUS: (one) => one.status,
+  NAME: (one) => one.name,
+  PROJECT: (one) => `${one.organization}/${one.project}`,
+  ENVIRONMENT: (one) => one.environment,
+  EXPIRES: (one) => formatTime(one.expiresAt),
+  KEY: (one) => (one.keyStatus === "active" ? one.keyId : `${one.keyId} (${one.keyStatus})`),
+  REASON: (one) => excerpt(one.reason),
 };
 
 /** What a person must know before they decide. */
@@ -122,11 +116,19 @@ function warningsAbout({ status, name, keyStatus }: RequestRecord): string[] {
   return [...(keyStatus === "active" ? [] : [ofKey]), ...(ofName === undefined ? [] : [`WARNING: ${ofName}.`])];
 }
 
-const shownOfOne: Columns<RequestRecord> = {
+const allDetails: Columns<RequestRecord> = {
   ...details,
   "KEY NAME": (one) => excerpt(one.keyName ?? "-"),
   FILED: (one) => formatTime(one.createdAt),
   DECIDED: (one) => formatTime(one.decidedAt),
   "DECIDED BY": (one) => one.decidedBy ?? "-",
   ANSWER: (one) => excerpt(one.decisionReason ?? "-"),
+};
+
+const requests: Records<RequestRecord> = {
+  list: listRequests,
+  show: showRequest,
+  shortIds: shortRequestIds,
+  columns: allDetails,
+  listed: details,
 };

@@ -1,10 +1,11 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { listed, rotateData, rotateRoot } from "../people/rotation.ts";
-import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
+import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { withProgress } from "../terminal/terminal.ts";
+import { yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole rotate …` */
 export function rotateCommand(here: Surroundings) {

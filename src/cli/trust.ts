@@ -4,15 +4,16 @@ import { isTokenShaped, readToken, tokenBytesMax, usableKeys, usableKinds, verif
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type KeyRecord, listKeys, revokeKey, shortKeyIds, showKey } from "../people/keys.ts";
+import { type KeyRecord, showKey } from "../people/keys.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
 import { fetchJson } from "../server/fetch-json.ts";
-import { confirm, withAdmin, yesOption } from "../terminal/admin.ts";
-import { answer, answerList, answerOne, wideOption } from "../terminal/answer.ts";
-import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { withAdmin } from "../terminal/admin.ts";
+import { answer, type Columns } from "../terminal/answer.ts";
+import { noun, type Surroundings } from "../terminal/command.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
 import { excerpt } from "../terminal/terminal.ts";
-import { grantColumns, grantOf, grantVerb, nameOf, summary } from "./grant.ts";
+import { idVerb } from "../terminal/verbs.ts";
+import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 
 /** `keyhole trust …` */
 export function trustCommand(here: Surroundings) {
@@ -43,50 +44,24 @@ export function trustCommand(here: Surroundings) {
       await answer(here, document, words.join("\n"), `${trust.id}\n`);
     });
 
-  const list = verb("list", "List the trusts.", "keyhole trust list --org acme")
-    .option("--org <org>", "only trusts of this organization")
-    .option(...wideOption)
-    .action(async ({ org, wide }) => {
-      const [trusts, short] = await withAdmin(here, async (admin) => [
-        await listKeys(admin, org, "trust"),
-        await shortKeyIds(admin),
-      ]);
-      const { ORG, SURFACES, RESOURCES, CREATED, REVOKED, ...first } = trustColumns;
-      const columns = { ...first, ID: ({ id }: KeyRecord) => short(id), ORG, RESOURCES, SURFACES, CREATED, REVOKED };
-      await answerList(here, trusts, "There are no trusts yet: run keyhole trust add.", columns, wide);
-    });
+  const words = {
+    list: "List the trusts.",
+    none: "There are no trusts yet: run keyhole trust add.",
+    show: "Show which tokens a trust accepts, and what they may read.",
+    revoke: "Revoke a trust. The next request by it is refused.",
+  };
+  const [list, show, revoke] = credentialVerbs(here, "trust", words, termColumns);
 
-  const show = verb("show", "Show which tokens a trust accepts, and what they may read.", "keyhole trust show 0199a3c4")
-    .argument("<id>", "the trust's id, or its first 8 or more characters")
-    .action(async (id) => {
-      const record = await withAdmin(here, (admin) => showKey(admin, id, "trust"));
-      await answerOne(here, record, record, trustColumns);
-    });
-
-  const revoke = verb("revoke", "Revoke a trust. The next request by it is refused.", "keyhole trust revoke 0199a3c4")
-    .argument("<id>", "the trust's id, or its first 8 or more characters")
-    .option(...yesOption)
-    .action(async (asked, { yes }) => {
-      const record = await withAdmin(here, async (admin) => {
-        const found = await showKey(admin, asked, "trust");
-        // A revocation must never hang or fail because nobody answers.
-        await confirm(here, yes, `revoke ${nameOf(found)} of ${found.organization}, for good`, "goes on");
-        return revokeKey(admin, found.id, "trust");
-      });
-      await answer(here, record, `Revoked trust ${record.id} (${excerpt(record.name)}) of ${record.organization}.`);
-    });
-
-  const tested = verb(
+  const tested = idVerb(
+    "trust",
     "test",
     "Say whether a trust accepts the token on stdin, and if not, which check it fails.",
     "keyhole trust test 0199a3c4 < /var/run/secrets/tokens/keyhole",
-  )
-    .argument("<id>", "the trust's id, or its first 8 or more characters")
-    .action(async (asked) => {
-      const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
-      const { id, name } = await withAdmin(here, (admin) => testToken(admin, asked, text));
-      await answer(here, { id, accepted: true }, `Trust ${id} (${excerpt(name)}) accepts this token.`);
-    });
+  ).action(async (asked) => {
+    const text = decodeText(await readLocal(here, "-", tokenFileBytesMax), "stdin").trim();
+    const { id, name } = await withAdmin(here, (admin) => testToken(admin, asked, text));
+    await answer(here, { id, accepted: true }, `Trust ${id} (${excerpt(name)}) accepts this token.`);
+  });
 
   return noun("trust", "Tokens of CI jobs and pods in place of API keys.", add, list, show, revoke, tested);
 }
@@ -101,15 +76,14 @@ function parseClaim(text: string, before: ReadonlyMap<string, string> | undefine
   return new Map([...(before ?? []), [name, value]]);
 }
 
-const trustColumns = {
-  ...grantColumns,
-  ISSUER: ({ terms }: KeyRecord) => terms?.issuer ?? "-",
-  AUDIENCE: ({ terms }: KeyRecord) => terms?.audience ?? "-",
-  CLAIMS: ({ terms }: KeyRecord) =>
+const termColumns: Columns<KeyRecord> = {
+  ISSUER: ({ terms }) => terms?.issuer ?? "-",
+  AUDIENCE: ({ terms }) => terms?.audience ?? "-",
+  CLAIMS: ({ terms }) =>
     Object.entries(terms?.claims ?? {})
       .map(([name, value]) => `${name}=${value}`)
       .join(" "),
-  KEYS: ({ terms }: KeyRecord) => terms?.keys ?? "-",
+  KEYS: ({ terms }) => terms?.keys ?? "-",
 };
 
 /** Judges a token as a server does. @throws Problem that names the first check that it fails */

@@ -3,6 +3,8 @@ import type { Kind } from "../store/tables.ts";
 /** What a kind of item is to its sets: one set, one writer, one verifier and one rotation work with every kind. */
 export type KindDescriptor<E extends Entry> = {
   readonly kind: Kind;
+  /** The command of the people who write it. */
+  readonly command: string;
   /** What its items are sorted and found by. */
   nameOf(entry: E): string;
   /** What makes entries of several environments one item. */

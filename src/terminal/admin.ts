@@ -1,6 +1,7 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
-import type { AdminContext } from "../desk/context.ts";
+import { actorOf } from "../desk/changes.ts";
+import { type AdminContext, openAdminContext, rehearse } from "../desk/context.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 import { readLine } from "./terminal.ts";
@@ -15,11 +16,6 @@ export async function withAdmin<T>(
   begin = false,
 ): Promise<T> {
   const config = readConfig(here.env);
-  // `version` starts without the database drivers.
-  const [{ openAdminContext }, { actorOf }] = await Promise.all([
-    import("../desk/context.ts"),
-    import("../desk/changes.ts"),
-  ]);
   return holdNotes(here, async (say) => {
     const admin = await openAdminContext(config, actorOf(here.env), say, begin);
     return work(admin).finally(() => admin.close());
@@ -63,11 +59,7 @@ export async function confirmChange<T>(
   deed: (outcome: T) => string,
 ): Promise<T> {
   if (!yes) {
-    const { rehearse } = await import("../desk/context.ts");
     await confirm(here, yes, deed(await rehearse(admin, change)));
   }
   return change(admin);
 }
-
-/** The option of each command that calls {@link confirm}. */
-export const yesOption = ["--yes", "do it without asking"] as const;

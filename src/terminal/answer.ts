@@ -22,8 +22,14 @@ export async function answerSecret(here: Surroundings, document: unknown, secret
 /** The columns of a table: each header with the cell that an item has under it. */
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
 
-/** The option of a command that ends with {@link answerList}. */
-export const wideOption = ["--wide", "show everything; on a narrow terminal, as a block for each entry"] as const;
+/** A table for people, whose items are a JSON array for programs. */
+export type Listing<T> = {
+  readonly items: readonly T[];
+  /** The most important ones first: the last may not fit the screen. */
+  readonly columns: Columns<T>;
+  /** The message if there are no items. */
+  readonly none: string;
+};
 
 /**
  * Ends a command that lists something: an array with `--json`, a table or the message for none without it. Unless the
@@ -32,14 +38,12 @@ export const wideOption = ["--wide", "show everything; on a narrow terminal, as 
  */
 export async function answerList<T>(
   here: Surroundings,
-  items: readonly T[],
-  noneMessage: string,
-  columns: Columns<T>,
+  { items, columns, none }: Listing<T>,
   wide = false,
 ): Promise<void> {
   const { stdout } = here.terminal;
   if (here.json) return write(stdout, jsonLine(items));
-  if (items.length === 0) return here.say(noneMessage);
+  if (items.length === 0) return here.say(none);
   const headers = Object.keys(columns);
   const rows = [headers, ...items.map((item) => cellsOf(columns, item))];
   const screen = screenWidth(stdout);
@@ -73,6 +77,11 @@ export function blockOf<T>(here: Surroundings, stream: NodeJS.WriteStream, item:
 /** The cells of one row. */
 export function cellsOf<T>(columns: Columns<T>, item: T): string[] {
   return Object.values(columns).map((cell) => String(cell(item)));
+}
+
+/** @returns such as `a`, `a and b`, or `a, b and c` */
+export function joined(parts: readonly string[]): string {
+  return new Intl.ListFormat("en-GB").format(parts);
 }
 
 /** @returns such as `1 variable` or `2 variables` */

@@ -2,13 +2,14 @@ import { Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { rehearse } from "../../desk/context.ts";
-import { confirm, withAdmin, yesOption } from "../../terminal/admin.ts";
-import { answer, answerList, answerSecret, wideOption } from "../../terminal/answer.ts";
+import { confirm, withAdmin } from "../../terminal/admin.ts";
+import { answer, answerSecret } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
 import { decodeText, readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
-import { projectVerb } from "../../terminal/project-verbs.ts";
+import { listFound } from "../../terminal/records.ts";
 import { formatTime, readHidden } from "../../terminal/terminal.ts";
+import { projectVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { revealAccount } from "./reveal.ts";
 import { deleteAccount, listAccounts, setAccount } from "./write.ts";
 
@@ -42,20 +43,13 @@ export function accountCommand(here: Surroundings) {
     "keyhole account list acme/web",
   )
     .option(...wideOption)
-    .action(async (project, { wide }) => {
-      const accounts = await withAdmin(here, (admin) => listAccounts(admin, project));
-      await answerList(
-        here,
-        accounts,
-        `${project} has no accounts.`,
-        {
-          NAME: (one) => one.name,
-          ENVIRONMENTS: (one) => one.environments.join(","),
-          UPDATED: (one) => formatTime(one.updatedAt),
-        },
-        wide,
-      );
-    });
+    .action((project, { wide }) =>
+      listFound(here, wide, (admin) => listAccounts(admin, project), `${project} has no accounts.`, {
+        NAME: (one) => one.name,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+      }),
+    );
 
   const get = projectVerb(
     "get",

@@ -1,12 +1,13 @@
 import { Option } from "@commander-js/extra-typings";
 import { contentBytesMax } from "../../core/names.ts";
 import { withAdmin } from "../../terminal/admin.ts";
-import { answer, answerList, counted, wideOption } from "../../terminal/answer.ts";
+import { answer, counted } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
 import { readLocal } from "../../terminal/input.ts";
 import { environmentsOption } from "../../terminal/options.ts";
-import { projectVerb } from "../../terminal/project-verbs.ts";
+import { listFound } from "../../terminal/records.ts";
 import { formatTime } from "../../terminal/terminal.ts";
+import { projectVerb, wideOption } from "../../terminal/verbs.ts";
 import { deleteFile, listFiles, putFile } from "./write.ts";
 
 /** `keyhole file …` */
@@ -33,23 +34,16 @@ export function fileCommand(here: Surroundings) {
 
   const list = projectVerb("list", "List the secret files. Their content is never shown.", "keyhole file list acme/web")
     .option(...wideOption)
-    .action(async (project, { wide }) => {
-      const files = await withAdmin(here, (admin) => listFiles(admin, project));
-      await answerList(
-        here,
-        files,
-        `${project} has no files.`,
-        {
-          PATH: (one) => one.path,
-          MODE: (one) => one.mode,
-          SIZE: (one) => one.size,
-          ENVIRONMENTS: (one) => one.environments.join(","),
-          UPDATED: (one) => formatTime(one.updatedAt),
-          NAME: (one) => one.name,
-        },
-        wide,
-      );
-    });
+    .action((project, { wide }) =>
+      listFound(here, wide, (admin) => listFiles(admin, project), `${project} has no files.`, {
+        PATH: (one) => one.path,
+        MODE: (one) => one.mode,
+        SIZE: (one) => one.size,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+        NAME: (one) => one.name,
+      }),
+    );
 
   const remove = projectVerb(
     "delete",

@@ -17,6 +17,7 @@ export type FileEntry = Entry & {
 /** A set of files has no values: each content is a row of its own. */
 export const files: KindDescriptor<FileEntry> = {
   kind: "files",
+  command: "file",
   nameOf: ({ path }) => path,
   identityOf: ({ id }) => id,
   hasValues: false,

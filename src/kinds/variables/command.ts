@@ -2,13 +2,14 @@ import { Argument, Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { type AdminContext, rehearse } from "../../desk/context.ts";
-import { confirm, withAdmin, yesOption } from "../../terminal/admin.ts";
-import { answer, answerList, answerSecret, counted, wideOption } from "../../terminal/answer.ts";
+import { confirm, withAdmin } from "../../terminal/admin.ts";
+import { answer, answerList, answerSecret, type Columns, counted } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
 import { decodeText, localName, readLocal, readValue } from "../../terminal/input.ts";
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
-import { environmentVerb } from "../../terminal/project-verbs.ts";
+import { listFound } from "../../terminal/records.ts";
 import { formatTime } from "../../terminal/terminal.ts";
+import { environmentVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
@@ -16,7 +17,20 @@ import { deleteVariable, listVariables, setVariables, type VariablesWrite, type 
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
-  const set = environmentVerb(
+  return noun(
+    "var",
+    "Variables of a project, one value per environment.",
+    setVerb(here),
+    getVerb(here),
+    listVerb(here),
+    diffVerb(here),
+    deleteVerb(here),
+    importVerb(here),
+  );
+}
+
+function setVerb(here: Surroundings) {
+  return environmentVerb(
     "set",
     "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole var set acme/web production DATABASE_URL",
@@ -48,8 +62,10 @@ export function varCommand(here: Surroundings) {
       const words = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;
       await answer(here, document, `${done} ${name} in ${project}, ${environment}.${words}`);
     });
+}
 
-  const list = environmentVerb(
+function listVerb(here: Surroundings) {
+  return environmentVerb(
     "list",
     "List the variables of an environment. Values are never shown.",
     "keyhole var list acme/web production",
@@ -57,22 +73,19 @@ export function varCommand(here: Surroundings) {
     .option(...wideOption)
     .action(async (project, environment, { wide }) => {
       const variables = await withAdmin(here, (admin) => listVariables(admin, project, environment));
-      const documents = variables.map(({ name, ...rest }) => ({ key: name, ...rest }));
-      const isMarked = variables.some(({ rotateBy }) => rotateBy !== undefined);
-      await answerList(
-        here,
-        documents,
-        `${project} has no variables in ${environment}.`,
-        {
-          NAME: (one) => one.key,
-          UPDATED: (one) => formatTime(one.updatedAt),
-          ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
-        },
-        wide,
-      );
+      const items = variables.map(({ name, ...rest }) => ({ key: name, ...rest }));
+      const isMarked = items.some(({ rotateBy }) => rotateBy !== undefined);
+      const columns: Columns<(typeof items)[number]> = {
+        NAME: (one) => one.key,
+        UPDATED: (one) => formatTime(one.updatedAt),
+        ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
+      };
+      await answerList(here, { items, none: `${project} has no variables in ${environment}.`, columns }, wide);
     });
+}
 
-  const get = environmentVerb(
+function getVerb(here: Surroundings) {
+  return environmentVerb(
     "get",
     "Print the value of a variable, byte for byte. That you saw it is on record.",
     "keyhole var get acme/web staging DATABASE_URL",
@@ -83,8 +96,10 @@ export function varCommand(here: Surroundings) {
       const value = await withAdmin(here, (admin) => revealVariable(admin, project, environment, name));
       await answerSecret(here, { project, environment, key: name, value }, value, `The value of ${name}`);
     });
+}
 
-  const diff = environmentVerb(
+function diffVerb(here: Surroundings) {
+  return environmentVerb(
     "diff",
     "List the variables that differ from another environment's, or from an earlier version. Values are never shown.",
     "keyhole var diff acme/web staging production",
@@ -97,26 +112,29 @@ export function varCommand(here: Surroundings) {
       if (other === undefined || (otherEnvironment !== undefined && version !== undefined)) {
         throw usageProblem("var diff: name another environment or give --version, one of the two.");
       }
-      const found = await withAdmin(here, (admin) => diffVariables(admin, project, environment, other));
-      const documents = found.map(({ name, status }) => ({ key: name, status }));
       const [ours, theirs] = version === undefined ? [environment, other] : ["the current version", `version ${other}`];
       const words = { only: `only in ${ours}`, missing: `only in ${theirs}`, differs: "another value" };
-      const noneMessage = `${version === undefined ? ours : environment} and ${theirs} of ${project} have the same variables.`;
-      await answerList(here, documents, noneMessage, {
-        NAME: (one) => one.key,
-        DIFFERENCE: (one) => words[one.status],
-      });
+      const none = `${version === undefined ? ours : environment} and ${theirs} of ${project} have the same variables.`;
+      const find = async (admin: AdminContext) => {
+        const found = await diffVariables(admin, project, environment, other);
+        return found.map(({ name, status }) => ({ key: name, status }));
+      };
+      await listFound(here, false, find, none, { NAME: (one) => one.key, DIFFERENCE: (one) => words[one.status] });
     });
+}
 
-  const remove = environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
+function deleteVerb(here: Surroundings) {
+  return environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
     .argument("<name>", "the variable")
     .action(async (project, environment, name) => {
       await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name));
       const document = { project, environment, key: name, status: "deleted" };
       await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
     });
+}
 
-  const load = environmentVerb(
+function importVerb(here: Surroundings) {
+  return environmentVerb(
     "import",
     "Create or replace all variables of a file, or none of them if anything in it is wrong.",
     "keyhole var import acme/web production .env.production",
@@ -153,8 +171,6 @@ export function varCommand(here: Surroundings) {
       const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
       await answer(here, document, `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`);
     });
-
-  return noun("var", "Variables of a project, one value per environment.", set, get, list, diff, remove, load);
 }
 
 /** What a prune deletes, for the question. */
@@ -172,13 +188,14 @@ async function answerDryRun(
   { added, changed, deleted, warnings }: VariablesWrite,
 ): Promise<void> {
   if (here.json) return answer(here, { ...place, added, changed, deleted, warnings }, "");
-  const rows = Object.entries({ added, changed, deleted }).flatMap(([change, names]) =>
+  const items = Object.entries({ added, changed, deleted }).flatMap(([change, names]) =>
     names.map((name) => ({ name, change })),
   );
-  await answerList(here, rows, "Each variable of the file has its value already.", {
-    NAME: (one) => one.name,
-    "WOULD BE": (one) => one.change,
-  });
+  const columns = {
+    NAME: (one: (typeof items)[number]) => one.name,
+    "WOULD BE": (one: (typeof items)[number]) => one.change,
+  };
+  await answerList(here, { items, columns, none: "Each variable of the file has its value already." });
   const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
   here.say(`Nothing was written. The import would ${counts}.`);
 }

@@ -10,6 +10,7 @@ export type VariableEntry = Entry & {
 /** The values of variables are the objects of the answer. */
 export const variables: KindDescriptor<VariableEntry> = {
   kind: "variables",
+  command: "var",
   nameOf: ({ key }) => key,
   identityOf: ({ key }) => key,
   hasValues: true,
