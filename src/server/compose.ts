@@ -2,7 +2,7 @@ import { version } from "../../package.json";
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
-import { type Checkpoint, Journal } from "../audit/journal.ts";
+import { Journal } from "../audit/journal.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
@@ -27,7 +27,6 @@ import { requestQueries } from "../store/requests.ts";
 import { laneHead } from "../store/segments.ts";
 import { setQueries } from "../store/sets.ts";
 import { trustList } from "../store/trusts.ts";
-import { daysLeft } from "./days-left.ts";
 import { Drain } from "./drain.ts";
 import { fetchJson } from "./fetch-json.ts";
 import { type Readiness, readinessChecks, watchReadiness } from "./health.ts";
@@ -66,99 +65,42 @@ export async function openKeyhole(
   { buckets, metered, tracesUrl, mcpOrigins }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
   const { keyring, systemKeys } = installation;
-  const database = installation.open("serve");
-  // Lookups have connections of their own, so that they never wait behind other reads.
-  const lookupDatabase = database.dialect === "postgres" ? installation.open("look-up") : database;
-  const bulk = installation.open("files");
-  const usesDatabase = installation.open("journal");
+  const databases = await openDatabases(installation);
+  const { database, lookups, background } = databases;
   const store = installation.openJournal();
-  if (database.dialect === "postgres" && (await isPooled(lookupDatabase))) {
-    throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
-  }
-  await Promise.all([warm(lookupDatabase), warm(database)]);
-
-  const logCheckpoint = (checkpoint: Checkpoint) => log({ event: "checkpoint", ...checkpoint });
   const journal = new Journal({
     append: store.append,
     auditKey: systemKeys.audit,
     now: Date.now,
-    checkpoint: logCheckpoint,
+    checkpoint: (checkpoint) => log({ event: "checkpoint", ...checkpoint }),
     measure: (batch) => metrics?.measureBatch(batch),
     deadline: new Deadline(recordDeadlineMs, () => new Fault("unavailable", "writing audit entries took over 2 s")),
   });
-  // Commands end too soon to keep a checkpoint. Someone who changes their lane in SQL cannot change this log.
-  const readHead = laneHead(database, commandsLane);
-  let announced: string | undefined;
-  const announceCommands = async () => {
-    announced ??= "";
-    try {
-      const head = await readHead();
-      if (head === undefined || announced === head.mac) return;
-      announced = head.mac;
-      logCheckpoint(head);
-    } catch (error) {
-      log({ event: "checkpoint_failed", lane: commandsLane, reason: databaseErrorCode(error) });
-    }
-  };
-  const limiter = new Limiter();
-  const shared = buckets && new SharedLimiter(buckets, limiter, log);
-  await shared?.open();
-  const lookupQueue = new AdmissionQueue();
-  const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
-  const uses = new KeyUses(keyUseWriter(usesDatabase));
+  const commands = commandsCheckpoint(database, log);
+  const limits = await openLimits(buckets, log);
   const memory = new MemoryBudget();
+  const uses = new KeyUses(keyUseWriter(background));
   const drain = new Drain();
-  const monotonicMs = () => performance.now();
-  const trusts = new TrustDirectory(trustList(lookupDatabase), systemKeys.grant, monotonicMs);
-  const noteIssuer = (issuer: string, failure?: string) =>
-    log({ event: "issuer", issuer, ok: !failure, reason: failure });
-  const issuerKeys = new IssuerKeys(fetchJson, noteIssuer, monotonicMs);
-  /** After the start it does nothing unless a trust that it knows needs published keys. */
-  const keepIssuerKeys = async (atStart = false) => {
-    if (!atStart && trusts.issuers.length === 0) return;
-    // Without the database no token is accepted either.
-    await trusts.refresh().catch(() => {});
-    issuerKeys.keep(trusts.issuers);
-  };
-  void keepIssuerKeys(true);
+  const { trusts, timer } = knownTrusts(lookups, systemKeys.grant, log);
   const timers = [
-    setInterval(keepIssuerKeys, issuersEveryMs),
+    timer,
     setInterval(() => uses.flush(Date.now()), usesEveryMs),
     setInterval(() => {
       journal.announce();
-      if (announced !== undefined) void announceCommands();
+      void commands.announceNews();
     }, checkpointEveryMs),
   ];
-
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
-  const metrics: Metrics | undefined = metered
-    ? new (await import("./metrics.ts")).Metrics(version, {
-        dialect: database.dialect,
-        auditQueued: () => journal.queued,
-        refusals: () => ({ ...refusals, lane: lookupQueue.refused }),
-        buckets: () => limiter.size,
-        memory: () => memory.bytesTaken,
-        // On the connection for last uses, which nobody waits for.
-        expiryDays: daysLeft(nextExpiry(usesDatabase, setBytesMax), Date.now),
-        pools: { "look-up": lookupDatabase.pool, serve: database.pool, files: bulk.pool, journal: usesDatabase.pool },
-        shared,
-      })
-    : undefined;
+  const metrics = metered ? await openMetrics(databases, journal, limits, memory) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
   const mcp = mcpOrigins && (await import("../api/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version);
-
   return {
     gate: {
+      ...limits,
+      ...trusts,
       pepper: systemKeys.pepper,
       grantKey: systemKeys.grant,
-      lookUp: keyLookups(lookupDatabase),
-      findTrusts: (issuer) => trusts.find(issuer),
-      findIssuerKeys: (issuer, kid) => issuerKeys.find(issuer, kid),
-      limiter,
-      shared,
-      refusals,
-      unrecognized: new UnrecognizedLimiter(),
-      lookupQueue,
+      lookUp: keyLookups(lookups),
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,
       used: (keyId) => uses.note(keyId, Date.now()),
@@ -169,8 +111,8 @@ export async function openKeyhole(
       listingKey: systemKeys.listing,
       projects: projectQueries(database),
       sets: setQueries(database),
-      contents: contentQueries(database, bulk),
-      requests: requestQueries(database, usesDatabase),
+      contents: contentQueries(database, databases.bulk),
+      requests: requestQueries(database, background),
       memory,
       remembered: new RememberedSets(),
       rememberedContents: new RememberedContents(),
@@ -184,19 +126,105 @@ export async function openKeyhole(
     draining: drain.draining,
     database,
     metrics,
-    shared,
-    readiness: watchReadiness(readinessChecks({ database, lookupDatabase, keyring, journal }), drain.draining, log),
+    shared: limits.shared,
+    readiness: watchReadiness(readinessChecks({ database, lookups, keyring, journal }), drain.draining, log),
     drain,
-    announceCommands,
+    announceCommands: commands.announce,
     close: async () => {
       for (const timer of timers) clearInterval(timer);
-      shared?.close();
+      limits.shared?.close();
       await traces?.close();
-      await Promise.all([journal.close(), announced === undefined ? undefined : announceCommands()]);
+      await Promise.all([journal.close(), commands.announceNews()]);
       await uses.flush(Date.now(), true);
-      const databases = new Set([usesDatabase, bulk, database, lookupDatabase]);
-      await Promise.all([store, ...databases].map((one) => one.close()));
+      await Promise.all([store, ...new Set(Object.values(databases))].map((one) => one.close()));
     },
+  };
+}
+
+/** Opens the connections, each for its own work. @throws Problem if a connection pooler is between */
+async function openDatabases(installation: Installation) {
+  const database = installation.open("serve");
+  // Lookups have connections of their own, so that they never wait behind other reads.
+  const lookups = database.dialect === "postgres" ? installation.open("look-up") : database;
+  if (database.dialect === "postgres" && (await isPooled(lookups))) {
+    throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
+  }
+  await Promise.all([warm(lookups), warm(database)]);
+  // No request waits for `background`: it writes last uses and reads what is due.
+  return { database, lookups, bulk: installation.open("files"), background: installation.open("journal") };
+}
+
+async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
+  const limiter = new Limiter();
+  const shared = buckets && new SharedLimiter(buckets, limiter, log);
+  await shared?.open();
+  const refusals = { metadata: 0, value: 0, content: 0, unrecognized: 0 };
+  return { limiter, shared, refusals, unrecognized: new UnrecognizedLimiter(), lookupQueue: new AdmissionQueue() };
+}
+
+async function openMetrics(
+  { database, lookups, bulk, background }: Awaited<ReturnType<typeof openDatabases>>,
+  journal: Journal,
+  { limiter, shared, refusals, lookupQueue }: Awaited<ReturnType<typeof openLimits>>,
+  memory: MemoryBudget,
+): Promise<Metrics> {
+  const { Metrics, daysLeft } = await import("./metrics.ts");
+  return new Metrics(version, {
+    dialect: database.dialect,
+    auditQueued: () => journal.queued,
+    refusals: () => ({ ...refusals, lane: lookupQueue.refused }),
+    buckets: () => limiter.size,
+    memory: () => memory.bytesTaken,
+    expiryDays: daysLeft(nextExpiry(background, setBytesMax), Date.now),
+    pools: { "look-up": lookups.pool, serve: database.pool, files: bulk.pool, journal: background.pool },
+    shared,
+  });
+}
+
+/**
+ * Logs the end of the commands' lane as a checkpoint. Commands end too soon to log one themselves, and nobody who edits
+ * their lane in SQL can change this log.
+ */
+function commandsCheckpoint(database: Database, log: Log) {
+  const readHead = laneHead(database, commandsLane);
+  let announced: string | undefined;
+  const announce = async () => {
+    announced ??= "";
+    try {
+      const head = await readHead();
+      if (head === undefined || announced === head.mac) return;
+      announced = head.mac;
+      log({ event: "checkpoint", ...head });
+    } catch (error) {
+      log({ event: "checkpoint_failed", lane: commandsLane, reason: databaseErrorCode(error) });
+    }
+  };
+  return {
+    announce,
+    /** Does nothing before the first `announce`. */
+    announceNews: async () => (announced === undefined ? undefined : announce()),
+  };
+}
+
+/** The trusts and their issuers' keys. Both are fetched at the start; after that, keys only if a trust needs them. */
+function knownTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
+  const monotonicMs = () => performance.now();
+  const trusts = new TrustDirectory(trustList(lookups), grantKey, monotonicMs);
+  const noteIssuer = (issuer: string, failure?: string) =>
+    log({ event: "issuer", issuer, ok: !failure, reason: failure });
+  const issuerKeys = new IssuerKeys(fetchJson, noteIssuer, monotonicMs);
+  const refresh = async () => {
+    // Without the database no token is accepted either.
+    await trusts.refresh().catch(() => {});
+    issuerKeys.keep(trusts.issuers);
+  };
+  void refresh();
+  return {
+    trusts: {
+      findTrusts: (issuer: string) => trusts.find(issuer),
+      findIssuerKeys: (issuer: string, kid: string | undefined) => issuerKeys.find(issuer, kid),
+    },
+    timer: setInterval(() => trusts.issuers.length > 0 && refresh(), issuersEveryMs),
   };
 }
 

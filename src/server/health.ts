@@ -92,19 +92,18 @@ export function watchReadiness(
 /** The checks of a server. */
 export function readinessChecks(needs: {
   readonly database: Database;
-  readonly lookupDatabase: Database;
+  readonly lookups: Database;
   readonly keyring: Keyring;
   readonly journal: { check(): Promise<boolean> };
 }) {
-  const { database, lookupDatabase, keyring, journal } = needs;
+  const { database, lookups, keyring, journal } = needs;
   const { systemKeys: s } = database.tables;
   const systemKeys = database.query<{ purpose: SystemKeyPurpose; rootId: string; wrapped: Buffer }>(
     sql`select ${s.purpose} as purpose, ${s.rootId} as "rootId", ${s.wrapped} as wrapped from ${s}`,
   );
   return {
     // A standby can be reached; `primary` says what it is.
-    database: () =>
-      Promise.all([warm(lookupDatabase), warm(database)]).then(yes, (error) => error instanceof StandbyFault),
+    database: () => Promise.all([warm(lookups), warm(database)]).then(yes, (error) => error instanceof StandbyFault),
     primary: () => warm(database).then(yes),
     migrations: () => isMigrated(database),
     root_key: async () => {

@@ -3,6 +3,8 @@ import { endpointPaths } from "../api/app.ts";
 import type { MeasuredBatch } from "../audit/journal.ts";
 import { spansOf } from "../core/stages.ts";
 import type { Measure } from "../gates/keyhole.ts";
+import { dueAtOf } from "../kinds/variables/entry.ts";
+import type { NextExpiry } from "../store/expiry.ts";
 import type { Readiness } from "./health.ts";
 
 /* Labels are route patterns, statuses, codes and fixed words, so their number is bounded and no caller can add one. */
@@ -17,7 +19,7 @@ type Watched = {
   /** By size of the read. */
   readonly memory: () => Readonly<Record<string, number>>;
   readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
-  /** By kind; see `daysLeft`. */
+  /** By kind; see {@link daysLeft}. */
   readonly expiryDays: () => Promise<Readonly<Record<string, number>>>;
   /** Undefined if this process is meant to count alone. */
   readonly shared: { readonly away: boolean; readonly losses: number } | undefined;
@@ -185,3 +187,34 @@ export function summed(
   }
   return registry.metrics();
 }
+
+/**
+ * How many days are left until the next key or trust expires, and until the next variable is due for rotation; negative
+ * if it is overdue. A member is missing if nothing expires, or if the database failed.
+ *
+ * @param find - called at most once a minute, however often somebody scrapes
+ */
+export function daysLeft(
+  find: () => Promise<NextExpiry>,
+  nowMs: () => number,
+): () => Promise<Readonly<Record<string, number>>> {
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let answer: Promise<NextExpiry> | undefined;
+  return async () => {
+    // A clock that steps back must not keep an answer for longer.
+    if (answer === undefined || Math.abs(nowMs() - askedAtMs) >= keptMs) {
+      askedAtMs = nowMs();
+      answer = find().catch(() => ({ key: null, variable: null }));
+    }
+    const { key, variable } = await answer;
+    const now = nowMs();
+    const dueAt = variable === null ? Number.NaN : dueAtOf(variable); // NaN also if SQL wrote a day that does not exist
+    return {
+      ...(key !== null && key > now && { key: (key - now) / dayMs }),
+      ...(!Number.isNaN(dueAt) && { variable: (dueAt - now) / dayMs }),
+    };
+  };
+}
+
+const keptMs = 60_000;
+const dayMs = 86_400_000;

@@ -37,10 +37,9 @@ export async function startServer(
 ): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
   if (config.databaseUrl === undefined) {
-    const folder = config.dataFolder;
     const lock = exclusively(serveLock(config), 0);
-    if (!lock)
-      throw new Refused("unavailable", `Another Keyhole serves ${folder} already. A folder has only one server.`);
+    const message = `Another Keyhole serves ${config.dataFolder} already. A folder has only one server.`;
+    if (!lock) throw new Refused("unavailable", message);
     opening.defer(() => lock.release());
   }
   const keyhole = await openKeyhole(installation, log, {
@@ -69,37 +68,52 @@ export async function startServer(
   sayOrigin(config, origin, say);
 
   const resources = opening.move();
+  const close = async () => {
+    await keyhole.drain.stop(server, link?.portClosed);
+    await resources.disposeAsync();
+  };
+  const { stop, stopped } = untilStopped(keyhole.draining, close, link !== undefined, log, say);
+  link?.listening({ readiness: keyhole.readiness, metrics: scrape }, stop);
+  void keyhole.announceCommands();
+  return { origin, stop, stopped };
+}
+
+/**
+ * Runs until a signal, a defect or a call of `stop`, then closes.
+ * @param isWorker - its parent reacts to signals that reach the whole group
+ */
+function untilStopped(
+  draining: () => boolean,
+  close: () => Promise<void>,
+  isWorker: boolean,
+  log: Log,
+  say: (line: string) => void,
+): Omit<RunningServer, "origin"> {
   const { promise: stopped, resolve } = Promise.withResolvers<number>();
   let exitCode = 0;
-  const stop = async () => {
-    if (keyhole.draining()) return;
-    try {
-      await keyhole.drain.stop(server, link?.portClosed);
-      await resources.disposeAsync();
-    } catch (error) {
-      onDefect(error);
-    }
-    resolve(exitCode);
+  const stop = () => {
+    if (!draining())
+      void close()
+        .catch(onDefect)
+        .then(() => resolve(exitCode));
   };
   const onSignal = (signal: string) => {
-    // The parent stops its workers, and a signal to the whole group reaches both. SIGTERM may also be for one worker.
-    if (link !== undefined) return signal === "SIGTERM" ? void stop() : undefined;
-    if (keyhole.draining()) process.exit(1);
+    // SIGTERM may be meant for this one worker.
+    if (isWorker) return signal === "SIGTERM" ? stop() : undefined;
+    if (draining()) process.exit(1);
     say(`${signal}: ${drainNotice}`);
-    void stop();
+    stop();
   };
   const onDefect = (error: unknown) => {
     // The server waits for a failed database and does not end.
     if (isStrayConnectionFailure(error)) return log({ event: "connection_lost", code: databaseErrorCode(error) });
     log({ event: "defect", ...defectOf(error), code: databaseErrorCode(error) });
     exitCode = 1;
-    void stop();
+    stop();
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, onSignal);
   for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, onDefect);
-  link?.listening({ readiness: keyhole.readiness, metrics: scrape }, () => void stop());
-  void keyhole.announceCommands();
-  return { origin, stop: () => void stop(), stopped };
+  return { stop, stopped };
 }
 
 /** What a person is told after the signal's name. */
@@ -110,9 +124,7 @@ export function sayOrigin({ host, mcpOrigins }: Config, origin: string, say: (li
   say(`Keyhole listens on ${origin}${apiRoot}`);
   if (mcpOrigins !== undefined) say(`Agents use ${origin}${mcpPath}`);
   if (portsRefusedByFetch.has(Number(new URL(origin).port))) {
-    say(
-      'WARNING: Browsers and Node\'s fetch refuse this port ("bad port"): programs cannot read here. Choose another.',
-    );
+    say(`WARNING: Browsers and Node's fetch refuse this port ("bad port"): programs cannot read here. Choose another.`);
   }
   if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
   say("WARNING: Other machines can reach this address, and Keyhole speaks plain HTTP. Put TLS in front of it.");

@@ -181,8 +181,8 @@ describeBoth("metrics and traces", (world) => {
     const { database } = keyhole;
     const needs = { database, keyring: world().installation.keyring, journal: { check: async () => true } };
     const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
-    expect(await readinessChecks({ ...needs, lookupDatabase: database }).database()).toBe(true);
-    expect(await readinessChecks({ ...needs, lookupDatabase: gone }).database()).toBe(false);
+    expect(await readinessChecks({ ...needs, lookups: database }).database()).toBe(true);
+    expect(await readinessChecks({ ...needs, lookups: gone }).database()).toBe(false);
   });
 
   test("readiness names what failed: a system key that does not open, a missing audit table", async () => {
