@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { furnish, type Key, makeSite, onBoth, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { beforeAll, expect, test } from "bun:test";
+import { type Key, onBoth, siteOf } from "../support/server.ts";
 
 type Shown = { readonly status: string; readonly slug: string; readonly environments: readonly string[] };
 
 onBoth("what cannot be undone", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect, { staging: { TOKEN: "1" } });
   let listing: Key;
   let every: Key;
   let trust: { readonly id: string };
@@ -25,7 +23,6 @@ onBoth("what cannot be undone", (dialect) => {
   };
 
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), { staging: { TOKEN: "1" } });
     await site.json(["project", "create", "acme/taken"]);
     listing = await site.key("--name", "listing", "--project", "web", "--org", "acme");
     every = await site.key("--name", "every", "--org", "acme");
@@ -37,7 +34,6 @@ onBoth("what cannot be undone", (dialect) => {
       id: string;
     };
   });
-  afterAll(() => site?.remove());
 
   test("names the keys and trusts that it cuts off, and changes nothing before a yes", async () => {
     const before = await changes();

@@ -1,12 +1,10 @@
 /** The built program answers as its source does. Bundled and minified, a function says less of what it reads. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { furnish, makeSite, type ServeOptions, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { type ServeOptions, siteOf } from "../support/server.ts";
 
 type Question = { readonly path: string; readonly method?: string; readonly headers?: Record<string, string> };
 type Answer = { readonly status: number; readonly headers: Record<string, unknown>; readonly body: string };
@@ -60,10 +58,9 @@ const paths = [
 ];
 
 describe("the built program and its source", () => {
-  let site: Site;
+  const site = siteOf("sqlite", { staging: { A: "one", B: "é🦔 $two\nlines" } });
   let keys: Readonly<Record<string, string>>;
   beforeAll(async () => {
-    site = await furnish(await makeSite("sqlite"), { staging: { A: "one", B: "é🦔 $two\nlines" } });
     await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"user":"u","password":"é"}`);
     for (const [name, bytes] of [
       ["small.bin", 1000],
@@ -80,7 +77,6 @@ describe("the built program and its source", () => {
     await site.json(["key", "revoke", gone.id]);
     keys = { all: all.key, few: few.key, gone: gone.key };
   });
-  afterAll(() => site.remove());
 
   test("give the same answers, to the byte", async () => {
     const { all, few, gone } = keys as { all: string; few: string; gone: string };

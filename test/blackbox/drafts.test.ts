@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
-import { furnish, makeSite, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { siteOf } from "../support/server.ts";
 
 describe("what kill -9 leaves beside a file that was being written", () => {
-  let site: Site;
+  const site = siteOf("sqlite", { production: { TOKEN: "1" } });
   beforeAll(async () => {
-    site = await furnish(await makeSite("sqlite"), { production: { TOKEN: "1" } });
     await site.json(["backup", "backup.db"]);
     // So that a backup takes its time.
     for (const path of ["a", "b", "c"]) {
@@ -20,7 +17,6 @@ describe("what kill -9 leaves beside a file that was being written", () => {
       );
     }
   });
-  afterAll(() => site?.remove());
 
   const draftsIn = (folder: string, begin: string) => readdirSync(folder).filter((name) => name.startsWith(begin));
 

@@ -1,12 +1,10 @@
 /** A real `.env` file, from the disk through `var import` and HTTP into the programs that people feed with one. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findReaders } from "../support/readers/readers.ts";
-import { furnish, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { onBoth, type Server, siteOf } from "../support/server.ts";
 
 const pem = () =>
   generateKeyPairSync("rsa", {
@@ -63,11 +61,10 @@ const { readers, missing } = await findReaders();
 if (missing.length > 0) process.stderr.write(`NOT ON THIS MACHINE, and so not asked: ${missing.join(", ")}.\n`);
 
 onBoth("a .env file of 200 variables", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect, {});
   let server: Server;
   let key: string;
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect));
     server = await site.serve();
     ({ key } = await site.key("--org", "acme", "--surface", "rest_api,ci_action"));
     const path = join(site.folder, "production.env");
@@ -77,7 +74,6 @@ onBoth("a .env file of 200 variables", (dialect) => {
       updated: 0,
     });
   });
-  afterAll(() => site.remove());
 
   const read = async (query: string) => server.get(`/projects/web/variables?environment=production${query}`, key);
 

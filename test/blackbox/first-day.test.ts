@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeSite, onBoth, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { onBoth, type Server, siteOf } from "../support/server.ts";
 
 /*
  * An operator's first day as the README tells it: the built program on a terminal of 80 columns, one command after the
  * other, beside a running server. Each test goes on where the one before it ended.
  */
 onBoth("an operator's first day", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect);
   let server: Server;
   let key: string;
   const good = { API_TOKEN: "tok-good-1234", DATABASE_URL: "postgres://u:p@db/web", MOTD: "welcome to web" };
@@ -18,13 +16,11 @@ onBoth("an operator's first day", (dialect) => {
   const values = [...new Set([...Object.values(good), ...Object.values(wrong)])];
 
   beforeAll(async () => {
-    site = await makeSite(dialect);
     for (const [name, variables] of Object.entries({ good, wrong })) {
       const lines = Object.entries(variables).map(([key, value]) => `${key}="${value}"\n`);
       writeFileSync(join(site.folder, `${name}.env`), lines.join(""));
     }
   });
-  afterAll(() => site?.remove());
 
   /** Runs a command on the terminal and types the answers to its questions. No line of a table may wrap. */
   async function on80(command: string, ...answers: readonly string[]) {

@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { furnish, makeSite, onBoth, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { onBoth, siteOf } from "../support/server.ts";
 
 onBoth("an import by the program", (dialect) => {
   const canary = `canary-${randomBytes(8).toString("hex")}`;
   const load = ["var", "import", "web", "staging", "new.env"];
   const place = { project: "web", environment: "staging" };
-  let site: Site;
+  const site = siteOf(dialect, {
+    staging: { KEPT: canary, CHANGED: "old", GONE: "1", GONE_TOO: "2" },
+  });
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), {
-      staging: { KEPT: canary, CHANGED: "old", GONE: "1", GONE_TOO: "2" },
-    });
     writeFileSync(join(site.folder, "new.env"), `KEPT=${canary}\nCHANGED=${canary}-new\nADDED=${canary}\n`);
     writeFileSync(join(site.folder, "empty.env"), "# nothing\n");
   });
-  afterAll(() => site?.remove());
 
   const names = async () =>
     ((await site.json(["var", "list", "web", "staging"])) as { key: string }[]).map(({ key }) => key);

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runBinary } from "../support/keyhole.ts";
 import { clusterOwner } from "../support/postgres.ts";
-import { furnish, makeSite, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { makeSite, siteOf } from "../support/server.ts";
 
 /** Keys of both sorts in files: what replaces, keeps and shows them, and who may read them. */
 describe("the root key and the data folder", () => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await furnish(await makeSite("sqlite"), { production: { A: "1" } });
-  });
-  afterAll(() => site.remove());
+  const site = siteOf("sqlite", { production: { A: "1" } });
   const rootKeys = () => readdirSync(site.data).filter((name) => name.startsWith("root.key"));
 
   test("a restore beside a running server is refused before it asks", async () => {
@@ -53,11 +47,7 @@ describe("the root key and the data folder", () => {
 });
 
 describe("a key in a file", () => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await furnish(await makeSite("sqlite"), { production: { A: "1" } });
-  });
-  afterAll(() => site.remove());
+  const site = siteOf("sqlite", { production: { A: "1" } });
   const create = ["key", "create", "--org", "acme", "--all-projects", "--all-environments", "--out"];
 
   test("is in --out with mode 0600, and nowhere else", async () => {

@@ -5,17 +5,15 @@
  * @see https://external-secrets.io/latest/provider/webhook/
  * @see https://github.com/external-secrets/external-secrets/blob/cc5bfbc2234ace9cb0caff4ea89c435cf517b27b/providers/v1/webhook/pkg/webhook/webhook.go
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
 import { whereInstalled } from "../support/programs.ts";
-import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { type Key, type Server, siteOf } from "../support/server.ts";
 import definitions from "./external-secrets.json";
-
-setDefaultTimeout(60_000);
 
 type Manifest = {
   apiVersion: string;
@@ -93,17 +91,15 @@ describe("the manifests", () => {
 });
 
 describe("against a server", () => {
-  let site: Site;
+  const variables = { A: "plain", B: 'it\'s "two"\nlines\n', EMPTY: "", NUMBER: "1.50", NULL: "null" };
+  const site = siteOf("sqlite", { production: variables });
   let server: Server;
   let key: Key;
-  const variables = { A: "plain", B: 'it\'s "two"\nlines\n', EMPTY: "", NUMBER: "1.50", NULL: "null" };
 
   beforeAll(async () => {
-    site = await furnish(await makeSite("sqlite"), { production: variables });
     server = await site.serve();
     key = await site.key("--surface", "ci_action", "--project", "web", "--env", "production");
   });
-  afterAll(() => site.remove());
 
   test("the operator gets every variable, byte for byte", async () => {
     expect(await refresh({ key: external.dataFrom[0]?.extract.key ?? "" })).toEqual(variables);

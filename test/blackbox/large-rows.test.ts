@@ -1,9 +1,9 @@
 /** A row that someone blew up by SQL costs the server no memory, and is never served. */
 
 import { Database as SqliteFile } from "bun:sqlite";
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { furnish, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
+import { onBoth, type Server, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 const mebibyte = 1024 * 1024;
@@ -63,7 +63,7 @@ const cases: readonly Case[] = [
 ];
 
 onBoth("200 MiB", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect, { staging: { NAME: "value" } });
   let server: Server | undefined;
   let key: string;
   /** A statement of someone who ignores the database's rules. */
@@ -77,7 +77,6 @@ onBoth("200 MiB", (dialect) => {
     file.close();
   };
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), { staging: { NAME: "value" } });
     await site.json(["account", "set", "acme/web", "mail", "--env", "staging"], '{"user":"me"}');
     await site.json(["file", "put", "acme/web", "-", "--path", "a.txt", "--env", "staging"], "content");
     ({ key } = await site.key("--org", "acme", "--resource", "projects,variables,accounts,files"));
@@ -91,7 +90,6 @@ onBoth("200 MiB", (dialect) => {
     await edit(`create table large as select t as text, convert_to(t, 'UTF8') as bytes from repeat('0', ${bytes}) t`);
   });
   afterEach(() => server?.kill());
-  afterAll(() => site.remove());
 
   for (const [place, touching, others = [], where = "true"] of cases) {
     // SQLite compares whole rows of an index. Its check of slugs cannot be dropped without the file itself.

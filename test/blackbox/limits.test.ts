@@ -1,6 +1,6 @@
 /** How much one caller, or many at once, can have of the server. */
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,13 +8,11 @@ import { ranMs } from "../support/clock.ts";
 import {
   type Connection,
   eventually,
-  furnish,
   long,
   makeKeys,
-  makeSite,
   onBoth,
   type Server,
-  type Site,
+  siteOf,
   standStill,
 } from "../support/server.ts";
 
@@ -25,14 +23,13 @@ onBoth("callers of 8 MiB files", (dialect) => {
   const callers = long ? 200 : 24;
   const path = "/api/v1/files?project=web&environment=staging";
   const content = randomBytes(8 * mebibyte);
-  let site: Site;
+  const site = siteOf(dialect, {});
   let server: Server;
   const keys: string[] = [];
   let requests = 0;
   /** Of one key after the other, so that none uses up its own bucket. */
   const headers = () => ({ Authorization: `Bearer ${keys[requests++ % keys.length]}` });
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect));
     const file = join(site.folder, "content");
     writeFileSync(file, content);
     await site.json(["file", "put", "acme/web", file, "--path", "large.bin", "--env", "staging"]);
@@ -46,7 +43,6 @@ onBoth("callers of 8 MiB files", (dialect) => {
     expect(Buffer.from(files[0]?.content ?? "", "base64").equals(content)).toBe(true);
     whole = answer.body;
   });
-  afterAll(() => site.remove());
 
   const connections = (count: number) => Promise.all(Array.from({ length: count }, () => server.connect()));
   /** The one right answer; comparing with it costs these tests less of the processor than parsing each would. */
@@ -163,12 +159,11 @@ onBoth("callers of 8 MiB files", (dialect) => {
 
 onBoth("32 callers of 8 MiB of variables", (dialect) => {
   const path = "/projects/web/variables?environment=staging";
-  let site: Site;
+  const site = siteOf(dialect, { production: { SMALL: "value" } });
   let server: Server;
   const values = new Map<string, string>();
   const keys: string[] = [];
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), { production: { SMALL: "value" } });
     for (let i = 0; i < 125; i++) {
       values.set(`N${String(i).padStart(4, "0")}`, randomBytes(48 * 1024).toString("base64"));
     }
@@ -178,7 +173,6 @@ onBoth("32 callers of 8 MiB of variables", (dialect) => {
     while (keys.length < 8) keys.push((await site.key("--org", "acme")).key);
     server = await site.serve();
   });
-  afterAll(() => site.remove());
 
   /** Reads what is large, and keeps nothing of it. */
   const read = async (query: string, key: string): Promise<{ status: number; code?: string; bytes: number }> => {

@@ -1,28 +1,24 @@
 /** The embedded database's file goes away: under a running server, or before one starts. */
 import { Database as SqliteFile } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
-import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { eventually, type Key, type Server, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 const metadata = `${values}&metadata_only=true`;
 
-let site: Site;
+const site = siteOf("sqlite", { staging: { TOKEN: "canary" } });
 let key: Key;
 let database: string;
 let aside: string;
 beforeAll(async () => {
-  site = await furnish(await makeSite("sqlite"), { staging: { TOKEN: "canary" } });
   key = await site.key("--org", "acme");
   database = join(site.data, "keyhole.db");
   aside = join(site.folder, "aside.db");
 });
-afterAll(() => site.remove());
 
 describe("under a running server, a database file", () => {
   let server: Server;

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { furnish, makeSite, onBoth, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { expect, test } from "bun:test";
+import { onBoth, siteOf } from "../support/server.ts";
 
 const dayMs = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
 
 onBoth("a variable that the program marks for rotation", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect, { staging: { PLAIN: "1" } });
   const day = inDays(10);
-  beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), { staging: { PLAIN: "1" } });
-  });
-  afterAll(() => site?.remove());
 
   const set = (...more: string[]) => site.keyhole(["var", "set", "web", "staging", "MARKED", "--value", "1", ...more]);
 

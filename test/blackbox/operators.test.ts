@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, makePlace, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { startProxy } from "../support/proxy.ts";
-import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site, siteOf } from "../support/server.ts";
 
 const canary = `canary-${randomBytes(8).toString("hex")}`;
 const userAgent = '=HYPERLINK("http://127.0.0.1/","x"),"quoted"';
 const variables = "/projects/web/variables?environment=production";
 
 onBoth("the record of what left", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect, { production: { TOKEN: canary } });
   let key: Key;
   let log: string;
 
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), { production: { TOKEN: canary } });
     key = await site.key("--org", "acme");
     const server = await site.serve();
     for (let at = 0; at < 7; at++) await server.get(variables, key.key, { "User-Agent": userAgent });
@@ -31,7 +28,6 @@ onBoth("the record of what left", (dialect) => {
     log = join(site.folder, "keyhole.log");
     writeFileSync(log, `a line of another program\n${server.said().stdout}{"time":"cut off`);
   });
-  afterAll(() => site?.remove());
 
   test("audit verify says how much it found in order, and what it could not see", async () => {
     const ran = await site.keyhole(["audit", "verify"]);

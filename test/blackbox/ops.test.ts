@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runBinary } from "../support/keyhole.ts";
@@ -13,10 +13,9 @@ import {
   onBoth,
   onPostgres,
   type Site,
+  siteOf,
   standStill,
 } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const docs = join(import.meta.dir, "../../docs");
 const path = "/projects/web/variables?environment=staging";
@@ -27,13 +26,11 @@ async function stocked(site: Site): Promise<Key> {
 }
 
 onBoth("the second listener of the program", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect);
   let key: Key;
   beforeAll(async () => {
-    site = await makeSite(dialect);
     key = await stocked(site);
   });
-  afterAll(() => site.remove());
 
   test("is off by default, and has a port of its own", async () => {
     const plain = await site.serve();

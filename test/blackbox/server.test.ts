@@ -17,6 +17,7 @@ import {
   onBoth,
   type Server,
   type Site,
+  siteOf,
   startReaders,
 } from "../support/server.ts";
 
@@ -36,14 +37,12 @@ const resources = "projects,variables,files";
 const isSuccess = ({ status }: Outcome) => status === 200;
 
 onBoth("a command beside a running server", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect);
   let server: Server;
   beforeAll(async () => {
-    site = await makeSite(dialect);
     await fill(site);
     server = await site.serve();
   });
-  afterAll(() => site.remove());
 
   /**
    * 50 clients read while a command runs; `after` are those of their requests that began after it had ended.
@@ -130,14 +129,12 @@ onBoth("a command beside a running server", (dialect) => {
 });
 
 onBoth("a signal to end", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect);
   let keys: readonly Key[];
   beforeAll(async () => {
-    site = await makeSite(dialect);
     await fill(site);
     keys = await makeKeys(site, 4, resources);
   });
-  afterAll(() => site.remove());
   const authorization = () => ({ Authorization: `Bearer ${keys[0]?.key}` });
 
   const rounds = long ? 20 : 3;

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { endlessName, startProxy } from "../support/proxy.ts";
-import { eventually, furnish, type Key, makeSite, onPostgres, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { eventually, type Key, onPostgres, siteOf } from "../support/server.ts";
 
 const path = "/projects/web/variables?environment=staging&metadata_only=true";
 
 onPostgres("a malformed answer of the database that makes the driver spin for ever", () => {
-  let site: Site;
+  const site = siteOf("postgres", { staging: { TOKEN: "not-a-secret" } });
   let key: Key;
   beforeAll(async () => {
-    site = await furnish(await makeSite("postgres"), { staging: { TOKEN: "not-a-secret" } });
     key = await site.key("--org", "acme");
   });
-  afterAll(() => site.remove());
 
   const throughProxy = async (...args: string[]) => {
     const url = new URL(site.env["DATABASE_URL"] ?? "");

@@ -1,30 +1,23 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { stoodStillMs } from "../support/clock.ts";
 import {
   Cut,
   connect,
   eventually,
-  furnish,
   type Key,
   makeSite,
   onPostgres,
   passedOf60,
   type Server,
-  type Site,
+  siteOf,
 } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const path = "/projects/web/variables?environment=staging";
 const names = "/projects/web/variables?environment=staging&metadata_only=true";
 
 onPostgres("workers", () => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await furnish(await makeSite("postgres"), { staging: { TOKEN: "not-a-secret" } });
-  });
-  afterAll(() => site.remove());
+  const site = siteOf("postgres", { staging: { TOKEN: "not-a-secret" } });
 
   const newKey = (): Promise<Key> => site.key("--org", "acme", "--project", "web", "--env", "staging");
   const serve = (count: number) => site.serve({ args: ["--workers", String(count)], env: { KEYHOLE_OPS_PORT: "0" } });

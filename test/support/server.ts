@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
@@ -120,6 +120,23 @@ export async function makeSite(dialect: Dialect, url?: string, settings: Setting
       removeFolder();
     },
   };
+}
+
+/**
+ * The site of a suite: made before its first test, removed after its last one, and empty before that.
+ *
+ * @param variables - those of acme/web, by environment; without them the site has neither organization nor project
+ */
+export function siteOf(dialect: Dialect, variables?: Parameters<typeof furnish>[1]): Site {
+  // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
+  setDefaultTimeout(60_000);
+  const site = {} as Site;
+  beforeAll(async () => {
+    Object.assign(site, await makeSite(dialect));
+    if (variables) await furnish(site, variables);
+  }, 60_000);
+  afterAll(() => site.remove?.(), 60_000);
+  return site;
 }
 
 /** Creates the organization acme and its project web, with these variables in each environment. Returns the site. */
