@@ -5,9 +5,10 @@ import { type Environment, type EnvironmentMask, environmentMask } from "../core
 export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;
 export type Surface = (typeof surfaces)[number];
 
-/** What a key may read, in the order of the bits that store them: 1, 2, 4, 8, 16. */
-export const resources = ["projects", "variables", "accounts", "files", "requests"] as const;
-export type Resource = (typeof resources)[number];
+/** What a key may read, and the bit that stores it. Each kind of item has one (`kinds/kind.ts`); these are the others. */
+export type Resource = { readonly name: string; readonly bit: number };
+export const projects: Resource = { name: "projects", bit: 1 };
+export const requests: Resource = { name: "requests", bit: 16 };
 
 export type Plan = "free" | "pro";
 
@@ -26,7 +27,7 @@ export type Grant = {
   readonly trust: string | null;
 };
 
-/** Bits of a list, in the order of {@link surfaces} or {@link resources}. */
+/** Bits of a list in the order of its bits, such as {@link surfaces}. */
 export function bitsOf<T extends string>(all: readonly T[], members: readonly T[]): number {
   return members.reduce((bits, member) => bits | (1 << all.indexOf(member)), 0);
 }
@@ -49,7 +50,7 @@ export type Need = {
 export function refusalOf(plan: Plan, grant: Grant, need: Need): FaultCode | undefined {
   if (plan !== "pro") return "plan_required";
   if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";
-  if (need.resource && !(grant.resources & bitsOf(resources, [need.resource]))) return "resource_required";
+  if (need.resource && !(grant.resources & need.resource.bit)) return "resource_required";
   return undefined;
 }
 
@@ -58,7 +59,7 @@ export function reaches(grant: Grant, environment: Environment): boolean {
   return (grant.environments & environmentMask(environment)) !== 0;
 }
 
-/** Slug to id of a listed key, or null where it reaches every project. */
+/** Slug to id of a listed key, or null if it reaches every project. */
 export function projectsOf(grant: Grant): ReadonlyMap<string, string> | null {
   if (grant.projects === null) return null;
   return new Map(Object.entries(JSON.parse(grant.projects) as Record<string, string>));

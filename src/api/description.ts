@@ -11,7 +11,7 @@ import * as answers from "./answers.ts";
 import { apiRoot, type EndpointPath } from "./app.ts";
 import { organization as organizationAdmission } from "./organization.ts";
 import { problems } from "./problem.ts";
-import { projects as projectsAdmission } from "./projects.ts";
+import { admission as projectsAdmission } from "./projects.ts";
 
 /*
  * The API as an OpenAPI 3.1 document. Parameters are the schemas that judge requests, errors the table that answers
@@ -186,7 +186,7 @@ function describe(path: string, operation: Operation) {
   const { surface, resource, bucket } = admission;
   // What costs more than metadata can be asked for on condition that it changed.
   const isConditional = bucket !== "metadata";
-  const needs = `Needs ${surface ? `the surface \`${surface}\`` : "no surface"} and ${resource ? `the resource \`${resource}\`` : "no resource"}.`;
+  const needs = `Needs ${surface ? `the surface \`${surface}\`` : "no surface"} and ${resource ? `the resource \`${resource.name}\`` : "no resource"}.`;
   return {
     operationId: operation.id,
     tags: ["read"],

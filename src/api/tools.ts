@@ -1,7 +1,7 @@
 import { type Static, type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { Caller, Lookup } from "../access/authenticate.ts";
-import { type Resource, refusalOf } from "../access/grant.ts";
+import { projects, type Resource, refusalOf, requests } from "../access/grant.ts";
 import { requestAction } from "../audit/entry.ts";
 import { Fault } from "../core/fault.ts";
 import {
@@ -17,8 +17,11 @@ import {
 import { noLookup } from "../gates/admit.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, recorded } from "../gates/keyhole.ts";
+import { accounts } from "../kinds/accounts/entry.ts";
 import { listAccountNames } from "../kinds/accounts/read.ts";
+import { files } from "../kinds/files/entry.ts";
 import { listFiles } from "../kinds/files/read.ts";
+import { variables } from "../kinds/variables/entry.ts";
 import { listVariableNames } from "../kinds/variables/read.ts";
 import { listProjects } from "./read-projects.ts";
 import { fileRequest, readRequest } from "./read-requests.ts";
@@ -51,14 +54,14 @@ const namesMax = 50;
 
 /** The tools by name. */
 export const tools: Readonly<Record<string, Tool>> = {
-  list_projects: tool("projects", "", {
+  list_projects: tool(projects, "", {
     description: "List the projects that this key reaches.",
     properties: {},
     run: async ({ keyhole, exchange, caller }) => ({
       projects: await listProjects(readingOf(keyhole, exchange, caller)),
     }),
   }),
-  list_variables: tool("variables", "variables", {
+  list_variables: tool(variables.resource, variables.kind, {
     description: "List the names of the variables of a project in an environment, and when each changed. Never values.",
     properties: place,
     run: async ({ keyhole, exchange, caller }, { project, environment }) => {
@@ -67,7 +70,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { environment, variables: JSON.parse(listing) };
     },
   }),
-  list_accounts: tool("accounts", "accounts", {
+  list_accounts: tool(accounts.resource, accounts.kind, {
     description: "List the names of the shared accounts of a project in an environment. Never their values.",
     properties: place,
     run: async ({ keyhole, exchange, caller }, { project, environment }) => {
@@ -75,7 +78,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { environment, accounts };
     },
   }),
-  list_files: tool("files", "files", {
+  list_files: tool(files.resource, files.kind, {
     description:
       "List the secret files of a project in an environment: path, mode, size, checksum. Never their content.",
     properties: place,
@@ -85,7 +88,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { project: { slug: project }, environment, files: JSON.parse(files) };
     },
   }),
-  check_required: tool("variables", "variables", {
+  check_required: tool(variables.resource, variables.kind, {
     description: "Find out which of these variables are missing in an environment of a project.",
     properties: {
       ...place,
@@ -103,7 +106,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { environment, missing: [...new Set(names)].filter((name) => !existing.has(name)) };
     },
   }),
-  request_variable: tool("requests", "variables", {
+  request_variable: tool(requests, variables.kind, {
     description:
       "Ask a person to create a variable that is missing. Nothing exists until a person approves the request and supplies the value, which is never shown here. Answers the request's id for get_request; if one for the same variable is pending, that one's.",
     readOnly: false,
@@ -131,7 +134,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
     },
   }),
-  get_request: tool("requests", "", {
+  get_request: tool(requests, "", {
     description: "Ask what became of a request: pending, approved, rejected or expired, with the person's reason.",
     properties: { id: Type.String({ description: "The id that request_variable answered." }) },
     run: ({ keyhole, exchange, caller }, { id }) => readRequest(readingOf(keyhole, exchange, caller), id),
@@ -148,7 +151,7 @@ export function lookupOfCall(name: unknown, given: unknown): Lookup {
   if (!kind || typeof project !== "string" || typeof environment !== "string") return noLookup;
   if (!slugPattern.test(project) || !isEnvironment(environment)) return noLookup;
   // The accounts and files of one environment depend on the sets of the others.
-  const sets = kind === "variables" ? environmentMask(environment) : everyEnvironment;
+  const sets = kind === variables.kind ? environmentMask(environment) : everyEnvironment;
   return { slug: project, kind, environments: sets, values: 0 };
 }
 
@@ -187,7 +190,7 @@ function tool<P extends TProperties>(
     run: (turn, args) => {
       const { grant, organization } = turn.caller;
       const refusal = refusalOf(organization.plan, grant, { surface: null, resource });
-      if (refusal) throw new Fault(refusal, `${refusal}: ${resource}`); // 403
+      if (refusal) throw new Fault(refusal, `${refusal}: ${resource.name}`); // 403
       if (!check.Check(args)) throw firstProblem(properties, check.Errors(args)); // 400
       judge?.(args); // 400
       const { environment } = args as { readonly environment?: Environment };

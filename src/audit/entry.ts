@@ -1,26 +1,24 @@
 import type { Environment } from "../core/names.ts";
 
-/** What a machine read. */
-const readActions = ["variables.read", "accounts.read", "file.read", "secrets.read"] as const;
-export type ReadAction = (typeof readActions)[number];
-
 /** What a machine asked a person for. */
 export const requestAction = "request.file";
+export const machineActions = [requestAction] as const;
 
-/** What a person changed, or saw of a secret, with a command. */
-const changeActions = [
+/** What a person changed with a command that is not an item of a kind. */
+export const peopleActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
-  ...(["project.create", "project.rename", "project.delete"] as const),
-  ...(["variables.write", "variables.reveal", "variables.rollback"] as const),
-  ...(["accounts.write", "accounts.reveal", "accounts.rollback"] as const),
-  ...(["files.write", "files.rollback", "history.purge"] as const),
+  ...(["project.create", "project.rename", "project.delete", "history.purge"] as const),
   ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
   ...(["request.approve", "request.reject"] as const),
   ...(["data_key.rotate", "root_key.rotate", "audit.prune", "audit.accept", "restore"] as const),
 ] as const;
-export type ChangeAction = (typeof changeActions)[number];
-export const auditActions = [...readActions, requestAction, ...changeActions] as const;
-export type AuditAction = (typeof auditActions)[number];
+
+/** What a machine read of a kind, and what a person changed or saw of it. `kinds/kind.ts` lists all actions. */
+export type ReadAction = `${string}.read`;
+export type RevealAction = `${string}.reveal`;
+export type ChangeAction = (typeof peopleActions)[number] | `${string}.${"write" | "rollback"}` | RevealAction;
+export type KindAction = ReadAction | `${string}.${"write" | "rollback"}` | RevealAction;
+export type AuditAction = ReadAction | typeof requestAction | ChangeAction;
 
 /** Who did it: a key, a trust, or a person by the name of their account, `user@host`, which is the operator's word. */
 export type Actor =

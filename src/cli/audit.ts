@@ -1,7 +1,6 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
-import { auditActions } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Verified } from "../audit/verify.ts";
@@ -12,6 +11,7 @@ import { writeWhole } from "../core/whole-file.ts";
 import { commandsLane } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { csvLine } from "../formats/csv.ts";
+import { auditActions } from "../kinds/kind.ts";
 import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";

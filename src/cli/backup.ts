@@ -3,6 +3,7 @@ import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { actorOf } from "../desk/changes.ts";
+import { everyKind } from "../kinds/kind.ts";
 import { backUp, databaseFile, restore, verifyBackup } from "../people/backup.ts";
 import { DoesNotOpen } from "../people/verify.ts";
 import { confirm } from "../terminal/admin.ts";
@@ -27,17 +28,17 @@ export function backupCommand(here: Surroundings) {
         if (!(error instanceof DoesNotOpen)) throw readFailure(file, error);
         throw new Problem(exits.failed, "backup_damaged", error.message, { cause: error });
       });
+      const { projects, sets, versions, items, keys, auditEntries } = opened;
       const what = [
-        counted(opened.variables, "variable"),
-        counted(opened.accounts, "account"),
-        counted(opened.files, "file"),
-        counted(opened.sets, "set"),
-        counted(opened.versions, "earlier version"),
-        counted(opened.keys, "key"),
-        counted(opened.auditEntries, "audit entry", "audit entries"),
+        ...everyKind.map(({ kind, item }) => counted(items[kind] ?? 0, item)),
+        counted(sets, "set"),
+        counted(versions, "earlier version"),
+        counted(keys, "key"),
+        counted(auditEntries, "audit entry", "audit entries"),
       ];
-      const where = `in ${counted(opened.projects, "project")}`;
-      await answer(here, { file, ...opened }, `Every item of ${file} can be decrypted: ${what.join(", ")} ${where}.`);
+      const where = `in ${counted(projects, "project")}`;
+      const found = { projects, sets, versions, ...items, keys, auditEntries };
+      await answer(here, { file, ...found }, `Every item of ${file} can be decrypted: ${what.join(", ")} ${where}.`);
     });
 
   return verb(

@@ -1,6 +1,7 @@
-import { resources, surfaces } from "../access/grant.ts";
+import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
+import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import {
   type CredentialType,
   type KeyRecord,
@@ -32,7 +33,7 @@ export function grantVerb(...description: Parameters<typeof verb>) {
         surfaces,
       ),
     )
-    .addOption(choiceOption("--resource <list>", "what it may read (default: projects,variables)", resources))
+    .addOption(choiceOption("--resource <list>", `what it may read (default: ${resourcesByDefault})`, resources))
     .option("--project <list>", "slugs of the projects it reaches; this or --all-projects is required", parseList)
     .option("--all-projects", "it reaches every project, those created later too")
     .addOption(

@@ -1,6 +1,14 @@
 import type { AdminContext } from "../desk/context.ts";
+import { everyKind } from "../kinds/kind.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
-import { createProject, deleteProject, listProjects, renameProject, showProject } from "../people/projects.ts";
+import {
+  createProject,
+  deleteProject,
+  listProjects,
+  type Project,
+  renameProject,
+  showProject,
+} from "../people/projects.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
@@ -30,9 +38,9 @@ export function projectCommand(here: Surroundings) {
         {
           PROJECT: (one) => `${one.organization}/${one.slug}`,
           NAME: (one) => excerpt(one.name),
-          VARIABLES: (one) => one.variableCount,
-          ACCOUNTS: (one) => one.accountCount,
-          FILES: (one) => one.fileCount,
+          ...Object.fromEntries(
+            everyKind.map(({ kind, item }) => [kind.toUpperCase(), (one: Project) => one[`${item}Count`]]),
+          ),
           UPDATED: (one) => formatTime(one.updatedAt),
         },
       ),
@@ -50,8 +58,8 @@ function deleteVerb(here: Surroundings) {
   )
     .option(...yesOption)
     .action(async (project, { yes }) => {
-      const held = ({ variables, accounts, files }: Awaited<ReturnType<typeof deleteProject>>) =>
-        `${counted(variables, "variable")}, ${counted(accounts, "account")} and ${counted(files, "file")}`;
+      const held = (counts: Readonly<Record<string, number>>) =>
+        new Intl.ListFormat("en-GB").format(everyKind.map(({ kind, item }) => counted(counts[kind] ?? 0, item)));
       const gone = await withAdmin(here, async (admin) => {
         const { organization, slug } = await showProject(admin, project);
         const keys = await listing(admin, project);

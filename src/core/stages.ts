@@ -13,24 +13,23 @@ export function newStages() {
     auditFromMs: 0,
     auditToMs: 0,
     /** What was opened, and how many of them. */
-    openedKind: undefined as OpenedKind | undefined,
+    openedItem: undefined as string | undefined,
     opened: 0,
   };
 }
 
 export type Stages = ReturnType<typeof newStages>;
-type OpenedKind = "variable" | "account" | "file";
 
 /** Notes that a moment has come. */
-export function passed(stages: Stages | undefined, moment: Exclude<keyof Stages, "openedKind" | "opened">): void {
+export function passed(stages: Stages | undefined, moment: Exclude<keyof Stages, "openedItem" | "opened">): void {
   if (stages !== undefined) stages[moment] = performance.now();
 }
 
-/** Records how many sealed values of a kind were opened. */
-export function noteOpened(stages: Stages | undefined, kind: OpenedKind, count: number): void {
+/** Records how many sealed values were opened. @param item - what one of them is called */
+export function noteOpened(stages: Stages | undefined, item: string, count: number): void {
   if (stages === undefined) return;
   stages.openToMs = performance.now();
-  stages.openedKind = kind;
+  stages.openedItem = item;
   stages.opened = count;
 }
 

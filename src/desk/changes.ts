@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, sql } from "drizzle-orm";
-import type { AuditEntry, ChangeAction, NamesWritten } from "../audit/entry.ts";
+import type { AuditEntry, ChangeAction, NamesWritten, RevealAction } from "../audit/entry.ts";
 import { encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
 import { configProblem } from "../core/problem.ts";
@@ -23,7 +23,7 @@ export type Change = {
 
 /** What a person sees of a secret is on record before it is shown, like what a machine reads. */
 export function revealOf(
-  action: "variables.reveal" | "accounts.reveal",
+  action: RevealAction,
   {
     organization,
     id,

@@ -7,7 +7,6 @@ import type { VersionRecord } from "../seal/associated-data.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { versionMac } from "../seal/set.ts";
 import type { Database, Db, Tables } from "../store/database.ts";
-import type { Kind } from "../store/tables.ts";
 
 /*
  * The records of a set's versions: who wrote each, when, and which names. The mac of a record covers that of the listing
@@ -21,7 +20,7 @@ type Admin = Keys & { readonly database: Database };
 export function isOfSet(
   table: Tables["sets"] | Tables["setVersions"],
   project: { readonly id: string },
-  { kind }: { readonly kind: Kind },
+  { kind }: { readonly kind: string },
   environment: Environment,
 ) {
   return and(eq(table.projectId, project.id), eq(table.kind, kind), eq(table.environment, environment));
@@ -77,7 +76,11 @@ export async function nextVersion(
   admin: Admin,
   db: Db,
   project: { readonly id: string },
-  { kind, environment, version }: { readonly kind: Kind; readonly environment: Environment; readonly version: number },
+  {
+    kind,
+    environment,
+    version,
+  }: { readonly kind: string; readonly environment: Environment; readonly version: number },
 ): Promise<number> {
   const { setVersions: v } = admin.database.tables;
   const newer = await db
@@ -96,7 +99,7 @@ export async function resealedRecord(
   admin: Admin,
   db: Db,
   project: { readonly id: string },
-  { kind }: { readonly kind: Kind },
+  { kind }: { readonly kind: string },
   { environment, stored }: { readonly environment: Environment; readonly stored: StoredSet },
   listingMac: Buffer,
 ): Promise<{ readonly listingMac: Buffer; readonly mac: Buffer } | undefined> {

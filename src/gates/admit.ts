@@ -61,7 +61,8 @@ export async function admit(
   if (recess) await recess;
   const caller = await recognize(gate, exchange, token, admission.bucket, lookup);
   const refusal = refusalOf(caller.organization.plan, caller.grant, admission);
-  if (refusal) throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource}`);
+  if (refusal)
+    throw new Fault(refusal, `${refusal}: ${admission.surface ?? "any surface"}, ${admission.resource?.name}`);
   return caller;
 }
 

@@ -1,5 +1,6 @@
+import { projects, requests } from "../access/grant.ts";
+import { machineActions, peopleActions } from "../audit/entry.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
-import type { Kind } from "../store/tables.ts";
 import { accounts } from "./accounts/entry.ts";
 import { files } from "./files/entry.ts";
 import { variables } from "./variables/entry.ts";
@@ -8,6 +9,24 @@ import { variables } from "./variables/entry.ts";
 export const everyKind: readonly KindDescriptor<Entry>[] = [variables, accounts, files];
 
 /** The descriptor of a kind that is known at run time only. */
-export function descriptorOf(kind: Kind): KindDescriptor<Entry> {
-  return everyKind.find((descriptor) => descriptor.kind === kind) as KindDescriptor<Entry>;
+export function descriptorOf(kind: string): KindDescriptor<Entry> {
+  const found = everyKind.find((descriptor) => descriptor.kind === kind);
+  if (found === undefined) throw new Error(`there is no kind ${kind}`);
+  return found;
 }
+
+/** What a key may read, in the order of the bits that store it. */
+export const resources: readonly string[] = [projects, requests, ...everyKind.map(({ resource }) => resource)]
+  .sort((a, b) => a.bit - b.bit)
+  .map(({ name }) => name);
+
+/** What a new key may read unless somebody says otherwise. */
+export const resourcesByDefault: readonly string[] = [projects.name, variables.resource.name];
+
+/** What the audit records: reads, then changes. */
+export const auditActions: readonly string[] = [
+  ...everyKind.flatMap(({ actions }) => actions.filter((action) => action.endsWith(".read"))),
+  ...machineActions,
+  ...everyKind.flatMap(({ actions }) => actions.filter((action) => !action.endsWith(".read"))),
+  ...peopleActions,
+];

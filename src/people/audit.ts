@@ -1,4 +1,4 @@
-import type { Actor, AuditAction, AuditEntry, TokenWords } from "../audit/entry.ts";
+import type { Actor, AuditEntry, TokenWords } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -46,7 +46,7 @@ export type AuditFilter = {
   /** What this key or trust read, and what was done to it: its id, or the beginning of it if it exists. */
   readonly keyId?: string | undefined;
   /** Any of these. */
-  readonly actions?: readonly AuditAction[] | undefined;
+  readonly actions?: readonly string[] | undefined;
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
 };

@@ -6,11 +6,8 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { type FoundProject, findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns } from "../desk/version-records.ts";
-import { deleteUnusedContents, openContent } from "../kinds/files/contents.ts";
-import { type FileEntry, files } from "../kinds/files/entry.ts";
-import { requireFileCount } from "../kinds/files/write.ts";
-import { descriptorOf } from "../kinds/kind.ts";
-import { warningsOf } from "../kinds/variables/write.ts";
+import { descriptorOf, everyKind } from "../kinds/kind.ts";
+import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
 import { keptSizes } from "../sets/kept-versions.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
@@ -24,9 +21,8 @@ import {
   type SetChanges,
   writeSets,
 } from "../sets/write.ts";
-import { writingProject } from "../sets/write-project.ts";
+import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
 import type { Db } from "../store/database.ts";
-import type { Kind } from "../store/tables.ts";
 
 /* What people did to a set, version by version, and how they undo it. */
 
@@ -45,7 +41,7 @@ export async function listHistory(
   admin: AdminContext,
   where: string,
   environmentName: string,
-  kind: Kind,
+  kind: string,
 ): Promise<{
   readonly versions: readonly VersionRecord[];
   readonly kept: { readonly versions: number; readonly bytes: number };
@@ -82,7 +78,7 @@ export async function readRecords(
   admin: AdminContext,
   db: Db,
   project: FoundProject,
-  set: { readonly kind: Kind },
+  set: { readonly kind: string },
   environment: Environment,
   current: Pick<VerifiedSet<Entry>, "stored"> | undefined,
 ): Promise<{
@@ -125,7 +121,7 @@ export async function planRollback(
   admin: AdminContext,
   where: string,
   environmentName: string,
-  kind: Kind,
+  kind: string,
   to: number,
 ): Promise<Rollback> {
   const project = await findProject(admin, where);
@@ -145,7 +141,7 @@ export async function rollBack(
   admin: AdminContext,
   where: string,
   environmentName: string,
-  kind: Kind,
+  kind: string,
   { from, to }: Rollback,
 ): Promise<{ readonly version: number; readonly warnings: readonly string[] }> {
   const environment = requireEnvironment(environmentName);
@@ -159,12 +155,10 @@ export async function rollBack(
       );
     }
     const writes = await writeSets(admin, project, descriptor, new Map([[environment, changes]]));
-    if (kind === "files") {
-      await requireFileCount(admin, project);
-      if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project);
-    }
+    await requireProjectRoom(admin, project, descriptor);
+    if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
     const { version = 0, total = 0 } = writes.get(environment) ?? {};
-    return [{ version, warnings: kind === "variables" ? warningsOf(where, environment, total) : [] }, writes] as const;
+    return [{ version, warnings: descriptor.warningsOf(where, environment, total) }, writes] as const;
   };
   return writingProject(admin, where, descriptor, work, "rollback");
 }
@@ -190,7 +184,9 @@ async function changesBack(
     if (old !== undefined && isSame(dated(descriptor, item, old.entry.updatedAt), old)) continue;
     (old === undefined ? added : changed).push(name);
     changes.set(name, dated(descriptor, item, now));
-    if (descriptor.kind === "files") await requireContent(admin, project, environment, to, item.entry as FileEntry);
+    const content = namesContent(descriptor, item.entry) && (await openContent(admin, db, project.id, item.entry));
+    if (content === undefined) throw damagedVersion(project, descriptor, environment, to);
+    if (content) content.fill(0);
   }
   const deleted = [...before.keys()].filter((name) => !after.has(name));
   for (const name of deleted) changes.set(name, null);
@@ -227,19 +223,6 @@ function isSame(a: NewItem<Entry>, b: NewItem<Entry>): boolean {
   return JSON.stringify(a.entry) === JSON.stringify(b.entry) && Buffer.compare(values, others) === 0;
 }
 
-/** @throws Refused `conflict` if the content of a file that would come back does not open */
-async function requireContent(
-  admin: AdminContext,
-  project: FoundProject & Pick<LockedProject, "db">,
-  environment: Environment,
-  version: number,
-  entry: FileEntry,
-): Promise<void> {
-  const content = await openContent(admin, project.db, project.id, entry);
-  if (content === undefined) throw damagedVersion(project, files, environment, version);
-  content.fill(0);
-}
-
 /**
  * Removes all versions of a set but the current one, and the contents of files that only they needed.
  * @returns how many versions, and what a person must be warned of
@@ -249,7 +232,7 @@ export async function purgeHistory(
   admin: AdminContext,
   where: string,
   environmentName: string,
-  kind: Kind,
+  kind: string,
 ): Promise<{ readonly removed: number; readonly warnings: readonly string[] }> {
   const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
@@ -266,9 +249,10 @@ export async function purgeHistory(
       .delete(v)
       .where(and(isOfSet(v, project, descriptor, environment), ne(v.version, sql`coalesce(${current}, 0)`)))
       .returning({ version: v.version });
-    const damaged = kind === "files" ? await deleteUnusedContents(admin, project) : [];
+    const damaged = descriptor.hasValues ? [] : await deleteUnusedContents(admin, project, everyKind);
     const warnings = damaged.map(
-      (what) => `No content of a file was deleted, since ${what} may name any: it was changed by other means.`,
+      (what) =>
+        `No content of a ${descriptor.item} was deleted, since ${what} may name any: it was changed by other means.`,
     );
     const { organization, id, slug } = found;
     const change = {

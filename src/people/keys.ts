@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
-import { bitsOf, membersOf, type Resource, resources, type Surface, sealGrant, surfaces } from "../access/grant.ts";
+import { bitsOf, membersOf, type Surface, sealGrant, surfaces } from "../access/grant.ts";
 import { parseTerms, type Terms } from "../access/token.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -9,6 +9,7 @@ import { findId, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
 import { displayName, requireEnvironment, requireEnvironments } from "../desk/validate.ts";
+import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
 
 /** What may be presented: a key, or a token that a trust stands for. Both are rows of one table. */
@@ -22,7 +23,7 @@ export type KeyRecord = {
   /** Its slug. */
   readonly organization: string;
   readonly surfaces: readonly Surface[];
-  readonly resources: readonly Resource[];
+  readonly resources: readonly string[];
   /** Slugs; null means every project of the organization. Empty if the row is too damaged to tell. */
   readonly projects: readonly string[] | null;
   /** Null means every environment. */
@@ -81,7 +82,7 @@ export async function createCredential(
     keyId: Bun.randomUUIDv7(),
     organizationId: organization.id,
     surfaces: requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"]),
-    resources: requireMembers("resource", resources, asked.resources ?? ["projects", "variables"]),
+    resources: requireMembers("resource", resources, asked.resources ?? resourcesByDefault),
     environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
     projects: asked.projects ? await slugsToIds(admin, organization, asked.projects) : null,
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,

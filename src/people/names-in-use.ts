@@ -4,12 +4,11 @@ import { openForNames } from "../desk/installation.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Database } from "../store/database.ts";
-import type { Kind } from "../store/tables.ts";
 
 /** What there are names of: a project's word is `ORG/PROJECT`, a key's, trust's and request's its id. Items may be of one environment. */
 export type NamesAsked =
   | { readonly of: "organizations" | "projects" | "keys" | "trusts" | "keysAndTrusts" | "requests" }
-  | { readonly of: Kind; readonly project: string; readonly environment: string | undefined };
+  | { readonly of: string; readonly project: string; readonly environment: string | undefined };
 
 /** A word that a command takes, and what people call it, if that is something else. */
 export type Named = { readonly word: string; readonly name?: string };

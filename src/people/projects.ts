@@ -5,8 +5,10 @@ import { findOrganization, requireSlug } from "../desk/organizations.ts";
 import { findProject, lockProject, noProject, splitPlace } from "../desk/projects.ts";
 import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { countsColumnOf } from "../sets/kind.ts";
 import { createSets, damagedVersion, keptVersions, openSets, resealSet } from "../sets/write.ts";
-import { sum } from "../sets/write-project.ts";
+import { countIn } from "../sets/write-project.ts";
+import type { CountsColumns } from "../store/tables.ts";
 
 export type Project = {
   readonly id: string;
@@ -14,9 +16,8 @@ export type Project = {
   readonly organization: string;
   readonly slug: string;
   readonly name: string;
-  readonly variableCount: number;
-  readonly accountCount: number;
-  readonly fileCount: number;
+  /** How many items of each kind it has: `variableCount` and so on. */
+  readonly [count: `${string}Count`]: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
@@ -33,6 +34,9 @@ export async function createProject(
   const now = admin.now();
   const name = displayName("project", asked.name ?? slug);
   const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
+  const noCounts = Object.fromEntries(
+    everyKind.map((descriptor) => [countsColumnOf(descriptor), none]),
+  ) as CountsColumns;
   const t = admin.database.tables;
   try {
     await writing(admin, async (db) => {
@@ -41,9 +45,7 @@ export async function createProject(
         organizationId: organization.id,
         slug,
         name,
-        variableCounts: none,
-        accountCounts: none,
-        fileCounts: none,
+        ...noCounts,
         changedAt: JSON.stringify([now, now, now]),
         createdAt: now,
       });
@@ -56,8 +58,7 @@ export async function createProject(
     }
     throw error;
   }
-  const counts = { variableCount: 0, accountCount: 0, fileCount: 0 };
-  return { id, organization: organization.slug, slug, name, ...counts, createdAt: now, updatedAt: now };
+  return { id, organization: organization.slug, slug, name, ...countsIn(noCounts), createdAt: now, updatedAt: now };
 }
 
 /** The projects of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
@@ -87,35 +88,31 @@ async function records(admin: AdminContext, where: ReturnType<typeof eq> | undef
     organization,
     slug: project.slug,
     name: project.name,
-    variableCount: sum(project.variableCounts),
-    accountCount: sum(project.accountCounts),
-    fileCount: sum(project.fileCounts),
+    ...countsIn(project),
     createdAt: project.createdAt,
     updatedAt: Math.max(project.createdAt, ...arrayOf(project.changedAt).map((time) => Number(time) || 0)),
   }));
+}
+
+/** The counts of a project's row as people see them: `variableCount` and so on. */
+function countsIn(row: object): Record<`${string}Count`, number> {
+  return Object.fromEntries(everyKind.map((descriptor) => [`${descriptor.item}Count`, countIn(row, descriptor)]));
 }
 
 /**
  * Deletes a project with everything in it; audit entries stay. Keys and trusts that list it keep their list and reach
  * nothing by it, not even a project that takes its slug later.
  *
- * @returns how many variable names, accounts and files went with it
+ * @returns how many items of each kind went with it
  * @throws Refused `not_found`, `ambiguous`
  */
-export async function deleteProject(
-  admin: AdminContext,
-  where: string,
-): Promise<{ variables: number; accounts: number; files: number }> {
+export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
   const { organization, ...project } = await findProject(admin, where);
   const { projects } = admin.database.tables;
   return writing(admin, async (db) => {
     const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
     if (!gone) throw noProject(where);
-    const counts = {
-      variables: sum(gone.variableCounts),
-      accounts: sum(gone.accountCounts),
-      files: sum(gone.fileCounts),
-    };
+    const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
     return [counts, [{ action: "project.delete", organization, project, names: [] }]];
   });
 }

@@ -7,7 +7,7 @@ import { findId, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { variables } from "../kinds/variables/entry.ts";
-import { validateVariables, variableItem, warningsOf } from "../kinds/variables/write.ts";
+import { validateVariables, variableItem } from "../kinds/variables/write.ts";
 import { writeSets } from "../sets/write.ts";
 import { writingProject } from "../sets/write-project.ts";
 import type { Db } from "../store/database.ts";
@@ -96,7 +96,7 @@ export async function approveRequest(
       throw new Refused("exists", `${name} exists in ${where} ${environment} already. Nothing was written.`);
     }
     const decided = await decide(admin, project.db, request, "approved", null);
-    const result = { request: decided.record, warnings: warningsOf(where, environment, total) };
+    const result = { request: decided.record, warnings: variables.warningsOf(where, environment, total) };
     return [result, writes, [decided.change]];
   });
 }

@@ -16,13 +16,11 @@ import {
   removeKeyDrafts,
   rootKeyName,
 } from "../desk/root-keys.ts";
-import { findListed, openContent } from "../kinds/files/contents.ts";
-import type { FileEntry } from "../kinds/files/entry.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { contentAssociatedData } from "../seal/associated-data.ts";
-import { orUndefined, seal } from "../seal/envelope.ts";
+import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
-import type { Entry } from "../sets/kind.ts";
+import { findListed, openContent, sealContent } from "../sets/contents.ts";
+import type { ContentEntry, Entry } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import { findSet, resealSet } from "../sets/write.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
@@ -435,7 +433,7 @@ async function resealVersions(admin: AdminContext, project: LockedProject, after
 async function resealContents(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
   const { fileContents: c } = admin.database.tables;
   const { db, dataKey } = project;
-  const { entries, damaged } = await findListed(admin, project);
+  const { contents: listed, damaged } = await findListed(admin, project, everyKind);
   const rows = await db
     .select({ id: c.id, size: c.size })
     .from(c)
@@ -446,30 +444,24 @@ async function resealContents(admin: AdminContext, project: LockedProject, after
   let contents = 0;
   let bytes = 0;
   for (const { id, size } of rows) {
-    const entry = entries.get(id);
+    const found = listed.get(id);
     bytes += size;
-    if (entry === undefined && damaged.length === 0) await db.delete(c).where(eq(c.id, id));
-    else if (entry !== undefined && (await resealContent(admin, project, entry))) contents += 1;
-    else if (entry !== undefined) broken.push(`the file ${entry.path} of ${nameOf(project)}`);
+    if (found === undefined && damaged.length === 0) await db.delete(c).where(eq(c.id, id));
+    else if (found !== undefined && (await resealContent(admin, project, found.entry))) contents += 1;
+    else if (found !== undefined) broken.push(`${found.what} of ${nameOf(project)}`);
     if (bytes >= atOnceBytes) return { contents, broken, after: id };
   }
   return { contents, broken, ...(rows.length === itemsMax && { after: rows.at(-1)?.id ?? "" }) };
 }
 
 /** @returns whether it opened */
-async function resealContent(
-  admin: AdminContext,
-  project: LockedProject,
-  { id, size, sha256 }: FileEntry,
-): Promise<boolean> {
+async function resealContent(admin: AdminContext, project: LockedProject, entry: ContentEntry): Promise<boolean> {
   const { fileContents: c } = admin.database.tables;
-  const { db, dataKey } = project;
-  const opened = await openContent(admin, db, project.id, { id, size, sha256 });
+  const opened = await openContent(admin, project.db, project.id, entry);
   if (opened === undefined) return false;
-  const associatedData = contentAssociatedData({ projectId: project.id, id, size, sha256 });
-  const sealed = seal(dataKey.subkey("file"), dataKey.generation, associatedData, opened);
+  const sealed = sealContent(project, entry, opened);
   opened.fill(0);
-  await db.update(c).set({ generation: dataKey.generation, sealed }).where(eq(c.id, id));
+  await project.db.update(c).set(sealed).where(eq(c.id, entry.id));
   return true;
 }
 

@@ -6,15 +6,12 @@ import { type Environment, environments } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { verified } from "../desk/organizations.ts";
 import type { FoundProject } from "../desk/projects.ts";
-import { openContent } from "../kinds/files/contents.ts";
-import type { FileEntry } from "../kinds/files/entry.ts";
 import { everyKind } from "../kinds/kind.ts";
-import type { VariableEntry } from "../kinds/variables/entry.ts";
 import type { OpenedItems } from "../seal/set.ts";
-import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import { namesContent, openContent } from "../sets/contents.ts";
+import { type ContentEntry, countsColumnOf, type Entry, type KindDescriptor } from "../sets/kind.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import { countsOf, findSet, keptVersions } from "../sets/write.ts";
-import type { Kind } from "../store/tables.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { readRecords } from "./history.ts";
 
@@ -24,9 +21,8 @@ export type Opened = {
   sets: number;
   /** Earlier versions of sets. */
   versions: number;
-  variables: number;
-  accounts: number;
-  files: number;
+  /** By kind. */
+  items: Record<string, number>;
   keys: number;
   auditEntries: number;
 };
@@ -48,8 +44,8 @@ export async function openEverything(
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Opened> {
   const { db, tables: t } = admin.database;
-  const counts = { variables: 0, accounts: 0, files: 0, keys: 0, auditEntries: 0 };
-  const opened: Opened = { projects: 0, sets: 0, versions: 0, ...counts };
+  const items = Object.fromEntries(everyKind.map(({ kind }) => [kind, 0]));
+  const opened: Opened = { projects: 0, sets: 0, versions: 0, items, keys: 0, auditEntries: 0 };
   const [projects] = await db.select({ total: count() }).from(t.projects);
   const inSegment = sql<number>`coalesce(sum(${t.auditSegments.lastSeq} - ${t.auditSegments.firstSeq} + 1), 0)`;
   const [entries] = await db.select({ total: inSegment }).from(t.auditSegments);
@@ -90,28 +86,30 @@ async function openDataKeys(admin: AdminContext, project: FoundProject): Promise
 }
 
 /** The sets of one kind with their kept versions, each item of them, and their counts. */
-async function openKind<E extends Entry>(
+async function openKind(
   admin: AdminContext,
   project: FoundProject,
-  descriptor: KindDescriptor<E>,
-  counted: Readonly<Record<KindDescriptor<E>["countsColumn"], string>>,
+  descriptor: KindDescriptor<Entry>,
+  row: Readonly<Record<string, unknown>>,
   opened: Opened,
 ): Promise<void> {
   const { kind, hasValues } = descriptor;
   const { db } = admin.database;
-  const entries = new Map<Environment, readonly E[]>();
-  const filesOpened = new Set<string>();
-  const openAll = async (what: string, set: VerifiedSet<E> | undefined): Promise<readonly E[]> => {
+  const entries = new Map<Environment, readonly Entry[]>();
+  const contentsOpened = new Set<string>();
+  const openAll = async (what: string, set: VerifiedSet<Entry> | undefined): Promise<readonly Entry[]> => {
     const verified = check(what, () => {
       if (set === undefined) throw new Error("it is missing, or its listing was changed");
-      if (hasValues) checkItems(kind, set.entries, set.open());
+      if (hasValues) checkItems(descriptor, set.entries, set.open());
       return set;
     });
-    for (const entry of kind === "files" ? (verified.entries as readonly Entry[] as readonly FileEntry[]) : []) {
+    for (const entry of verified.entries) {
+      if (!namesContent(descriptor, entry)) break;
       // Versions and environments share contents.
       const content = `${entry.id} ${entry.size} ${entry.sha256}`;
-      if (!filesOpened.has(content)) await openFile(admin, project, entry);
-      filesOpened.add(content);
+      const name = `${descriptor.item} ${JSON.stringify(descriptor.nameOf(entry))}`;
+      if (!contentsOpened.has(content)) await checkContent(admin, project, name, entry);
+      contentsOpened.add(content);
     }
     return verified.entries;
   };
@@ -121,7 +119,7 @@ async function openKind<E extends Entry>(
     const found = await openAll(what, set);
     entries.set(environment, found);
     opened.sets += 1;
-    opened[kind] += found.length;
+    opened.items[kind] = (opened.items[kind] ?? 0) + found.length;
     for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
       await openAll(`version ${version} of ${what}`, kept);
       opened.versions += 1;
@@ -135,25 +133,28 @@ async function openKind<E extends Entry>(
     }
   }
   check(`the count of ${kind} of ${nameOf(project)}`, () => {
-    if (counted[descriptor.countsColumn] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
+    if (row[countsColumnOf(descriptor)] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
   });
 }
 
-/** Each value is JSON, and a variable's is that of its entry. */
-function checkItems(kind: Kind, entries: readonly Entry[], { all, item }: OpenedItems): void {
-  for (const [index, entry] of (entries as readonly VariableEntry[]).entries()) {
-    const value = JSON.parse(item(index).toString("utf8")) as { key?: unknown; updatedAt?: unknown };
-    if (kind === "variables" && (value.key !== entry.key || value.updatedAt !== entry.updatedAt)) {
-      throw new Error("a value is not that of its entry");
-    }
+/** Each value is JSON, and its entry's. */
+function checkItems(descriptor: KindDescriptor<Entry>, entries: readonly Entry[], { all, item }: OpenedItems): void {
+  for (const [index, entry] of entries.entries()) {
+    const value: unknown = JSON.parse(item(index).toString("utf8"));
+    if (!descriptor.isValueOf(value, entry)) throw new Error("a value is not that of its entry");
   }
   all.fill(0);
 }
 
 /** One at a time: each may have 8 MiB. */
-async function openFile(admin: AdminContext, project: FoundProject, entry: FileEntry): Promise<void> {
+async function checkContent(
+  admin: AdminContext,
+  project: FoundProject,
+  name: string,
+  entry: ContentEntry,
+): Promise<void> {
   const content = await openContent(admin, admin.database.db, project.id, entry);
-  check(`the file ${JSON.stringify(entry.path)} of ${nameOf(project)}`, () => {
+  check(`the ${name} of ${nameOf(project)}`, () => {
     const sha256 = content && new Bun.CryptoHasher("sha256").update(content).digest("hex");
     if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
   });

@@ -14,7 +14,7 @@ import { generationOf, open, seal } from "./envelope.ts";
  *        ├─ system keys            random, one row each: pepper, grant-seal key, audit key, listing key
  *        │   └─ etag key            "etag key", of the listing key
  *        └─ data key               random, one per project and generation
- *            └─ subkeys            "variables subkey", "accounts subkey", "file subkey"
+ *            └─ subkeys            "file subkey" for contents; "variables subkey" and so on for the values of a kind
  */
 
 const rootKeyBytes = 32;
@@ -32,9 +32,6 @@ export function sealFormatOf(wrapped: Uint8Array): number {
   return generationOf(wrapped);
 }
 
-/** What a data key seals, each with a subkey of its own. */
-export type SubkeyKind = "variables" | "accounts" | "file";
-
 /** The keys that serve the whole installation: of API key digests, grant seals, the audit chain and listings. */
 export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";
 
@@ -44,8 +41,8 @@ type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
 /** An opened data key. It gives out subkeys only, and prints as a number and a function. */
 export type DataKey = {
   readonly generation: number;
-  /** The 32 bytes that seal one kind of value. Shared: they must not be changed. */
-  subkey(kind: SubkeyKind): Uint8Array;
+  /** The 32 bytes that seal what has this name: the values of a kind, or `file`. Shared: they must not be changed. */
+  subkey(of: string): Uint8Array;
 };
 
 /** 32 random bytes: a new root key, system key or data key. */
@@ -155,10 +152,13 @@ export class Keyring {
     const remembered = this.#remembered.get(inputs);
     if (remembered !== undefined) return remembered;
     const key = this.#unwrapDataKey(projectId, generation, rootId, wrapped);
-    const derived = (kind: SubkeyKind) => derive(key, `${kind} subkey`);
-    const subkeys = { variables: derived("variables"), accounts: derived("accounts"), file: derived("file") };
-    key.fill(0);
-    const dataKey: DataKey = { generation, subkey: (kind) => subkeys[kind] };
+    const subkeys = new Map<string, Uint8Array>();
+    const subkey = (of: string) => {
+      const known = subkeys.get(of) ?? derive(key, `${of} subkey`);
+      subkeys.set(of, known);
+      return known;
+    };
+    const dataKey: DataKey = { generation, subkey };
     this.#remembered.set(inputs, dataKey);
     const [oldest] = this.#remembered.keys();
     if (this.#remembered.size > this.#rememberedMax) this.#remembered.delete(oldest as string);

@@ -3,6 +3,7 @@ import { endpointPaths } from "../api/app.ts";
 import type { MeasuredBatch } from "../audit/journal.ts";
 import { spansOf } from "../core/stages.ts";
 import type { Measure } from "../gates/keyhole.ts";
+import { everyKind } from "../kinds/kind.ts";
 import { dueAtOf } from "../kinds/variables/entry.ts";
 import type { NextExpiry } from "../store/expiry.ts";
 import type { Readiness } from "./health.ts";
@@ -66,7 +67,7 @@ export class Metrics {
   constructor(version: string, watched: Watched) {
     const { dialect, auditQueued, pools, memory, refusals, buckets, expiryDays, shared } = watched;
     // A rate needs the zero before the first event.
-    for (const kind of ["variable", "account", "file"]) this.#decryptions.inc({ kind }, 0);
+    for (const { item } of everyKind) this.#decryptions.inc({ kind: item }, 0);
     for (const outcome of ["durable", "refused", "unknown"]) this.#batches.inc({ outcome }, 0);
     for (const route of [...endpointPaths, "none"]) {
       for (const [status, code] of alertedCodes) this.#requests.inc({ route, status, code }, 0);
@@ -99,7 +100,7 @@ export class Metrics {
     for (const [stage, fromMs, toMs] of spansOf(stages)) {
       this.#durations.observe({ route, stage: stage.replace("-", "_") }, (toMs - fromMs) / 1000);
     }
-    if (stages.openedKind !== undefined) this.#decryptions.inc({ kind: stages.openedKind }, stages.opened);
+    if (stages.openedItem !== undefined) this.#decryptions.inc({ kind: stages.openedItem }, stages.opened);
   };
 
   /** Counts one batch of audit entries. */

@@ -1,30 +1,64 @@
-import type { Kind } from "../store/tables.ts";
+import type { Resource } from "../access/grant.ts";
+import type { KindAction } from "../audit/entry.ts";
 
-/** What a kind of item is to its sets: one set, one writer, one verifier and one rotation work with every kind. */
+/**
+ * What a kind of item is to everything that treats all of them: one set, one writer, one verifier, one history and one
+ * rotation work with every kind.
+ */
 export type KindDescriptor<E extends Entry> = {
-  readonly kind: Kind;
-  /** The command of the people who write it. */
+  /** Its name in the database, in paths, in the audit and in commands: `variables`. */
+  readonly kind: string;
+  /** The command of the people who write it: `var`. */
   readonly command: string;
+  /** One of its items, as counts, metrics and messages call it: `variable`. */
+  readonly item: string;
+  /** What is counted of a project, as the description of the API says it. */
+  readonly counted: string;
+  /** Whether lists of projects show the count, and not only a project itself. */
+  readonly isCountedInLists: boolean;
+  /** What a grant must include to read it. */
+  readonly resource: Resource;
+  /** What the audit records of it. */
+  readonly actions: readonly KindAction[];
+  /** The most items in one project, over its environments. */
+  readonly projectItemsMax: number;
+  /** Whether a set holds the values; if not, each item has a content of its own. */
+  readonly hasValues: boolean;
   /** What its items are sorted and found by. */
   nameOf(entry: E): string;
   /** What makes entries of several environments one item. */
   identityOf(entry: E): string;
-  /** Whether a set holds the values; if not, each item has a content of its own. */
-  readonly hasValues: boolean;
-  /** The column of `projects` that holds its counts. */
-  readonly countsColumn: "variableCounts" | "accountCounts" | "fileCounts";
   /** A value as it is stored if it was written at `updatedAt`, in epoch milliseconds. */
-  readonly datedValue: (value: Buffer, updatedAt: number) => Buffer;
+  datedValue(value: Buffer, updatedAt: number): Buffer;
+  /** Whether an opened value is the entry's. */
+  isValueOf(value: unknown, entry: E): boolean;
+  /** What a person must be warned of after a write that left `total` items in the environment. */
+  warningsOf(where: string, environment: string, total: number): string[];
 };
+
+/** The column of `projects` that holds a kind's counts. */
+export function countsColumnOf({ item }: { readonly item: string }): `${string}Counts` {
+  return `${item}Counts`;
+}
 
 /** An entry of a listing: what a metadata read shows of an item in one environment. Field order is JSON's. */
 export type Entry = {
   readonly updatedAt: number;
   /**
    * The version of the set that wrote the value, because two writes may be in one millisecond. So a name, a time and a
-   * version identify a value without opening it; for files the checksum does. The API does not show it.
+   * version identify a value without opening it; for contents the checksum does. The API does not show it.
    */
   readonly version?: number;
+};
+
+/** An entry whose content is a row of its own. */
+export type ContentEntry = Entry & {
+  /** Of the content. The API does not show it. */
+  readonly id: string;
+  /** Bytes of plaintext. */
+  readonly size: number;
+  /** Of the plaintext, in lower-case hex. */
+  readonly sha256: string;
 };
 
 /** The most items, and the most bytes of values or of the listing, in one set. */

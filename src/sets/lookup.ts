@@ -11,7 +11,6 @@ import type { ProjectQueries } from "../store/projects.ts";
 import type { Authorized, Standing } from "../store/reach.ts";
 import type { RequestQueries } from "../store/requests.ts";
 import type { SetQueries } from "../store/sets.ts";
-import type { Kind } from "../store/tables.ts";
 import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
 import type { RememberedContents } from "./remembered-contents.ts";
 import type { RememberedSets } from "./remembered-sets.ts";
@@ -178,7 +177,7 @@ async function fetchSets<E extends Entry>(
   });
 }
 
-function missingSet({ id }: ReadProject, kind: Kind, environment: Environment): Fault {
+function missingSet({ id }: ReadProject, kind: string, environment: Environment): Fault {
   return new Fault("decryption_failed", `the ${kind} of project ${id} in ${environment} are missing`);
 }
 

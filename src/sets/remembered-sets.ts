@@ -1,5 +1,4 @@
 import type { FoundSet, StoredSet } from "../access/authenticate.ts";
-import type { Kind } from "../store/tables.ts";
 import type { Entry } from "./kind.ts";
 import { Remembered } from "./remembered.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
@@ -18,7 +17,7 @@ export class RememberedSets {
   /** The set, if it is remembered as this very row, for just this organization and slug. */
   find(
     { id, organizationId, slug }: ReadProject,
-    kind: Kind,
+    kind: string,
     { environment, rowVersion, row }: FoundSet,
     needsValues: boolean,
   ): VerifiedSet<Entry> | undefined {
@@ -31,7 +30,7 @@ export class RememberedSets {
     return isCurrent && isOwned && (!needsValues || stored.sealed !== null) ? set : undefined;
   }
 
-  remember(set: VerifiedSet<Entry>, kind: Kind): void {
+  remember(set: VerifiedSet<Entry>, kind: string): void {
     this.#sets.set(`${set.project.id} ${kind} ${set.environment}`, set, sizeOf(set));
   }
 }

@@ -1,9 +1,11 @@
+import { eq } from "drizzle-orm";
 import { compareBytes } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
 import { arrayOf } from "../desk/validate.ts";
-import type { Entry, KindDescriptor } from "./kind.ts";
+import { countsColumnOf, type Entry, type KindDescriptor } from "./kind.ts";
 import { namesWritten, type SetWrites } from "./write.ts";
 
 /**
@@ -34,7 +36,21 @@ export async function writingProject<E extends Entry, T>(
   });
 }
 
-/** Of counts by mask: all items. Damaged counts are 0 until the next write mends them. */
-export function sum(countsByMask: string): number {
+/** After a write. @throws Refused `bound` if the project has too many items of this kind now */
+export async function requireProjectRoom(
+  admin: AdminContext,
+  { db, id }: LockedProject,
+  descriptor: KindDescriptor<Entry>,
+): Promise<void> {
+  const { projects: p } = admin.database.tables;
+  const [row] = await db.select().from(p).where(eq(p.id, id));
+  const { kind, projectItemsMax } = descriptor;
+  if (row === undefined || countIn(row, descriptor) <= projectItemsMax) return;
+  throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
+}
+
+/** How many items of a kind a project's row counts. Damaged counts are 0 until the next write mends them. */
+export function countIn(row: object, descriptor: { readonly item: string }): number {
+  const countsByMask = String((row as Readonly<Record<string, unknown>>)[countsColumnOf(descriptor)]);
   return arrayOf(countsByMask).reduce<number>((total, count) => total + (Number(count) || 0), 0);
 }

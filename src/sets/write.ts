@@ -11,9 +11,8 @@ import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey } from "../seal/keyring.ts";
 import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
-import type { Kind } from "../store/tables.ts";
 import { pruneVersions } from "./kept-versions.ts";
-import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
+import { countsColumnOf, type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
 import { VerifiedSet } from "./verified-set.ts";
 
 /*
@@ -355,7 +354,7 @@ function sealedRow<E extends Entry>(
   return { projectId, kind, environment, version, ...sealed };
 }
 
-/** Brings the project's counts of a kind, and the times of the environments that were written, along. */
+/** Updates the project's counts of a kind, and the times of the environments that were written. */
 async function noteWrite<E extends Entry>(
   admin: AdminContext,
   project: LockedProject,
@@ -370,7 +369,7 @@ async function noteWrite<E extends Entry>(
   );
   await project.db
     .update(p)
-    .set({ [descriptor.countsColumn]: JSON.stringify(counts), changedAt: JSON.stringify(changedAt) })
+    .set({ [countsColumnOf(descriptor)]: JSON.stringify(counts), changedAt: JSON.stringify(changedAt) })
     .where(eq(p.id, project.id));
 }
 
@@ -448,7 +447,7 @@ export function itemsOf<E extends Entry>(
 
 function doesNotOpen(
   { organization, slug }: FoundProject,
-  { kind }: { kind: Kind },
+  { kind }: { kind: string },
   environment: Environment,
 ): Refused {
   return new Refused(
@@ -460,7 +459,7 @@ function doesNotOpen(
 /** The refusal of whatever needs a kept version that was changed by other means than Keyhole. */
 export function damagedVersion(
   { organization, slug }: FoundProject,
-  { kind }: { kind: Kind },
+  { kind }: { kind: string },
   environment: Environment,
   version: number,
 ): Refused {

@@ -123,7 +123,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
 
   const setVersion = () => ({
     projectId: projectId(),
-    kind: text("kind").$type<"variables" | "accounts" | "files">().notNull(),
+    kind: text("kind").notNull(),
     environment: text("environment").$type<"development" | "staging" | "production">().notNull(),
     /** From 1; every write raises it. */
     version: bigint("version").notNull(),
@@ -320,5 +320,6 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
   };
 }
 
-/** The name of a kind of item, in the database, in paths and in the audit. */
-export type Kind = (typeof postgresTables)["sets"]["$inferSelect"]["kind"];
+type ProjectColumns = (typeof postgresTables)["projects"]["$inferSelect"];
+/** The columns of `projects` that count items: one for each kind. */
+export type CountsColumns = Pick<ProjectColumns, Extract<keyof ProjectColumns, `${string}Counts`>>;

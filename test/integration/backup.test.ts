@@ -81,9 +81,7 @@ afterAll(() => w.close());
 
 const opened = () => ({
   projects: projects + 1,
-  variables: projects * perProject + 1003,
-  accounts: 2,
-  files: 4,
+  items: { variables: projects * perProject + 1003, accounts: 2, files: 4 },
   sets: 9 * (projects + 1),
   versions: projects + 8,
   keys: 1,

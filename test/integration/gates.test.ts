@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { digestKey } from "../../src/access/api-key.ts";
-import { resources, surfaces } from "../../src/access/grant.ts";
+import { surfaces } from "../../src/access/grant.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
 import type { Keyhole } from "../../src/gates/keyhole.ts";
+import { resources } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/limit/unrecognized.ts";

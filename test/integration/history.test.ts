@@ -12,7 +12,6 @@ import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
 import { writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
-import type { Kind } from "../../src/store/tables.ts";
 import {
   describeBoth,
   everything,
@@ -39,9 +38,9 @@ async function written(w: World) {
 }
 
 function rollbacks(w: World, where: string) {
-  const back = async (to: number, kind: Kind = "variables") =>
+  const back = async (to: number, kind: string = "variables") =>
     rollBack(w.admin, where, "production", kind, await planRollback(w.admin, where, "production", kind, to));
-  const history = async (kind: Kind = "variables") => {
+  const history = async (kind: string = "variables") => {
     const { versions, warnings } = await listHistory(w.admin, where, "production", kind);
     return { versions: versions.map(({ version }) => version), warnings };
   };

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import postgres from "postgres";
 import { mintKey } from "../../src/access/api-key.ts";
-import { resources } from "../../src/access/grant.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
+import { resources } from "../../src/kinds/kind.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";

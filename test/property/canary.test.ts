@@ -14,7 +14,7 @@ import { revokeKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { dataKeyAssociatedData, encodeFields } from "../../src/seal/associated-data.ts";
 import { open } from "../../src/seal/envelope.ts";
-import { parseRootKeys, type SubkeyKind } from "../../src/seal/keyring.ts";
+import { parseRootKeys } from "../../src/seal/keyring.ts";
 import { openLog } from "../../src/server/log.ts";
 import { contractProblem, unlimited } from "../support/attack.ts";
 import { type Answer, describeBoth, everything, type World } from "../support/world.ts";
@@ -187,7 +187,7 @@ async function keysOf(world: World): Promise<Secrets> {
     const associatedData = dataKeyAssociatedData(id, generation, rootId);
     keys.set(`the data key of ${slug}`, open(wrapKey, associatedData, wrapped));
     const dataKey = installation.keyring.dataKey(id, generation, rootId, wrapped);
-    for (const kind of ["variables", "accounts", "file"] satisfies SubkeyKind[]) {
+    for (const kind of ["variables", "accounts", "file"]) {
       keys.set(`the ${kind} subkey of ${slug}`, Buffer.from(dataKey.subkey(kind)));
     }
   }

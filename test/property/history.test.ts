@@ -7,7 +7,6 @@ import fc from "fast-check";
 import type { Environment } from "../../src/core/names.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
-import { openContent } from "../../src/kinds/files/contents.ts";
 import type { FileEntry } from "../../src/kinds/files/entry.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { descriptorOf } from "../../src/kinds/kind.ts";
@@ -15,12 +14,12 @@ import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts
 import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
+import { openContent } from "../../src/sets/contents.ts";
 import { openSet, openValues, openVersion } from "../../src/sets/write.ts";
-import type { Kind } from "../../src/store/tables.ts";
 import { seed } from "../support/seed.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
-const kinds: readonly Kind[] = ["variables", "accounts", "files"];
+const kinds: readonly string[] = ["variables", "accounts", "files"];
 const two: readonly Environment[] = ["staging", "production"];
 const dayMs = 86_400_000;
 
@@ -36,7 +35,7 @@ type Version = {
   readonly items: Items;
 };
 
-type Target = { readonly kind: Kind; readonly environment: Environment };
+type Target = { readonly kind: string; readonly environment: Environment };
 type Step =
   | (Target & { readonly do: "write"; readonly name: string; readonly value: string; readonly both: boolean })
   | (Target & { readonly do: "delete"; readonly name: string })

@@ -4,8 +4,8 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { resources } from "../../src/access/grant.ts";
 import { tools } from "../../src/api/tools.ts";
+import { resources } from "../../src/kinds/kind.ts";
 import { impatient } from "../support/attack.ts";
 import { mcpClient, mcpRequest } from "../support/mcp.ts";
 import { seed } from "../support/seed.ts";

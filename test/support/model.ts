@@ -6,7 +6,6 @@ import { type Environment, environments } from "../../src/core/names.ts";
  */
 
 export type Surface = "rest_api" | "mcp_server" | "ci_action";
-export type Resource = "projects" | "variables" | "accounts" | "files" | "requests";
 
 export type ModelProject = {
   readonly id: string;
@@ -45,7 +44,7 @@ export type ModelFile = {
 export type ModelKey = {
   readonly owner: number;
   readonly surfaces: readonly Surface[];
-  readonly resources: readonly Resource[];
+  readonly resources: readonly string[];
   readonly environments: readonly Environment[];
   /** Ids; null: all of the organization's. */
   readonly projects: readonly string[] | null;
@@ -157,7 +156,7 @@ export function judge(
   }
 }
 
-const resourceOf: Readonly<Record<Exclude<ModelRequest["endpoint"], "none">, Resource | undefined>> = {
+const resourceOf: Readonly<Record<Exclude<ModelRequest["endpoint"], "none">, string | undefined>> = {
   organization: undefined,
   projects: "projects",
   project: "projects",

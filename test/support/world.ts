@@ -4,15 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import {
-  bitsOf,
-  type Grant,
-  type Resource,
-  resources,
-  type Surface,
-  sealGrant,
-  surfaces,
-} from "../../src/access/grant.ts";
+import { bitsOf, type Grant, type Surface, sealGrant, surfaces } from "../../src/access/grant.ts";
 import { apiRoot, createApp } from "../../src/api/app.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type Environment, environmentMask } from "../../src/core/names.ts";
@@ -26,6 +18,7 @@ import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { type FileEntry, files } from "../../src/kinds/files/entry.ts";
 import { type NewFile, putFile, storeContent } from "../../src/kinds/files/write.ts";
+import { resources } from "../../src/kinds/kind.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { AdmissionQueue } from "../../src/limit/admission-queue.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
@@ -132,7 +125,7 @@ export type World = Client & {
 
 export type Regrant = {
   readonly surfaces?: readonly Surface[];
-  readonly resources?: readonly Resource[];
+  readonly resources?: readonly string[];
   readonly environments?: readonly Environment[];
   /** Slug to project id; null: every project. */
   readonly projects?: Readonly<Record<string, string>> | null;

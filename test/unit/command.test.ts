@@ -145,7 +145,7 @@ describe("the tree of commands", async () => {
     let found: NamesAsked | undefined;
     const offered = await complete(program, line.split(" "), async (one) => {
       found = one;
-      return inUse[one.of].map((word) => ({ word }));
+      return (inUse[one.of] ?? []).map((word) => ({ word }));
     });
     expect([found, offered.map(({ word }) => word)]).toEqual([asked, candidates]);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { Keyring, newKey, parseRootKeys, type SubkeyKind } from "../../src/seal/keyring.ts";
+import { Keyring, newKey, parseRootKeys } from "../../src/seal/keyring.ts";
 
 const project = "prj-1";
-const kinds: readonly SubkeyKind[] = ["variables", "accounts", "file"];
+const kinds: readonly string[] = ["variables", "accounts", "file"];
 const failed = expect.objectContaining({ code: "decryption_failed" });
 
 /* Other projects, generations, roots and bits: vectors.test.ts and property/seal.test.ts. */

@@ -55,9 +55,8 @@ describe("a sealed set", () => {
     expect([sealed.generation, sealed.sealed]).toEqual([0, null]);
     verifyListing(listingKey, files, sealed);
     expect(() => setOpener(files, sealed, dataKeyOf(0))).toThrow(failed);
-    expect(() => setOpener(files, { ...sealed, sealed: Buffer.alloc(40, 1), generation: 0x01010101 }, dataKey)).toThrow(
-      failed,
-    );
+    const forged = { ...sealed, sealed: Buffer.alloc(40, 1), generation: 0x01010101 };
+    expect(() => setOpener(files, forged, dataKey).open()).toThrow(failed);
   });
 
   test("leaves the items that it was given as they were", () => {
@@ -100,6 +99,6 @@ describe("values that are not laid out as Keyhole writes them", () => {
 });
 
 function dataKeyOf(generation: number): DataKey {
-  const subkeys = { variables: newKey(), accounts: newKey(), file: newKey() };
-  return { generation, subkey: (kind) => subkeys[kind] };
+  const subkeys = new Map(["variables", "accounts", "files", "file"].map((of) => [of, newKey()]));
+  return { generation, subkey: (of) => subkeys.get(of) as Uint8Array };
 }

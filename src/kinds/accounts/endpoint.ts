@@ -3,17 +3,18 @@ import { type Admission, admit } from "../../gates/admit.ts";
 import { type Exchange, json } from "../../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, released, unlessChanged } from "../../gates/keyhole.ts";
 import { isMetadataRead, lookupOf, parseAccountsQuery } from "../../gates/query.ts";
+import { accounts } from "./entry.ts";
 import { listAccountNames, readAccounts } from "./read.ts";
 import { accountsJson } from "./render.ts";
 
-export const values: Admission = { bucket: "value", surface: "rest_api", resource: "accounts" };
+export const values: Admission = { bucket: "value", surface: "rest_api", resource: accounts.resource };
 const names: Admission = { ...values, bucket: "metadata" };
 
 /** GET /projects/{slug}/accounts, with or without values. */
 export async function getAccounts(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
   const { rawQuery, ifNoneMatch } = exchange;
   const onlyLists = isMetadataRead(rawQuery, "metadata_only") || ifNoneMatch !== undefined;
-  const lookup = lookupOf("accounts", slug, rawQuery, !onlyLists);
+  const lookup = lookupOf(accounts.kind, slug, rawQuery, !onlyLists);
   const caller = await admit(keyhole.gate, exchange, token, onlyLists ? names : values, lookup); // 401 429 403
   const query = parseAccountsQuery(rawQuery); // 400
   const { environment, metadataOnly } = query;

@@ -7,9 +7,16 @@ export type AccountEntry = Entry & { readonly name: string };
 export const accounts: KindDescriptor<AccountEntry> = {
   kind: "accounts",
   command: "account",
+  item: "account",
+  counted: "Accounts",
+  isCountedInLists: true,
+  resource: { name: "accounts", bit: 4 },
+  actions: ["accounts.read", "accounts.write", "accounts.reveal", "accounts.rollback"],
+  projectItemsMax: Number.POSITIVE_INFINITY,
+  hasValues: true,
   nameOf: ({ name }) => name,
   identityOf: ({ name }) => name,
-  hasValues: true,
-  countsColumn: "accountCounts",
   datedValue: (value) => value,
+  isValueOf: () => true,
+  warningsOf: () => [],
 };

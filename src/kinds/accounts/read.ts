@@ -28,7 +28,7 @@ export function readAccounts(
     const opened = new Map<VerifiedSet<AccountEntry>, OpenedItems>();
     for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
     const read = found.map(({ before, set, index }) => ({ before, index, opened: opened.get(set) as OpenedItems }));
-    noteOpened(reading.stages, "account", found.length);
+    noteOpened(reading.stages, accounts.item, found.length);
     return { project, names, fingerprint, held: new Held(read) };
   });
 }

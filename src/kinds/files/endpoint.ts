@@ -3,17 +3,18 @@ import { type Admission, admit } from "../../gates/admit.ts";
 import { type Exchange, json } from "../../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, released, unlessChanged } from "../../gates/keyhole.ts";
 import { isMetadataRead, lookupOf, parseFilesQuery } from "../../gates/query.ts";
+import { files } from "./entry.ts";
 import { fingerprintFiles, listFiles, readFiles } from "./read.ts";
 import { filesJson } from "./render.ts";
 
-export const contents: Admission = { bucket: "content", surface: "rest_api", resource: "files" };
+export const contents: Admission = { bucket: "content", surface: "rest_api", resource: files.resource };
 const records: Admission = { ...contents, bucket: "metadata" };
 
 /** GET /files, with or without content. */
 export async function getFiles(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
   const { rawQuery, ifNoneMatch } = exchange;
   const onlyLists = isMetadataRead(rawQuery, "metadataOnly") || ifNoneMatch !== undefined;
-  const lookup = lookupOf("files", undefined, rawQuery, false);
+  const lookup = lookupOf(files.kind, undefined, rawQuery, false);
   const caller = await admit(keyhole.gate, exchange, token, onlyLists ? records : contents, lookup); // 401 429 403
   const query = parseFilesQuery(rawQuery); // 400
   const { project: slug, environment } = query;

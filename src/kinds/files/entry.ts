@@ -1,16 +1,11 @@
-import type { Entry, KindDescriptor } from "../../sets/kind.ts";
+import { itemsMax } from "../../core/names.ts";
+import type { ContentEntry, KindDescriptor } from "../../sets/kind.ts";
 
 /** A secret file in a listing. */
-export type FileEntry = Entry & {
-  /** Of the content. The API does not show it. */
-  readonly id: string;
+export type FileEntry = ContentEntry & {
   readonly path: string;
   readonly name: string;
   readonly mode: "0600" | "0400";
-  /** Bytes of plaintext. */
-  readonly size: number;
-  /** Of the plaintext, in lower-case hex. */
-  readonly sha256: string;
   readonly contentType: string;
 };
 
@@ -18,9 +13,16 @@ export type FileEntry = Entry & {
 export const files: KindDescriptor<FileEntry> = {
   kind: "files",
   command: "file",
+  item: "file",
+  counted: "Secret files",
+  isCountedInLists: false,
+  resource: { name: "files", bit: 8 },
+  actions: ["file.read", "files.write", "files.rollback"],
+  projectItemsMax: itemsMax,
+  hasValues: false,
   nameOf: ({ path }) => path,
   identityOf: ({ id }) => id,
-  hasValues: false,
-  countsColumn: "fileCounts",
   datedValue: (value) => value,
+  isValueOf: () => true,
+  warningsOf: () => [],
 };

@@ -83,17 +83,17 @@ export async function readFiles(reading: Reading, query: FilesQuery): Promise<Re
       passed(reading.stages, "readToMs");
       const isSmall = bytes <= smallBytesMax;
       if (!isSmall) for (const { content } of found) await content.verify();
-      const files = listed.map(({ json }, index) => {
+      const opened = listed.map(({ json }, index) => {
         const { content } = found[index] as FoundContent;
         return { json, base64: isSmall ? [content.open()] : content.base64() };
       });
-      noteOpened(reading.stages, "file", entries.length);
+      noteOpened(reading.stages, files.item, entries.length);
       found.forEach(({ content, rowVersion }, index) => {
         if (rowVersion === "") return;
         source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
       });
       const names = listed.map(({ names }) => names);
-      return { project, names, fingerprint: fingerprintOf(listed), held: new Held(files), share };
+      return { project, names, fingerprint: fingerprintOf(listed), held: new Held(opened), share };
     } catch (error) {
       share.release();
       throw error;

@@ -1,15 +1,13 @@
-import { eq } from "drizzle-orm";
-import { contentBytesMax, type Environment, environmentsOf, itemsMax } from "../../core/names.ts";
+import { contentBytesMax, type Environment, environmentsOf } from "../../core/names.ts";
 import { pathProblem, pathSetProblem } from "../../core/path.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
-import { contentAssociatedData } from "../../seal/associated-data.ts";
-import { seal } from "../../seal/envelope.ts";
+import { deleteUnusedContents, sealContent } from "../../sets/contents.ts";
 import { itemsOf, openSet, openSets, type SetWrites, writeSets } from "../../sets/write.ts";
-import { sum, writingProject } from "../../sets/write-project.ts";
-import { deleteUnusedContents } from "./contents.ts";
+import { requireProjectRoom, writingProject } from "../../sets/write-project.ts";
+import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 
 export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
@@ -48,7 +46,7 @@ export async function putFile(
     const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
     const changes = new Map(environments.map((environment) => [environment, new Map([[file.path, item]])]));
     const writes = await writeFiles(admin, project, changes);
-    await requireFileCount(admin, project);
+    await requireProjectRoom(admin, project, files);
     const created = [...writes.values()].every(({ added }) => added.length > 0);
     const { path, size, sha256 } = file;
     return [{ id, path, size, sha256, environments, created }, writes];
@@ -94,28 +92,20 @@ async function writeFiles(
   changes: Parameters<typeof writeSets<FileEntry>>[3],
 ): Promise<SetWrites<FileEntry>> {
   const writes = await writeSets(admin, project, files, changes);
-  if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project);
+  if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
   return writes;
-}
-
-/** After a write. @throws Refused `bound` if the project has more than 1000 files now */
-export async function requireFileCount(admin: AdminContext, { db, id }: LockedProject): Promise<void> {
-  const { projects: p } = admin.database.tables;
-  const [row] = await db.select({ counts: p.fileCounts }).from(p).where(eq(p.id, id));
-  if (sum(row?.counts ?? "[]") > itemsMax) throw new Refused("bound", `A project holds at most ${itemsMax} files.`);
 }
 
 /** Seals and stores a content, which a listing then names. */
 export async function storeContent(
   admin: AdminContext,
-  { db, id: projectId, dataKey }: LockedProject,
-  { id, size, sha256 }: { readonly id: string; readonly size: number; readonly sha256: string },
+  project: LockedProject,
+  file: Pick<FileEntry, "id" | "size" | "sha256">,
   content: Uint8Array,
 ): Promise<void> {
-  const { generation } = dataKey;
-  const associatedData = contentAssociatedData({ projectId, id, size, sha256 });
-  const sealed = seal(dataKey.subkey("file"), generation, associatedData, content);
-  await db.insert(admin.database.tables.fileContents).values({ id, projectId, size, generation, sealed });
+  const { id, size } = file;
+  const row = { id, projectId: project.id, size, ...sealContent(project, file, content) };
+  await project.db.insert(admin.database.tables.fileContents).values(row);
 }
 
 /** @throws Refused `invalid`, `bound` */

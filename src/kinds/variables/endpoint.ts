@@ -3,10 +3,11 @@ import { type Admission, admit } from "../../gates/admit.ts";
 import { type Exchange, json } from "../../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, released, unlessChanged } from "../../gates/keyhole.ts";
 import { isMetadataRead, lookupOf, parseSecretsQuery, parseVariablesQuery } from "../../gates/query.ts";
+import { variables } from "./entry.ts";
 import { listVariableNames, readVariables } from "./read.ts";
 import { secretsJson, variablesDotenv, variablesJson } from "./render.ts";
 
-export const values: Admission = { bucket: "value", surface: "rest_api", resource: "variables" };
+export const values: Admission = { bucket: "value", surface: "rest_api", resource: variables.resource };
 const names: Admission = { ...values, bucket: "metadata" };
 export const secrets: Admission = { bucket: "value", surface: "ci_action", resource: null };
 const secretsIfChanged: Admission = { ...secrets, bucket: "metadata" };
@@ -15,7 +16,7 @@ const secretsIfChanged: Admission = { ...secrets, bucket: "metadata" };
 export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
   const { rawQuery, ifNoneMatch } = exchange;
   const onlyLists = isMetadataRead(rawQuery, "metadata_only") || ifNoneMatch !== undefined;
-  const lookup = lookupOf("variables", slug, rawQuery, !onlyLists);
+  const lookup = lookupOf(variables.kind, slug, rawQuery, !onlyLists);
   const caller = await admit(keyhole.gate, exchange, token, onlyLists ? names : values, lookup); // 401 429 403
   const query = parseVariablesQuery(rawQuery); // 400
   const { environment, selection, metadataOnly, format } = query;
@@ -40,7 +41,7 @@ export async function getVariables(keyhole: Keyhole, exchange: Exchange, token: 
 export async function getSecrets(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
   const { rawQuery, ifNoneMatch } = exchange;
   const isConditional = ifNoneMatch !== undefined;
-  const lookup = lookupOf("variables", undefined, rawQuery, !isConditional);
+  const lookup = lookupOf(variables.kind, undefined, rawQuery, !isConditional);
   const admission = isConditional ? secretsIfChanged : secrets;
   const caller = await admit(keyhole.gate, exchange, token, admission, lookup); // 401 429 403
   const query = parseSecretsQuery(rawQuery); // 400

@@ -1,3 +1,4 @@
+import { itemsMax } from "../../core/names.ts";
 import type { Entry, KindDescriptor } from "../../sets/kind.ts";
 
 /** A variable in a listing. */
@@ -11,11 +12,26 @@ export type VariableEntry = Entry & {
 export const variables: KindDescriptor<VariableEntry> = {
   kind: "variables",
   command: "var",
+  item: "variable",
+  counted: "Distinct names of variables",
+  isCountedInLists: true,
+  resource: { name: "variables", bit: 2 },
+  actions: ["variables.read", "secrets.read", "variables.write", "variables.reveal", "variables.rollback"],
+  projectItemsMax: Number.POSITIVE_INFINITY,
+  hasValues: true,
   nameOf: ({ key }) => key,
   identityOf: ({ key }) => key,
-  hasValues: true,
-  countsColumn: "variableCounts",
   datedValue: (value, updatedAt) => Buffer.from(JSON.stringify({ ...JSON.parse(value.toString("utf8")), updatedAt })),
+  isValueOf(value, { key, updatedAt }) {
+    const of = value as Partial<VariableEntry>;
+    return of.key === key && of.updatedAt === updatedAt;
+  },
+  warningsOf(where, environment, total) {
+    if (total <= itemsMax) return [];
+    return [
+      `${where} has ${total} variables in ${environment}, and the API never answers with more than ${itemsMax}: reading all of them is refused from now on. Reads by keys or prefix still work.`,
+    ];
+  },
 };
 
 /** When a variable that is marked with this day is overdue: at the day's end in UTC, in epoch milliseconds. */

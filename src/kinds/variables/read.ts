@@ -46,7 +46,7 @@ export function readVariables(
     if (names.length > itemsMax) throw new Fault("too_many_items", `${names.length} variables in ${project.id}`);
     const fingerprint = fingerprintOf(set, chosen);
     const opened = set.open();
-    noteOpened(reading.stages, "variable", names.length);
+    noteOpened(reading.stages, variables.item, names.length);
     const objects = chosen === "all" ? opened.all : pick(opened, chosen);
     return { project, names, fingerprint, held: new Held({ objects }) };
   });

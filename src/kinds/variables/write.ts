@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { compareBytes, type Environment, isVariableName, itemsMax, variableValueBytesMax } from "../../core/names.ts";
+import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -77,7 +77,7 @@ export async function setVariables(
       updated: replaced.length,
       changed: changed.sort(compareBytes),
       deleted: pruned,
-      warnings: warningsOf(where, target, total),
+      warnings: variables.warningsOf(where, target, total),
     };
     return [result, writes];
   });
@@ -164,14 +164,6 @@ export async function deleteVariable(
     }
     return [undefined, writes];
   });
-}
-
-/** What a person must be warned of after a write that left `total` variables in the environment. */
-export function warningsOf(where: string, environment: Environment, total: number): string[] {
-  if (total <= itemsMax) return [];
-  return [
-    `${where} has ${total} variables in ${environment}, and the API never answers with more than ${itemsMax}: reading all of them is refused from now on. Reads by keys or prefix still work.`,
-  ];
 }
 
 /** Values and marks by name, all checked before anything is written. @throws Refused `invalid`, `bound` */
