@@ -1,29 +1,33 @@
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { renderCsv } from "./csv.ts";
-import { renderDocker } from "./docker.ts";
-import { type NamedValue, renderDotenv, renderEach } from "./dotenv.ts";
+import { type NamedValue, renderDotenv } from "./dotenv.ts";
 import { renderGithub, renderMasks } from "./github.ts";
-import { renderPowershell } from "./powershell.ts";
-import { renderShell } from "./shell.ts";
-import { renderTfvars } from "./tfvars.ts";
-import { renderToml } from "./toml.ts";
-import { renderYaml } from "./yaml.ts";
+import {
+  renderDocker,
+  renderJson,
+  renderPowershell,
+  renderShell,
+  renderTfvars,
+  renderToml,
+  renderYaml,
+} from "./lines.ts";
 
-/** The formats that `keyhole pull` and `keyhole var export` write. */
-export const formats = [
-  "env",
-  "json",
-  "yaml",
-  "toml",
-  "csv",
-  "tfvars",
-  "shell",
-  "docker",
-  "powershell",
-  "github",
-] as const;
-export type Format = (typeof formats)[number];
+/** What each format that `keyhole pull` and `keyhole var export` write cannot carry. */
+const limits = {
+  env: "a `$(` together with a line break",
+  json: "text that is not Unicode",
+  yaml: "text that is not Unicode",
+  toml: "text that is not Unicode",
+  csv: "text that is not Unicode",
+  tfvars: "a name that Terraform reserves, or text that it normalizes",
+  shell: "text that is not Unicode",
+  docker: "a line break, or a line of 64 KiB",
+  powershell: "an empty value, or names that differ only in case",
+  github: "a name that the runner reserves",
+} as const;
+export type Format = keyof typeof limits;
+export const formats = Object.keys(limits) as readonly Format[];
 
 /** Formats that are data. Every other becomes an environment. */
 export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
@@ -79,12 +83,6 @@ export function renderForGithub(
   });
 }
 
-/** One object, one member per line, in the order of the names. */
-function renderJson(variables: readonly NamedValue[]): string {
-  const members = renderEach(variables, ({ name, value }) => `,\n  ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
-  return members === "" ? "{}\n" : `{${members.slice(1)}\n}\n`;
-}
-
 /** @throws Problem that names the variables if the format cannot carry them */
 function carrying<T>(format: Format, render: () => T): T {
   try {
@@ -96,16 +94,3 @@ function carrying<T>(format: Format, render: () => T): T {
     throw new Problem(exits.refused, error.code, words, { cause: error });
   }
 }
-
-const limits: Readonly<Record<Format, string>> = {
-  env: "a `$(` together with a line break",
-  json: "text that is not Unicode",
-  yaml: "text that is not Unicode",
-  toml: "text that is not Unicode",
-  csv: "text that is not Unicode",
-  tfvars: "a name that Terraform reserves, or text that it normalizes",
-  shell: "text that is not Unicode",
-  docker: "a line break, or a line of 64 KiB",
-  powershell: "an empty value, or names that differ only in case",
-  github: "a name that the runner reserves",
-};

@@ -12,14 +12,16 @@ import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { Fault } from "../../src/core/fault.ts";
 import { renderCsv } from "../../src/formats/csv.ts";
-import { renderDocker } from "../../src/formats/docker.ts";
 import type { NamedValue } from "../../src/formats/dotenv.ts";
 import { renderGithub, renderMasks } from "../../src/formats/github.ts";
-import { renderPowershell } from "../../src/formats/powershell.ts";
-import { renderShell } from "../../src/formats/shell.ts";
-import { renderTfvars } from "../../src/formats/tfvars.ts";
-import { renderToml } from "../../src/formats/toml.ts";
-import { renderYaml } from "../../src/formats/yaml.ts";
+import {
+  renderDocker,
+  renderPowershell,
+  renderShell,
+  renderTfvars,
+  renderToml,
+  renderYaml,
+} from "../../src/formats/lines.ts";
 import { findProgram, findPython, noteMissing } from "../support/programs.ts";
 import nasty from "../support/readers/nasty.json" with { type: "json" };
 import { seed } from "../support/seed.ts";

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { renderCsv } from "../../src/formats/csv.ts";
-import { renderDocker } from "../../src/formats/docker.ts";
-import { renderPowershell } from "../../src/formats/powershell.ts";
-import { renderShell } from "../../src/formats/shell.ts";
-import { renderTfvars } from "../../src/formats/tfvars.ts";
-import { renderToml } from "../../src/formats/toml.ts";
-import { renderYaml } from "../../src/formats/yaml.ts";
+import {
+  renderDocker,
+  renderPowershell,
+  renderShell,
+  renderTfvars,
+  renderToml,
+  renderYaml,
+} from "../../src/formats/lines.ts";
 
 /** The Fault that names these variables. */
 const naming = (...names: string[]) => expect.objectContaining({ detail: { names } });
