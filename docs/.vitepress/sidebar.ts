@@ -12,6 +12,7 @@ export const ways: readonly Way[] = [
       { text: "Concepts", page: "concepts" },
       { text: "Configuration", page: "configuration" },
       { text: "Compared with others", page: "comparison" },
+      { text: "Coming from elsewhere", page: "coming-from" },
     ],
   },
   {

@@ -100,6 +100,7 @@ const debianPackages: Readonly<Record<string, string>> = {
   go: "golang-go",
   gofmt: "golang-go",
   haproxy: "haproxy",
+  jq: "jq",
   nginx: "nginx",
   openssl: "openssl",
   pg_basebackup: "postgresql",
