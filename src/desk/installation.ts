@@ -19,9 +19,10 @@ import { type Keyring, newKey, type SystemKeyPurpose, sealFormat, sealFormatOf }
 import { makeAuditMonths } from "../store/audit-months.ts";
 import { type Database, databaseErrorCode, type Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
-import { exclusively, isMigrated, migratePostgres, migrateSqlite } from "../store/migrate.ts";
+import { isMigrated, migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
+import { exclusively } from "../store/sqlite-file.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
 import { describeUnreachable } from "./unreachable.ts";
 import { sealAllOf020 } from "./upgrade.ts";

@@ -9,7 +9,7 @@ import type { Config, RootKeySource } from "../core/settings.ts";
 import { removeDrafts, writeWholeSync } from "../core/whole-file.ts";
 import { Keyring, newKey, parseRootKeys } from "../seal/keyring.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
-import { exclusively } from "../store/migrate.ts";
+import { exclusively } from "../store/sqlite-file.ts";
 
 /**
  * Opens the keyring with the root keys that the settings name. If they come from a file, the keyring reads it again

@@ -1,4 +1,4 @@
-import { databaseErrorCode, StandbyFault } from "../store/database.ts";
+import { databaseErrorCode, isStandby } from "../store/database.ts";
 
 /**
  * Why a PostgreSQL server cannot be used, as one sentence with its host and port, and what a person can do. It holds
@@ -10,7 +10,7 @@ import { databaseErrorCode, StandbyFault } from "../store/database.ts";
 export function describeUnreachable(url: string, error: unknown): string {
   const { hostname, port, searchParams } = new URL(url);
   const where = `${hostname || searchParams.get("host") || "localhost"}:${port || 5432}`;
-  if (error instanceof StandbyFault) return `${where} is a standby, and Keyhole needs the primary.`;
+  if (isStandby(error)) return `${where} is a standby, and Keyhole needs the primary.`;
   const { cause } = error as Error;
   if (!(cause instanceof Error)) return `${where} did not answer within 2 s: does PostgreSQL run there?`;
   const code = databaseErrorCode(cause);

@@ -1,7 +1,7 @@
 import type { Config } from "../core/settings.ts";
 import { serveLock } from "../desk/installation.ts";
 import { removeKeyDrafts, rotateLock } from "../desk/root-keys.ts";
-import { exclusively } from "../store/migrate.ts";
+import { exclusively } from "../store/sqlite-file.ts";
 import { removeRestoreDrafts } from "./backup.ts";
 
 /**

@@ -2,8 +2,8 @@ import { mayAsk, parseKeySet, type Terms, type Trust, usableKeys, usableKinds } 
 import { TrustDirectory } from "../access/trust-directory.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { trustList, trustsMax } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
-import { trustList, trustsMax } from "../store/trusts.ts";
 import { createCredential, type KeyRecord, listKeys, type NewKey, type ShownTerms } from "./keys.ts";
 
 export type NewTrust = NewKey & {

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { Deadline } from "../core/deadline.ts";
 import { jsonType } from "../formats/json.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
-import { type Database, StandbyFault, warm } from "../store/database.ts";
+import { type Database, isStandby, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
 import type { Log } from "./log.ts";
 
@@ -103,7 +103,7 @@ export function readinessChecks(needs: {
   );
   return {
     // A standby can be reached; `primary` says what it is.
-    database: () => Promise.all([warm(lookups), warm(database)]).then(yes, (error) => error instanceof StandbyFault),
+    database: () => Promise.all([warm(lookups), warm(database)]).then(yes, isStandby),
     primary: () => warm(database).then(yes),
     migrations: () => isMigrated(database),
     root_key: async () => {

@@ -1,8 +1,16 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { contentBytesMax } from "../core/names.ts";
-import type { Database } from "./database.ts";
+import { type Database, integerValue, literal } from "./database.ts";
 import { grouped } from "./grouped.ts";
-import { type Authorized, authorized, authorizedFor, bounded, type Standing, standingColumns } from "./reach.ts";
+import {
+  type Authorized,
+  authorized,
+  dataKeyColumns,
+  rowVersionOf,
+  type Standing,
+  standingColumns,
+  withDataKey,
+} from "./reach.ts";
 
 /** A content without its bytes; nulls if there is none. */
 export type ContentRow = Standing & {
@@ -25,40 +33,37 @@ export type ContentQueries = ReturnType<typeof contentQueries>;
 
 /** Prepares the reads of contents; `pieces` runs on a pool of its own, so that bulk never delays a lookup. */
 export function contentQueries(database: Database, bulk: Database) {
-  const { fileContents: c, dataKeys: d } = database.tables;
+  const { fileContents: c } = database.tables;
   // Spelled so that no index of projects is used: the ids lead to fewer rows.
   const chosen = sql`standing
-    left join ${c} on ${c.projectId} || '' = standing.reached and ${database.isMember(c.id, sql.placeholder("ids"))}`;
-  const dataKey = sql`${d} on ${d.projectId} = ${c.projectId} and ${d.generation} = ${c.generation}`;
-  const columns = sql`${standingColumns}, ${c.id} as id, ${c.size} as size, ${rowVersion(database)} as "rowVersion"`;
-  const find = database.query<ContentRow>(sql`
-    with ${authorized(database)}
-    select ${columns} from ${chosen} left join ${dataKey}`);
+    left join ${c} on ${c.projectId} || '' = standing.reached and ${database.isMember(c.id, sql.placeholder("ids"))}
+    ${withDataKey(database, c)}`;
+  const columns = sql`${standingColumns}, ${c.id} as id, ${c.size} as size,
+    ${rowVersionOf(database, c)} as "rowVersion"`;
+  const find = database.query<ContentRow>(sql`with ${authorized(database)} select ${columns} from ${chosen}`);
   const findTogether = database.dialect === "postgres" ? groupedFind(database) : undefined;
   // SQLite copies all that `substr` looks at, so there a content has one piece.
-  const integer = (name: string) => sql`cast(${sql.placeholder(name)} as integer)`;
   const piece =
-    bulk.dialect === "postgres" ? sql`substr(${c.sealed}, ${integer("from")}, ${integer("length")})` : sql`${c.sealed}`;
+    bulk.dialect === "postgres"
+      ? sql`substr(${c.sealed}, ${integerValue("from")}, ${integerValue("length")})`
+      : sql`${c.sealed}`;
   const pieces = bulk.query<ContentPiece>(sql`
     with ${authorized(bulk)}
-    select ${columns}, ${c.generation} as generation,
-      octet_length(${c.sealed}) as "sealedBytes",
-      case when octet_length(${c.sealed}) <= ${sql.raw(String(sealedBytesMax))} then ${piece} end as bytes,
-      ${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped
-    from ${chosen}
-    left join ${dataKey}`);
+    select ${columns}, ${c.generation} as generation, octet_length(${c.sealed}) as "sealedBytes",
+      case when octet_length(${c.sealed}) <= ${literal(sealedBytesMax)} then ${piece} end as bytes,
+      ${dataKeyColumns(bulk)}
+    from ${chosen}`);
+  const idsOf = (at: Authorized, ids: readonly string[]) => ({ ...at, ids: JSON.stringify(ids) });
   return {
     hasRowVersions: database.dialect === "postgres",
     /** How many sealed bytes one statement should fetch. PostgreSQL's are hex text, decoded on the event loop. */
     pieceBytes: bulk.dialect === "postgres" ? 512 * 1024 : 16 * 1024 * 1024,
     /** Which of these contents the project has. At least one row, unless the key is gone. */
     find: (at: Authorized, ids: readonly string[]) =>
-      findTogether !== undefined && ids.length <= groupedIdsMax
-        ? findTogether({ at, ids })
-        : find({ ...at, ids: JSON.stringify(ids) }),
+      findTogether !== undefined && ids.length <= groupedIdsMax ? findTogether({ at, ids }) : find(idsOf(at, ids)),
     /** The same with `length` sealed bytes of each from `from` on, counted from 1. */
     pieces: (at: Authorized, ids: readonly string[], from: number, length: number) =>
-      pieces({ ...at, ids: JSON.stringify(ids), from, length }),
+      pieces({ ...idsOf(at, ids), from, length }),
   };
 }
 
@@ -67,14 +72,14 @@ const groupedIdsMax = 32;
 
 /** The rows of contents on PostgreSQL; requests that wait at the same moment share a statement, as with lookups. */
 function groupedFind(database: Database) {
-  const { fileContents: c, dataKeys: d } = database.tables;
+  const { fileContents: c } = database.tables;
   const asks = sql`jsonb_to_recordset(${sql.placeholder("asks")}::text::jsonb)
     as ask(n integer, key_id text, slug text, project_id text, ids text)`;
   const find = database.query<Standing & { readonly n: number; readonly contents: string | null }>(sql`
-    with ${authorizedFor(database, asks, sql`ask.n as n, ask.ids as ids,`)}
+    with ${authorized(database, asks, sql`ask.n as n, ask.ids as ids,`)}
     select standing.n as n, ${standingColumns}, (
-      select string_agg(concat_ws(' ', ${c.id}, ${c.size}, ${rowVersion(database)}), ';') from ${c}
-      left join ${d} on ${d.projectId} = ${c.projectId} and ${d.generation} = ${c.generation}
+      select string_agg(concat_ws(' ', ${c.id}, ${c.size}, ${rowVersionOf(database, c)}), ';')
+      from ${c} ${withDataKey(database, c)}
       where ${c.projectId} || '' = standing.reached and ${database.isMember(c.id, sql`standing.ids`)}) as contents
     from standing`);
   return grouped(async (asked: readonly { readonly at: Authorized; readonly ids: readonly string[] }[]) => {
@@ -90,11 +95,6 @@ function groupedFind(database: Database) {
     }
     return found;
   });
-}
-
-/** The row versions of a content and its data key: PostgreSQL changes them with every write, SQLite has none. */
-function rowVersion({ dialect, tables: { fileContents: c, dataKeys: d } }: Database): SQL {
-  return dialect === "postgres" ? sql`concat_ws(' ', ${c}.xmin, ${c}.ctid, ${d}.xmin, ${d}.ctid)` : sql`''`;
 }
 
 /** A content of the largest size in its envelope, with room to spare. */

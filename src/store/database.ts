@@ -17,6 +17,8 @@ export type Database = {
   readonly tables: Tables;
   /** The database's clock in epoch milliseconds, as an SQL expression. */
   readonly nowMs: SQL<number>;
+  /** Where `part` begins in a text, from 1; 0 if it does not occur. */
+  readonly indexOf: (text: SQLWrapper, part: SQLWrapper) => SQL;
   /** Whether a text column is one of the JSON array that a parameter holds: one index lookup for each element. */
   readonly isMember: (column: SQLWrapper, json: SQLWrapper) => SQL;
   /**
@@ -38,12 +40,12 @@ export type Use = "look-up" | "serve" | "files" | "journal" | "admin";
 
 export const queryDeadlineMs = 2000;
 
-/** The database is a PostgreSQL standby, whose data may be old: it may still know a key that was revoked. */
-export class StandbyFault extends Fault {
-  constructor() {
-    super("unavailable", "the database is a standby, and only a primary is served from");
-  }
-}
+/** A value of a prepared query by its name, as text. */
+export const textValue = (name: string): SQL => sql`cast(${sql.placeholder(name)} as text)`;
+/** A value of a prepared query by its name, as a whole number. */
+export const integerValue = (name: string): SQL => sql`cast(${sql.placeholder(name)} as integer)`;
+/** A number in the text of a statement. */
+export const literal = (value: number): SQL => sql.raw(String(value));
 
 /** Makes one connection, so that the first request does not wait for it. @throws Fault `unavailable` */
 export async function warm(database: Database): Promise<void> {
@@ -80,8 +82,13 @@ export function malformed(): Fault {
 export function unavailable(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const code = databaseErrorCode(error);
-  if (code === standbyRefusal) return new StandbyFault();
-  return new Fault("unavailable", `the database refused: ${code}`, {}, { cause: error });
+  const reason = code === standbyRefusal ? "it is a standby, and only a primary is served from" : code;
+  return new Fault("unavailable", `the database refused: ${reason}`, {}, { cause: error });
+}
+
+/** Whether a query failed because PostgreSQL is a standby. Its data may be old: it may know a revoked key as a live one. */
+export function isStandby(error: unknown): boolean {
+  return databaseErrorCode(error) === standbyRefusal;
 }
 
 /** SQLSTATE, SQLite's code or the driver's: the one part of a database error that quotes no input. */
@@ -98,7 +105,7 @@ export function isConnectionFailure(error: unknown): boolean {
   return /^(?:08|57P)/.test(code) || code === standbyRefusal || code === "25006";
 }
 
-/** SQLSTATE of a negative OFFSET, which nothing but {@link StandbyFault}'s check asks for. */
+/** SQLSTATE of a negative OFFSET: no statement has one, except for the check in `onPrimary`. */
 const standbyRefusal = "2201X";
 
 /** Whether an unhandled error comes from a connection: postgres.js lets some out after it has rejected the queries. */

@@ -14,9 +14,8 @@ export type NextExpiry = {
  * Sets with a variable that is marked for rotation: the condition of the index `sets_marked`, and nothing that would
  * make another index look better. Other kinds have no such member, and JSON escapes the quotes in their names.
  */
-export function isMarked({ dialect, tables: { sets: s } }: Database): SQL {
-  const find = dialect === "postgres" ? sql`strpos` : sql`instr`;
-  return sql`${find}(${s.listing}, '"rotateBy":"') > 0`;
+export function isMarked({ indexOf, tables: { sets: s } }: Database): SQL {
+  return sql`${indexOf(s.listing, sql.raw(`'"rotateBy":"'`))} > 0`;
 }
 
 /**

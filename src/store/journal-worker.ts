@@ -1,7 +1,6 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { retryBusy } from "./busy-retry.ts";
 import type { AppendResult, JournalOrder, SegmentValues } from "./journal.ts";
-import { isSameDatabase } from "./same-database.ts";
+import { isSameDatabase, retryBusy } from "./sqlite-file.ts";
 
 // The embedded database's journal, in its own thread: a commit waits for the disk and for other processes, and the
 // API's event loop must wait for neither.

@@ -1,8 +1,18 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../access/authenticate.ts";
-import { type Database, malformed } from "./database.ts";
+import type { TrustRow } from "../access/trust-directory.ts";
+import { type Database, literal, malformed } from "./database.ts";
 import { grouped } from "./grouped.ts";
-import { bounded, liveness, projectInReach, projectList, setsInReach, trustTerms } from "./reach.ts";
+import {
+  bounded,
+  grantColumns,
+  liveness,
+  projectInReach,
+  projectsBytesMax,
+  setsInReach,
+  termsBytesMax,
+  withDataKey,
+} from "./reach.ts";
 import { rowVersion, setColumns } from "./sets.ts";
 
 type Row = Omit<KeyRow, "target"> & { readonly projectId: string | null; readonly fileCounts: string | null };
@@ -20,48 +30,40 @@ const broughtBytesMax = 256 * 1024;
  * SQLite gives the sets themselves. On PostgreSQL, requests that wait at the same moment share a statement.
  */
 export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
-  const { sets: s, dataKeys: d } = database.tables;
-  const inReach = setsInReach(database, {
-    projectId: sql`${database.tables.projects.id}`,
-    kind: sql`ask.kind`,
-    wanted: sql`ask.environments`,
-    scope: sql`${database.tables.apiKeys.environments}`,
-  });
-  const dataKey = sql`${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`;
-  if (database.dialect === "sqlite") {
-    const names = ["digest", "slug", "kind", "environments", "values"];
-    const ask = sql.join(
-      names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`),
-      sql`, `,
+  return database.dialect === "postgres" ? postgresLookups(database) : sqliteLookups(database);
+}
+
+function sqliteLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
+  const { sets: s } = database.tables;
+  const names = ["digest", "slug", "kind", "environments", "values"];
+  const columns = names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`);
+  const find = database.query<RowWithSet>(sql`
+    select ${keyColumns(database)}, ${setColumns(database, sql`ask."values"`, literal(broughtBytesMax))}
+    from (select ${sql.join(columns, sql`, `)}) as ask ${keyJoins(database, sql`ask.digest`)}
+    left join ${s} on ${askedSets(database)} ${withDataKey(database, s)}`);
+  return async (lookup) => {
+    const rows = await find(lookup);
+    const sets = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
+    return keyRowOf(
+      rows[0],
+      sets.map((row) => ({ environment: row.environment, rowVersion: "", row })),
     );
-    const find = database.query<RowWithSet>(sql`
-      select ${keyColumns(database)}, ${setColumns(database, sql`ask."values"`, sql.raw(String(broughtBytesMax)))}
-      from (select ${ask}) as ask ${keyJoins(database, sql`ask.digest`)}
-      left join ${s} on ${inReach} left join ${dataKey}`);
-    return async (lookup) => {
-      const rows = await find(lookup);
-      const sets = rows.filter((row) => row.environment !== null) as unknown as StoredSet[];
-      return keyRowOf(
-        rows[0],
-        sets.map((row) => ({ environment: row.environment, rowVersion: "", row })),
-      );
-    };
-  }
+  };
+}
+
+function postgresLookups(database: Database): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
+  const { sets: s } = database.tables;
   const find = database.query<RowWithVersions>(sql`
     select ask.n as n, ${keyColumns(database)}, (
-      select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';') from ${s} left join ${dataKey}
-      where ${inReach}) as sets
+      select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';')
+      from ${s} ${withDataKey(database, s)} where ${askedSets(database)}) as sets
     from jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
       as ask(n integer, digest text, slug text, kind text, environments integer)
     ${keyJoins(database, sql`decode(ask.digest, 'hex')`)}`);
   return grouped(async (lookups: readonly KeyLookup[]) => {
-    const asked = lookups.map(({ digest, slug, kind, environments }, n) => ({
-      n,
-      digest: Buffer.from(digest).toString("hex"),
-      slug,
-      kind,
-      environments,
-    }));
+    const asked = lookups.map(({ digest, slug, kind, environments }, n) => {
+      return { n, digest: Buffer.from(digest).toString("hex"), slug, kind, environments };
+    });
     const found: (KeyRow | undefined)[] = lookups.map(() => undefined);
     for (const row of await find({ lookups: JSON.stringify(asked) })) {
       if (!answers(row, lookups[row.n])) throw malformed();
@@ -71,13 +73,15 @@ export function keyLookups(database: Database): (lookup: KeyLookup) => Promise<K
   });
 }
 
+function askedSets(database: Database): SQL {
+  const { projects: p, apiKeys: k } = database.tables;
+  const [projectId, scope] = [sql`${p.id}`, sql`${k.environments}`];
+  return setsInReach(database, { projectId, kind: sql`ask.kind`, wanted: sql`ask.environments`, scope });
+}
+
 function keyColumns(database: Database): SQL {
-  const { apiKeys: k, organizations: o, projects: p } = database.tables;
-  return sql`${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
-    ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
-    ${k.expiresAt} as "expiresAt", ${trustTerms(database)} as trust, ${k.digest} as digest,
-    ${bounded(k.grantSeal, 32)} as "grantSeal",
-    ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
+  const { organizations: o, projects: p } = database.tables;
+  return sql`${grantColumns(database)}, ${liveness(database)} as live, ${bounded(o.slug, 64)} as "organizationSlug",
     ${bounded(o.name, 1024)} as "organizationName", ${bounded(o.plan, 16)} as plan, ${p.id} as "projectId",
     ${bounded(p.fileCounts, 128)} as "fileCounts"`;
 }
@@ -124,6 +128,28 @@ function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): KeyRow | und
   if (row === undefined) return undefined;
   const { projectId, fileCounts } = row;
   return Object.assign(row, { target: projectId === null ? null : { projectId, fileCounts, sets } });
+}
+
+/** The most valid trusts of an installation. Those beyond are not found. */
+export const trustsMax = 1000;
+/** The most bytes that their terms and project lists take together: any token, valid or not, can trigger this read. */
+const trustsBytesMax = 4 * 1024 * 1024;
+
+/** Prepares the list of all valid trusts. */
+export function trustList(database: Database): () => Promise<TrustRow[]> {
+  const { apiKeys: k } = database.tables;
+  const list = database.query<TrustRow>(sql`
+    select ${grantColumns(database)} from ${k} where ${k.id} in (
+      select valid.id from (
+        select ${k.id} as id, sum(octet_length(${k.trust}) + coalesce(octet_length(${k.projects}), 0))
+          over (order by ${k.id}) as bytes
+        from ${k} where ${k.trust} is not null and ${liveness(database)} = 1
+          and octet_length(${k.trust}) <= ${literal(termsBytesMax)} and octet_length(${k.grantSeal}) = 32
+          and coalesce(octet_length(${k.projects}), 0) <= ${literal(projectsBytesMax)}
+        order by ${k.id} limit ${literal(trustsMax)}) as valid
+      where valid.bytes <= ${literal(trustsBytesMax)})
+    order by ${k.id}`);
+  return () => list({});
 }
 
 /** Prepares the record of when keys were last used. Older timestamps are ignored. */

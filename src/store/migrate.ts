@@ -1,4 +1,3 @@
-import { Database as SqliteFile } from "bun:sqlite";
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
@@ -63,33 +62,6 @@ export async function migrateSqlite(path: string): Promise<void> {
   } finally {
     await database.close();
   }
-}
-
-/** The files of the locks that this process holds. One that is garbage would be closed, and its lock free. */
-const held = new Set<SqliteFile>();
-
-/**
- * A lock between processes: an exclusive transaction on an SQLite file of its own, which ends with its holder.
- * @returns undefined if another process still holds it after `waitMs`
- */
-export function exclusively(path: string, waitMs: number): { release(): void } | undefined {
-  closeSync(openSync(path, "a", 0o600));
-  const file = new SqliteFile(path, { create: true, readwrite: true });
-  file.run(`PRAGMA busy_timeout = ${waitMs}`);
-  try {
-    file.run("BEGIN EXCLUSIVE");
-  } catch (error) {
-    file.close();
-    if ((error as { code?: string }).code === "SQLITE_BUSY") return undefined;
-    throw error;
-  }
-  held.add(file);
-  return {
-    release: () => {
-      held.delete(file);
-      file.close();
-    },
-  };
 }
 
 type Migration = { sql: string[]; bps: boolean; folderMillis: number; hash: string };

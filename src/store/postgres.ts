@@ -68,6 +68,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
     tables: postgresTables,
     // Without floor the cast would round, and a key would end up to half a millisecond early.
     nowMs: sql`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
+    indexOf: (text, part) => sql`strpos(${text}, ${part})`,
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
@@ -131,7 +132,7 @@ export function connect(servers: Servers, use: Use) {
 }
 
 /**
- * The statement, made to fail on a standby (see `StandbyFault`). Every statement is checked, not every connection,
+ * The statement, made to fail on a standby (see `isStandby`). Every statement is checked, not every connection,
  * because a pooler may change the server behind a connection. PostgreSQL evaluates OFFSET before the first row, even if
  * there is none, and a negative one has an error of its own. An INSERT fails on a standby by itself.
  */

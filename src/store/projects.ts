@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { itemsMax } from "../core/names.ts";
-import type { Database } from "./database.ts";
-import { type Authorized, authorized, bounded, liveness, type Standing, standingColumns } from "./reach.ts";
+import { type Database, literal } from "./database.ts";
+import { type Authorized, authorized, bounded, type Standing, selectForKey, standingColumns } from "./reach.ts";
 
 /** A project with what its row says of all environments (`tables.ts`); nulls if there is none. */
 export type ProjectRow = Standing & {
@@ -19,7 +19,7 @@ export type ProjectQueries = ReturnType<typeof projectQueries>;
 
 /** Prepares the reads of projects. A key whose projects are all gone still gets one row, with `id` null. */
 export function projectQueries(database: Database) {
-  const { apiKeys: k, organizations: o, projects: p } = database.tables;
+  const { apiKeys: k, projects: p } = database.tables;
   const columns = sql`${p.id} as id, ${bounded(p.slug, 64)} as slug, ${bounded(p.name, 1024)} as name,
     ${bounded(p.variableCounts, 128)} as "variableCounts", ${bounded(p.accountCounts, 128)} as "accountCounts",
     ${bounded(p.fileCounts, 128)} as "fileCounts", ${bounded(p.changedAt, 128)} as "changedAt",
@@ -30,9 +30,8 @@ export function projectQueries(database: Database) {
     left join ${p} on ${p.id} = standing.reached`);
   const several = (projects: SQL, rest: SQL) =>
     database.query<ProjectRow>(sql`
-    select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'several' as "projectId", ${columns}
-    from ${k} join ${o} on ${o.id} = ${k.organizationId} left join ${p} on ${projects}
-    where ${k.id} = ${sql.placeholder("keyId")} ${rest} limit ${sql.raw(String(itemsMax + 1))}`);
+    ${selectForKey(database, columns)} left join ${p} on ${projects}
+    where ${k.id} = ${sql.placeholder("keyId")} ${rest} limit ${literal(itemsMax + 1)}`);
   const every = several(sql`${p.organizationId} = ${k.organizationId}`, sql`order by ${p.slug}`);
   // Spelled so that no index of organizations is used: the ids lead to fewer rows.
   const listed = several(

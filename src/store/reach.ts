@@ -1,14 +1,14 @@
 import { type SQL, sql } from "drizzle-orm";
 import { environments } from "../core/names.ts";
-import type { Database } from "./database.ts";
+import { type Database, literal, textValue } from "./database.ts";
 
 // What a key reaches, as fragments of SQL. A trust is a row of `api_keys`, and a key here. The lookup that judges the
-// key and every statement that fetches something for it are built from these, so authority and data are always one
-// snapshot, and what is out of reach is not found.
+// key is built from these, and so is every statement that fetches something for it. So authority and data are always
+// one snapshot, and what is out of reach is not found.
 
 /** A column, or null if it is larger than Keyhole ever writes: nobody can fill the server's memory through a row. */
 export function bounded(column: SQL | { readonly getSQL: () => SQL }, bytesMax: number): SQL {
-  return sql`case when octet_length(${column}) <= ${sql.raw(String(bytesMax))} then ${column} end`;
+  return sql`case when octet_length(${column}) <= ${literal(bytesMax)} then ${column} end`;
 }
 
 /** 1 if the key is neither revoked nor expired by the database's clock, else 0. */
@@ -19,17 +19,16 @@ export function liveness({ tables: { apiKeys: k }, nowMs }: Database): SQL {
 
 /** The longest project list that is read: over some 2,000 projects. */
 export const projectsBytesMax = 256 * 1024;
-
-/** A key's project list; an empty text, which no grant seal fits, if it is too large: over some 2,000 projects. */
-export function projectList({ tables: { apiKeys: k } }: Database): SQL {
-  return sql`case when ${k.projects} is not null then coalesce(${bounded(k.projects, projectsBytesMax)}, '') end`;
-}
-
+/** The longest terms of a trust that are read. */
 export const termsBytesMax = 16 * 1024;
 
-/** The terms of a trust, null for a key; an empty text, which no grant seal fits, if they are too large. */
-export function trustTerms({ tables: { apiKeys: k } }: Database): SQL {
-  return sql`case when ${k.trust} is not null then coalesce(${bounded(k.trust, termsBytesMax)}, '') end`;
+/** A key's grant and its seal. A project list or terms that are too large come as an empty text, which no seal fits. */
+export function grantColumns(database: Database): SQL {
+  const { apiKeys: k } = database.tables;
+  return sql`${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
+    ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
+    ${k.expiresAt} as "expiresAt", ${boundedText(k.trust, termsBytesMax)} as trust, ${k.digest} as digest,
+    ${bounded(k.grantSeal, 32)} as "grantSeal"`;
 }
 
 /**
@@ -41,8 +40,7 @@ export function projectInReach(database: Database, slug: SQL): SQL {
   const list = projectList(database);
   // The id is looked for in the list's text, in the one spelling that Keyhole writes. Parsed as JSON, a list that was
   // damaged in SQL would be an error for every request of the statement. The grant seal judges the list afterwards.
-  const entry = sql`'"' || ${slug} || '":"'`;
-  const at = database.dialect === "postgres" ? sql`strpos(${list}, ${entry})` : sql`instr(${list}, ${entry})`;
+  const at = database.indexOf(list, sql`'"' || ${slug} || '":"'`);
   const listedId = sql`substr(${list}, nullif(${at}, 0) + length(${slug}) + 4, 36)`;
   return sql`${p.organizationId} = ${k.organizationId}
     and ${p.slug} = case when ${k.projects} is null or (${listedId}) is not null then ${slug} else '' end
@@ -70,20 +68,16 @@ export type Authorized = { readonly keyId: string; readonly slug: string; readon
 /**
  * The common table expression of every statement after the lookup. `standing` has one row with the key's liveness, the
  * plan and the project, or none if the key is gone. Its `reached` is the project's id, or null unless all three are as
- * they must be; what a statement fetches is joined to that. The project is the one that the lookup found for a list
- * whose seal was checked.
+ * they must be. What a statement fetches is joined to `reached`. The project is the one that the lookup found: for a
+ * listed key, that lookup's list was checked against its seal.
  *
- * SQLite prepares a statement again when a parameter that its plan might depend on gets another value. That costs 50 µs.
- * It does not if the parameters are columns of a subquery.
+ * The parameters are columns of a subquery for SQLite: if its plan might depend on a parameter, it prepares the statement
+ * again for each new value, which costs 50 µs.
+ *
+ * @param ask - a table named `ask` with the columns `key_id`, `slug` and `project_id`
+ * @param more - columns of `ask` that `standing` has too, each with a comma after it
  */
-export function authorized(database: Database): SQL {
-  const text = (name: string) => sql`cast(${sql.placeholder(name)} as text)`;
-  const ask = sql`(select ${text("keyId")} as key_id, ${text("slug")} as slug, ${text("projectId")} as project_id) as ask`;
-  return authorizedFor(database, ask);
-}
-
-/** {@link authorized} for a table named `ask` with the columns `key_id`, `slug` and `project_id`, and `more` of its columns. */
-export function authorizedFor(database: Database, ask: SQL, more: SQL = sql``): SQL {
+export function authorized(database: Database, ask: SQL = askedFor, more: SQL = sql``): SQL {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
   return sql`standing as (
       select ${more} ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, ${p.id} as project_id,
@@ -96,7 +90,52 @@ export function authorizedFor(database: Database, ask: SQL, more: SQL = sql``): 
     )`;
 }
 
+const askedFor = sql`(select ${textValue("keyId")} as key_id, ${textValue("slug")} as slug,
+  ${textValue("projectId")} as project_id) as ask`;
+
 /** A row of `standing`. */
 export type Standing = { readonly live: number; readonly plan: string; readonly projectId: string | null };
 export const standingColumns: SQL = sql`standing.live as live, standing.plan as plan,
   standing.project_id as "projectId"`;
+
+/** `select` of a {@link Standing} that concerns no single project, with `more` columns, up to the joins of what it reaches. */
+export function selectForKey(database: Database, more: SQL): SQL {
+  const { apiKeys: k, organizations: o } = database.tables;
+  return sql`select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'any' as "projectId", ${more}
+    from ${k} join ${o} on ${o.id} = ${k.organizationId}`;
+}
+
+/** The join of the data key that sealed a row's values. */
+export function withDataKey(
+  { tables: { dataKeys: d } }: Database,
+  sealed: Database["tables"]["sets" | "fileContents"],
+): SQL {
+  return sql`left join ${d} on ${d.projectId} = ${sealed.projectId} and ${d.generation} = ${sealed.generation}`;
+}
+
+/** The data key of {@link withDataKey}, as it is stored. */
+export function dataKeyColumns({ tables: { dataKeys: d } }: Database): SQL {
+  return sql`${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped`;
+}
+
+/**
+ * What changes whenever a row or its data key is written: PostgreSQL's row versions. SQLite has none, and it is empty.
+ * @param more - columns with which it begins
+ */
+export function rowVersionOf(
+  { dialect, tables: { dataKeys: d } }: Database,
+  row: Database["tables"]["sets" | "fileContents"],
+  ...more: readonly SQL[]
+): SQL {
+  if (dialect === "sqlite") return sql`''`;
+  return sql`concat_ws(' ', ${sql.join([...more, sql`${row}.xmin, ${row}.ctid, ${d}.xmin, ${d}.ctid`], sql`, `)})`;
+}
+
+function projectList({ tables: { apiKeys: k } }: Database): SQL {
+  return boundedText(k.projects, projectsBytesMax);
+}
+
+/** Null as it is stored; an empty text if it is too large. */
+function boundedText(column: Database["tables"]["apiKeys"]["projects" | "trust"], bytesMax: number): SQL {
+  return sql`case when ${column} is not null then coalesce(${bounded(column, bytesMax)}, '') end`;
+}

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Environment } from "../core/names.ts";
-import { type Database, databaseErrorCode } from "./database.ts";
-import { type Authorized, authorized, bounded, liveness, type Standing, standingColumns } from "./reach.ts";
+import { type Database, databaseErrorCode, literal, textValue } from "./database.ts";
+import { type Authorized, authorized, bounded, type Standing, selectForKey, standingColumns } from "./reach.ts";
 
 /** The most requests that may be pending at once. */
 export const pendingPerKeyMax = 20;
@@ -40,15 +40,14 @@ export type RequestQueries = ReturnType<typeof requestQueries>;
  * @param writable - a connection that may add rows
  */
 export function requestQueries(database: Database, writable: Database) {
-  const { variableRequests: r, apiKeys: k, organizations: o } = database.tables;
-  const text = (name: string) => sql`cast(${sql.placeholder(name)} as text)`;
+  const { variableRequests: r, apiKeys: k } = database.tables;
   const { nowMs } = database;
-  const pending = (of: SQL) => sql`(select count(*) from ${r}
-    where ${r.organizationId} = ${text("organizationId")} and ${r.expiresAt} > ${nowMs} and ${r.status} = 'pending' ${of})`;
-  const ofKey = pending(sql`and ${r.keyId} = ${text("keyId")}`);
-  const ofOrganization = pending(sql``);
-  const equal = (column: SQL) => sql`(select ${column} from ${r}
-    where ${r.organizationId} = ${text("organizationId")} and ${r.expiresAt} > ${nowMs} and ${r.status} = 'pending'
+  const text = textValue;
+  const pending = sql`from ${r}
+    where ${r.organizationId} = ${text("organizationId")} and ${r.expiresAt} > ${nowMs} and ${r.status} = 'pending'`;
+  const ofKey = sql`(select count(*) ${pending} and ${r.keyId} = ${text("keyId")})`;
+  const ofOrganization = sql`(select count(*) ${pending})`;
+  const equal = (column: SQL) => sql`(select ${column} ${pending}
       and ${r.keyId} = ${text("keyId")} and ${r.projectId} = standing.reached
       and ${r.environment} = ${text("environment")} and ${r.name} = ${text("name")}
     order by ${r.number} limit 1)`;
@@ -59,10 +58,10 @@ export function requestQueries(database: Database, writable: Database) {
     select ${text("id")}, ${text("organizationId")}, standing.reached, ${text("environment")}, ${text("name")},
       ${text("reason")}, ${text("keyId")},
       (select coalesce(max(${r.number}), 0) + 1 from ${r} where ${r.organizationId} = ${text("organizationId")}),
-      'pending', ${nowMs}, ${nowMs} + ${sql.raw(String(lifetimeMs))}
+      'pending', ${nowMs}, ${nowMs} + ${literal(lifetimeMs)}
     from standing
     where standing.reached is not null and ${equal(sql`${r.id}`)} is null
-      and ${ofKey} < ${sql.raw(String(pendingPerKeyMax))} and ${ofOrganization} < ${sql.raw(String(pendingPerOrganizationMax))}
+      and ${ofKey} < ${literal(pendingPerKeyMax)} and ${ofOrganization} < ${literal(pendingPerOrganizationMax)}
     on conflict (organization_id, number) do nothing
     returning expires_at as "expiresAt"`,
     { retry: false },
@@ -71,20 +70,18 @@ export function requestQueries(database: Database, writable: Database) {
     with ${authorized(database)}
     select ${standingColumns}, ${ofKey} as "ofKey", ${ofOrganization} as "ofOrganization",
       ${equal(sql`${r.id}`)} as "equalId", ${equal(sql`${r.expiresAt}`)} as "equalExpiresAt" from standing`);
+  const columns = sql`
+    case when ${r.status} = 'pending' and ${r.expiresAt} <= ${nowMs} then 'expired' else ${r.status} end as status,
+    ${bounded(r.decisionReason, 8192)} as "decisionReason"`;
   const find = database.query<RequestRow>(sql`
-    select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'any' as "projectId",
-      case when ${r.status} = 'pending' and ${r.expiresAt} <= ${nowMs} then 'expired' else ${r.status} end as status,
-      ${bounded(r.decisionReason, 8192)} as "decisionReason"
-    from ${k} join ${o} on ${o.id} = ${k.organizationId}
-    left join ${r} on ${r.id} = ${text("id")} and ${r.keyId} = ${k.id}
+    ${selectForKey(database, columns)} left join ${r} on ${r.id} = ${text("id")} and ${r.keyId} = ${k.id}
     where ${k.id} = ${text("keyId")}`);
   return {
     /**
      * Files a request if the key still reaches the project and the limits allow one more. Two that are filed at the
-     * same moment have the same number, so the second does not get in and must count again.
-     * @returns when it expires; undefined if it was not filed, because it may not be, an equal one is pending or another
-     *   writer was in its way
-     * @throws Fault `unavailable`
+     * same moment have the same number, so the second is not filed and must count again.
+     * @returns when it expires; undefined if it was not filed: not allowed, an equal one is pending, or another writer
+     *   was faster
      */
     file: async (request: NewRequest): Promise<number | undefined> => {
       try {

@@ -90,10 +90,7 @@ const pageLength = 256 * 1024;
 function matching(database: Database, { texts = [], sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
   const { auditSegments: s } = database.tables;
   // As `texts` spells it.
-  const occurs = (text: string) =>
-    database.dialect === "postgres"
-      ? sql`strpos(${s.texts}, ${JSON.stringify(text)}) > 0`
-      : sql`instr(${s.texts}, ${JSON.stringify(text)}) > 0`;
+  const occurs = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
   return and(
     ...texts.map((some) => or(...some.map(occurs))),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),

@@ -1,14 +1,17 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Lookup, StoredSet } from "../access/authenticate.ts";
-import type { Database } from "./database.ts";
+import { type Database, integerValue, textValue } from "./database.ts";
 import {
   type Authorized,
   authorized,
   bounded,
+  dataKeyColumns,
   environmentBit,
+  rowVersionOf,
   type Standing,
   setsInReach,
   standingColumns,
+  withDataKey,
 } from "./reach.ts";
 
 /** The columns of a set, or nulls if there is none. */
@@ -18,19 +21,17 @@ export type SetQueries = ReturnType<typeof setQueries>;
 
 /** Prepares the read of sets: lookups by primary key in one snapshot. */
 export function setQueries(database: Database) {
-  const { sets: s, dataKeys: d } = database.tables;
-  const integer = (name: string) => sql`cast(${sql.placeholder(name)} as integer)`;
+  const { sets: s } = database.tables;
+  const inReach = setsInReach(database, {
+    projectId: sql`standing.reached`,
+    kind: textValue("kind"),
+    wanted: integerValue("environments"),
+    scope: sql`standing.environments`,
+  });
   const fetch = database.query<Standing & SetColumns>(sql`
     with ${authorized(database)}
-    select ${standingColumns}, ${setColumns(database, integer("values"), integer("bytesMax"))}
-    from standing
-    left join ${s} on ${setsInReach(database, {
-      projectId: sql`standing.reached`,
-      kind: sql`cast(${sql.placeholder("kind")} as text)`,
-      wanted: integer("environments"),
-      scope: sql`standing.environments`,
-    })}
-    left join ${d} on ${d.projectId} = ${s.projectId} and ${d.generation} = ${s.generation}`);
+    select ${standingColumns}, ${setColumns(database, integerValue("values"), integerValue("bytesMax"))}
+    from standing left join ${s} on ${inReach} ${withDataKey(database, s)}`);
   return {
     /**
      * The sets that the key reaches, one row each; one row without a set if there is none; no row if the key is gone.
@@ -41,20 +42,18 @@ export function setQueries(database: Database) {
 }
 
 /**
- * The row versions of a set and its data key: PostgreSQL changes them with every write, SQLite has none. A standby that
- * was promoted without the newest write gives its next one the same numbers, so the mac of the listing, which says when
- * each value was written, is one of them. With the same mac, the values are the same under whichever data key.
+ * The row version of a set. A standby that was promoted without the newest write gives its next one the same numbers, so
+ * the listing's mac, which covers when each value was written, is one of them. With the same mac the values are the same,
+ * whichever data key seals them.
  */
-export function rowVersion({ dialect, tables: { sets: s, dataKeys: d } }: Database): SQL {
-  const listingMac = sql`encode(${bounded(s.listingMac, 32)}, 'hex')`;
-  return dialect === "postgres"
-    ? sql`concat_ws(' ', ${s.version}, ${listingMac}, ${s}.xmin, ${s}.ctid, ${d}.xmin, ${d}.ctid)`
-    : sql`''`;
+export function rowVersion(database: Database): SQL {
+  const { sets: s } = database.tables;
+  return rowVersionOf(database, s, sql`${s.version}`, sql`encode(${bounded(s.listingMac, 32)}, 'hex')`);
 }
 
-/** What is selected of a set and its data key, with the values of the environments in the mask `values`. */
+/** The columns of a set and its data key, with the values of the environments in the mask `values`. */
 export function setColumns(database: Database, values: SQL, bytesMax: SQL): SQL {
-  const { sets: s, dataKeys: d } = database.tables;
+  const { sets: s } = database.tables;
   const wanted = sql`(${environmentBit(sql`${s.environment}`)} & ${values}) <> 0`;
   const valueBytes = sql`case when ${wanted} then coalesce(octet_length(${s.sealed}), 0) else 0 end`;
   const fits = sql`octet_length(${s.listing}) + ${valueBytes} <= ${bytesMax}`;
@@ -62,5 +61,5 @@ export function setColumns(database: Database, values: SQL, bytesMax: SQL): SQL 
     ${s.generation} as generation, ${bounded(s.listingMac, 32)} as "listingMac",
     case when ${fits} then ${s.listing} end as listing, octet_length(${s.listing}) as "listingBytes",
     case when ${fits} and ${wanted} then ${s.sealed} end as sealed, octet_length(${s.sealed}) as "sealedBytes",
-    ${bounded(d.rootId, 64)} as "rootId", ${bounded(d.wrapped, 128)} as wrapped`;
+    ${dataKeyColumns(database)}`;
 }

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { Fault } from "../core/fault.ts";
 import { compile, type Database, type Db, type Use, unavailable } from "./database.ts";
-import { isSameDatabase } from "./same-database.ts";
+import { isSameDatabase } from "./sqlite-file.ts";
 import { sqliteTables } from "./tables.ts";
 
 /** Opens the embedded database file, which is made if absent. */
@@ -30,6 +30,7 @@ export function openSqlite(path: string, use: Use): Database {
     db,
     tables: sqliteTables,
     nowMs: sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    indexOf: (text, part) => sql`instr(${text}, ${part})`,
     isMember: (column, json) => sql`${column} in (select value from json_each(${json}))`,
     query: (query) => {
       const { text, parametersOf } = compile(db, query);

@@ -12,7 +12,7 @@ import { backUp, restore, verifyBackup } from "../../src/people/backup.ts";
 import { DoesNotOpen } from "../../src/people/verify.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
-import { exclusively } from "../../src/store/migrate.ts";
+import { exclusively } from "../../src/store/sqlite-file.ts";
 import { leaksIn, openWorld, type World } from "../support/world.ts";
 
 setDefaultTimeout(120_000);

@@ -9,7 +9,8 @@ import postgres from "postgres";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { newKey } from "../../src/seal/keyring.ts";
-import { exclusively, migrations } from "../../src/store/migrate.ts";
+import { migrations } from "../../src/store/migrate.ts";
+import { exclusively } from "../../src/store/sqlite-file.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
 import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
 
@@ -149,7 +150,7 @@ describe("on SQLite", () => {
 
   test("a lock between processes is held though nothing refers to it, and free once its holder was killed", async () => {
     const paths = Array.from({ length: 50 }, (_, n) => join(folder, `lock-${n}`));
-    const module = JSON.stringify(join(root, "src/store/migrate.ts"));
+    const module = JSON.stringify(join(root, "src/store/sqlite-file.ts"));
     const script = `const { exclusively } = await import(${module});
       const held = ${JSON.stringify(paths)}.filter((path) => exclusively(path, 0)).length;
       for (let n = 0; n < 5; n++) { await Bun.sleep(1); Bun.gc(true); }

@@ -11,7 +11,7 @@ import { type KeyRecord, listAccess, listExpiring, listKeys, revokeKey, rotateKe
 import { setPlan } from "../../src/people/organizations.ts";
 import { createTrust, type NewTrust } from "../../src/people/trusts.ts";
 import { fetchJson } from "../../src/server/fetch-json.ts";
-import { trustList } from "../../src/store/trusts.ts";
+import { trustList } from "../../src/store/lookups.ts";
 import {
   audience,
   type Claims,

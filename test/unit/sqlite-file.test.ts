@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { retryBusy } from "../../src/store/busy-retry.ts";
+import { retryBusy } from "../../src/store/sqlite-file.ts";
 
 /** A lock that others hold until `freeAtMs`, on a clock that only sleeping moves. */
 function heldUntil(freeAtMs: number, code = "SQLITE_BUSY") {

@@ -1,0 +1,77 @@
+import { Database as SqliteFile } from "bun:sqlite";
+import { closeSync, openSync, statSync } from "node:fs";
+
+// What SQLite leaves to its users: files that were replaced, locks between processes, and waits that block no thread long.
+
+/**
+ * Tells, whenever asked, whether `path` still leads to the same database, with its -wal and -shm, as at first. SQLite
+ * itself would go on in files that were deleted or replaced: it would miss revocations, and its writes would be lost.
+ */
+export function isSameDatabase(path: string): () => boolean {
+  const first = identify(path);
+  return () => first !== undefined && identify(path) === first;
+}
+
+/** Which files these are. A number is not given to another file while this process has the file open. */
+function identify(path: string): string | undefined {
+  try {
+    return ["", "-wal", "-shm"]
+      .map((side) => statSync(`${path}${side}`, { bigint: true }))
+      .map(({ dev, ino }) => `${dev} ${ino}`)
+      .join();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Runs a write, and runs it again while another process holds the lock. SQLite's own busy handler sleeps up to 100 ms,
+ * and commands that write in a row take the lock from each other in that time: reads waited 1.3 s.
+ *
+ * @param sleep - blocks the thread for this many milliseconds
+ * @param nowMs - monotonic milliseconds
+ * @throws what the write throws; `SQLITE_BUSY` after 1.8 s
+ */
+export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs: () => number): T {
+  const lastMs = nowMs() + waitMsMax;
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs + 1, pauseMsMax)) {
+    try {
+      return write();
+    } catch (error) {
+      const isBusy = String((error as { code?: unknown }).code).startsWith("SQLITE_BUSY");
+      if (!isBusy || nowMs() + pauseMs > lastMs) throw error;
+      sleep(pauseMs);
+    }
+  }
+}
+
+/** Less than the 2 s of a request's audit entry: a batch that waits for the lock is refused before its callers give up. */
+const waitMsMax = 1800;
+const pauseMsMax = 5;
+
+/** The files of the locks that this process holds. One that is garbage would be closed, and its lock free. */
+const held = new Set<SqliteFile>();
+
+/**
+ * A lock between processes: an exclusive transaction on an SQLite file of its own, which ends with its holder.
+ * @returns undefined if another process still holds it after `waitMs`
+ */
+export function exclusively(path: string, waitMs: number): { release(): void } | undefined {
+  closeSync(openSync(path, "a", 0o600));
+  const file = new SqliteFile(path, { create: true, readwrite: true });
+  file.run(`PRAGMA busy_timeout = ${waitMs}`);
+  try {
+    file.run("BEGIN EXCLUSIVE");
+  } catch (error) {
+    file.close();
+    if ((error as { code?: string }).code === "SQLITE_BUSY") return undefined;
+    throw error;
+  }
+  held.add(file);
+  return {
+    release: () => {
+      held.delete(file);
+      file.close();
+    },
+  };
+}
