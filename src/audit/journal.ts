@@ -3,8 +3,8 @@ import type { AuditEntry } from "./entry.ts";
 import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
 
 /**
- * Stores a segment; without one it only checks that it could. `durable`: it is stored. `refused`: it is not. `unknown`:
- * it cannot tell. Never throws.
+ * Stores a segment, or checks that it could store one if there is none. The outcome is `durable` if it is stored,
+ * `refused` if it is not, and `unknown` if nobody can tell. Never throws.
  * @param again - the same segment was tried before and its outcome is unknown
  */
 export type Append = (segment: Segment | undefined, again: boolean) => Promise<Appended>;
@@ -12,7 +12,7 @@ export type Append = (segment: Segment | undefined, again: boolean) => Promise<A
 type Appended = {
   readonly outcome: "durable" | "refused" | "unknown";
   readonly reason?: string;
-  /** The database is another server than the one that stored the lane so far, so the segment was refused. */
+  /** The segment was refused because another server has the lane so far. */
   readonly moved?: boolean;
 };
 
@@ -26,20 +26,20 @@ type JournalOptions = {
   readonly now: () => number;
   /** Receives the end of the lane every 1,000 entries, on {@link Journal.announce} and on {@link Journal.close}. */
   readonly checkpoint: (checkpoint: Checkpoint) => void;
-  /** Settles as a call of {@link Journal.record} does, or calls `late` and rejects with a Fault if it takes too long. */
+  /** Settles as `work` does, or calls `late` and rejects with a Fault if it takes too long. */
   readonly deadline: { of<T>(work: Promise<T>, late: () => void): Promise<T> };
   /** Receives every batch, whatever its outcome. */
   readonly measure?: ((batch: MeasuredBatch) => void) | undefined;
 };
 
 const entriesPerSegmentMax = 512;
-/** The most names in the distinct lists of a segment; a single list may have more. Bounds the memory of readers. */
+/** The most names in the distinct lists of a segment, unless it has one list only. Bounds the memory of readers. */
 const namesPerSegmentMax = 32_000;
 const entriesQueuedMax = 4096;
 
 /**
- * The only writer of audit entries. At most one batch is in flight, and entries that arrive meanwhile form the next one:
- * under load many callers share a commit, and without load none waits for a timer.
+ * Writes the audit entries of requests. At most one batch is under way, and entries that arrive in that time form the
+ * next one: under load many callers share a commit, and without load none waits for a timer.
  */
 export class Journal {
   readonly #options: JournalOptions;
@@ -74,7 +74,7 @@ export class Journal {
   /**
    * Resolves when every entry is durable.
    * @throws Fault `unavailable` if the deadline passes, the queue is full or the journal is closed. Some of the entries
-   *   may still be stored: a stored read may not have been answered, but every answered read is stored.
+   *   may be stored all the same: every answered read is stored, but not every stored read was answered.
    */
   async record(entries: readonly AuditEntry[]): Promise<void> {
     if (entries.length === 0) return;
@@ -177,7 +177,7 @@ export class Journal {
 
   #segmentOf(batch: readonly Waiting[]): Segment {
     const at = this.#options.now();
-    // Retention drops whole months, and may drop only the beginning of a lane: none may be older than the one before.
+    // Retention drops whole months from a lane's beginning, so no segment may be older than the one before it.
     if (at < this.#at) this.#startLane();
     this.#at = at;
     const seqs = { firstSeq: this.#seq + 1, lastSeq: this.#seq + batch.length };

@@ -2,10 +2,10 @@ import type { Environment } from "../core/names.ts";
 import type { Actor, AuditAction, AuditEntry, TokenWords } from "./entry.ts";
 
 /*
- * A segment: the audit entries of one commit, as one row. `texts` is a JSON array with every text of the entries once,
- * those that filters look for among them: a filter reads this column only. `entries` is JSON text with two members:
+ * A segment: the audit entries of one commit, as one row. `texts` is a JSON array that has every text of the entries
+ * once. Filters read this column only. `entries` is a JSON object with two members:
  *
- *   names    every list of returned names once
+ *   names    every list of names once
  *   entries  for each entry an array:
  *              0 actor's type   1 actor's id or name   2 organization id   3 organization   4 project id   5 project
  *              6 environment or null   7 action   8 client address   9 user agent          as positions in `texts`
@@ -14,7 +14,7 @@ import type { Actor, AuditAction, AuditEntry, TokenWords } from "./entry.ts";
  *              15 what the token says, as JSON, as a position in `texts`; for the entry of a trust only
  *            An entry ends with the last of these that it has.
  *
- * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, what stands beside them in the row,
+ * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, the other columns of the row,
  * and the mac of the segment before it in its lane.
  */
 
@@ -59,7 +59,7 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
     ...(entry.write ? writtenLists.map((list) => positionIn(lists, encodeNames(entry.write?.[list] ?? []))) : []),
     ...(entry.token ? [null, null, null, positionIn(texts, JSON.stringify(entry.token))] : []),
   ]);
-  // What was done to a key or trust is found by its id, as what it read is.
+  // So that a filter for the id of a key or trust finds what was done to it too.
   for (const { action, names } of entries)
     if (/^(key|trust)\./.test(action)) for (const id of names) positionIn(texts, id);
   const names = [...lists.keys()].join(",");
@@ -75,8 +75,8 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
     const texts = JSON.parse(encoded.texts) as readonly unknown[];
     const { names, entries } = JSON.parse(encoded.entries) as Encoded;
     if (entries.length !== lastSeq - firstSeq + 1) return undefined;
-    const textAt = (position: number | null) => text(texts[position as number]);
-    const listAt = (position: number) => (names[position] as readonly unknown[]).map(text);
+    const textAt = (position: unknown) => text(texts[position as number]);
+    const listAt = (position: unknown) => (names[position as number] as readonly unknown[]).map(text);
     return entries.map((row): AuditEntry => {
       const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
       const [address, agent, list, requestId, added = null, changed, deleted, token] = rest;
@@ -89,9 +89,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
         environment: environment === null ? null : (textAt(environment) as Environment),
         action: textAt(action) as AuditAction,
         names: listAt(list),
-        ...(added !== null && {
-          write: { added: listAt(added), changed: listAt(changed as number), deleted: listAt(deleted as number) },
-        }),
+        ...(added !== null && { write: { added: listAt(added), changed: listAt(changed), deleted: listAt(deleted) } }),
         requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
@@ -103,20 +101,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
   }
 }
 
-type Encoded = {
-  readonly names: readonly (readonly unknown[])[];
-  readonly entries: readonly EncodedEntry[];
-};
-type Position = number;
-type EncodedEntry = readonly [
-  ...[Position, Position, Position, Position, Position, Position, Position | null, Position, Position, Position],
-  names: Position,
-  requestId: string,
-  added?: Position | null,
-  changed?: Position | null,
-  deleted?: Position | null,
-  token?: Position,
-];
+type Encoded = Readonly<Record<"names" | "entries", readonly (readonly unknown[])[]>>;
 
 const writtenLists = ["added", "changed", "deleted"] as const;
 

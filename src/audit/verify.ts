@@ -86,9 +86,8 @@ type Link = {
   readonly strays: readonly Buffer[];
 };
 
-type FoundFlaw = Omit<Flaw, "lastSeq" | "seals"> & {
+type FoundFlaw = Omit<Flaw, "lastSeq"> & {
   lastSeq: number;
-  readonly seals: readonly string[];
   /** The checkpoints that show it. */
   readonly lost: Checkpoint[];
 };
@@ -150,9 +149,8 @@ class Walk {
       const known = new Map(ahead.map((one) => [one, this.#lostFrom(one)] as const));
       const neededOf = (one: Checkpoint) => (known.get(one)?.seq ?? one.seq + 1) - 1;
       const lost = ahead.filter((one) => neededOf(one) > end);
-      if (lost.length > 0) {
-        this.#add({ lane, seq: end + 1, lastSeq: Math.max(...lost.map(neededOf)), what: "removed", seals: [], lost });
-      }
+      const lastSeq = Math.max(...lost.map(neededOf));
+      if (lost.length > 0) this.#add({ lane, seq: end + 1, lastSeq, what: "removed" }, [], lost);
       for (const one of ahead) if (one.seq > end && !lost.includes(one)) this.#accept(known.get(one));
     }
     const flaws = this.#flaws.map(({ lost, ...flaw }) => {
@@ -196,20 +194,21 @@ class Walk {
     return [...found, ...link.strays].slice(0, straysMax);
   }
 
+  /** Names the flaw at a segment by its numbers alone. */
   #addSimply(link: Link, segment: Segment): undefined {
     const { lane, firstSeq, lastSeq } = segment;
     const seq = link.lastSeq + 1;
-    if (firstSeq > seq) return this.#addGap(link, segment);
+    if (firstSeq > seq) return void this.#addGap(link, segment);
     const before = this.#flaws.at(-1);
     const what = firstSeq < seq ? "added" : "changed";
     const isNext = before?.lane === lane && before.lastSeq === firstSeq - 1 && before.lost.length === 0;
     if (what === "changed" && isNext && before.what === "changed") before.lastSeq = lastSeq;
-    else this.#add({ lane, seq: firstSeq, lastSeq, what, seals: [], lost: [] });
+    else this.#add({ lane, seq: firstSeq, lastSeq, what });
   }
 
-  #addGap(link: Link, next: Segment): undefined {
+  #addGap(link: Link, next: Segment): void {
     const gap = gapBefore(link, next);
-    this.#add({ ...gap, what: "removed", seals: [sealGap(this.#auditKey, gap, next)], lost: [] });
+    this.#add({ ...gap, what: "removed" }, [sealGap(this.#auditKey, gap, next)]);
   }
 
   /**
@@ -221,14 +220,16 @@ class Walk {
     const { lane, firstSeq, lastSeq } = segment;
     const seq = link.lastSeq + 1;
     const size = sizeOf(segment);
-    const add = (one: Pick<Flaw, "seq" | "lastSeq" | "what">) => this.#add({ lane, ...one, seals: [], lost: [] });
-    if (firstSeq < seq) return add({ seq: firstSeq, lastSeq, what: "added" });
+    if (firstSeq < seq) {
+      this.#add({ lane, seq: firstSeq, lastSeq, what: "added" });
+      return undefined;
+    }
     const { original, wasMoved, laterOnesMovedUp } = await this.#look(link, segment);
     if (original && !wasMoved && original.firstSeq <= seq + size && firstSeq === seq) {
-      add({ seq, lastSeq, what: "added" });
-    } else if (original) add({ seq, lastSeq: seq + sizeOf(original) - 1, what: "reordered" });
+      this.#add({ lane, seq, lastSeq, what: "added" });
+    } else if (original) this.#add({ lane, seq, lastSeq: seq + sizeOf(original) - 1, what: "reordered" });
     else if (firstSeq > seq) this.#addGap(link, segment);
-    else add({ seq, lastSeq, what: laterOnesMovedUp ? "removed" : "changed" });
+    else this.#add({ lane, seq, lastSeq, what: laterOnesMovedUp ? "removed" : "changed" });
     return original;
   }
 
@@ -276,17 +277,16 @@ class Walk {
       this.#accept(known);
       return;
     }
-    if (this.#lost?.lane !== where.lane) {
-      this.#lost = { ...where, what: "changed", seals: [], lost: [] };
-      this.#add(this.#lost);
-    }
+    if (this.#lost?.lane !== where.lane) this.#lost = this.#add({ ...where, what: "changed" });
     this.#lost.lastSeq = where.lastSeq;
     this.#lost.lost.push(checkpoint);
   }
 
-  #add(flaw: FoundFlaw): undefined {
-    if (this.#flaws.length < flawsMax) this.#flaws.push(flaw);
+  #add(flaw: Range & Pick<Flaw, "what">, seals: readonly string[] = [], lost: Checkpoint[] = []): FoundFlaw {
+    const found = { ...flaw, seals, lost };
+    if (this.#flaws.length < flawsMax) this.#flaws.push(found);
     else this.#moreFlaws += 1;
+    return found;
   }
 
   /** Whether the gap before the segment is known. If so, its acceptance binds the segment. */

@@ -15,7 +15,8 @@ import { sql } from "drizzle-orm";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Config, databaseUrls } from "../core/settings.ts";
-import { type Keyring, newKey, type SystemKeyPurpose, sealFormat, sealFormatOf } from "../seal/keyring.ts";
+import { generationOf } from "../seal/envelope.ts";
+import { type Keyring, newKey, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import { type Database, databaseErrorCode, type Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
@@ -316,7 +317,7 @@ async function openSystemKeys(
     return [purpose, unwrapped(keyring, source, purpose, row)] as const;
   });
   const systemKeys = Object.fromEntries(opened) as Record<SystemKeyPurpose, Uint8Array>;
-  const formats = new Set(purposes.map((purpose) => sealFormatOf((rows.get(purpose) as SystemKeyRow).wrapped)));
+  const formats = new Set(purposes.map((purpose) => generationOf((rows.get(purpose) as SystemKeyRow).wrapped)));
   if (formats.size > 1 || Math.max(...formats) > sealFormat) {
     throw configProblem("The system keys of this database are of different ages: some of their rows were put back.");
   }

@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { sealOrganization } from "../access/grant.ts";
-import { type Keyring, type SystemKeyPurpose, sealFormat, sealFormatOf } from "../seal/keyring.ts";
+import { generationOf } from "../seal/envelope.ts";
+import { type Keyring, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { versionMac, versionMacOf020 } from "../seal/set.ts";
 import type { Database, Db } from "../store/database.ts";
 import { isOfSet, isVerified, recordColumns } from "./version-records.ts";
@@ -18,7 +19,7 @@ export async function sealAllOf020(database: Database, keyring: Keyring, systemK
     const query = db.select().from(k);
     const rows = await (database.dialect === "postgres" ? query.for("update") : query);
     // Another process may have been first.
-    if (rows.some(({ wrapped }) => sealFormatOf(wrapped) === sealFormat)) return;
+    if (rows.some(({ wrapped }) => generationOf(wrapped) === sealFormat)) return;
     await sealOrganizations(database, db, systemKeys);
     await sealRecords(database, db, systemKeys);
     for (const row of rows) {

@@ -3,9 +3,8 @@ import { and, desc, eq, getTableColumns, gt } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
-import type { VersionRecord } from "../seal/associated-data.ts";
 import { orUndefined } from "../seal/envelope.ts";
-import { versionMac } from "../seal/set.ts";
+import { type SetVersion, versionMac } from "../seal/set.ts";
 import type { Database, Db, Tables } from "../store/database.ts";
 
 /*
@@ -61,7 +60,7 @@ export function recordColumns({ database }: Pick<Admin, "database">) {
 /** Whether Keyhole wrote a record. */
 export function isVerified(
   { systemKeys }: Keys,
-  record: VersionRecord & { readonly mac: Uint8Array },
+  record: SetVersion & { readonly mac: Uint8Array },
   macOf = versionMac,
 ): boolean {
   const mac = orUndefined(() => macOf(systemKeys.listing, record));

@@ -24,53 +24,26 @@ export type SetIdentity = {
 
 /** Of a set's values. The mac covers the listing, so what a metadata read shows is what was sealed. */
 export function setAssociatedData(set: SetIdentity, listingMac: Uint8Array): Buffer {
-  const { organizationId, projectId, slug, kind, environment, version } = set;
-  return encodeFields("set", organizationId, projectId, slug, kind, environment, version, listingMac);
+  return encodeFields("set", ...identityFields(set), listingMac);
 }
 
-/** What the mac of a listing covers beside the listing: all that identifies the set, and its data key's generation. */
+/** What the mac of a listing covers: the listing, all that identifies the set, and its data key's generation. */
 export function listingFields(set: SetIdentity, generation: number, listing: string): Buffer {
-  const { organizationId, projectId, slug, kind, environment, version } = set;
-  return encodeFields("listing", organizationId, projectId, slug, kind, environment, version, generation, listing);
+  return encodeFields("listing", ...identityFields(set), generation, listing);
 }
 
-/**
- * What the mac of a version's record covers: which version it is, when and by whom it was written, which names, and the
- * mac of the version's listing.
- */
-export function versionFields({ listingMac, ...version }: VersionRecord): Buffer {
-  return encodeFields("version 2", ...versionValues(version), listingMac ?? Buffer.alloc(0));
+function identityFields({ organizationId, projectId, slug, kind, environment, version }: SetIdentity) {
+  return [organizationId, projectId, slug, kind, environment, version];
 }
 
-/** The same as 0.2.0 wrote it, with nothing of the content. */
-export function versionFieldsOf020(version: Omit<VersionRecord, "listingMac">): Buffer {
-  return encodeFields("version", ...versionValues(version));
-}
-
-function versionValues(version: Omit<VersionRecord, "listingMac">) {
-  const { projectId, kind, environment, at, actor, names } = version;
-  return [projectId, kind, environment, version.version, at, actor, names];
-}
-
-/** Who wrote a version of a set. The project's slug is not in it: it may be renamed since. */
-export type VersionRecord = Omit<SetIdentity, "organizationId" | "slug"> & {
-  readonly at: number;
-  readonly actor: string;
-  readonly names: string;
-  /** Of the listing; null if SQL had removed the version before its record covered it. */
-  readonly listingMac: Uint8Array | null;
-};
-
-type ContentIdentity = {
-  readonly projectId: string;
-  readonly id: string;
-  readonly size: number;
-  readonly sha256: string;
-};
-
-/** Of a file's content. The listing, which names the content by its id, says where a client puts it. */
-export function contentAssociatedData({ projectId, id, size, sha256 }: ContentIdentity): Buffer {
-  return encodeFields("file content", projectId, id, size, sha256);
+/** Of a file's content. Its path is in the listing, which refers to the content by id. */
+export function contentAssociatedData(content: {
+  projectId: string;
+  id: string;
+  size: number;
+  sha256: string;
+}): Buffer {
+  return encodeFields("file content", content.projectId, content.id, content.size, content.sha256);
 }
 
 /** Of a wrapped data key. */
@@ -86,7 +59,7 @@ export function systemKeyAssociatedData(purpose: string, rootId: string): Buffer
 /**
  * The fields one after the other, as the table above says.
  * @throws Fault `decryption_failed` for text with half a surrogate pair, and for a number that is not a whole one from
- *   0 to 2⁵³ − 1: both come only from a row that was edited by hand
+ *   0 to 2⁵³ − 1. Only rows that were edited with SQL have such fields.
  */
 export function encodeFields(...fields: readonly (string | number | Uint8Array)[]): Buffer {
   let length = 0;

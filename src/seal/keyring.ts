@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { Fault } from "../core/fault.ts";
 import { dataKeyAssociatedData, encodeFields, systemKeyAssociatedData } from "./associated-data.ts";
-import { generationOf, open, seal } from "./envelope.ts";
+import { open, seal } from "./envelope.ts";
 
 /*
  * Which key is made of which. Random keys are wrapped (sealed by the key above them) and stored. The others are derived
@@ -22,15 +22,10 @@ const rootKeyBytes = 32;
 const wrapGeneration = 0;
 
 /**
- * What is sealed in an installation, as the generation in the envelopes of its wrapped system keys: nobody without the
- * root key can change it. 0.2.0 left 0: neither the rows of organizations nor the content of versions were covered.
+ * What is sealed in an installation. The envelopes of its wrapped system keys have it as their generation, which nobody
+ * can change without the root key. 0.2.0 wrote 0: it sealed neither rows of organizations nor the content of versions.
  */
 export const sealFormat = 1;
-
-/** The {@link sealFormat} that a wrapped system key claims. It is true if the key opens. */
-export function sealFormatOf(wrapped: Uint8Array): number {
-  return generationOf(wrapped);
-}
 
 /** The keys that serve the whole installation: of API key digests, grant seals, the audit chain and listings. */
 export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";
@@ -38,7 +33,7 @@ export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";
 /** A key as it is stored: sealed, with the id of the root key that opens it. */
 type Wrapped = { readonly rootId: string; readonly wrapped: Buffer };
 
-/** An opened data key. It gives out subkeys only, and prints as a number and a function. */
+/** An opened data key. It gives out subkeys only. */
 export type DataKey = {
   readonly generation: number;
   /** The 32 bytes that seal what has this name: the values of a kind, or `file`. Shared: they must not be changed. */

@@ -1,14 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../core/fault.ts";
-import {
-  listingFields,
-  type SetIdentity,
-  setAssociatedData,
-  type VersionRecord,
-  versionFields,
-  versionFieldsOf020,
-} from "./associated-data.ts";
+import { encodeFields, listingFields, type SetIdentity, setAssociatedData } from "./associated-data.ts";
 import { generationOf, open, seal } from "./envelope.ts";
 import type { DataKey } from "./keyring.ts";
 
@@ -94,14 +87,28 @@ function describe({ projectId, kind, environment }: SetIdentity): string {
   return `the ${kind} of project ${projectId} in ${environment}`;
 }
 
+/** Who wrote a version of a set, and when. The project's slug is left out, because a rename changes it. */
+export type SetVersion = Omit<SetIdentity, "organizationId" | "slug"> & {
+  readonly at: number;
+  readonly actor: string;
+  readonly names: string;
+  /** Of the listing; null if SQL had removed the version before its record covered it. */
+  readonly listingMac: Uint8Array | null;
+};
+
 /** The mac of a version's record. @throws Fault `decryption_failed` for a record that Keyhole cannot have written */
-export function versionMac(listingKey: Uint8Array, version: VersionRecord): Buffer {
-  return hmac(listingKey, versionFields(version));
+export function versionMac(listingKey: Uint8Array, version: SetVersion): Buffer {
+  const content = version.listingMac ?? Buffer.alloc(0);
+  return hmac(listingKey, encodeFields("version 2", ...versionFields(version), content));
 }
 
-/** The same as 0.2.0 made it. Only the upgrade of its databases believes it. */
-export function versionMacOf020(listingKey: Uint8Array, version: VersionRecord): Buffer {
-  return hmac(listingKey, versionFieldsOf020(version));
+/** The same as 0.2.0 made it, without the content. Only the upgrade of its databases believes it. */
+export function versionMacOf020(listingKey: Uint8Array, version: SetVersion): Buffer {
+  return hmac(listingKey, encodeFields("version", ...versionFields(version)));
+}
+
+function versionFields({ projectId, kind, environment, version, at, actor, names }: SetVersion) {
+  return [projectId, kind, environment, version, at, actor, names];
 }
 
 function macOf(listingKey: Uint8Array, set: SetIdentity, generation: number, listing: string): Buffer {

@@ -44,11 +44,8 @@ function append(segment: SegmentValues | undefined): AppendResult {
   const reason = "the database's files were deleted or replaced";
   if (!isInPlace()) return { outcome: "refused", reason };
   try {
-    retryBusy(
-      () => write?.(segment),
-      Bun.sleepSync,
-      () => performance.now(),
-    );
+    const nowMs = () => performance.now();
+    retryBusy(() => write?.(segment), Bun.sleepSync, nowMs);
   } catch (error) {
     // Whatever failed, the transaction was rolled back.
     return { outcome: "refused", reason: String((error as { code?: unknown }).code) };

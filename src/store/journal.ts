@@ -20,14 +20,12 @@ export function postgresJournal(servers: Servers): JournalStore {
     append: async (segment, again) => {
       const begins = segment?.firstSeq === 1;
       if (segment && !begins && segment.lane !== home.lane) return moved;
-      const [text, parameters] = segment
-        ? [appendText, [...valuesOf(segment), begins ? "" : home.server]]
-        : [checkText, []];
+      const text = segment ? appendText : checkText;
+      const parameters = segment ? [...valuesOf(segment), begins ? "" : home.server] : [];
       const { answer, giveUp } = clients.ask(1, (client) => client.unsafe(text, parameters, { prepare: true }));
       try {
-        const rows = await deadline.of(answer, giveUp);
+        const [stored] = await deadline.of(answer, giveUp);
         if (segment === undefined) return { outcome: "durable" };
-        const [stored] = rows;
         // A trigger that keeps the row out makes no error.
         if (stored === undefined) return { outcome: "refused", reason: "the row was not stored" };
         home = { lane: segment.lane, server: stored["server"] as string };
@@ -45,31 +43,23 @@ export function postgresJournal(servers: Servers): JournalStore {
 }
 
 /** In the order of `columns`. */
-function valuesOf({ lane, firstSeq, lastSeq, at, mac, texts, entries }: Segment): SegmentValues {
-  return [lane, firstSeq, lastSeq, at, mac, texts, entries];
+function valuesOf({ lane, firstSeq, lastSeq, at, mac, texts, entries }: Segment) {
+  return [lane, firstSeq, lastSeq, at, mac, texts, entries] as const;
 }
 
+/** A segment's columns. */
+export type SegmentValues = ReturnType<typeof valuesOf>;
 /** What the embedded journal's thread is told: where the database is, then one segment, or none, at a time. */
 export type JournalOrder =
   | { readonly open: string; readonly insert: string }
   | { readonly append: SegmentValues | undefined }
   | { readonly close: true };
-/** A segment's columns, in the order of `insert`. */
-export type SegmentValues = [
-  lane: string,
-  firstSeq: number,
-  lastSeq: number,
-  at: number,
-  mac: Uint8Array,
-  texts: string,
-  entries: string,
-];
 
 /** A journal on the embedded database, in its own thread (see `journal-worker.ts`). */
 export function sqliteJournal(path: string): JournalStore {
   const thread = new Worker(threadUrl("store/journal-worker.ts"));
   const send = (order: JournalOrder) => thread.postMessage(order);
-  send({ open: path, insert: insertText });
+  send({ open: path, insert: `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)` });
   let ended = false;
   let answer: (result: AppendResult) => void = () => {};
   thread.onmessage = ({ data }: MessageEvent<AppendResult>) => answer(data);
@@ -85,10 +75,7 @@ export function sqliteJournal(path: string): JournalStore {
       send(order);
     });
   return {
-    append: (segment) => {
-      if (segment === undefined) return ask({ append: undefined });
-      return ask({ append: valuesOf(segment) });
-    },
+    append: (segment) => ask({ append: segment && valuesOf(segment) }),
     close: async () => {
       await ask({ close: true });
       thread.terminate();
@@ -103,11 +90,10 @@ const moved: AppendResult = { outcome: "refused", moved: true, reason: "another 
 
 const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
-// Each server has a start of its own, to the microsecond. The square root fails if $8 names another server than this one,
-// and nothing is stored.
+// Servers start at different microseconds. If $8 names another server than this one, the square root fails and nothing is
+// stored.
 const server = "extract(epoch from pg_postmaster_start_time())::text";
 const appendText = `insert into audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
   returning ${server} as server, sqrt(-($8::text not in ('', ${server}))::integer)`;
 // Fails if the journal could not be written, and stores nothing.
 const checkText = `insert into audit_segments (${columns}) select '', 0, 0, 0, '', '', '' where false returning 1`;
-const insertText = `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)`;

@@ -1,4 +1,4 @@
-import { getTableName, sql } from "drizzle-orm";
+import { getTableName, type SQL, sql } from "drizzle-orm";
 import type { Database } from "./database.ts";
 import { postgresTables as tables } from "./tables.ts";
 
@@ -31,26 +31,26 @@ export const servingRights = {
 export async function rightsBeyondServing(database: Database): Promise<{ role: string; beyond: string[] }> {
   const { read, append, note, none } = servingRights;
   const guarded = [...read.filter((name) => name !== note.table), ...append, ...none];
+  const isOneOf = (name: SQL, names: readonly string[]) => database.isMember(name, sql`${JSON.stringify(names)}`);
+  const name = sql`coalesce(parent.relname, table_.relname)::text`;
   type Row = { role: string; superuser: boolean; makesRoles: boolean; owner: boolean; changes: string };
   const [row] = await database.query<Row>(sql`
     with ours as (
-      select table_.oid, table_.relowner, coalesce(parent.relname, table_.relname) as name
+      select table_.oid, table_.relowner, ${name} as name
       from pg_class as table_
       left join pg_inherits on inhrelid = table_.oid
       left join pg_class as parent on parent.oid = inhparent
       where table_.relkind in ('r', 'p')
         and table_.relnamespace = (select relnamespace from pg_class where oid = 'audit_segments'::regclass)
-        and ${database.isMember(sql`coalesce(parent.relname, table_.relname)::text`, sql`${JSON.stringify(guarded)}`)}
+        and ${isOneOf(name, guarded)}
     )
-    select current_user::text as role,
-      (select rolsuper from pg_roles where rolname = current_user) as superuser,
-      (select rolcreaterole from pg_roles where rolname = current_user) as "makesRoles",
+    select rolname::text as role, rolsuper as superuser, rolcreaterole as "makesRoles",
       exists (select 1 from ours where pg_has_role(relowner, 'MEMBER')) as owner,
-      coalesce((select json_agg(distinct name) from ours where case
-        when ${database.isMember(sql`name::text`, sql`${JSON.stringify(append)}`)} then has_table_privilege(oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER')
-          or has_any_column_privilege(oid, 'UPDATE')
-        else has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
-          or has_any_column_privilege(oid, 'INSERT, UPDATE') end), '[]')::text as changes`)({});
+      coalesce((select json_agg(distinct name) from ours where
+        has_table_privilege(oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER') or has_any_column_privilege(oid, 'UPDATE')
+        or (not ${isOneOf(sql`name`, append)}
+          and (has_table_privilege(oid, 'INSERT') or has_any_column_privilege(oid, 'INSERT')))), '[]')::text as changes
+    from pg_roles where rolname = current_user`)({});
   if (!row) return { role: "", beyond: [] };
   const changes = JSON.parse(row.changes) as string[];
   if (row.superuser) return { role: row.role, beyond: ["is a superuser"] };
