@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
-import { writeWholeSync } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
-import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../formats/format.ts";
+import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
 import { SharedFile } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
-import { answer, counted } from "../terminal/answer.ts";
+import { counted } from "../terminal/answer.ts";
 import type { Surroundings } from "../terminal/command.ts";
+import { answerFormatted } from "../terminal/formatted.ts";
 import { parseList } from "../terminal/options.ts";
-import { unlessClosed, visible, visibleLines, write } from "../terminal/terminal.ts";
+import { unlessClosed, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, variablesVerb } from "./machine.ts";
 
 /** `keyhole pull` */
@@ -37,29 +37,10 @@ export function pullCommand(here: Surroundings) {
         if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
         if (format === "github") return toGithub(here, machine, variables, { path: githubFile, asOutput, mask });
         const text = renderPulled(format, variables, machine.say);
-        // JSON has escapes for the characters on which a terminal acts.
-        const safe = format === "json" ? visibleLines(text) : text;
-        if (out !== undefined && out !== "-") {
-          writeWholeSync("pull", out, true, Buffer.from(safe));
-          const names = variables.map(({ name }) => name).sort();
-          const word = `Wrote ${counted(names.length, "variable")} to ${out}.`;
-          return answer(here, { ...machine.asked, format, out, names }, word);
-        }
-        if (!here.json) refuseUnseen(here, variables, format);
-        if (!here.json || format === "json") return write(here.terminal.stdout, safe);
-        await answer(here, { ...machine.asked, format, text }, "");
+        const to = { out, kind: "pull", force: true, document: machine.asked } as const;
+        await answerFormatted(here, format, to, async () => ({ text, variables }));
       });
     });
-}
-
-/** These formats show values raw, and a terminal acts on control characters. @throws Problem */
-function refuseUnseen(here: Surroundings, variables: readonly NamedValue[], format: Format): void {
-  if (!here.terminal.stdout.isTTY || !["env", "csv", "shell", "docker"].includes(format)) return;
-  const steers = (value: string) => visible(value.replace(/[\n\t]/g, "")) !== value.replace(/[\n\t]/g, "");
-  const names = variables.filter(({ value }) => steers(value)).map(({ name }) => name);
-  if (names.length === 0) return;
-  const words = `Not shown on a terminal, which could act on them: ${names.join(", ")}. Use --out, a pipe, or --format json.`;
-  throw new Problem(exits.failed, "not_shown", words);
 }
 
 function githubFileOf(here: Surroundings, out: string | undefined, asOutput: string | undefined): string {

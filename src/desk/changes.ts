@@ -33,9 +33,9 @@ export function revealOf(
     readonly slug: string;
   },
   environment: Environment,
-  name: string,
+  names: readonly string[],
 ): Change {
-  return { action, organization, project: { id, slug }, environment, names: [name] };
+  return { action, organization, project: { id, slug }, environment, names };
 }
 
 /** The lane that all commands share. */

@@ -18,12 +18,17 @@ export function choiceOption<const Flags extends string, const T extends string>
   description: string,
   allowed: readonly T[],
 ) {
+  return new Option(flags, description).choices(allowed).argParser(parseChoices(allowed));
+}
+
+/** Parses a list of `allowed` members. */
+export function parseChoices<const T extends string>(allowed: readonly T[]) {
   const isAllowed = (member: string): member is T => allowed.some((one) => one === member);
-  return new Option(flags, description).choices(allowed).argParser((text): T[] => {
+  return (text: string): T[] => {
     const members = parseList(text);
     if (members.every(isAllowed)) return members;
     throw new InvalidArgumentError(`takes a list of ${allowed.join(", ")}.`);
-  });
+  };
 }
 
 /** The option `--env` of a command that must be told a list of environments. */

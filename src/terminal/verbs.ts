@@ -1,6 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
 import { verb } from "./command.ts";
+import { parseChoices } from "./options.ts";
 
 /* Verbs, with the arguments and options that several commands share. */
 
@@ -12,6 +13,12 @@ export function projectVerb(...description: Parameters<typeof verb>) {
 /** A command about one environment of a project: its first two arguments. */
 export function environmentVerb(...description: Parameters<typeof verb>) {
   return projectVerb(...description).addArgument(new Argument("<env>", "the environment").choices(environments));
+}
+
+/** A command about one or several environments of a project: its first two arguments. */
+export function environmentsVerb(...description: Parameters<typeof verb>) {
+  const words = "the environment, or several, comma-separated";
+  return projectVerb(...description).argument("<env>", words, parseChoices(environments));
 }
 
 /** A command about one key, trust or request, which its id names. @param noun - what it is */

@@ -29,7 +29,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   desk: words("access audit core seal store node: drizzle-orm"),
   sets: words("access audit core desk limit seal store node: drizzle-orm"),
   gates: words("access audit core formats limit sets typebox"),
-  terminal: words("core desk node: @commander-js/extra-typings"),
+  terminal: words("core formats desk node: @commander-js/extra-typings"),
   kinds: words(
     "access audit core desk formats gates limit seal sets store terminal",
     "node: dotenv drizzle-orm yaml @commander-js/extra-typings",
@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** The right side of the house: what changes something, and who runs it. */
 const writers =
-  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(write|contents)|kinds\/\w+\/(write|command|reveal|env-file|import-text))/;
+  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(write|contents)|kinds\/\w+\/(write|command|reveal|edit|moves|env-file|import-text))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

@@ -34,6 +34,6 @@ export async function revealAccount(
     }
     const found = latest?.set.environment as Environment;
     const values = JSON.parse(item.toString("utf8")) as Record<string, string>;
-    return [{ environment: found, values }, [revealOf("accounts.reveal", project, found, name)]];
+    return [{ environment: found, values }, [revealOf("accounts.reveal", project, found, [name])]];
   });
 }

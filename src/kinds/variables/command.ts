@@ -9,11 +9,20 @@ import { decodeText, localName, readLocal, readValue } from "../../terminal/inpu
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
 import { formatTime } from "../../terminal/terminal.ts";
-import { environmentVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
+import { environmentsVerb, environmentVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
+import { editCommand } from "./edit.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
+import { copyCommand, exportCommand } from "./moves.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
-import { deleteVariable, listVariables, setVariables, type VariablesWrite, type WriteOptions } from "./write.ts";
+import {
+  deleteVariable,
+  listVariables,
+  setVariables,
+  setVariablesIn,
+  type VariablesWrite,
+  type WriteOptions,
+} from "./write.ts";
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
@@ -25,17 +34,20 @@ export function varCommand(here: Surroundings) {
     listVerb(here),
     diffVerb(here),
     deleteVerb(here),
+    editCommand(here),
+    copyCommand(here),
     importVerb(here),
+    exportCommand(here),
   );
 }
 
 function setVerb(here: Surroundings) {
-  return environmentVerb(
+  return environmentsVerb(
     "set",
     "Create or replace a variable. Its value is read from stdin, byte for byte, or from a hidden prompt.",
     "keyhole var set acme/web production DATABASE_URL",
     "keyhole var set web production TLS_KEY < key.pem",
-    "keyhole var set web production STRIPE_KEY --rotate-by 2030-01-31",
+    "keyhole var set web staging,production STRIPE_KEY --rotate-by 2030-01-31",
   )
     .argument("<name>", "letters, digits and _, not starting with a digit")
     .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
@@ -44,23 +56,31 @@ function setVerb(here: Surroundings) {
       "the last day to rotate it, in UTC: keyhole expiring and a metric remind of it (default: none)",
       (text) => parseComingDay(text, Date.now()),
     )
-    .action(async (project, environment, name, options) => {
+    .action(async (project, targets, name, options) => {
       const value =
         options.value === undefined
           ? await readValue(here, name, `--value "" stores an empty value`)
           : encodeArgument(options.value);
       const { rotateBy = null } = options;
-      const { added, warnings } = await withAdmin(here, (admin) =>
-        setVariables(admin, project, environment, [{ name, value, rotateBy }]),
+      const written = await withAdmin(here, (admin) =>
+        setVariablesIn(admin, project, targets, [{ name, value, rotateBy }]),
       );
-      const status = added.length === 1 ? "created" : "updated";
+      const places = [...written].map(([environment, { added }]) => {
+        return { environment, status: added.length === 1 ? "created" : "updated" };
+      });
+      const warnings = [...written.values()].flatMap((one) => one.warnings);
       const warning = nameWarnings(name);
       if (warning !== undefined) here.say(`${warning}.`);
       for (const one of [...valueWarnings(name, value), ...warnings]) here.say(one);
-      const done = added.length === 1 ? "Created" : "Updated";
-      const document = { project, environment, key: name, status, ...(rotateBy && { rotateBy }), warnings };
-      const words = rotateBy === null ? "" : ` Rotate it by ${rotateBy}.`;
-      await answer(here, document, `${done} ${name} in ${project}, ${environment}.${words}`);
+      const where = places.length === 1 ? places[0] : { environments: places };
+      const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), warnings };
+      const sentences = ["created", "updated"].flatMap((status) => {
+        const names = places.filter((one) => one.status === status).map(({ environment }) => environment);
+        const done = status === "created" ? "Created" : "Updated";
+        return names.length === 0 ? [] : [`${done} ${name} in ${project}, ${names.join(" and ")}.`];
+      });
+      if (rotateBy !== null) sentences.push(`Rotate it by ${rotateBy}.`);
+      await answer(here, document, sentences.join(" "));
     });
 }
 

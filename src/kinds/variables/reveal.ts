@@ -4,9 +4,11 @@ import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
+import type { NamedValue } from "../../formats/dotenv.ts";
 import type { VerifiedSet } from "../../sets/verified-set.ts";
 import { openSet, openValues, openVersion } from "../../sets/write.ts";
 import { type VariableEntry, variables } from "./entry.ts";
+import { valueIn } from "./write.ts";
 
 /** The value of one variable. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
 export async function revealVariable(
@@ -23,8 +25,29 @@ export async function revealVariable(
     if (item === undefined) {
       throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
     }
-    const { value } = JSON.parse(item.toString("utf8")) as { readonly value: string };
-    return [value, [revealOf("variables.reveal", project, target, name)]];
+    return [valueIn(item), [revealOf("variables.reveal", project, target, [name])]];
+  });
+}
+
+/**
+ * All variables of an environment as a text. What cannot be rendered is not on record, since nothing leaves.
+ * @param render - gets the variables in byte order of their names
+ * @returns the text, with the variables and the version of their set
+ * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`; and what `render` throws
+ */
+export async function revealVariables(
+  admin: AdminContext,
+  where: string,
+  environment: string,
+  render: (variables: readonly NamedValue[]) => string,
+): Promise<{ readonly text: string; readonly variables: readonly NamedValue[]; readonly version: number }> {
+  const target = requireEnvironment(environment);
+  const project = await findProject(admin, where);
+  return writing(admin, async (db) => {
+    const set = await openSet(admin, db, project, variables, target);
+    const opened = [...openValues(project, variables, set)].map(([name, item]) => ({ name, value: valueIn(item) }));
+    const revealed = { text: render(opened), variables: opened, version: set.stored.version };
+    return [revealed, opened.length === 0 ? [] : [revealOf("variables.reveal", project, target, set.names)]];
   });
 }
 
@@ -43,7 +66,7 @@ export async function diffVariables(
   const project = await findProject(admin, where);
   const valuesIn = (set: VerifiedSet<VariableEntry>, isKept = false) => {
     const items = [...openValues(project, variables, set, isKept)];
-    return new Map(items.map(([name, item]) => [name, (JSON.parse(item.toString("utf8")) as { value: string }).value]));
+    return new Map(items.map(([name, item]) => [name, valueIn(item)]));
   };
   const current = await openSet(admin, db, project, variables, here);
   const ours = valuesIn(current);

@@ -1,10 +1,11 @@
 import { eq } from "drizzle-orm";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
+import { revealOf } from "../../desk/changes.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { findProject } from "../../desk/projects.ts";
+import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
-import { type NewItem, openSet, openValues, writeSets } from "../../sets/write.ts";
+import { type NewItem, openSet, openValues, type SetWrites, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
@@ -22,6 +23,10 @@ export type WriteOptions = {
   readonly prune?: boolean;
   /** The variables that a person agreed to delete; the write is refused if it would delete another one. */
   readonly agreed?: readonly string[];
+  /** Variables that are deleted. */
+  readonly remove?: readonly string[];
+  /** The version that the caller has seen; the write is refused if the set has another one. */
+  readonly version?: number;
 };
 
 /** What a write did, or would do. Names are in byte order. */
@@ -38,53 +43,159 @@ export type VariablesWrite = {
 
 /**
  * Writes variables of one environment: all of them, or on any failure none.
- * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if the set does not verify
+ * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`; `conflict` if the set does not verify, or as the options say
  */
 export async function setVariables(
   admin: AdminContext,
   where: string,
   environment: string,
   entries: readonly NewVariable[],
-  { prune = false, agreed }: WriteOptions = {},
+  options: WriteOptions = {},
 ): Promise<VariablesWrite> {
-  const target = requireEnvironment(environment);
+  const [written] = (await setVariablesIn(admin, where, [environment], entries, options)).values();
+  return written as VariablesWrite;
+}
+
+/** The same in several environments: in all of them or none. @returns what was written, by environment */
+export async function setVariablesIn(
+  admin: AdminContext,
+  where: string,
+  places: readonly string[],
+  entries: readonly NewVariable[],
+  options: WriteOptions = {},
+): Promise<ReadonlyMap<Environment, VariablesWrite>> {
+  const targets = places.map(requireEnvironment);
   const given = validateVariables(entries);
   return writingProject(admin, where, variables, async (project) => {
-    const before = await openSet(admin, project.db, project, variables, target);
-    const values = openValues(project, variables, before);
-    const marks = new Map(before.entries.map(({ key, rotateBy }) => [key, rotateBy]));
-    const changes = new Map<string, NewItem<VariableEntry> | null>();
-    const changed: string[] = [];
-    for (const [key, { value, rotateBy: mark }] of given) {
-      const old = values.get(key);
-      const isSame = old !== undefined && valueIn(old) === value;
-      if (old !== undefined && !isSame) changed.push(key);
-      const rotateBy = mark === undefined && isSame ? marks.get(key) : mark;
-      changes.set(key, variableItem(key, value, project.now, rotateBy));
+    const plans = new Map<Environment, Plan>();
+    for (const target of targets) plans.set(target, await planWrite(admin, project, target, given, options));
+    const changes = new Map([...plans].map(([target, plan]) => [target, plan.changes]));
+    const writes = await writeSets(admin, project, variables, changes);
+    return [writtenBy(where, plans, writes), writes];
+  });
+}
+
+/** A write that is judged and not done. */
+type Plan = {
+  readonly changes: ReadonlyMap<string, NewItem<VariableEntry> | null>;
+  readonly changed: readonly string[];
+  readonly deleted: readonly string[];
+};
+
+async function planWrite(
+  admin: AdminContext,
+  project: LockedProject,
+  target: Environment,
+  given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
+  { prune = false, agreed, remove = [], version }: WriteOptions,
+): Promise<Plan> {
+  const before = await openSet(admin, project.db, project, variables, target);
+  if (version !== undefined && before.stored.version !== version) {
+    const words = `The variables of ${project.slug} in ${target} were changed meanwhile, by somebody else.`;
+    throw new Refused("conflict", `${words} Nothing was written: run the command again.`);
+  }
+  const values = openValues(project, variables, before);
+  const marks = new Map(before.entries.map(({ key, rotateBy }) => [key, rotateBy]));
+  const changes = new Map<string, NewItem<VariableEntry> | null>();
+  const changed: string[] = [];
+  for (const [key, { value, rotateBy: mark }] of given) {
+    const old = values.get(key);
+    const isSame = old !== undefined && valueIn(old) === value;
+    if (old !== undefined && !isSame) changed.push(key);
+    const rotateBy = mark === undefined && isSame ? marks.get(key) : mark;
+    changes.set(key, variableItem(key, value, project.now, rotateBy));
+  }
+  for (const value of values.values()) value.fill(0);
+  const pruned = prune ? before.names.filter((name) => !given.has(name)) : remove;
+  const mayGo = new Set(agreed ?? pruned);
+  const surprise = pruned.find((name) => !mayGo.has(name));
+  if (surprise !== undefined) {
+    throw new Refused("conflict", `${surprise} was added meanwhile. Nothing was written: run the command again.`);
+  }
+  for (const name of pruned) changes.set(name, null);
+  return { changes, changed: changed.sort(compareBytes), deleted: pruned };
+}
+
+function writtenBy(
+  where: string,
+  plans: ReadonlyMap<Environment, Plan>,
+  writes: SetWrites<VariableEntry>,
+): ReadonlyMap<Environment, VariablesWrite> {
+  return new Map(
+    [...plans].map(([target, { changed, deleted }]) => {
+      const { added = [], replaced = [], total = 0 } = writes.get(target) ?? {};
+      const warnings = variables.warningsOf(where, target, total);
+      return [target, { added: added.toSorted(compareBytes), updated: replaced.length, changed, deleted, warnings }];
+    }),
+  );
+}
+
+/** Where variables are copied from, or to. */
+export type Place = { readonly project: string; readonly environment: string };
+
+/** What a copy did. Names are in byte order. */
+export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
+  /** Those that the target had already, with this value and day of rotation. They are not written again. */
+  readonly same: readonly string[];
+};
+
+/**
+ * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
+ * That their values left the source is on record there.
+ * @param names - which ones; all by default
+ * @throws Refused `invalid`, `bound`, `not_found` which names what is missing, `ambiguous`, `conflict`
+ */
+export async function copyVariables(
+  admin: AdminContext,
+  from: Place,
+  to: Place,
+  names?: readonly string[],
+): Promise<VariablesCopy> {
+  const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
+  const origin = await findProject(admin, from.project);
+  return writingProject(admin, to.project, variables, async (project) => {
+    if (project.id === origin.id && source === target) {
+      throw new Refused(
+        "invalid",
+        "The source and the target are the same environment: name another with --to-env or --to.",
+      );
     }
-    for (const value of values.values()) value.fill(0);
-    const pruned = prune ? before.names.filter((name) => !given.has(name)) : [];
-    const mayGo = new Set(agreed ?? pruned);
-    const surprise = pruned.find((name) => !mayGo.has(name));
-    if (surprise !== undefined) {
-      throw new Refused("conflict", `${surprise} was added meanwhile. Nothing was written: run the command again.`);
+    const set = await openSet(admin, project.db, origin, variables, source);
+    const values = openValues(origin, variables, set);
+    const chosen = set.entries.filter(({ key }) => names === undefined || names.includes(key));
+    const missing = (names ?? []).filter((name) => !values.has(name));
+    if (missing.length > 0 || chosen.length === 0) {
+      const what = missing.length > 0 ? `These are not in` : "There is nothing to copy in";
+      const list = missing.length > 0 ? `: ${missing.join(", ")}` : "";
+      throw new Refused("not_found", `${what} ${from.project}, ${source}${list}.`);
     }
-    for (const name of pruned) changes.set(name, null);
+    const given = validateVariables(
+      chosen.map(({ key, rotateBy }) => {
+        return { name: key, value: valueIn(values.get(key) as Buffer), rotateBy: rotateBy ?? null };
+      }),
+    );
+    const present = await openSet(admin, project.db, project, variables, target);
+    const marks = new Map(present.entries.map(({ key, rotateBy }) => [key, rotateBy ?? null]));
+    const plan = await planWrite(admin, project, target, given, {});
+    const isSame = (name: string) => marks.get(name) === given.get(name)?.rotateBy && !plan.changed.includes(name);
+    const same = [...given.keys()].filter(isSame);
+    const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+    const copied = [...changes.keys()].sort(compareBytes);
+    const result = { changed: plan.changed, same: same.sort(compareBytes) };
+    if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()];
     const writes = await writeSets(admin, project, variables, new Map([[target, changes]]));
-    const { added = [], replaced = [], total = 0 } = writes.get(target) ?? {};
-    const result = {
-      added: added.toSorted(compareBytes),
-      updated: replaced.length,
-      changed: changed.sort(compareBytes),
-      deleted: pruned,
-      warnings: variables.warningsOf(where, target, total),
-    };
-    return [result, writes];
+    const { added = [], total = 0 } = writes.get(target) ?? {};
+    const warnings = variables.warningsOf(to.project, target, total);
+    return [
+      { ...result, added: added.toSorted(compareBytes), warnings },
+      writes,
+      [revealOf("variables.reveal", origin, source, copied)],
+    ];
   });
 }
 
 /** The value in an item of a set of variables. */
-function valueIn(item: Buffer): string {
+export function valueIn(item: Buffer): string {
   return (JSON.parse(item.toString("utf8")) as { readonly value: string }).value;
 }
 

@@ -1,0 +1,123 @@
+import { exits, Problem } from "../../core/problem.ts";
+import { type AdminContext, rehearse } from "../../desk/context.ts";
+import { listNames, type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
+import { confirm, withAdmin } from "../../terminal/admin.ts";
+import { answer, counted } from "../../terminal/answer.ts";
+import type { Surroundings } from "../../terminal/command.ts";
+import { withEditor } from "../../terminal/editor.ts";
+import { decodeText } from "../../terminal/input.ts";
+import { readLine } from "../../terminal/terminal.ts";
+import { environmentVerb, yesOption } from "../../terminal/verbs.ts";
+import { type EnvFile, parseEnvFile } from "./env-file.ts";
+import { revealVariables } from "./reveal.ts";
+import { setVariables } from "./write.ts";
+
+/** `keyhole var edit` */
+export function editCommand(here: Surroundings) {
+  return environmentVerb(
+    "edit",
+    "Edit the variables of an environment as dotenv text in $EDITOR. That you saw them is on record.",
+    "keyhole var edit acme/web staging",
+    "EDITOR='code --wait' keyhole var edit web production",
+  )
+    .option(...yesOption)
+    .action(async (project, environment, { yes }) => {
+      const before = await withAdmin(here, (admin) =>
+        revealVariables(admin, project, environment, (variables) => textOf(`${project}, ${environment}`, variables)),
+      );
+      const { variables, warnings } = await edited(here, `${environment}.env`, before.text);
+      const { changed, removed } = changesIn(before.variables, variables);
+      const document = { project, environment };
+      if (changed.length + removed.length === 0) {
+        const nothing = { added: [], changed: [], deleted: [], warnings: [] };
+        return answer(here, { ...document, ...nothing }, "Nothing was changed.");
+      }
+      const written = await withAdmin(here, async (admin) => {
+        const options = { remove: removed, version: before.version };
+        const write = (it: AdminContext) => setVariables(it, project, environment, changed, options);
+        if (removed.length > 0 && !yes) {
+          await rehearse(admin, write);
+          await confirm(
+            here,
+            yes,
+            `change ${project}, ${environment}, and delete ${counted(removed.length, "variable")}: ${listNames(removed)}`,
+          );
+        }
+        return write(admin);
+      });
+      for (const warning of [...warnings, ...written.warnings]) here.say(warning);
+      const { added, deleted } = written;
+      const counts = `${added.length} added, ${written.changed.length} changed, ${deleted.length} deleted`;
+      await answer(
+        here,
+        { ...document, added, changed: written.changed, deleted, warnings: [...warnings, ...written.warnings] },
+        `Wrote ${project}, ${environment}: ${counts}.`,
+      );
+    });
+}
+
+/** What the person made of the text. If it does not parse, they may go on with it. @throws Problem that names each line */
+function edited(here: Surroundings, file: string, before: string): Promise<EnvFile> {
+  return withEditor(here, file, async (edit) => {
+    for (let text = before; ; ) {
+      text = decodeText(await edit(text), "The text");
+      const parsed = parseEnvFile(text);
+      if (parsed.problems.length === 0) return parsed;
+      const problems = parsed.problems.join("\n");
+      const { stdin, stderr } = here.terminal;
+      const canAsk = stdin.isTTY && stderr.isTTY && !here.json;
+      if (canAsk) here.say(problems);
+      if (canAsk && !/^no?$/i.test((await readLine(here.terminal, "Edit it again? [Y/n] ")).trim())) continue;
+      throw new Problem(exits.usage, "invalid", canAsk ? "Nothing was written." : `${problems}\nNothing was written.`);
+    }
+  });
+}
+
+/** The variables whose value is new, and the names that were shown and are gone. */
+function changesIn(before: readonly NamedValue[], after: readonly NamedValue[]) {
+  const old = new Map(before.map(({ name, value }) => [name, value]));
+  const names = new Set(after.map(({ name }) => name));
+  return {
+    changed: after.filter(({ name, value }) => old.get(name) !== value).map(({ name, value }) => ({ name, value })),
+    removed: before.flatMap(({ name, value }) =>
+      names.has(name) || writtenAs(name, value) === undefined ? [] : [name],
+    ),
+  };
+}
+
+/** The text that a person edits. Variables that no dotenv text can carry are named in it, and stay as they are. */
+function textOf(where: string, variables: readonly NamedValue[]): string {
+  const lines = variables.map(
+    ({ name, value }) => writtenAs(name, value) ?? `# ${name} cannot be shown here, and stays.\n`,
+  );
+  return `# ${where}: save and close to write. A variable whose line you delete is deleted.\n\n${lines.join("")}`;
+}
+
+/** The assignment that an import reads back as exactly this value, in the plainest quotes that do so. */
+function writtenAs(name: string, value: string): string | undefined {
+  const plain = () => renderDotenv([{ name, value }]).text;
+  const quoted = ["", "'", '"', "`"].map((quote) => () => `${name}=${quote}${value}${quote}\n`);
+  for (const write of [plain, ...quoted]) {
+    const text = attempt(write);
+    if (text === undefined) continue;
+    const { variables, problems } = parseEnvFile(text);
+    if (
+      problems.length === 0 &&
+      variables.length === 1 &&
+      variables[0]?.name === name &&
+      variables[0].value === value
+    ) {
+      return text;
+    }
+  }
+  return undefined;
+}
+
+/** The text, or undefined for a value that the renderer refuses. */
+function attempt(write: () => string): string | undefined {
+  try {
+    return write();
+  } catch {
+    return undefined;
+  }
+}

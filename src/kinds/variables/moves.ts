@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { Option } from "@commander-js/extra-typings";
+import { environments } from "../../core/names.ts";
+import { usageProblem } from "../../core/problem.ts";
+import { rehearse } from "../../desk/context.ts";
+import type { NamedValue } from "../../formats/dotenv.ts";
+import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../../formats/format.ts";
+import { withAdmin } from "../../terminal/admin.ts";
+import { answer, answerList, type Columns, counted } from "../../terminal/answer.ts";
+import type { Surroundings } from "../../terminal/command.ts";
+import { answerFormatted } from "../../terminal/formatted.ts";
+import { parseList } from "../../terminal/options.ts";
+import { environmentVerb } from "../../terminal/verbs.ts";
+import { nameWarnings } from "./env-file.ts";
+import { revealVariables } from "./reveal.ts";
+import { copyVariables, type Place, type VariablesCopy } from "./write.ts";
+
+/** `keyhole var copy` */
+export function copyCommand(here: Surroundings) {
+  return environmentVerb(
+    "copy",
+    "Copy variables to another environment or project, with their days of rotation. Values are never shown.",
+    "keyhole var copy acme/web staging --to-env production --dry-run",
+    "keyhole var copy acme/web staging --to acme/api --keys SMTP_HOST,SMTP_PASSWORD",
+  )
+    .option("--to <project>", "the project to copy to (default: the same)")
+    .addOption(new Option("--to-env <env>", "the environment to copy to (default: the same)").choices(environments))
+    .option("--keys <names>", "only these variables, comma-separated (default: all)", parseList)
+    .option("--dry-run", "say what it would add and change, and write nothing")
+    .action(async (project, environment, { to, toEnv, keys, dryRun = false }) => {
+      if (to === undefined && toEnv === undefined) throw usageProblem("var copy: name a target with --to-env or --to.");
+      const target = { project: to ?? project, environment: toEnv ?? environment };
+      const copied = await withAdmin(here, (admin) => {
+        const copy = (it: typeof admin) => copyVariables(it, { project, environment }, target, keys);
+        return dryRun ? rehearse(admin, copy) : copy(admin);
+      });
+      for (const warning of copied.warnings) here.say(warning);
+      await answerCopy(here, target, copied, dryRun);
+    });
+}
+
+async function answerCopy(
+  here: Surroundings,
+  target: Place,
+  { added, changed, same, warnings }: VariablesCopy,
+  dryRun: boolean,
+): Promise<void> {
+  if (here.json) return answer(here, { ...target, added, changed, same, warnings }, "");
+  const items = Object.entries({ added, changed, same }).flatMap(([change, names]) =>
+    names.map((name) => ({ name, change: change === "same" ? "the same already" : change })),
+  );
+  const columns: Columns<(typeof items)[number]> = {
+    NAME: (one) => one.name,
+    [dryRun ? "WOULD BE" : "IS"]: (one) => one.change,
+  };
+  await answerList(here, { items, columns, none: "" });
+  const place = `${target.project}, ${target.environment}`;
+  const counts = `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
+  if (dryRun) here.say(`Nothing was written. In ${place} there would be ${counts}.`);
+  else here.say(`Copied ${counted(added.length + changed.length, "variable")} to ${place}: ${counts}.`);
+}
+
+/** `keyhole var export` */
+export function exportCommand(here: Surroundings) {
+  return environmentVerb(
+    "export",
+    "Print all variables of an environment with their values, or write them to a file. That you did is on record.",
+    "keyhole var export acme/web production --out production.env",
+    "keyhole var export acme/web staging --format yaml | sops encrypt --filename-override x.yaml",
+  )
+    .addOption(new Option("--format <format>", "the format (default: env)").choices(formats))
+    .option("--out <file>", "write to this file, mode 0600, instead of stdout")
+    .option("--force", "replace an existing file")
+    .action(async (project, environment, { format = here.json ? "json" : "env", out, force = false }) => {
+      if (out === "") throw usageProblem("--out is empty.");
+      const to = { out, kind: "export", force, document: { project, environment } } as const;
+      await answerFormatted(here, format, to, async () => {
+        const revealed = await withAdmin(here, (admin) =>
+          revealVariables(admin, project, environment, (variables) => textIn(here, format, variables)),
+        );
+        for (const { name } of revealed.variables) warnOf(here, name, format);
+        return revealed;
+      });
+    });
+}
+
+function textIn(here: Surroundings, format: Format, variables: readonly NamedValue[]): string {
+  if (format !== "github") return renderPulled(format, variables, here.say);
+  return renderForGithub(variables, false, undefined, undefined, () => randomBytes(16).toString("hex")).text;
+}
+
+/** What a machine that loads the text may act on, or not take. */
+function warnOf(here: Surroundings, name: string, format: Format): void {
+  const warning = dataFormats.includes(format) ? undefined : nameWarnings(name);
+  if (warning !== undefined) here.say(`${warning}.`);
+}

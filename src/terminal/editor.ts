@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exits, Problem } from "../core/problem.ts";
+import type { Surroundings } from "./command.ts";
+import { localName, unreadable } from "./input.ts";
+
+/**
+ * Lets a person edit a secret text. `$VISUAL`, `$EDITOR` or vi gets a file of mode 0600 in a folder of its own, in memory
+ * if the system has such a folder. The folder is gone when this ends, even if this process is killed.
+ *
+ * @param name - of the file, whose ending tells the editor the syntax
+ * @param work - gets a function that opens the editor with a text and returns what the person saved
+ * @throws Problem if the editor fails; and what `work` throws
+ */
+export async function withEditor<T>(
+  here: Surroundings,
+  name: string,
+  work: (edit: (text: string) => Promise<Buffer>) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(folderInMemory(here), "keyhole-"));
+  const remover = removeAtOurEnd(folder);
+  const file = join(folder, name);
+  try {
+    return await work(async (text) => {
+      writeFileSync(file, text, { mode: 0o600 });
+      await runEditor(here, file);
+      try {
+        return readFileSync(file);
+      } catch (error) {
+        throw unreadable(localName(file), error);
+      }
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    remover.stdin?.end();
+  }
+}
+
+/** A process that removes the folder once ours has ended, however it ended: then its standard input ends. */
+function removeAtOurEnd(folder: string): ChildProcess {
+  const script = `trap '' HUP INT TERM; cat > /dev/null; rm -rf -- "$1"`;
+  // Detached, so that a signal to the terminal's processes does not reach it.
+  const remover = spawn("/bin/sh", ["-c", script, "sh", folder], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  remover.unref();
+  return remover;
+}
+
+/** A folder whose files never reach a disk, other than by swapping; else the temporary folder, and a message says so. */
+function folderInMemory({ env, say }: Surroundings): string {
+  for (const folder of [env["XDG_RUNTIME_DIR"], "/dev/shm"]) {
+    try {
+      if (folder && memoryTypes.includes(statfsSync(folder).type)) return folder;
+    } catch {}
+  }
+  say(`No folder in memory was found, so the text is in a file in ${tmpdir()} while you edit it.`);
+  return tmpdir();
+}
+
+/** tmpfs and ramfs. @see https://man7.org/linux/man-pages/man2/statfs.2.html */
+const memoryTypes = [0x01021994, 0x858458f6];
+
+/** Runs the editor on the terminal and waits. It gets none of Keyhole's settings. */
+async function runEditor({ env, terminal }: Surroundings, file: string): Promise<void> {
+  const editor = env["VISUAL"] || env["EDITOR"] || "vi";
+  const inherited = Object.entries(env).filter(([name]) => !/^(KEYHOLE_.*|DATABASE_URL)$/.test(name));
+  // Standard output is for what was asked for.
+  const stdout = terminal.stdout.isTTY ? "inherit" : 2;
+  const child = spawn("/bin/sh", ["-c", `${editor} "$@"`, editor, file], {
+    env: Object.fromEntries(inherited),
+    stdio: ["inherit", stdout, "inherit"],
+  });
+  // Ctrl-C is the editor's while it runs.
+  const ignore = () => {};
+  process.on("SIGINT", ignore);
+  try {
+    const { promise, resolve, reject } = Promise.withResolvers<string | number>();
+    child.on("error", reject).on("exit", (code, signal) => resolve(code ?? signal ?? "unknown"));
+    const ended = await promise;
+    if (ended === 0) return;
+    const how = typeof ended === "number" ? `exit code ${ended}` : ended;
+    throw new Problem(exits.failed, "editor_failed", `The editor '${editor}' ended with ${how}. Nothing was written.`);
+  } finally {
+    process.off("SIGINT", ignore);
+  }
+}

@@ -1,0 +1,61 @@
+import { writeFile } from "node:fs/promises";
+import { exits, Problem } from "../core/problem.ts";
+import { type WholeFile, writeWhole } from "../core/whole-file.ts";
+import type { NamedValue } from "../formats/dotenv.ts";
+import type { Format } from "../formats/format.ts";
+import { answer, counted } from "./answer.ts";
+import type { Surroundings } from "./command.ts";
+import { visible, visibleLines, write } from "./terminal.ts";
+
+/** Where a text of variables goes. */
+export type Destination = {
+  /** A file, or `-` or undefined for stdout. */
+  readonly out: string | undefined;
+  /** What drafts of the file are called. */
+  readonly kind: WholeFile;
+  /** Whether a file that exists is replaced. */
+  readonly force: boolean;
+  /** What `--json` says besides. */
+  readonly document: object;
+};
+
+/**
+ * Ends a command that renders variables: the text is on stdout, or in a file of mode 0600.
+ * @param make - is not called if the file cannot be written
+ * @throws Problem
+ */
+export async function answerFormatted(
+  here: Surroundings,
+  format: Format,
+  { out, kind, force, document }: Destination,
+  make: () => Promise<{ readonly text: string; readonly variables: readonly NamedValue[] }>,
+): Promise<void> {
+  const made = async () => {
+    const { text, variables } = await make();
+    // JSON has escapes for the characters on which a terminal acts.
+    return { text: format === "json" ? visibleLines(text) : text, variables };
+  };
+  if (out !== undefined && out !== "-") {
+    let names: string[] = [];
+    await writeWhole(kind, out, force, async (draft) => {
+      const { text, variables } = await made();
+      names = variables.map(({ name }) => name).sort();
+      await writeFile(draft, text);
+    });
+    return answer(here, { ...document, format, out, names }, `Wrote ${counted(names.length, "variable")} to ${out}.`);
+  }
+  const { text, variables } = await made();
+  if (!here.json) refuseUnseen(here, variables, format);
+  if (!here.json || format === "json") return write(here.terminal.stdout, text);
+  await answer(here, { ...document, format, text }, "");
+}
+
+/** These formats show values raw, and a terminal acts on control characters. @throws Problem */
+function refuseUnseen(here: Surroundings, variables: readonly NamedValue[], format: Format): void {
+  if (!here.terminal.stdout.isTTY || !["env", "csv", "shell", "docker"].includes(format)) return;
+  const steers = (value: string) => visible(value.replace(/[\n\t]/g, "")) !== value.replace(/[\n\t]/g, "");
+  const names = variables.filter(({ value }) => steers(value)).map(({ name }) => name);
+  if (names.length === 0) return;
+  const words = `Not shown on a terminal, which could act on them: ${names.join(", ")}. Use --out, a pipe, or --format json.`;
+  throw new Problem(exits.failed, "not_shown", words);
+}

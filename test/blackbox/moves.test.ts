@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { eventually, furnish, makeSite, onBoth, type Site } from "../support/server.ts";
+
+setDefaultTimeout(60_000);
+
+const canary = `canary-${randomBytes(8).toString("hex")}`;
+/** Values that dotenv text needs different quotes for, and one that it cannot carry. */
+const odd = { BACKSLASH: "ends in \\", LINES: "-----\na b\n-----\n", QUOTES: `it's "$5" \\n`, EMPTY: "" };
+const all = `it's "all" \`three\` # and \\ `;
+
+/** In a script that the program runs, perhaps by a shell. */
+const killProgram = `pid=$PPID; until [ "$(cat /proc/$pid/comm)" = keyhole ]; do pid=$(cut -d' ' -f4 /proc/$pid/stat); done; kill -9 $pid`;
+
+onBoth("changing many variables", (dialect) => {
+  let site: Site;
+
+  beforeAll(async () => {
+    site = await furnish(await makeSite(dialect), { staging: { TOKEN: canary, HOST: "h" } });
+    await site.keyhole(["project", "create", "acme/api"]);
+    for (const [name, value] of Object.entries({ ...odd, ALL: all })) {
+      await site.keyhole(["var", "set", "api", "development", name, "--value", value]);
+    }
+  });
+  afterAll(() => site?.remove());
+
+  const get = async (place: string, environment: string, name: string) =>
+    (await site.keyhole(["var", "get", place, environment, name])).stdout;
+  const newest = async (count: number) => (await site.json(["audit", "list", "--limit", String(count)])) as Entry[];
+  type Entry = { action: string; environment: string; project: string; names: string[] };
+
+  /** Runs `var edit` with a shell script for an editor, which gets the file as `$1`. */
+  const edit = (script: string, ...args: string[]): Promise<Ran> => {
+    const editor = join(site.folder, `editor-${randomBytes(4).toString("hex")}`);
+    writeFileSync(editor, `#!/bin/sh\n${script}\n`);
+    chmodSync(editor, 0o755);
+    return runBinary(["var", "edit", ...args], { cwd: site.folder, env: { ...site.env, EDITOR: editor } });
+  };
+
+  test("var set writes into several environments at once, or into none", async () => {
+    const set = await site.keyhole(["var", "set", "web", "production,staging", "BOTH"], "b");
+    expect(set).toEqual({ exitCode: 0, stdout: "", stderr: "Created BOTH in web, production and staging.\n" });
+    await site.keyhole(["var", "delete", "web", "production", "BOTH"]);
+    expect(await site.json(["var", "set", "web", "production,staging", "BOTH"], "c")).toEqual({
+      project: "web",
+      key: "BOTH",
+      environments: [
+        { environment: "production", status: "created" },
+        { environment: "staging", status: "updated" },
+      ],
+      warnings: [],
+    });
+    const wrong = await site.keyhole(["var", "set", "web", "production,nowhere", "BOTH"], "d");
+    expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(await get("web", "production", "BOTH")).toBe("c");
+    for (const environment of ["production", "staging"])
+      await site.keyhole(["var", "delete", "web", environment, "BOTH"]);
+  });
+
+  test("var copy --dry-run says what it would do, and writes nothing", async () => {
+    await site.keyhole(["var", "set", "web", "production", "HOST"], "other");
+    const before = await newest(1);
+    const ran = await site.keyhole(["var", "copy", "web", "staging", "--to-env", "production", "--dry-run"]);
+    expect(ran).toEqual({
+      exitCode: 0,
+      stdout: "NAME   WOULD BE\nTOKEN  added\nHOST   changed\n",
+      stderr: "Nothing was written. In web, production there would be 1 added, 1 changed, 0 the same already.\n",
+    });
+    expect(await newest(1)).toEqual(before);
+  });
+
+  test("var copy writes values that nobody sees, with their day of rotation, and is on record on both sides", async () => {
+    await site.keyhole(["var", "set", "web", "staging", "TOKEN", "--rotate-by", "2099-01-31"], canary);
+    const copy = ["var", "copy", "acme/web", "staging", "--to", "acme/api", "--to-env", "production"];
+    expect(await site.json([...copy, "--keys", "TOKEN"])).toEqual({
+      project: "acme/api",
+      environment: "production",
+      added: ["TOKEN"],
+      changed: [],
+      same: [],
+      warnings: [],
+    });
+    expect(await newest(2)).toMatchObject([
+      { action: "variables.write", project: "api", environment: "production", names: ["TOKEN"] },
+      { action: "variables.reveal", project: "web", environment: "staging", names: ["TOKEN"] },
+    ]);
+    expect(await get("api", "production", "TOKEN")).toBe(canary);
+    expect(await site.json(["var", "list", "api", "production"])).toMatchObject([{ rotateBy: "2099-01-31" }]);
+    const before = await newest(1);
+    expect(await site.json([...copy, "--keys", "TOKEN"])).toMatchObject({ added: [], same: ["TOKEN"] });
+    expect(await newest(1)).toEqual(before);
+  });
+
+  test("var copy of a name that is not there, or onto itself, writes nothing", async () => {
+    const copy = ["var", "copy", "web", "staging"];
+    const absent = await site.keyhole([...copy, "--to-env", "development", "--keys", "HOST,NONE"]);
+    expect(absent).toEqual({ exitCode: 4, stdout: "", stderr: "keyhole: These are not in web, staging: NONE.\n" });
+    expect(await site.json(["var", "list", "web", "development"])).toEqual([]);
+    expect(await site.keyhole([...copy, "--to", "acme/web"])).toMatchObject({ exitCode: 2 });
+    expect(await site.keyhole(copy)).toMatchObject({ exitCode: 2 });
+    expect(await site.keyhole(["var", "copy", "web", "development", "--to-env", "staging"])).toMatchObject({
+      exitCode: 4,
+    });
+  });
+
+  test("var export prints every format, and is on record as a reveal", async () => {
+    const exported = await site.keyhole(["var", "export", "web", "staging"]);
+    expect(exported).toMatchObject({ exitCode: 0, stdout: `HOST=h\nTOKEN=${canary}\n` });
+    expect(await newest(1)).toMatchObject([{ action: "variables.reveal", names: ["HOST", "TOKEN"] }]);
+    for (const format of ["env", "json", "yaml", "toml", "csv", "tfvars", "shell", "docker", "powershell", "github"]) {
+      const ran = await site.keyhole(["var", "export", "web", "staging", "--format", format]);
+      expect([format, ran.exitCode, ran.stdout.includes(canary)]).toEqual([format, 0, true]);
+    }
+    expect(await site.json(["var", "export", "web", "staging"])).toEqual({ HOST: "h", TOKEN: canary });
+  });
+
+  test("what a format cannot carry is refused whole, and is not on record", async () => {
+    const before = await newest(1);
+    const ran = await site.keyhole(["var", "export", "api", "development", "--format", "docker"]);
+    expect(ran).toMatchObject({ exitCode: 5, stdout: "" });
+    expect(ran.stderr).toContain("cannot carry LINES");
+    expect(await newest(1)).toEqual(before);
+  });
+
+  test("var export --out writes mode 0600 and replaces a file only with --force", async () => {
+    const file = join(site.folder, "staging.env");
+    const run = (...more: string[]) => site.keyhole(["var", "export", "web", "staging", "--out", file, ...more]);
+    expect(await run()).toEqual({ exitCode: 0, stdout: "", stderr: `Wrote 2 variables to ${file}.\n` });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const before = await newest(1);
+    expect(await run()).toMatchObject({ exitCode: 1 });
+    expect(await newest(1)).toEqual(before);
+    expect(await run("--force")).toMatchObject({ exitCode: 0 });
+  });
+
+  test("var edit shows every value in quotes that an import reads back, and writes nothing if nothing changed", async () => {
+    const copy = join(site.folder, "edited.env");
+    expect(await edit(`cp "$1" ${copy}`, "api", "development")).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "Nothing was changed.\n",
+    });
+    expect(await newest(1)).toMatchObject([{ action: "variables.reveal", project: "api" }]);
+    const text = readFileSync(copy, "utf8");
+    expect(text).toContain("# ALL cannot be shown here, and stays.\n");
+    await site.keyhole(["project", "create", "acme/copy"]);
+    expect(await site.keyhole(["var", "import", "copy", "staging", copy])).toMatchObject({ exitCode: 0 });
+    expect(await site.json(["var", "export", "copy", "staging"])).toEqual(odd);
+  });
+
+  test("var edit writes only what the person changed", async () => {
+    const ran = await edit(`sed -i 's/^HOST=h/HOST=new/' "$1"; echo ADDED=1 >> "$1"`, "web", "staging");
+    expect(ran).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(ran.stderr).toEndWith("Wrote web, staging: 1 added, 1 changed, 0 deleted.\n");
+    expect(await newest(1)).toMatchObject([{ action: "variables.write", names: ["ADDED", "HOST"] }]);
+    expect(await get("web", "staging", "TOKEN")).toBe(canary);
+    expect(await site.json(["var", "list", "web", "staging"])).toContainEqual(
+      expect.objectContaining({ key: "TOKEN", rotateBy: "2099-01-31" }),
+    );
+  });
+
+  test("var edit deletes what the person deleted only with --yes where nobody can be asked", async () => {
+    const script = `sed -i /^ADDED/d "$1"`;
+    const refused = await edit(script, "web", "staging");
+    expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(refused.stderr).toContain("delete 1 variable: ADDED");
+    expect(await get("web", "staging", "ADDED")).toBe("1");
+    expect(await edit(script, "web", "staging", "--yes")).toMatchObject({ exitCode: 0 });
+    expect(await site.keyhole(["var", "get", "web", "staging", "ADDED"])).toMatchObject({ exitCode: 4 });
+    // What could not be shown was not deleted.
+    expect(await edit(`: > "$1"`, "api", "development", "--yes")).toMatchObject({ exitCode: 0 });
+    expect(await site.json(["var", "export", "api", "development"])).toEqual({ ALL: all });
+  });
+
+  test("var edit is refused if somebody else wrote meanwhile", async () => {
+    const program = Object.entries(site.env).map(([name, value]) => `${name}='${value}'`);
+    const other = `env ${program.join(" ")} ${binary} var set web staging HOST --value theirs`;
+    const ran = await edit(`${other}; sed -i s/^HOST=.*/HOST=mine/ "$1"`, "web", "staging");
+    expect(ran).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(ran.stderr).toContain("were changed meanwhile");
+    expect(await get("web", "staging", "HOST")).toBe("theirs");
+  });
+
+  test("a text that does not parse, or an editor that fails, writes nothing", async () => {
+    const wrong = await edit(`echo 'no assignment' >> "$1"`, "web", "staging");
+    expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(wrong.stderr).toMatch(/line \d+: this is not an assignment.*\nNothing was written\.\n$/);
+    const failed = await edit(`echo HOST=x > "$1"; exit 3`, "web", "staging");
+    expect(failed).toMatchObject({ exitCode: 1 });
+    expect(failed.stderr).toContain("ended with exit code 3. Nothing was written.");
+    expect(await get("web", "staging", "HOST")).toBe("theirs");
+  });
+
+  test("on a terminal a text that does not parse can be edited again", async () => {
+    const editor = join(site.folder, "twice");
+    writeFileSync(
+      editor,
+      `#!/bin/sh\nif grep -q wrong "$1"; then sed -i /wrong/d "$1"; echo TWICE=2 >> "$1"; else echo wrong >> "$1"; fi\n`,
+    );
+    chmodSync(editor, 0o755);
+    const env = { ...site.env, EDITOR: editor };
+    const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
+    await screen.shows("Edit it again? [Y/n]");
+    screen.type("\r");
+    expect(await screen.ended).toMatchObject({ exitCode: 0 });
+    expect(await get("web", "staging", "TWICE")).toBe("2");
+  });
+
+  test("the text is private, in memory, and gone even if the command is killed", async () => {
+    const seen = join(site.folder, "seen");
+    const inMemory = statfsSync("/dev/shm").type === 0x01021994;
+    const report = `stat -c %a "$1" > ${seen}; stat -c %a "$(dirname "$1")" >> ${seen}; echo "$1" >> ${seen}`;
+    const [ended, killed] = [`${report}; env >> ${seen}`, `${report}; ${killProgram}`];
+    expect(await edit(ended, "web", "staging")).toMatchObject({ exitCode: 0 });
+    const [mode, folderMode, path = "", ...environment] = readFileSync(seen, "utf8").split("\n");
+    expect([mode, folderMode]).toEqual(["600", "700"]);
+    if (inMemory) expect(path).toStartWith("/dev/shm/");
+    expect(existsSync(path)).toBeFalse();
+    expect(environment.filter((line) => /^(KEYHOLE_|DATABASE_URL)/.test(line))).toEqual([]);
+    rmSync(seen);
+
+    await edit(killed, "web", "staging");
+    const [, , left = ""] = readFileSync(seen, "utf8").split("\n");
+    expect(left).not.toBe("");
+    await eventually(() => !existsSync(dirname(left)));
+  });
+});
