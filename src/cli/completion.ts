@@ -97,6 +97,7 @@ const lists: Readonly<Record<string, Exclude<NamesAsked, { project: string }>["o
   project: "projects",
   "--project <project>": "projects",
   "--project <list>": "projects",
+  "--to <project>": "projects",
   "key id": "keys",
   "trust id": "trusts",
   "request id": "requests",

@@ -17,8 +17,8 @@ export function environmentVerb(...description: Parameters<typeof verb>) {
 
 /** A command about one or several environments of a project: its first two arguments. */
 export function environmentsVerb(...description: Parameters<typeof verb>) {
-  const words = "the environment, or several, comma-separated";
-  return projectVerb(...description).argument("<env>", words, parseChoices(environments));
+  const several = new Argument("<env>", "the environment, or several, comma-separated").choices(environments);
+  return projectVerb(...description).addArgument(several.argParser(parseChoices(environments)));
 }
 
 /** A command about one key, trust or request, which its id names. @param noun - what it is */
