@@ -32,6 +32,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     files: async () => (await import("./cli/files.ts")).filesCommand,
     compose: async () => (await import("./cli/compose.ts")).composeCommand,
     mcp: async () => (await import("./cli/mcp.ts")).mcpCommand,
+    manifest: async () => (await import("./cli/manifest.ts")).manifestCommand,
   },
   "Operators:": {
     serve: async () => (await import("./cli/serve.ts")).serveCommand,

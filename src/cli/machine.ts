@@ -16,10 +16,8 @@ import { parseDuration, parseList } from "../terminal/options.ts";
 /** A command that fetches, with the options they all have. The key is not one: other users can see arguments. */
 export function machineVerb(...description: Parameters<typeof verb>) {
   return verb(...description)
-    .option("-p, --project <slug>", "the project (default: KEYHOLE_PROJECT)")
-    .addOption(
-      new Option("-e, --env <environment>", "the environment (default: KEYHOLE_ENVIRONMENT)").choices(environments),
-    )
+    .option(...askedOptions.project)
+    .addOption(askedOptions.environment())
     .option(...urlOption)
     .option(...apiKeyFileOption)
     .option(...timeoutOption)
@@ -27,6 +25,11 @@ export function machineVerb(...description: Parameters<typeof verb>) {
     .option("--allow-empty", "accept that there is nothing at all");
 }
 
+export const askedOptions = {
+  project: ["-p, --project <slug>", "the project (default: KEYHOLE_PROJECT)"],
+  environment: () =>
+    new Option("-e, --env <environment>", "the environment (default: KEYHOLE_ENVIRONMENT)").choices(environments),
+} as const;
 export const urlOption = ["--url <url>", "the server, or its API root (default: KEYHOLE_URL)"] as const;
 export const apiKeyFileOption = [
   "--api-key-file <file>",
@@ -71,8 +74,7 @@ export async function readApi(
   here: Surroundings,
   options: Pick<MachineOptions, "url" | "apiKeyFile" | "timeout" | "wait">,
 ): Promise<Omit<Api, "say">> {
-  const [setting, url] = required(here, "--url", options.url, "KEYHOLE_URL");
-  const root = parseApiRoot(setting, url, readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]));
+  const root = readRoot(here, options.url);
   const { timeout: timeoutMs = timeoutMsDefault, wait: waitMs = 0 } = options;
   const credential = await readCredential(here, options.apiKeyFile, new URL(root).origin, timeoutMs);
   return { root, credential, timeoutMs, waitMs };
@@ -80,7 +82,14 @@ export async function readApi(
 
 const timeoutMsDefault = 30_000;
 
-function readAsked(here: Surroundings, options: MachineOptions): Asked {
+/** The API root that the option or the environment names. */
+export function readRoot(here: Surroundings, option: string | undefined): string {
+  const [setting, url] = required(here, "--url", option, "KEYHOLE_URL");
+  return parseApiRoot(setting, url, readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]));
+}
+
+/** The project and the environment that the options or the environment name. */
+export function readAsked(here: Surroundings, options: Pick<MachineOptions, "project" | "env">): Asked {
   const [projectSetting, project] = required(here, "--project", options.project, "KEYHOLE_PROJECT");
   if (!slugPattern.test(project)) {
     throw usageProblem(`${projectSetting} must be a project's slug, such as web: small letters, digits and -.`);
@@ -139,7 +148,7 @@ export function parseApiRoot(setting: string, text: string, allowedHosts: readon
 }
 
 /** @param hostname - as URL writes it: IPv4 in full, IPv6 in brackets */
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 

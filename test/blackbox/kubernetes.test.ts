@@ -1,16 +1,18 @@
 /**
- * The manifests of docs/kubernetes against the fields that External Secrets Operator defines, and against a running
+ * What `keyhole manifest kubernetes` prints, against the fields that External Secrets Operator defines, and against a running
  * server, by the rules that the operator publishes for its webhook provider and follows in its source.
  *
  * @see https://external-secrets.io/latest/provider/webhook/
  * @see https://github.com/external-secrets/external-secrets/blob/cc5bfbc2234ace9cb0caff4ea89c435cf517b27b/providers/v1/webhook/pkg/webhook/webhook.go
  */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
+import { runBinary } from "../support/keyhole.ts";
+import { blockOf, readPage } from "../support/markdown.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { type Key, type Server, siteOf } from "../support/server.ts";
 import definitions from "./external-secrets.json";
@@ -18,7 +20,7 @@ import definitions from "./external-secrets.json";
 type Manifest = {
   apiVersion: string;
   kind: string;
-  metadata: { name: string; namespace: string; labels?: Record<string, string> };
+  metadata: { name: string; namespace?: string };
   stringData?: Record<string, string>;
   spec?: unknown;
 };
@@ -34,37 +36,79 @@ type Webhook = {
 type ExternalSecret = {
   refreshInterval: string;
   secretStoreRef: { kind: string; name: string };
-  target: { creationPolicy: string; deletionPolicy: string };
+  target: { name: string; creationPolicy: string; deletionPolicy: string };
   dataFrom: { extract: { key: string } }[];
 };
 
-const folder = join(import.meta.dir, "../../docs/kubernetes");
-const manifests = ["keyhole-store.yaml", "external-secret.yaml"].flatMap((file) =>
-  parseAllDocuments(readFileSync(join(folder, file), "utf8")).map((document) => {
-    expect(document.errors).toEqual([]);
-    return document.toJS() as Manifest;
-  }),
-);
+/** The command of the page. */
+const asked = ["manifest", "kubernetes", "-p", "web", "-e", "production", "--url", "https://keyhole.example.com"];
+const printed = async (...args: string[]) => runBinary([...asked, ...args], {});
+const { stdout: text } = await printed();
+const manifests = parseAllDocuments(text).map((document) => {
+  expect(document.errors).toEqual([]);
+  return document.toJS() as Manifest;
+});
+const page = "docs/kubernetes.md";
 const find = (kind: string) => {
   const found = manifests.find((manifest) => manifest.kind === kind);
   if (found === undefined) throw new Error(`there is no ${kind}`);
   return found;
 };
-const secret = find("Secret");
 const store = find("SecretStore");
 const webhook = (store.spec as { provider: { webhook: Webhook } }).provider.webhook;
 const external = find("ExternalSecret").spec as ExternalSecret;
 
 describe("the manifests", () => {
-  test("are of the versions that the operator serves, in one namespace, and name each other", () => {
+  test("are of the versions that the operator serves, and name each other", () => {
     expect(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
-      "v1 Secret",
       "external-secrets.io/v1 SecretStore",
       "external-secrets.io/v1 ExternalSecret",
     ]);
-    expect(new Set(manifests.map(({ metadata }) => metadata.namespace)).size).toBe(1);
     expect(external.secretStoreRef).toEqual({ kind: "SecretStore", name: store.metadata.name });
-    expect(webhook.secrets[0]?.secretRef.name).toBe(secret.metadata.name);
+    expect(external.target).toMatchObject({ name: "web" });
+  });
+
+  test("come with commands that make the key's Secret, and hold no key", () => {
+    const secretName = webhook.secrets[0]?.secretRef.name ?? "";
+    expect(text).toContain(`kubectl create secret generic ${secretName} --from-file=key=/dev/stdin`);
+    expect(text).toContain(`kubectl label secret ${secretName} external-secrets.io/type=webhook`);
+    expect(text).toContain("--surface ci_action --project web --env production");
+    for (const command of text.match(/(?<=^# )(tr|kubectl) .*/gm) ?? []) expect(readPage(page)).toContain(command);
+    expect(text).not.toMatch(/kh_/);
+  });
+
+  test("are the page's, under their comments", () => {
+    expect(blockOf(page, "yaml", "kind: SecretStore")).toBe(text.replace(/^#.*\n/gm, ""));
+  });
+
+  test("take a name and a namespace, also those that an older YAML reads as something else", async () => {
+    const { stdout } = await printed("--name", "1e3", "--namespace", "no");
+    const own = parseAllDocuments(stdout, { version: "1.1" }).map((document) => document.toJS() as Manifest);
+    for (const manifest of own) expect(problemsOf(manifest)).toEqual([]);
+    expect(own.map(({ metadata }) => metadata)).toEqual([
+      { name: "keyhole-web-production", namespace: "no" },
+      { name: "1e3", namespace: "no" },
+    ]);
+    expect(stdout).toContain("kubectl label secret keyhole-web-production --namespace no ");
+  });
+
+  test("are one List as JSON", async () => {
+    const { stdout } = await printed("--json");
+    expect(JSON.parse(stdout)).toEqual({ apiVersion: "v1", kind: "List", items: manifests });
+  });
+
+  test.each([
+    [["--name", "Web"], "A name in Kubernetes has at most 63 small letters"],
+    [["--namespace", "a\nb"], "A name in Kubernetes"],
+  ])("are not printed with %j", async (args, words) => {
+    expect(await printed(...args)).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining(words) });
+  });
+
+  test("need an address that is safe for the key, and say if a cluster cannot reach it", async () => {
+    const at = (url: string) => runBinary([...asked.slice(0, -1), url], {});
+    expect(await at("http://keyhole.example.com")).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(await runBinary(asked.slice(0, -2), {})).toMatchObject({ exitCode: 2, stdout: "" });
+    expect((await at("http://127.0.0.1:4100")).stderr).toContain("the cluster cannot reach it");
   });
 
   test("have only fields that the operator defines, with values of their types", () => {
@@ -72,10 +116,6 @@ describe("the manifests", () => {
     const typo = structuredClone(store) as { spec: { provider: { webhook: Record<string, unknown> } } };
     typo.spec.provider.webhook["timeOut"] = "10s";
     expect(problemsOf(typo)).toEqual(["/spec/provider/webhook must NOT have additional properties"]);
-  });
-
-  test("label the key's Secret, without which the provider does not read it", () => {
-    expect(secret.metadata.labels).toEqual({ "external-secrets.io/type": "webhook" });
   });
 
   test("have a literal host over https, a timeout, no body, and a policy that never deletes", () => {
@@ -189,7 +229,7 @@ function urlOf(remoteRef: { key: string }): string {
 
 /** `apiKey` stands in the Secret that the store names as `auth`. */
 function headersOf(remoteRef: { key: string }, apiKey: string): Record<string, string> {
-  const data = { auth: { ...secret.stringData, key: apiKey }, remoteRef };
+  const data = { auth: { key: apiKey }, remoteRef };
   return Object.fromEntries(Object.entries(webhook.headers).map(([name, template]) => [name, render(template, data)]));
 }
 

@@ -48,7 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ),
   cli: words(
     "access api audit core desk formats kinds machines people server terminal package.json",
-    "node: bun:ffi @commander-js/extra-typings @modelcontextprotocol/server",
+    "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",
   ),
   "main.ts": words("cli kinds terminal package.json @commander-js/extra-typings"),
 };
