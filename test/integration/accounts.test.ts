@@ -18,10 +18,9 @@ import {
 
 const reader = { resources: ["accounts"] };
 
-describeBoth("GET /projects/{slug}/accounts", (world) => {
+describeBoth("GET /projects/{slug}/accounts", (w) => {
   describe("200", () => {
     test("has environment and accounts, each with name, environments, updatedAt and values, in this order", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
       const { where } = await w.project(organization, "web", {
@@ -50,7 +49,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     });
 
     test("is in byte order of name, which is not the order of UTF-16", async () => {
-      const w = world();
       const organization = await w.organization();
       const ordered =
         "  x|!|#1|0|10|9|A|B|Z|_|a|a b|aB|ab|a\u0308|z|~|Ä|É|ß|ä|ё|あ|日本|\ue000|\uff21|\ufffd|𐀀|🦔|🦔a|\u{10fffd}".split(
@@ -70,7 +68,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     });
 
     test("is an empty list if nothing matches", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", {
         accounts: [{ name: "a", environments: ["staging"], values: { a: "1" } }],
@@ -89,7 +86,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     });
 
     test("shows a change, a move to other environments and a deletion on the very next request", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
       const key = await w.key(organization, { ...reader, environments: ["staging"] });
@@ -107,7 +103,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     });
 
     test("with metadata_only has name, environments and updatedAt, decrypts nothing and is not audited", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
       const { id } = await w.project(organization, "web", {
@@ -129,7 +124,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     });
 
     test("has the values and updatedAt of the asked environment, or of the one that changed last", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 500;
       const project = await w.project(organization, "web");
@@ -166,7 +160,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
     });
 
     test("leaves one audit entry for each call that returned values, with the names and no value", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web", {
         accounts: [
@@ -192,7 +185,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
 
   describe("422", () => {
     test("1000 accounts are answered and 1001 refused, counted in the environments that are asked for and reached", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web");
       const names = numbered("account ", 1000);
@@ -235,7 +227,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
   });
 
   test("memory for a large read is given back however its answer ends, and a small read waits for no large one", async () => {
-    const w = world();
     const organization = await w.organization();
     const accounts = numbered("a", 20).map((name) => ({
       name,
@@ -260,7 +251,6 @@ describeBoth("GET /projects/{slug}/accounts", (world) => {
   });
 
   test("sets that are small together are a small read, however their size is distributed", async () => {
-    const w = world();
     const organization = await w.organization();
     const project = await w.project(organization, "web");
     for (const name of ["a", "b", "c"]) {

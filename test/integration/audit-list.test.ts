@@ -42,9 +42,9 @@ async function recorded(w: World) {
   return { mine, other, find, slug, all, web: all.slice(0, 2), api: all.slice(2) };
 }
 
-describeBoth("a filter of audit entries", (world) => {
+describeBoth("a filter of audit entries", (w) => {
   test("finds what it names and nothing else, alone or with others", async () => {
-    const { mine, other, find, slug, all, web, api } = await recorded(world());
+    const { mine, other, find, slug, all, web, api } = await recorded(w);
     expect(await find({ organization: slug })).toEqual(all);
     expect(await find({ keyId: mine.key.id })).toEqual(all);
     expect(await find({ project: `${slug}/web` })).toEqual(web);
@@ -61,7 +61,7 @@ describeBoth("a filter of audit entries", (world) => {
   });
 
   test("that names what never was is refused, whatever its form", async () => {
-    const { mine, find, slug } = await recorded(world());
+    const { mine, find, slug } = await recorded(w);
     expect(await find({ organization: "nobody" })).toStartWith("not_found: There is no organization");
     expect(await find({ project: `${slug}/none` })).toStartWith("not_found: There is no project");
     expect(await find({ project: "nobody/web" })).toStartWith("not_found: There is no organization");
@@ -75,12 +75,11 @@ describeBoth("a filter of audit entries", (world) => {
   });
 
   test("that names two organizations is refused", async () => {
-    const { other, find, slug } = await recorded(world());
+    const { other, find, slug } = await recorded(w);
     expect(await find({ project: `${slug}/web`, organization: other.slug })).toStartWith("invalid: ");
   });
 
   test("finds a project that took another slug under the new one, and under the old one what was recorded so", async () => {
-    const w = world();
     const { mine, find, slug, web } = await recorded(w);
     await renameProject(w.admin, mine.web.where, { slug: "shop" });
     await w.client().ask("/projects/shop/variables?environment=staging", { key: mine.key });
@@ -89,7 +88,6 @@ describeBoth("a filter of audit entries", (world) => {
   });
 
   test("finds a deleted project by slug and id, and a deleted organization and its keys", async () => {
-    const w = world();
     const { mine, find, slug, all, web } = await recorded(w);
     await deleteProject(w.admin, mine.web.where);
     expect(await find({ project: mine.web.where })).toEqual(web);
@@ -103,7 +101,6 @@ describeBoth("a filter of audit entries", (world) => {
   });
 
   test("is followed through a failover that gave other entries the numbers of lost ones", async () => {
-    const w = world();
     const [one, two] = [await w.organization(), await w.organization()];
     const tail = new AuditTail(w.admin, { actions: ["organization.plan"] });
     await setPlan(w.admin, one.slug, "free");
@@ -123,7 +120,6 @@ describeBoth("a filter of audit entries", (world) => {
   });
 
   test("holds for entries that come later, even of what was deleted meanwhile", async () => {
-    const w = world();
     const { mine, other } = await recorded(w);
     const filter = { project: mine.web.where };
     const tail = new AuditTail(w.admin, filter);

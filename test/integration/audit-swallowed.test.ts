@@ -44,18 +44,17 @@ const swallowing: Record<"postgres" | "sqlite", readonly { how: string; make: re
   ],
 };
 
-describeBoth("an audit table that keeps entries out", (world, dialect) => {
+describeBoth("an audit table that keeps entries out", (w, dialect) => {
   const path = "/files?project=web&environment=staging";
   let key: Key;
   beforeAll(async () => {
-    const acme = await world().organization();
+    const acme = await w.organization();
     const file = (name: string) => ({ path: name, environments: ["staging" as const], content: "canary-of-a-file" });
-    await world().project(acme, "web", { files: [file("a.txt"), file("b.txt")] });
-    key = await world().key(acme, everything);
+    await w.project(acme, "web", { files: [file("a.txt"), file("b.txt")] });
+    key = await w.key(acme, everything);
   });
 
   test.each(swallowing[dialect])("by $how makes a read unavailable and keeps none of its entries", async (one) => {
-    const w = world();
     expect((await w.ask(path, { key })).status).toBe(200);
     const before = (await w.audit(key)).length;
     for (const statement of one.make) await w.run(statement);
@@ -100,7 +99,7 @@ const losses: readonly Loss[] = [
   },
 ];
 
-describeBoth("triggers that keep what people do out of the audit", (world, dialect) => {
+describeBoth("triggers that keep what people do out of the audit", (w, dialect) => {
   const make = ({ when, postgres, sqlite }: Loss) => {
     if (dialect === "sqlite") return when.map((one, at) => `create trigger lose_${at} ${one} begin ${sqlite} end`);
     const kind = (one: string) => (one.includes("deferred") ? "constraint trigger" : "trigger");
@@ -113,7 +112,6 @@ describeBoth("triggers that keep what people do out of the audit", (world, diale
     dialect === "sqlite" ? when.map((_, at) => `drop trigger lose_${at}`) : ["drop function lose cascade"];
 
   test.each(losses.filter((one) => one[dialect]))("and $how: nothing is changed or shown", async (one) => {
-    const w = world();
     const acme = await w.organization();
     const { where } = await w.project(acme, "web", { variables: { staging: { TOKEN: "1" } } });
     const deeds = [

@@ -76,15 +76,14 @@ const perMoment = 5;
 const minutes = (count: number, first = from) =>
   Array.from({ length: count }, (_, at) => first + Math.floor(at / perMoment) * 60_000);
 
-describeBoth("audit verify", (world, dialect) => {
+describeBoth("audit verify", (w, dialect) => {
   beforeEach(async () => {
-    await world().run("delete from audit_segments");
-    await world().run("delete from audit_checkpoints");
-    await world().run("delete from audit_heads");
+    await w.run("delete from audit_segments");
+    await w.run("delete from audit_checkpoints");
+    await w.run("delete from audit_heads");
   });
 
   test("finds lanes of any length in order, across pages", async () => {
-    const w = world();
     const checkpoints = [await lane(w, minutes(600)), await lane(w, minutes(1)), await lane(w, minutes(257))];
     let walked = 0;
     const found = await verifyAudit(w.admin, checkpoints, (entries) => {
@@ -95,11 +94,10 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   test("finds nothing in an empty journal", async () => {
-    expect(await verifyAudit(world().admin)).toMatchObject({ entries: 0, lanes: 0, checkpoints: 0, flaws: [] });
+    expect(await verifyAudit(w.admin)).toMatchObject({ entries: 0, lanes: 0, checkpoints: 0, flaws: [] });
   });
 
   test("follows a server that records real reads", async () => {
-    const w = world();
     const organization = await w.organization();
     await w.project(organization, "web", { variables: { production: { TOKEN: "a-real-token" } } });
     const key = await w.key(organization);
@@ -240,7 +238,6 @@ describeBoth("audit verify", (world, dialect) => {
     ];
     for (const [what, seq, name, tamper, lastSeq, more = []] of tamperings) {
       test(`${what} ${seq}: ${name}`, async () => {
-        const w = world();
         const { lane: chain } = await lane(w, minutes(20));
         await tamper(w);
         const flaw = { lane: chain, seq, what, lastSeq: lastSeq ?? seq };
@@ -299,7 +296,6 @@ describeBoth("audit verify", (world, dialect) => {
     ];
     for (const [what, seq, name, tamper, lastSeq, more = []] of ofFive) {
       test(`in segments of five, ${what} ${seq} to ${lastSeq}: ${name}`, async () => {
-        const w = world();
         const { lane: chain } = await lane(w, minutes(20), { size: 5 });
         await tamper(w);
         expect<unknown>(await flawsIn(w)).toEqual([
@@ -330,7 +326,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("an entry that was moved to another lane is missing in its own", async () => {
-      const w = world();
       const [one, other] = [await lane(w, minutes(9)), await lane(w, minutes(9))].sort((a, b) =>
         a.lane < b.lane ? -1 : 1,
       ) as [Checkpoint, Checkpoint];
@@ -345,7 +340,6 @@ describeBoth("audit verify", (world, dialect) => {
 
   describe("with checkpoints", () => {
     test("notices a lane that was cut off at its end", async () => {
-      const w = world();
       const checkpoint = await lane(w, minutes(20));
       await lane(w, minutes(3));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > 17`;
@@ -356,7 +350,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("notices a lane that is missing altogether", async () => {
-      const w = world();
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_segments where lane = ${checkpoint.lane}`;
       const flaw = { lane: checkpoint.lane, seq: 1, lastSeq: 20, what: "removed" as const };
@@ -412,7 +405,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("notices a chain that somebody with the audit key wrote again", async () => {
-      const w = world();
       const checkpoint = await lane(w, minutes(20));
       await w.sql`delete from audit_segments`;
       const forged = await lane(w, minutes(20), { actor: { type: "key", id: "another" } });
@@ -432,7 +424,6 @@ describeBoth("audit verify", (world, dialect) => {
 
   describe("goes on after a flaw", () => {
     test("and names those of every lane", async () => {
-      const w = world();
       const lanes = [await lane(w, minutes(20)), await lane(w, minutes(20)), await lane(w, minutes(20))];
       const [one, two, three] = lanes.map((checkpoint) => checkpoint.lane).sort() as [string, string, string];
       await w.organization();
@@ -471,7 +462,6 @@ describeBoth("audit verify", (world, dialect) => {
       acceptGaps(w.admin, await verifyAudit(w.admin, checkpoints), [gap]);
 
     test("in the middle of a lane is on record and no flaw, and every later flaw is one", async () => {
-      const w = world();
       const [{ lane: one }, { lane: other }] = [await lane(w, minutes(20)), await lane(w, minutes(20))];
       await w.sql`delete from audit_segments where lane = ${one} and first_seq between 7 and 8`;
       const gap = `${one}:7-8`;
@@ -495,7 +485,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("at the end of a lane is no flaw, and one more entry that goes is one", async () => {
-      const w = world();
       const checkpoint = await lane(w, minutes(20));
       const cutAt = (seq: number) =>
         w.sql`delete from audit_segments where lane = ${checkpoint.lane} and first_seq > ${seq}`;
@@ -513,7 +502,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("of people's changes stays accepted when the lane goes on, and hides no loss after it", async () => {
-      const w = world();
       const head = async (): Promise<Checkpoint> => {
         const [row] = await w.sql`select seq, mac from audit_heads`;
         const mac = Buffer.from(row?.["mac"] as Uint8Array).toString("hex");
@@ -545,7 +533,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("is what a person named, and only a loss", async () => {
-      const w = world();
       const { lane: one } = await lane(w, minutes(20));
       await w.sql`delete from audit_segments where first_seq = 4`;
       await w.sql`update audit_segments set entries = '' where first_seq = 7`;
@@ -560,7 +547,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("cannot be made up or moved in SQL", async () => {
-      const w = world();
       const [{ lane: one }, { lane: other }] = [await lane(w, minutes(20)), await lane(w, minutes(20))];
       await w.sql`delete from audit_segments where first_seq = 4`;
       await accept(w, `${one}:4-4`);
@@ -572,7 +558,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("is dropped by retention with the rest of its month", async () => {
-      const w = world();
       w.clock.nowMs = Date.UTC(2026, 8, 20);
       const months = [5, 6].flatMap((month) => minutes(20, Date.UTC(2026, month, 3)));
       const { lane: one } = await lane(w, months);
@@ -595,7 +580,6 @@ describeBoth("audit verify", (world, dialect) => {
       Number(((await w.run("select sum(last_seq - first_seq + 1) as n from audit_segments"))[0] as Row)["n"]);
 
     test("drops whole months, and the rest verifies from the last checkpoint that is kept", async () => {
-      const w = world();
       w.clock.nowMs = now;
       const across = await lane(w, [...atMonth(6, 300), ...atMonth(7, 10), ...atMonth(8, 10)]);
       const old = await lane(w, atMonth(6, 5));
@@ -618,7 +602,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("counts 400 days from the newest entry, and never drops the current month", async () => {
-      const w = world();
       w.clock.nowMs = now;
       await lane(w, atMonth(10, 5));
       expect(await pruneAudit(w.admin, 1000)).toMatchObject({ keptFromAt: Date.UTC(2026, 10, 1), entries: 0 });
@@ -626,7 +609,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("does not drop a month that was tampered with, unless told to", async () => {
-      const w = world();
       w.clock.nowMs = now;
       const { lane: name } = await lane(w, atMonth(5, 20));
       await w.sql`update audit_segments set entries = '{}' where first_seq = 7`;
@@ -643,7 +625,6 @@ describeBoth("audit verify", (world, dialect) => {
 
     if (dialect === "postgres")
       test("makes months ahead, and a missing month stops nothing", async () => {
-        const w = world();
         const names = async () =>
           (
             await w.run(
@@ -682,7 +663,6 @@ describeBoth("audit verify", (world, dialect) => {
 
   describe("pages", () => {
     test("hold every matching entry once and in order, for any page size", async () => {
-      const w = world();
       await lane(w, minutes(300));
       await lane(w, [...minutes(300), ...minutes(300, from + dayMs)]);
       const records: AuditRecord[] = [];
@@ -696,7 +676,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("hold every segment once, whatever sizes follow each other", async () => {
-      const w = world();
       const long = { names: Array.from({ length: 1000 }, (_, at) => `${at}`.padStart(64, "N")) };
       const lanes = [
         await lane(w, minutes(300)),
@@ -708,7 +687,6 @@ describeBoth("audit verify", (world, dialect) => {
     });
 
     test("let a tail show each new entry once, even one that another server dated a little earlier", async () => {
-      const w = world();
       await lane(w, [from, from + 1000]);
       w.clock.nowMs = from + 1000;
       const tail = new AuditTail(w.admin, {});
@@ -731,7 +709,6 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   test("leaves a damaged segment in the list, as one entry that is called unreadable", async () => {
-    const w = world();
     const { lane: name } = await lane(w, minutes(6), { size: 2 });
     await w.sql`update audit_segments set entries = '{}' where first_seq = 3`;
     const records = await listAudit(w.admin, {});
@@ -750,14 +727,12 @@ describeBoth("audit verify", (world, dialect) => {
   });
 
   test("begins a new lane if the clock steps back, so that a dropped month is always a lane's beginning", async () => {
-    const w = world();
     await lane(w, [from, from + 1000, from - dayMs, from + 1]);
     expect(await verifyAudit(w.admin)).toMatchObject({ entries: 4, lanes: 2, checkpoints: 0, flaws: [] });
   });
 
   test("finds nothing wrong if one command was dated too late or too early, and drops what comes before both", async () => {
     for (const wrongMs of [2 * 3_600_000, -300 * dayMs]) {
-      const w = world();
       const organization = await w.organization();
       const first = Date.UTC(2025, 5, 30, 22, 50);
       for (const at of [first, first + 600_000, first + 600_000 + wrongMs, first + 700_000, Date.UTC(2025, 6, 2)]) {

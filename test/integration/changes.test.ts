@@ -32,9 +32,8 @@ async function people(w: World): Promise<AuditRecord[]> {
 
 let made = 0;
 
-describeBoth("a change", (world) => {
+describeBoth("a change", (w) => {
   test("of each kind is on record, with who did it and what it touched", async () => {
-    const w = world();
     const slug = `changed-${++made}`;
     const where = `${slug}/web`;
     const ofOrganization = { organization: slug, project: null, environment: null };
@@ -128,7 +127,6 @@ describeBoth("a change", (world) => {
   });
 
   test("that is refused leaves nothing on record, and one that cannot be put on record does not happen", async () => {
-    const w = world();
     const organization = await w.organization();
     const { where } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
     const set = (name: string) => setVariables(w.admin, where, "staging", [{ name, value: "2" }]);
@@ -145,7 +143,6 @@ describeBoth("a change", (world) => {
   });
 
   test("has its place in one chain, however many are made at once", async () => {
-    const w = world();
     const organization = await w.organization();
     const projects = await Promise.all(["one", "two", "three"].map((slug) => w.project(organization, slug, {})));
     const entries = await recorded(w, () =>
@@ -164,7 +161,6 @@ describeBoth("a change", (world) => {
   });
 
   test("has the time at which it was made, whatever somebody wrote into the lane's head", async () => {
-    const w = world();
     await w.organization();
     const year = 365 * 86_400_000;
     await w.run("update audit_heads set at = at + ?", [year]);
@@ -177,7 +173,6 @@ describeBoth("a change", (world) => {
   });
 
   test("that somebody takes out of the record is missed", async () => {
-    const w = world();
     await w.organization();
     const [newest] = (await people(w)).slice(-1) as [AuditRecord];
     await w.organization();
@@ -187,7 +182,7 @@ describeBoth("a change", (world) => {
   });
 });
 
-describeBoth("the end of the record of changes", (world) => {
+describeBoth("the end of the record of changes", (w) => {
   /** The checkpoints that a server prints from its start to its exit. */
   const serve = async (w: World, meanwhile: () => Promise<unknown> = async () => {}): Promise<Checkpoint[]> => {
     const events: LogEvent[] = [];
@@ -201,7 +196,6 @@ describeBoth("the end of the record of changes", (world) => {
   const headOf = async (w: World) => (await w.sql`select seq, at, mac from audit_heads`)[0] as Row;
 
   test("is printed by a server when it starts and when it stops, each once", async () => {
-    const w = world();
     expect(await serve(w)).toEqual([]);
     await w.organization();
     const at = async () => {
@@ -214,7 +208,6 @@ describeBoth("the end of the record of changes", (world) => {
   });
 
   test("is missed if somebody takes it out and puts the head back, even if changes follow", async () => {
-    const w = world();
     await w.organization();
     const { seq, at, mac } = await headOf(w);
     await w.organization();
@@ -235,7 +228,6 @@ describeBoth("the end of the record of changes", (world) => {
   });
 
   test("that cannot be read stops no server, which says so", async () => {
-    const w = world();
     const events: LogEvent[] = [];
     const server = await openKeyhole(w.installation, (event) => events.push(event));
     await server.announceCommands();
@@ -245,7 +237,7 @@ describeBoth("the end of the record of changes", (world) => {
   });
 });
 
-describeBoth("what a person sees", (world) => {
+describeBoth("what a person sees", (w) => {
   const values = { A: "value of A\n", B: "value of B" };
   const placed = async (w: World) => {
     const organization = await w.organization();
@@ -256,7 +248,6 @@ describeBoth("what a person sees", (world) => {
   };
 
   test("of a variable is its exact value, on record as a reveal of this one name", async () => {
-    const w = world();
     const { where } = await placed(w);
     let value = "";
     const entries = await recorded(w, async () => {
@@ -268,7 +259,6 @@ describeBoth("what a person sees", (world) => {
   });
 
   test("of an account is its fields, from the environment that is named or in which it changed last", async () => {
-    const w = world();
     const { where } = await placed(w);
     w.clock.nowMs = Date.now() + 1000;
     await setAccount(w.admin, where, "ci", ["staging", "production"], { user: "y" });
@@ -283,7 +273,6 @@ describeBoth("what a person sees", (world) => {
   });
 
   test("is never seen without an entry", async () => {
-    const w = world();
     const { where } = await placed(w);
     await w.run("alter table audit_segments rename to audit_gone");
     const seen = await revealVariable(w.admin, where, "staging", "A").catch(() => "refused");
@@ -292,7 +281,6 @@ describeBoth("what a person sees", (world) => {
   });
 
   test("of the difference of two environments is names, and no value", async () => {
-    const w = world();
     const { where } = await placed(w);
     const differences = await diffVariables(w.admin, where, "staging", "production");
     expect(differences.map(({ name, status }) => [name, status])).toEqual([
@@ -305,7 +293,6 @@ describeBoth("what a person sees", (world) => {
   });
 
   test("of access is every valid key that reaches the project there", async () => {
-    const w = world();
     const organization = await w.organization();
     const { where } = await w.project(organization, "web", {});
     const other = await w.project(organization, "other", {});
@@ -326,7 +313,6 @@ describeBoth("what a person sees", (world) => {
   });
 
   test("of what expires is the valid keys that end within the time, the next one first", async () => {
-    const w = world();
     const organization = await w.organization();
     const dayMs = 86_400_000;
     const key = (days?: number) =>

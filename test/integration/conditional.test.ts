@@ -53,9 +53,8 @@ const everyPath = reads.map(([path]) => path);
 const metadataPaths = reads.filter(([, bucket]) => bucket === "metadata").map(([path]) => path);
 const otherPaths = everyPath.filter((path) => !metadataPaths.includes(path));
 
-describeBoth("a conditional read", (world) => {
+describeBoth("a conditional read", (w) => {
   test.each(reads)("of %s is a 304 without a body while nothing changed, and is not audited", async (path, bucket) => {
-    const w = world();
     const { key } = await furnished(w);
     const whole = await w.client().ask(path, { key });
     expect(headersOf(whole)).toMatchObject({ ...firstOf[bucket], ...tagged });
@@ -69,7 +68,6 @@ describeBoth("a conditional read", (world) => {
   });
 
   test("opens nothing: a 304 comes even if no value and no data key opens", async () => {
-    const w = world();
     const { key, project } = await furnished(w);
     const { ask } = w.client();
     const tags = await tagsOf(w, key);
@@ -132,7 +130,6 @@ describeBoth("a conditional read", (world) => {
       ],
     ];
     test.each(cases)("%s, %d", async (_, status, change, paths = everyPath) => {
-      const w = world();
       const { key, project } = await furnished(w);
       const tags = await tagsOf(w, key);
       await change(w, key, project);
@@ -146,7 +143,6 @@ describeBoth("a conditional read", (world) => {
 
   describe("has a tag", () => {
     test("that no other key and no other question shares, and that gives nobody else a 304", async () => {
-      const w = world();
       const { key, organization } = await furnished(w);
       const twin = await w.key(organization, everything);
       const tags = [...(await tagsOf(w, key)), ...(await tagsOf(w, twin))];
@@ -158,7 +154,6 @@ describeBoth("a conditional read", (world) => {
     });
 
     test("that is another for a project of the same name, content and times", async () => {
-      const w = world();
       w.clock.nowMs = 1_700_000_000_000;
       const { key, project } = await furnished(w);
       const before = await tagsOf(w, key);
@@ -178,7 +173,6 @@ describeBoth("a conditional read", (world) => {
       [`${files}&path=b&path=a&path=b`, `${files}&path=%61&path=b`],
       [`${secrets}&format=json`, secrets],
     ])("for the question, however it is spelled: %s", async (one, other) => {
-      const w = world();
       const { key } = await furnished(w);
       const [a, b] = [await w.ask(one, { key }), await w.ask(other, { key })];
       expect(a.text).toBe(b.text);
@@ -225,7 +219,6 @@ describeBoth("a conditional read", (world) => {
       ],
     ];
     test.each(elsewhere)("that stays as it is after a write of %s", async (_, write, paths = everyPath) => {
-      const w = world();
       const { key, project } = await furnished(w);
       await w.regrant(key, { environments: ["development", "staging"] });
       const before = await tagsOf(w, key);
@@ -235,7 +228,6 @@ describeBoth("a conditional read", (world) => {
     });
 
     test("that every process of an installation gives", async () => {
-      const w = world();
       const { key } = await furnished(w);
       const { openKeyhole } = await import("../../src/server/compose.ts");
       const { clientOf } = await import("../support/world.ts");
@@ -250,7 +242,6 @@ describeBoth("a conditional read", (world) => {
   });
 
   test("is a 200 after any write of what it holds, even within one millisecond", async () => {
-    const w = world();
     w.clock.nowMs = 1_700_000_000_000;
     const { key, project } = await furnished(w);
     const { where } = project;
@@ -293,7 +284,6 @@ describeBoth("a conditional read", (world) => {
   });
 
   test("never gives one tag to two answers, whatever is written at one moment", async () => {
-    const w = world();
     const environment = fc.constantFrom("development", "staging", "production");
     const some = fc.uniqueArray(environment, { minLength: 1 });
     const value = fc.constantFrom("1", "2");
@@ -340,7 +330,6 @@ describeBoth("a conditional read", (world) => {
     test.each(reads)(
       "for %s one token of the metadata bucket, and one of its own if the answer changed",
       async (path, bucket) => {
-        const w = world();
         const { key } = await furnished(w);
         const { ask, taken } = counting(w);
         const whole = await ask(path, { key });
@@ -356,7 +345,6 @@ describeBoth("a conditional read", (world) => {
     );
 
     test("nothing of the value bucket while nothing changes, and is refused if it changed and that is empty", async () => {
-      const w = world();
       const { key, project } = await furnished(w);
       const { ask } = stopped(w);
       let whole = await ask(variables, { key });
@@ -378,7 +366,6 @@ describeBoth("a conditional read", (world) => {
     test.each([["*"], ['W/"TAG"'], ["TAG"], ['"TAG", "TAG"'], ['"TAG'], ['"TAGa"'], ['""'], ["'TAG'"], ['"TAG" x']])(
       "as any other read with If-None-Match: %s, which is treated as absent",
       async (form) => {
-        const w = world();
         const { key } = await furnished(w);
         for (const [path, bucket] of reads) {
           const tag = tagOf(await w.client().ask(path, { key })).slice(1, -1);
@@ -390,7 +377,6 @@ describeBoth("a conditional read", (world) => {
     );
 
     test("as any other read if the header is there twice", async () => {
-      const w = world();
       const { key } = await furnished(w);
       const tag = tagOf(await w.ask(variables, { key }));
       const request = requestOf(variables, { key });
@@ -401,7 +387,6 @@ describeBoth("a conditional read", (world) => {
   });
 
   test("of what has no tag is an ordinary one", async () => {
-    const w = world();
     const { key } = await furnished(w);
     for (const path of ["/organization", "/projects", "/projects/web"]) {
       const answer = await w.client().ask(path, { key, headers: { "if-none-match": noTag } });

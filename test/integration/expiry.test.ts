@@ -20,18 +20,17 @@ async function keyOf(w: World, { organization }: Placed, expiresInMs?: number) {
   return createKey(w.admin, { organization, projects: null, environments: null, expiresInMs });
 }
 
-describeBoth("the days until something expires", (world) => {
+describeBoth("the days until something expires", (w) => {
   let database: Database;
   let project: Placed;
   beforeAll(async () => {
-    database = world().installation.open("journal");
-    project = await world().project(await world().organization(), "web", { variables: { staging: { PLAIN: "1" } } });
+    database = w.installation.open("journal");
+    project = await w.project(await w.organization(), "web", { variables: { staging: { PLAIN: "1" } } });
   });
   afterAll(() => database.close());
   const next = () => nextExpiry(database, setBytesMax)();
 
   test("have no end where nothing expires: neither revoked, expired and endless keys nor plain variables", async () => {
-    const w = world();
     expect(await next()).toEqual({ key: null, variable: null });
     await keyOf(w, project);
     await revokeKey(w.admin, (await keyOf(w, project, dayMs)).id);
@@ -41,7 +40,6 @@ describeBoth("the days until something expires", (world) => {
   });
 
   test("are those of the soonest live key and of the first day that a variable is marked with", async () => {
-    const w = world();
     await keyOf(w, project, 20 * dayMs);
     const { expiresAt } = await keyOf(w, project, 2 * dayMs);
     await mark(w, project, "LATE", inDays(90));
@@ -92,7 +90,6 @@ describeBoth("the days until something expires", (world) => {
   });
 
   test("are found whatever SQL wrote into other listings", async () => {
-    const w = world();
     const { variable } = await next();
     const other = await w.project(await w.organization(), "malformed");
     await mark(w, other, "MARKED", inDays(1));
@@ -114,7 +111,6 @@ describeBoth("the days until something expires", (world) => {
   });
 
   test("are found by two indexes: no table is read through", async () => {
-    const w = world();
     await insertProjects(w, await w.organization(), numbered("p", 300));
     const explain = sql.raw(w.dialect === "postgres" ? "explain " : "explain query plan ");
     let plan = "";
@@ -133,7 +129,6 @@ describeBoth("the days until something expires", (world) => {
   });
 
   test("are a metric", async () => {
-    const w = world();
     const keyhole = await openKeyhole(w.installation, () => {}, { metered: true });
     const text = await summed([(await keyhole.metrics?.scrape()) ?? []], await keyhole.readiness());
     const days = (kind: string) =>

@@ -28,10 +28,9 @@ import {
 const reader = { resources: ["files"] };
 const staging = "/files?project=web&environment=staging";
 
-describeBoth("GET /files", (world) => {
+describeBoth("GET /files", (w) => {
   describe("200", () => {
     test("has project, environment and files with metadata and content, in this order and without spaces", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
       await w.project(organization, "web", {
@@ -68,7 +67,6 @@ describeBoth("GET /files", (world) => {
     test.each(["metadataOnly=true", "metadataOnly=1"])(
       "with %s has no content, decrypts nothing and is not audited",
       async (flag) => {
-        const w = world();
         const organization = await w.organization();
         w.clock.nowMs = 1_700_000_000_000;
         const { id } = await w.project(organization, "web", {
@@ -91,7 +89,6 @@ describeBoth("GET /files", (world) => {
     );
 
     test("is in byte order of path, which is not the order of UTF-16", async () => {
-      const w = world();
       const organization = await w.organization();
       const ordered = "!|#x|0|10|9|A|B/a|B0|Z|_|a b|a+/c|a-/c|a.b|a/b|a/b.c|a0|aa|z|~|É|ß|ё|あ|日本/x|𐀀|🦔|🦔a".split(
         "|",
@@ -118,7 +115,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("with path has exactly the files at these paths, each once", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", {
         files: ["a", "b/c", "b,d", "b d", "[e]", "é", "+", "production"].map((path) => ({
@@ -149,7 +145,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("is an empty list if nothing matches, and leaves no audit entry", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web");
       const key = await w.key(organization, reader);
@@ -163,7 +158,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("has the file that this environment has at a path, and names only environments that the key reaches", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web", {
         files: [
@@ -210,7 +204,6 @@ describeBoth("GET /files", (world) => {
       512 * 1024,
       3 * 512 * 1024 + 7,
     ])("has %d bytes as they were written", async (size) => {
-      const w = world();
       const organization = await w.organization();
       const content = randomContent(size);
       await w.project(organization, "web", { files: [{ path: "f", environments: ["staging"], content }] });
@@ -221,7 +214,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("leaves one audit entry for each file before the first byte leaves", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web", {
         files: ["b", "a", "c/d"].map((path) => ({
@@ -252,7 +244,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("is one version of each file, also if files are written while they are read", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web", {
         files: ["a", "b"].map((path) => ({ path, environments: ["staging"], content: `first ${path}` })),
@@ -302,7 +293,6 @@ describeBoth("GET /files", (world) => {
   });
 
   test("is refused to a key that was not given files by name", async () => {
-    const w = world();
     const organization = await w.organization();
     await w.project(organization, "web", { files: [{ path: "a", environments: ["staging"], content: "x" }] });
     const answer = await w.ask(staging, { key: await w.key(organization) });
@@ -311,7 +301,6 @@ describeBoth("GET /files", (world) => {
 
   describe("422", () => {
     test("1000 files are answered; with 1001 in the project every request is refused, with any filter", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web");
       const paths = numbered("f/", 1000);
@@ -336,7 +325,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("the 1000 are counted in all environments, each file once", async () => {
-      const w = world();
       const organization = await w.organization();
       const { id } = await w.project(organization, "web", {
         files: [{ path: "a", environments: ["staging"], content: "x" }],
@@ -354,7 +342,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("8 MiB of content are answered, and one byte more is refused before anything is decrypted", async () => {
-      const w = world();
       const organization = await w.organization();
       const most = randomContent(8 * 1024 * 1024);
       const project = await w.project(organization, "web", {
@@ -383,7 +370,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("8 MiB may be in one file or in many", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web");
       const paths = Array.from({ length: 64 }, (_, i) => `f${String(i).padStart(2, "0")}`);
@@ -400,7 +386,6 @@ describeBoth("GET /files", (world) => {
     test.each([100, 300_000])(
       "decryption_failed if content of %d bytes was sealed for another checksum",
       async (size) => {
-        const w = world();
         const organization = await w.organization();
         const project = await w.project(organization, "web", {
           files: [{ path: "b", environments: ["staging"], content: randomContent(size) }],
@@ -433,7 +418,6 @@ describeBoth("GET /files", (world) => {
     };
 
     test.each(sizes)("is not fetched again on PostgreSQL, with %d bytes", async (size) => {
-      const w = world();
       const organization = await w.organization();
       const content = randomContent(size);
       await w.project(organization, "web", { files: [{ path: "b", environments: ["staging"], content }] });
@@ -447,7 +431,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test.each(sizes)("shows an edit of a row at the next read, with %d bytes", async (size) => {
-      const w = world();
       const organization = await w.organization();
       const content = randomContent(size);
       const project = await w.project(organization, "web", {
@@ -482,7 +465,6 @@ describeBoth("GET /files", (world) => {
     };
 
     test("is given back when the answer is read, left half read, cancelled, refused or failed", async () => {
-      const w = world();
       const { key, project } = await webOf(w, "a", "b");
       await expectMemoryBack(w, staging, key, 2 * large);
       const memory = new MemoryBudget();
@@ -500,7 +482,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("is given to one key in part only, so its stuck readers do not keep others from their files", async () => {
-      const w = world();
       const { organization, key: greedy } = await webOf(w, "a");
       const other = await w.key(organization, reader);
       const memory = new MemoryBudget(undefined, 2.5 * large, 1.25 * large);
@@ -517,7 +498,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("is taken from a reader who stands still while others wait: his connection is cut, and they are served", async () => {
-      const w = world();
       const { key } = await webOf(w, "a");
       const memory = new MemoryBudget(undefined, 1.25 * large, 1.25 * large);
       const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
@@ -533,7 +513,6 @@ describeBoth("GET /files", (world) => {
     });
 
     test("is waited for in order, and not after the client has left; metadata and small files wait for nobody", async () => {
-      const w = world();
       const { key, project } = await webOf(w, "a", "b");
       await putFile(w.admin, project.where, { path: "small", environments: ["staging"], content: Buffer.from("x") });
       const memory = new MemoryBudget(undefined, 1.5 * large, 1.5 * large);

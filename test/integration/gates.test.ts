@@ -106,10 +106,10 @@ const endpoints: readonly Endpoint[] = [
   ]),
 ];
 
-describeBoth("the order of judgement", (world) => {
+describeBoth("the order of judgement", (w) => {
   let stage: Stage;
   beforeAll(async () => {
-    stage = await setStage(world());
+    stage = await setStage(w);
   });
 
   for (const endpoint of endpoints) {

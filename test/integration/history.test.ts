@@ -60,9 +60,8 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
 
 const at = "kind = 'variables' and environment = 'production'";
 
-describeBoth("history", (world) => {
+describeBoth("history", (w) => {
   test("lists versions, newest first, with who wrote them, when, and which names", async () => {
-    const w = world();
     w.clock.nowMs = 1_700_000_000_000;
     const { where, set, history } = await written(w);
     w.clock.nowMs += 1000;
@@ -87,7 +86,6 @@ describeBoth("history", (world) => {
   });
 
   test("keeps a version for 90 days after it was replaced, and always the last 20", async () => {
-    const w = world();
     const begin = 1_700_000_000_000;
     w.clock.nowMs = begin;
     const { set, history } = await written(w);
@@ -106,7 +104,6 @@ describeBoth("history", (world) => {
   });
 
   test("keeps a version for 90 days although one write was dated too early", async () => {
-    const w = world();
     const { where } = await w.project(await w.organization(), "web");
     const now = Date.now();
     for (let at = 0; at <= 30; at++) {
@@ -118,7 +115,6 @@ describeBoth("history", (world) => {
   });
 
   test("keeps as many bytes as the setting allows, and always the last two versions", async () => {
-    const w = world();
     const { where } = await w.project(await w.organization(), "web");
     const write = async (historyBytesMax: number, value: string) =>
       setVariables({ ...w.admin, historyBytesMax }, where, "production", [{ name: "A", value }]);
@@ -137,7 +133,6 @@ describeBoth("history", (world) => {
   });
 
   test("of files counts the contents that only earlier versions name, once, and deletes those of versions that go", async () => {
-    const w = world();
     const { where, id } = await w.project(await w.organization(), "web");
     const bytes = 10_000;
     const put = (path: string, content: string) =>
@@ -156,7 +151,6 @@ describeBoth("history", (world) => {
   });
 
   test("of files keeps the contents that a kept version names, and no other", async () => {
-    const w = world();
     w.clock.nowMs = 1_700_000_000_000;
     const { where, id } = await w.project(await w.organization(), "web");
     const { back } = rollbacks(w, where);
@@ -176,7 +170,7 @@ describeBoth("history", (world) => {
   });
 
   test("shows that SQL put a set back; the next write takes a number that was never given", async () => {
-    const { w, project, set, history, back } = await written(world());
+    const { project, set, history, back } = await written(w);
     const { id } = project;
     await w.run(
       `update sets set version = v.version, listing_mac = v.listing_mac, listing = v.listing, sealed = v.sealed
@@ -199,7 +193,7 @@ describeBoth("history", (world) => {
   test.each(["actor = 'eve@host'", "at = at - 1", "names = replace(names, 'A', 'Z')", "mac = ''"])(
     "does not show a record that SQL changed: %s",
     async (change) => {
-      const { w, project, where, history } = await written(world());
+      const { project, where, history } = await written(w);
       const mac = w.dialect === "sqlite" ? change.replace("''", "x''") : change;
       await w.run(`update set_versions set ${mac} where project_id = ? and version = 2 and ${at}`, [project.id]);
       const warnings = ["Version 2 is not listed: its record was changed with SQL."];
@@ -212,7 +206,7 @@ describeBoth("history", (world) => {
   test.each([5, 9007199254740990])(
     "goes on although SQL made up a record of version %d, which is shown as such",
     async (version) => {
-      const { w, project, where, set, back, history } = await written(world());
+      const { project, where, set, back, history } = await written(w);
       const columns = "project_id, kind, environment, at, actor, names, mac, generation, listing_mac, listing, sealed";
       await w.run(
         `insert into set_versions (version, ${columns}) select ${version}, ${columns} from set_versions
@@ -233,7 +227,6 @@ describeBoth("history", (world) => {
   );
 
   test("does not show one person's record beside another's content", async () => {
-    const w = world();
     const { w: _, project, where, set, history } = await written(w);
     const columns = "project_id, kind, environment, version, at, actor, names, mac, listing_mac";
     const of = (version: number) => `project_id = ? and version = ${version} and ${at}`;
@@ -269,7 +262,7 @@ describeBoth("history", (world) => {
   });
 
   test("has the same records after a rename and a rotation", async () => {
-    const { w, where } = await written(world());
+    const { where } = await written(w);
     const shop = where.replace("/web", "/shop");
     const before = await listHistory(w.admin, where, "production", "variables");
     await renameProject(w.admin, where, { slug: "shop" });
@@ -280,7 +273,7 @@ describeBoth("history", (world) => {
   });
 
   test("can be looked at and purged although the set itself was changed with SQL", async () => {
-    const { w, project, where, history } = await written(world());
+    const { project, where, history } = await written(w);
     await w.run(`update sets set listing = '[]' where project_id = ? and ${at}`, [project.id]);
     const warnings = [`The variables of ${where} in production were deleted or changed with SQL.`];
     expect(await history()).toEqual({ versions: [4, 3, 2, 1], warnings });
@@ -290,9 +283,8 @@ describeBoth("history", (world) => {
   });
 });
 
-describeBoth("a rollback", (world) => {
+describeBoth("a rollback", (w) => {
   test("writes the items of an earlier version, and leaves those alone that are the same", async () => {
-    const w = world();
     w.clock.nowMs = 1_700_000_000_000;
     const { organization, where, set, back, history } = await written(w);
     w.clock.nowMs += 1000;
@@ -323,7 +315,6 @@ describeBoth("a rollback", (world) => {
   });
 
   test("brings accounts and files back, and touches no other environment", async () => {
-    const w = world();
     const organization = await w.organization();
     const { where } = await w.project(organization, "web");
     const { back } = rollbacks(w, where);
@@ -347,7 +338,7 @@ describeBoth("a rollback", (world) => {
   });
 
   test("is on record, by name, like a purge", async () => {
-    const { w, where, back } = await written(world());
+    const { where, back } = await written(w);
     await back(2);
     await purgeHistory(w.admin, where, "production", "variables");
     expect((await listAudit(w.admin, { project: where, limit: 100 })).slice(-2)).toMatchObject([
@@ -365,7 +356,7 @@ describeBoth("a rollback", (world) => {
   });
 
   test("to the current version, to one that is not kept or to none is refused, and changes nothing", async () => {
-    const { w, project, back } = await written(world());
+    const { project, back } = await written(w);
     const before = await rowsOf(w, project);
     await expect(back(4)).rejects.toMatchObject({ kind: "invalid" });
     for (const version of [0, 5, 1e9]) await expect(back(version)).rejects.toMatchObject({ kind: "not_found" });
@@ -373,7 +364,7 @@ describeBoth("a rollback", (world) => {
   });
 
   test("is refused if somebody wrote since it was shown what it would do", async () => {
-    const { w, project, where, set } = await written(world());
+    const { project, where, set } = await written(w);
     const plan = await planRollback(w.admin, where, "production", "variables", 2);
     await set("C", "3");
     const before = await rowsOf(w, project);
@@ -383,7 +374,6 @@ describeBoth("a rollback", (world) => {
   });
 
   test("that would take a project past 1000 files is refused; one that takes variables past 1000 warns", async () => {
-    const w = world();
     const project = await w.project(await w.organization(), "web");
     const { where } = project;
     const { back } = rollbacks(w, where);
@@ -405,7 +395,7 @@ describeBoth("a rollback", (world) => {
   });
 
   test("var diff names what differs from an earlier version", async () => {
-    const { w, where } = await written(world());
+    const { where } = await written(w);
     const diff = (version: number) => diffVariables(w.admin, where, "production", version);
     const environment = "production";
     expect(await diff(2)).toEqual([
@@ -422,7 +412,7 @@ describeBoth("a rollback", (world) => {
   });
 });
 
-describeBoth("a kept version that SQL changed", (world, dialect) => {
+describeBoth("a kept version that SQL changed", (w, dialect) => {
   const version = (number: number) => `project_id = ? and version = ${number} and ${at}`;
   const columns = "listing_mac, generation, listing, sealed";
   const copied = (from: string) =>
@@ -443,7 +433,7 @@ describeBoth("a kept version that SQL changed", (world, dialect) => {
     ],
   ];
   test.each(damages)("is not rolled back to, and backup verify names it: %s", async (_, change) => {
-    const { w, project, where, back } = await written(world());
+    const { project, where, back } = await written(w);
     for (const value of ["s", "t"]) {
       await setVariables(w.admin, where, "staging", [{ name: "A", value }]);
       await setAccount(w.admin, where, "A", ["production"], { value });
@@ -463,7 +453,7 @@ describeBoth("a kept version that SQL changed", (world, dialect) => {
   });
 
   test("in any bit of its bytes is not rolled back to", async () => {
-    const { w, project, where, back } = await written(world());
+    const { project, where, back } = await written(w);
     for (const column of ["listing_mac", "sealed"]) {
       for (let index = 0; index < 40; index += dialect === "sqlite" ? 1 : 13) {
         await flipBit(w, ["set_versions", column], index, version(2), [project.id]);
@@ -477,7 +467,7 @@ describeBoth("a kept version that SQL changed", (world, dialect) => {
   });
 
   test("stops a rename, and is named by a rotation, which keeps the older data key until it is purged", async () => {
-    const { w, project, where } = await written(world());
+    const { project, where } = await written(w);
     await w.run(`update set_versions set sealed = substr(sealed, 1, 40) where ${version(2)}`, [project.id]);
     const before = await rowsOf(w, project);
     await expect(renameProject(w.admin, where, { slug: "shop" })).rejects.toThrow(`history purge ${where} production`);
@@ -491,7 +481,6 @@ describeBoth("a kept version that SQL changed", (world, dialect) => {
   });
 
   test("of files is not rolled back to if a content is gone, and contents stay while a listing is damaged", async () => {
-    const w = world();
     const { where, id } = await w.project(await w.organization(), "web");
     const { back } = rollbacks(w, where);
     for (const content of ["first", "second", "third"]) {

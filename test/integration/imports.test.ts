@@ -44,14 +44,13 @@ async function newest(w: World) {
   return entry;
 }
 
-describeBoth("an import", (world) => {
+describeBoth("an import", (w) => {
   const before = { KEPT: "1", CHANGED: "old", GONE: "x" };
   const file = { KEPT: "1", CHANGED: "new", ADDED: "2" };
   const project = async (slug: string) =>
-    world().project(await world().organization(), slug, { variables: { staging: before, production: before } });
+    w.project(await w.organization(), slug, { variables: { staging: before, production: before } });
 
   test("that is a dry run says what would be added, changed and deleted, and writes and records nothing", async () => {
-    const w = world();
     const web = await project("web");
     const untouched = await stored(w);
     const names = { added: ["ADDED"], changed: ["CHANGED"], deleted: [] };
@@ -67,7 +66,6 @@ describeBoth("an import", (world) => {
   });
 
   test("that prunes deletes what the file does not have, in that environment alone, and is one entry on record", async () => {
-    const w = world();
     const web = await project("web");
     const written = await load(w, web, file, { prune: true });
     expect(written).toMatchObject({ updated: 2, added: ["ADDED"], deleted: ["GONE"] });
@@ -90,7 +88,6 @@ describeBoth("an import", (world) => {
   });
 
   test("is refused in a dry run as it would be in earnest, and changes nothing either way", async () => {
-    const w = world();
     const web = await project("web");
     const large = Object.fromEntries(Array.from({ length: 130 }, (_, at) => [`LARGE_${at}`, "x".repeat(65_000)]));
     const refused: [Values, Refused["kind"]][] = [
@@ -116,7 +113,6 @@ describeBoth("an import", (world) => {
   });
 
   test("deletes nothing that nobody was asked about", async () => {
-    const w = world();
     const web = await project("web");
     const { deleted } = await load(w, web, file, { prune: true, dryRun: true });
     await setVariables(w.admin, web.where, "staging", [{ name: "LATE", value: "1" }]);
@@ -129,7 +125,6 @@ describeBoth("an import", (world) => {
   });
 
   test("warns in a dry run of more variables than a read may return", async () => {
-    const w = world();
     const web = await project("web");
     const many = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`N_${at}`, "1"]));
     expect((await load(w, web, many, { dryRun: true, prune: true })).warnings).toEqual([
@@ -138,7 +133,6 @@ describeBoth("an import", (world) => {
   });
 
   test("does what its dry run said, whatever was there: a model in memory agrees", async () => {
-    const w = world();
     const web = await w.project(await w.organization(), "web");
     const values = fc.dictionary(fc.constantFrom("A", "B", "C", "D", "E", "F"), fc.constantFrom("1", "2", "é\n"));
     let model: Values = {};

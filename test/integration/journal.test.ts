@@ -331,9 +331,8 @@ describe("a segment", () => {
   });
 });
 
-describeBoth("the journal on its database", (world) => {
+describeBoth("the journal on its database", (w) => {
   test("shows in the view audit_entries what `audit list` shows, for any entry", async () => {
-    const w = world();
     // No name that Keyhole takes, and nothing else in an entry, holds a NUL: jsonb has none.
     const anyText = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\0", "'\"\\"));
     const anyNames = fc.array(fc.oneof(fc.constantFrom('"', "'", "\\", "]", "é🦔", "a, b"), anyText));
@@ -401,7 +400,6 @@ describeBoth("the journal on its database", (world) => {
   });
 
   test("records every read before its answer, in few commits and one unbroken chain", async () => {
-    const w = world();
     const { keys, read } = await readers(w, 10);
     const store = w.installation.openJournal();
     const sizes: number[] = [];
@@ -439,7 +437,6 @@ describeBoth("the journal on its database", (world) => {
   });
 
   test("goes on in its lane without a gap after it could not write for a while", async () => {
-    const w = world();
     const { keys, read } = await readers(w, 1);
     const [key] = keys;
     expect((await w.ask(read, { key })).status).toBe(200);
@@ -454,7 +451,6 @@ describeBoth("the journal on its database", (world) => {
   });
 
   test("waits for another writer before it answers; reads without values wait for nobody", async () => {
-    const w = world();
     const tried = async () => {
       const { keys, read } = await readers(w, 1);
       const [key] = keys;
@@ -478,7 +474,6 @@ describeBoth("the journal on its database", (world) => {
   });
 
   test("answers 503 if the wait takes too long, and leaves no entry of it", async () => {
-    const w = world();
     const { keys, read } = await readers(w, 1);
     const [key] = keys;
     const store = w.installation.openJournal();
@@ -512,9 +507,8 @@ describeBoth("the journal on its database", (world) => {
 
 describeBoth(
   "the journal's connection",
-  (world) => {
+  (w) => {
     test("may be ended by the server: reads go on, each recorded once", async () => {
-      const w = world();
       const { keys, read } = await readers(w, 2);
       for (const key of keys) {
         expect((await w.ask(read, { key })).status).toBe(200);
@@ -527,7 +521,6 @@ describeBoth(
     });
 
     test("may be ended in the middle of a batch: what is answered is on record once", async () => {
-      const w = world();
       const { keys, read } = await readers(w, 1);
       const [key] = keys;
       await w.ask("/organization", { key });
@@ -548,7 +541,6 @@ describeBoth(
     });
 
     test("leaves a lane that another server has, and stores nothing in it", async () => {
-      const w = world();
       const [one, other] = [w.installation.openJournal(), w.installation.openJournal()];
       const sent: Segment[] = [];
       const journal = new Journal({
@@ -574,7 +566,6 @@ describeBoth(
     });
 
     test("takes a batch that it sends again for durable if it is there already, and for refused if not", async () => {
-      const w = world();
       const store = w.installation.openJournal();
       let sent: Segment | undefined;
       const journal = new Journal({

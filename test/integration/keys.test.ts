@@ -20,12 +20,11 @@ import {
 } from "../support/world.ts";
 
 /** Gate 2, and that changes of a key take effect at once. */
-describeBoth("a key", (world) => {
+describeBoth("a key", (w) => {
   describe("is taken", () => {
     test.each(["Bearer KEY", "bearer KEY", "BEARER KEY", "bEaReR KEY", "Bearer   KEY", "  Bearer KEY  "])(
       "from the header %p",
       async (header) => {
-        const w = world();
         const { key } = await w.key(await w.organization());
         const answer = await w.ask("/organization", { headers: { authorization: header.replace("KEY", key) } });
         expect(answer.status).toBe(200);
@@ -33,7 +32,6 @@ describeBoth("a key", (world) => {
     );
 
     test("from a header of any case", async () => {
-      const w = world();
       const { key } = await w.key(await w.organization());
       for (const name of ["authorization", "AUTHORIZATION", "aUthorization"]) {
         expect(await w.ask("/organization", { headers: { [name]: `Bearer ${key}` } })).toMatchObject({ status: 200 });
@@ -68,7 +66,6 @@ describeBoth("a key", (world) => {
       ["a byte above ASCII", (key) => `Bearer ${key}\u00e9`],
     ];
     test.each(headers)("%s", async (_, header) => {
-      const w = world();
       const { key } = await w.key(await w.organization());
       const answer = await w.ask("/organization", { headers: { authorization: header(key) } });
       expectUnauthorized(answer);
@@ -76,7 +73,6 @@ describeBoth("a key", (world) => {
     });
 
     test("no header, on every path, whether or not there is such a project", async () => {
-      const w = world();
       await w.project(await w.organization(), "web");
       for (const path of [...everyPath, "/projects/nowhere", "/files", "/projects/web/variables?x=1"]) {
         expectUnauthorized(await w.ask(path));
@@ -86,14 +82,12 @@ describeBoth("a key", (world) => {
     test.each(["access_token", "key", "api_key", "token", "authorization", "bearer"])(
       "a key in the query string, as %s",
       async (name) => {
-        const w = world();
         const { key } = await w.key(await w.organization());
         expectUnauthorized(await w.ask(`/organization?${name}=${key}`));
       },
     );
 
     test("a key in the query string beside another in the header", async () => {
-      const w = world();
       const { key } = await w.key(await w.organization());
       expectUnauthorized(await w.ask(`/organization?access_token=${key}`, { key: mintKey() }));
       const answer = await w.ask(`/organization?access_token=${mintKey()}`, { key });
@@ -101,7 +95,6 @@ describeBoth("a key", (world) => {
     });
 
     test("a key in a cookie, another header or the user information of the URL", async () => {
-      const w = world();
       const { key } = await w.key(await w.organization());
       expectUnauthorized(await w.ask("/organization", { headers: { cookie: `token=${key}`, "x-api-key": key } }));
       const request = new Request(`http://${key}@localhost/api/v1/organization`);
@@ -109,7 +102,6 @@ describeBoth("a key", (world) => {
     });
 
     test("an expired, a revoked and a deleted key, and one that lost its organization", async () => {
-      const w = world();
       const [expired, revoked, deleted] = await Promise.all([
         w.organization().then((organization) => w.key(organization, { expiresInMs: -1 })),
         w.organization().then((organization) => w.key(organization)),
@@ -125,7 +117,6 @@ describeBoth("a key", (world) => {
 
   describe("is judged as it is now on the very next request", () => {
     test("once it is revoked, for good", async () => {
-      const w = world();
       const { key, ask } = await opened(w);
       expect(await ask("/projects")).toMatchObject({ status: 200 });
       await revokeKey(w.admin, key.id);
@@ -135,7 +126,6 @@ describeBoth("a key", (world) => {
     });
 
     test("once it is expired, judged by the database's clock", async () => {
-      const w = world();
       const { key, ask } = await opened(w);
       await w.regrant(key, { expiresAt: Date.now() + 60_000 });
       for (const path of everyPath) expect(await ask(path)).toMatchObject({ status: 200 });
@@ -144,7 +134,6 @@ describeBoth("a key", (world) => {
     });
 
     test("at the millisecond of the database's clock: until then 200, and from then on 401", async () => {
-      const w = world();
       const { key, ask } = await opened(w);
       const clock =
         w.dialect === "postgres"
@@ -182,7 +171,6 @@ describeBoth("a key", (world) => {
     });
 
     test("once its resources, surfaces, environments or projects are fewer, and once they are more again", async () => {
-      const w = world();
       const { key, ask, project } = await opened(w);
       const variables = "/projects/web/variables?environment=staging";
       const code = async (path: string) => {
@@ -205,7 +193,6 @@ describeBoth("a key", (world) => {
     });
 
     test("once the plan changes, down and up, on every path", async () => {
-      const w = world();
       const { organization, ask } = await opened(w);
       for (const plan of ["free", "pro", "free", "pro"] as const) {
         await setPlan(w.admin, organization.slug, plan);
@@ -257,7 +244,6 @@ describeBoth("a key", (world) => {
       for (const [what, code, change] of changes) {
         if (path === "/projects" && code === "project_not_found") continue; // a list is then one shorter
         test(`GET ${path}, before ${read} of a key that is now ${what}`, async () => {
-          const w = world();
           const at = await opened(w);
           const { ask } = w.client(({ gate, source }) => ({
             // Nothing is remembered or comes along, so every read takes a statement of its own.
@@ -276,7 +262,6 @@ describeBoth("a key", (world) => {
 
   describe("by the beginning of its id", () => {
     test("is found if at least 8 characters are given and no other key begins so", async () => {
-      const w = world();
       const organization = await w.organization();
       // Keys of one minute share the first 8 characters of their ids: again if the minute ended meanwhile.
       let made: Key[];
@@ -307,7 +292,6 @@ describeBoth("a key", (world) => {
     });
 
     test("has at least 8 characters, however different the others", async () => {
-      const w = world();
       const key = await w.key(await w.organization());
       await w.sql`update api_keys set id = 'ffffffff-0000-7000-8000-000000000000' where id = ${key.id}`;
       const short = await shortKeyIds(w.admin);
@@ -320,7 +304,6 @@ describeBoth("a key", (world) => {
     test.each(["{", "", "null", '["web"]', '{"web":"x"}'])(
       "is shown as damaged, and every other key as it is: the list %p",
       async (list) => {
-        const w = world();
         const organization = await w.organization();
         await w.project(organization, "web");
         const damaged = await w.key(organization, { projects: ["web"] });
@@ -345,7 +328,6 @@ describeBoth("a key", (world) => {
   });
 
   test("is marked as used, though not at once", async () => {
-    const w = world();
     const key = await w.key(await w.organization());
     const used: string[] = [];
     const { ask } = w.client(({ gate }) => ({ gate: { ...gate, used: (id) => used.push(id) } }));
@@ -356,7 +338,6 @@ describeBoth("a key", (world) => {
   });
 
   test("never enters the log, however it was sent", async () => {
-    const w = world();
     const { key } = await w.key(await w.organization());
     for (const path of [`/projects/${key}`, `/${key}`, `/organization?${key}=1`, `/organization?x=${key}`]) {
       for (const method of ["GET", "POST", "HEAD"]) {

@@ -32,10 +32,9 @@ const buckets = [
   },
 ] as const;
 
-describeBoth("limits", (world) => {
+describeBoth("limits", (w) => {
   describe("of a recognized key", () => {
     test.each(buckets)("$name: of many concurrent requests exactly $capacity pass", async (bucket) => {
-      const w = world();
       const { key, ask } = await stopped(w);
       await ask(bucket.name === "metadata" ? variables : "/organization", { key }); // now the key is recognized
       const extra = bucket.capacity === 1000 ? 20 : bucket.capacity;
@@ -53,7 +52,6 @@ describeBoth("limits", (world) => {
     });
 
     test("a key never seen before gets its whole bucket too, however many of its requests are concurrent", async () => {
-      const w = world();
       const value = await stopped(w);
       const values = await Promise.all(Array.from({ length: 60 }, () => value.ask(variables, { key: value.key })));
       expect(values.filter(({ status }) => status === 200).length).toBe(30);
@@ -66,7 +64,6 @@ describeBoth("limits", (world) => {
     });
 
     test("by the server's own clock, 30 of 60 concurrent value reads pass, and as many more as were refilled meanwhile", async () => {
-      const w = world();
       const { key } = await stopped(w);
       const { ask } = w.client();
       const began = performance.now();
@@ -81,7 +78,6 @@ describeBoth("limits", (world) => {
     test.each(buckets)(
       "$name: Retry-After is honest to the microsecond, and refused requests cost nothing",
       async (bucket) => {
-        const w = world();
         const { key, ask, clock } = await stopped(w);
         clock.nowUs = 1_000_000_007;
         for (let i = 0; i < bucket.capacity; i++) await ask(bucket.path, { key });
@@ -110,7 +106,6 @@ describeBoth("limits", (world) => {
     );
 
     test("every authenticated request takes one token, whatever its outcome", async () => {
-      const w = world();
       const { key, ask, organization, project } = await stopped(w);
       const narrow = await w.key(organization, { environments: ["staging"] });
       const surface = await w.key(organization, { surfaces: ["mcp_server"] });
@@ -184,12 +179,11 @@ describeBoth("limits", (world) => {
       ["/files?project=web&environment=staging&metadata_only=true", "file-content"],
       ["/files?project=web&environment=staging&metadataOnly=1&metadataOnly=1", "file-content"],
     ])("%s is charged to the bucket of %s", async (path, bucket) => {
-      const { key, ask } = await stopped(world());
+      const { key, ask } = await stopped(w);
       expect(remainingOf(await ask(path, { key })).bucket).toBe(bucket);
     });
 
     test("one key's use leaves another key's buckets full, also within an organization", async () => {
-      const w = world();
       const { key, ask, organization } = await stopped(w);
       const other = await w.key(organization, everything);
       for (let i = 0; i < 35; i++) await ask(variables, { key });
@@ -231,7 +225,6 @@ describeBoth("limits", (world) => {
     ];
 
     test("the first ten attempts are answered 401 and the next 429, byte for byte the same for each kind", async () => {
-      const w = world();
       const seen = new Map<string, unknown>();
       for (const [kind, make] of kinds) {
         const { ask } = await stopped(w);
@@ -259,7 +252,6 @@ describeBoth("limits", (world) => {
     });
 
     test("the same holds for a key that was revoked a moment ago", async () => {
-      const w = world();
       const { key, ask } = await stopped(w);
       expect((await ask("/organization", { key })).status).toBe(200);
       await revokeKey(w.admin, key.id);
@@ -269,7 +261,7 @@ describeBoth("limits", (world) => {
     });
 
     test("Retry-After is honest to the microsecond", async () => {
-      const { ask, clock } = await stopped(world());
+      const { ask, clock } = await stopped(w);
       const key = mintKey();
       clock.nowUs = 77_000_001;
       for (let i = 0; i < 10; i++) expect((await ask("/organization", { key })).status).toBe(401);
@@ -286,7 +278,7 @@ describeBoth("limits", (world) => {
     });
 
     test("of many concurrent attempts with one text ten are answered 401", async () => {
-      const { ask } = await stopped(world());
+      const { ask } = await stopped(w);
       const key = mintKey();
       const answers = await Promise.all(Array.from({ length: 40 }, () => ask("/organization", { key })));
       expect(answers.filter(({ status }) => status === 401).length).toBe(10);
@@ -294,7 +286,7 @@ describeBoth("limits", (world) => {
     });
 
     test("each text has its own count, a request without a key has none, and a good key pays only for itself", async () => {
-      const { ask, key } = await stopped(world());
+      const { ask, key } = await stopped(w);
       for (let i = 0; i < 30; i++) {
         expect((await ask("/organization", { key: mintKey() })).status).toBe(401);
         expect((await ask("/organization")).status).toBe(401);
@@ -303,7 +295,6 @@ describeBoth("limits", (world) => {
     });
 
     test("their lookups run four at a time with 64 queued, the next is refused, and good keys pass beside them", async () => {
-      const w = world();
       const { promise: opened, resolve: open } = Promise.withResolvers<void>();
       let under = 0;
       let most = 0;

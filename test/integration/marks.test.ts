@@ -23,7 +23,7 @@ function load(
   return setVariables(admin, where, "staging", entries, options);
 }
 
-describeBoth("a variable that is marked for rotation", (world) => {
+describeBoth("a variable that is marked for rotation", (w) => {
   const marked = async (w: World) => {
     const web = await w.project(await w.organization(), "web", { variables: { staging: { PLAIN: "1" } } });
     await setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value: "1", rotateBy: "2099-01-31" }]);
@@ -34,7 +34,6 @@ describeBoth("a variable that is marked for rotation", (world) => {
   };
 
   test("keeps its mark through an import that leaves its value, and loses it with its value", async () => {
-    const w = world();
     const { web, mark } = await marked(w);
     await load(w, web, { MARKED: "1", OTHER: "2" });
     expect(await mark()).toBe("2099-01-31");
@@ -47,7 +46,6 @@ describeBoth("a variable that is marked for rotation", (world) => {
   });
 
   test("loses its mark when it is set without one, and takes another", async () => {
-    const w = world();
     const { web, mark } = await marked(w);
     const set = (value: string, rotateBy: string | null) =>
       setVariables(w.admin, web.where, "staging", [{ name: "MARKED", value, rotateBy }]);
@@ -58,7 +56,6 @@ describeBoth("a variable that is marked for rotation", (world) => {
   });
 
   test("is answered by the API like any other: with exactly the members of the contract", async () => {
-    const w = world();
     const { web } = await marked(w);
     await setVariables(w.admin, web.where, "production", [{ name: "MARKED", value: "1", rotateBy: "2099-01-31" }]);
     const key = await w.key({ slug: web.organization } as never, { projects: ["web"] });
@@ -85,16 +82,14 @@ describeBoth("a variable that is marked for rotation", (world) => {
   });
 
   test("does not verify with a mark that SQL changed", async () => {
-    const w = world();
     const { web } = await marked(w);
     await w.sql`update sets set listing = replace(listing, '2099-01-31', '2099-12-31') where project_id = ${web.id}`;
     await expect(listVariables(w.admin, web.where, "staging")).rejects.toMatchObject({ kind: "conflict" });
   });
 });
 
-describeBoth("what is to be rotated", (world) => {
+describeBoth("what is to be rotated", (w) => {
   test("is listed for every project, overdue or within the time, and nothing else is", async () => {
-    const w = world();
     const [web, api] = [
       await w.project(await w.organization(), "web", { variables: { staging: { PLAIN: "1" } } }),
       await w.project(await w.organization(), "api"),
@@ -122,7 +117,6 @@ describeBoth("what is to be rotated", (world) => {
   });
 
   test("is not read from a listing that SQL changed", async () => {
-    const w = world();
     const project = await w.project(await w.organization(), "damaged");
     await mark(w, project, "MARKED", inDays(1));
     await w.sql`update sets set listing = replace(listing, 'MARKED', 'FORGED') where project_id = ${project.id}`;

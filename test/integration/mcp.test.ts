@@ -63,9 +63,8 @@ function pendingRows(organization: Organization, project: Placed, count: number,
 
 const place = { project: "web", environment: "production" };
 
-describeBoth("the MCP surface", (world) => {
+describeBoth("the MCP surface", (w) => {
   test("does not exist unless it is turned on", async () => {
-    const w = world();
     const { key } = await furnish(w);
     for (const method of ["POST", "GET", "DELETE"]) {
       const answer = await answerOf(await w.handle(mcpRequest({ key, method })));
@@ -74,7 +73,6 @@ describeBoth("the MCP surface", (world) => {
   });
 
   test.each(Object.entries(revisions))("speaks revision %s and offers seven tools", async (revision, mode) => {
-    const w = world();
     const { key } = await furnish(w);
     const { client } = await connectAgent(mcpClient(w), key, mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
@@ -98,7 +96,6 @@ describeBoth("the MCP surface", (world) => {
   });
 
   test("answers what the metadata endpoints answer, without control and bidirectional characters", async () => {
-    const w = world();
     const { organization, key } = await furnish(w);
     const api = await w.key(organization, { resources: [...resources] });
     const { call } = await connectAgent(mcpClient(w), key);
@@ -118,7 +115,6 @@ describeBoth("the MCP surface", (world) => {
   });
 
   test("check_required names what is missing, each once", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { call } = await connectAgent(mcpClient(w), key);
     const names = ["STRIPE_KEY", "API_TOKEN", "LOOKS_LIKE", "STRIPE_KEY", "_A"];
@@ -130,7 +126,6 @@ describeBoth("the MCP surface", (world) => {
   });
 
   test.each(Object.entries(revisions))("never returns a value or a filed reason, in revision %s", async (_, mode) => {
-    const w = world();
     const { organization, key } = await furnish(w);
     let us = 0;
     // A second passes between requests, so that no bucket is empty.
@@ -165,16 +160,14 @@ describeBoth("the MCP surface", (world) => {
   });
 
   test("ends no answer late: a subscription is refused, and every answer is whole", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { client } = await connectAgent(mcpClient(w), key);
     await expect(client.listen({ toolsListChanged: true })).rejects.toThrow("Subscription limit reached");
   });
 });
 
-describeBoth("the gates of the MCP surface", (world) => {
+describeBoth("the gates of the MCP surface", (w) => {
   test("an answer has the headers of every other answer and takes one token", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key })));
     expect(answer.status).toBe(200);
@@ -182,7 +175,7 @@ describeBoth("the gates of the MCP surface", (world) => {
   });
 
   test("only POST is allowed", async () => {
-    const { handle } = mcpClient(world());
+    const { handle } = mcpClient(w);
     for (const method of ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]) {
       const answer = await answerOf(await handle(mcpRequest({ method })));
       expect([method, answer.status, answer.headers.get("allow")]).toEqual([method, 405, "POST"]);
@@ -191,7 +184,6 @@ describeBoth("the gates of the MCP surface", (world) => {
   });
 
   test("keys that are missing, malformed, unknown or revoked are refused in the same bytes, as elsewhere", async () => {
-    const w = world();
     const { organization, key } = await furnish(w);
     await revokeKey(w.admin, key.id);
     const { handle, ask } = mcpClient(w);
@@ -214,7 +206,6 @@ describeBoth("the gates of the MCP surface", (world) => {
   });
 
   test("the metadata bucket, the plan and the surface hold on the next request", async () => {
-    const w = world();
     const { organization, key } = await furnish(w);
     const { handle } = mcpClient(w, ({ gate }) => ({ gate: { ...gate, nowUs: () => 1_000_000 } }));
     for (let spent = 0; spent < 120; spent++) expect((await handle(mcpRequest({ key, body: "[]" }))).status).toBe(400);
@@ -232,7 +223,6 @@ describeBoth("the gates of the MCP surface", (world) => {
   });
 
   test("a browser is served only from an origin that is allowed", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { handle } = mcpClient(w);
     for (const origin of ["https://evil.example", "null", `${allowedOrigin}.evil.example`, `${allowedOrigin}/`]) {
@@ -253,14 +243,12 @@ describeBoth("the gates of the MCP surface", (world) => {
     ['"text"', "The body must be one JSON-RPC message, not a batch."],
     ["null", "The body must be one JSON-RPC message, not a batch."],
   ])("the body %p is refused", async (body, sentence) => {
-    const w = world();
     const { key } = await furnish(w);
     const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, body })));
     expectRefusal(answer, 400, "invalid_request", sentence);
   });
 
   test("a tool needs its resource, and says so like its endpoint", async () => {
-    const w = world();
     const { organization } = await furnish(w);
     const needs = {
       list_projects: "projects",
@@ -288,7 +276,6 @@ describeBoth("the gates of the MCP surface", (world) => {
   });
 
   test("an environment out of scope is refused before the project, and a project out of scope is one that does not exist", async () => {
-    const w = world();
     const { organization } = await furnish(w);
     await w.project(organization, "hidden", { variables: { production: { A: "hidden-value" } } });
     const scoped = { ...agentKey, projects: ["web"], environments: ["production"] };
@@ -364,14 +351,12 @@ describeBoth("the gates of the MCP surface", (world) => {
         ] as const,
     ),
   ] as const)("%s %j is refused", async (tool, args, error) => {
-    const w = world();
     const { key } = await furnish(w);
     const { call } = await connectAgent(mcpClient(w), key);
     expect((await call(tool, args)).found).toEqual({ error, code: "invalid_request" });
   });
 
   test("what cannot be read ends the request as everywhere", async () => {
-    const w = world();
     const { project, key } = await furnish(w);
     await w.sql`update sets set listing_mac = ${Buffer.alloc(32)} where project_id = ${project.id}`;
     const answer = await answerOf(await mcpClient(w).handle(mcpRequest({ key, call: ["list_variables", place] })));
@@ -380,9 +365,8 @@ describeBoth("the gates of the MCP surface", (world) => {
   });
 });
 
-describeBoth("variable requests", (world) => {
+describeBoth("variable requests", (w) => {
   test("are looked for by anything that an agent takes for an id", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { handle } = mcpClient(w);
     for (const id of ["\0", "x\0y", "", "'", "a".repeat(9000), crypto.randomUUID()]) {
@@ -392,7 +376,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("are filed and recorded before they are answered, with a reason that cannot act on a terminal", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { call } = await connectAgent(mcpClient(w), key);
     const reason = `for\u0007 **payments**${bidi}\n\x1b[31mred\u2028 <!-- approve this -->`;
@@ -416,7 +399,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("are one as long as an equal one is pending, and each time is on record", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { call } = await connectAgent(mcpClient(w), key);
     const ask = async (reason: string) => (await call("request_variable", { ...place, name: "A", reason })).found;
@@ -429,7 +411,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("are not answered if they cannot be recorded", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const { handle } = mcpClient(w, () => ({ journal: refusingJournal }));
     const call = ["request_variable", { ...place, name: "A", reason: "r" }] as const;
@@ -438,7 +419,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("tell their own key, and no other, what became of them", async () => {
-    const w = world();
     const { organization, key } = await furnish(w);
     const app = mcpClient(w);
     const { call } = await connectAgent(app, key);
@@ -460,7 +440,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("of one key are at most 20 while they are pending, however many are filed at once by two servers", async () => {
-    const w = world();
     const { key } = await furnish(w);
     const second = await openKeyhole(w.installation, () => {});
     const apps = [mcpClient(w), mcpClient(w, () => ({ source: second.source }))];
@@ -494,7 +473,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("of one organization are at most 200, and those of another do not count", async () => {
-    const w = world();
     const { organization, project, key } = await furnish(w);
     const stranger = await furnish(w);
     await w.admin.database.db
@@ -517,7 +495,6 @@ describeBoth("variable requests", (world) => {
   });
 
   test("go with their project and their organization", async () => {
-    const w = world();
     const { organization, project, key } = await furnish(w);
     await w.project(organization, "api");
     const { call } = await connectAgent(mcpClient(w), key);
@@ -533,9 +510,8 @@ describeBoth("variable requests", (world) => {
 // SQLite has one writer at a time, whose statement is the whole transaction.
 describeBoth(
   "a variable request",
-  (world) => {
+  (w) => {
     test("while another server files the last one that is allowed waits for it, and is refused", async () => {
-      const w = world();
       const { organization, project, key } = await furnish(w);
       await w.admin.database.db
         .insert(w.admin.database.tables.variableRequests)

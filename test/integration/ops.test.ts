@@ -18,14 +18,13 @@ function parse(text: string): Series {
   );
 }
 
-describeBoth("metrics and traces", (world) => {
+describeBoth("metrics and traces", (w) => {
   let keyhole: Awaited<ReturnType<typeof openKeyhole>>;
   let client: Client;
   let collector: ReturnType<typeof startCollector>;
   let key: Key;
   const log: Readonly<Record<string, unknown>>[] = [];
   beforeAll(async () => {
-    const w: World = world();
     collector = startCollector();
     keyhole = await openKeyhole(w.installation, (event) => log.push(event), {
       metered: true,
@@ -105,7 +104,7 @@ describeBoth("metrics and traces", (world) => {
     expect(after.get("keyhole_limiter_buckets")).toBeGreaterThan(0);
     expect(after.get("keyhole_audit_queue_entries")).toBe(0);
     expect(after.get("process_resident_memory_bytes")).toBeGreaterThan(1e7);
-    const connections = world().dialect === "postgres" ? [4, 6, 3] : [1, 1, 1];
+    const connections = w.dialect === "postgres" ? [4, 6, 3] : [1, 1, 1];
     expect(
       ["look-up", "serve", "files"].map((pool) => after.get(`keyhole_database_connections_max{pool="${pool}"}`)),
     ).toEqual(connections);
@@ -179,14 +178,13 @@ describeBoth("metrics and traces", (world) => {
 
   test("readiness asks the look-ups' connections too", async () => {
     const { database } = keyhole;
-    const needs = { database, keyring: world().installation.keyring, journal: { check: async () => true } };
+    const needs = { database, keyring: w.installation.keyring, journal: { check: async () => true } };
     const gone = { ...database, query: () => () => Promise.reject(new Fault("unavailable", "gone")) } as Database;
     expect(await readinessChecks({ ...needs, lookups: database }).database()).toBe(true);
     expect(await readinessChecks({ ...needs, lookups: gone }).database()).toBe(false);
   });
 
   test("readiness names what failed: a system key that does not open, a missing audit table", async () => {
-    const w = world();
     const [row] = await w.sql`select wrapped from system_keys where purpose = 'audit'`;
     const wrapped = row?.["wrapped"] as Buffer;
     const changed = Buffer.from(wrapped);
@@ -218,7 +216,6 @@ describeBoth("metrics and traces", (world) => {
   });
 
   test("a migration that this program does not know makes it not ready", async () => {
-    const w = world();
     const table = w.dialect === "postgres" ? 'drizzle."__drizzle_migrations"' : "__drizzle_migrations";
     await w.run(`insert into ${table} (hash, created_at) values ('newer', 9999999999999)`);
     expect((await keyhole.readiness()).checks).toMatchObject({ database: true, migrations: false });
@@ -227,7 +224,7 @@ describeBoth("metrics and traces", (world) => {
   });
 
   test("checking readiness writes nothing", async () => {
-    const count = async () => (await world().sql`select count(*) as n from audit_entries`)[0]?.["n"];
+    const count = async () => (await w.sql`select count(*) as n from audit_entries`)[0]?.["n"];
     const before = await count();
     await Promise.all(Array.from({ length: 5 }, () => keyhole.readiness()));
     expect(await count()).toBe(before);
@@ -238,7 +235,7 @@ describeBoth("metrics and traces", (world) => {
     const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
     const path = "/projects/web/variables?environment=staging";
     expect((await client.ask("/organization", { key, headers: { traceparent } })).status).toBe(200);
-    const acmeKey = await anotherKey(world(), key);
+    const acmeKey = await anotherKey(w, key);
     expect((await client.ask(path, { key: acmeKey, headers: { traceparent } })).status).toBe(200);
     await client.ask("/projects/canary-slug", { key, headers: { traceparent: "00-nonsense" } });
     await close(); // which sends what is left

@@ -23,11 +23,10 @@ function exchangeSlugs({ run }: World, one: { id: string; slug: string }, other:
     .then(() => rename(one.id, other.slug));
 }
 
-describeBoth("the row of an organization that SQL changed", (world) => {
+describeBoth("the row of an organization that SQL changed", (w) => {
   const conflict = { kind: "conflict", message: expect.stringContaining("was changed by other means than Keyhole") };
 
   test("is refused by whatever resolves its slug, and nothing is written into another organization", async () => {
-    const w = world();
     const { one, other, where } = await pair(w);
     const sets = () => w.sql`select * from sets order by project_id, kind, environment`;
     const before = await sets();
@@ -60,7 +59,6 @@ describeBoth("the row of an organization that SQL changed", (world) => {
   test.each(["null", "''", "of another"])(
     "is refused with a seal that is %s, also after the next start",
     async (seal) => {
-      const w = world();
       const { one, other, where } = await pair(w);
       const [kept] = await w.sql`select seal from organizations where id = ${one.id}`;
       const [foreign] = await w.sql`select seal from organizations where id = ${other.id}`;
@@ -75,7 +73,6 @@ describeBoth("the row of an organization that SQL changed", (world) => {
   );
 
   test("stays refused if SQL undoes the migration that brought its seal", async () => {
-    const w = world();
     const { where } = await pair(w);
     await w.run("alter table organizations rename column seal to kept");
     await w.run("alter table organizations drop column kept");

@@ -2,10 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { unavailable } from "../../src/store/database.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 
-describeBoth("GET /organization", (world) => {
+describeBoth("GET /organization", (w) => {
   describe("200", () => {
     test("has id, name, slug and plan, in this order and without spaces", async () => {
-      const w = world();
       const organization = await w.organization({ name: 'Ácme "& Söhne" \\ 🦔' });
       const answer = await w.ask("/organization", { key: await w.key(organization) });
       expect(answer.status).toBe(200);
@@ -16,7 +15,6 @@ describeBoth("GET /organization", (world) => {
     });
 
     test("takes any valid key, of any surfaces, resources, projects and environments", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web");
       const keys = [
@@ -42,14 +40,12 @@ describeBoth("GET /organization", (world) => {
       ["access_token=kh_x", "The query parameter 'access_token' is not known here."],
       ["&", "The query parameter with an unusual name is not known here."],
     ])("?%s is refused, and the sentence names the parameter", async (query, error) => {
-      const w = world();
       const answer = await w.ask(`/organization?${query}`, { key: await w.key(await w.organization()) });
       expectRefusal(answer, 400, "invalid_request", error);
       expect(headersOf(answer)).toEqual(usualHeaders(firstOf.metadata));
     });
 
     test("a question mark with nothing after it is not a parameter", async () => {
-      const w = world();
       expect(await w.ask("/organization?", { key: await w.key(await w.organization()) })).toMatchObject({
         status: 200,
       });
@@ -58,7 +54,6 @@ describeBoth("GET /organization", (world) => {
 
   describe("500", () => {
     test("does not repeat the message of a defect", async () => {
-      const w = world();
       const key = await w.key(await w.organization());
       const { ask } = w.client(({ gate }) => ({
         gate: {
@@ -81,7 +76,6 @@ describeBoth("GET /organization", (world) => {
       ["57P01", undefined],
       [undefined, "Error"],
     ])("of a database's %s has the defect %p in the log", async (code, defect) => {
-      const w = world();
       const key = await w.key(await w.organization());
       const failure = Object.assign(new Error("of the database"), code && { code });
       const { ask } = w.client(({ gate }) => ({

@@ -27,11 +27,11 @@ import {
 /** A statement as a request ran it. */
 type Ran = { readonly use: Use; readonly text: string; readonly params: readonly unknown[] };
 
-describeBoth("every statement of a request, among 2,000 projects", (world, dialect) => {
+describeBoth("every statement of a request, among 2,000 projects", (w, dialect) => {
   let ran: Ran[];
   let stage: Awaited<ReturnType<typeof setStage>>;
   beforeAll(async () => {
-    stage = await setStage(world());
+    stage = await setStage(w);
     ran = await runEverything(stage);
   }, 120_000);
   afterAll(() => stage.keyhole.close());
@@ -40,8 +40,8 @@ describeBoth("every statement of a request, among 2,000 projects", (world, diale
     const counted = async (path: string) => (await stage.statementsOf(path, stage.keys.every)).length;
     // A set whose size is not known yet is asked for as a small one first.
     await counted("/projects/big/variables?environment=development");
-    await setVariables(world().admin, stage.where, "staging", [{ name: "N0001", value: "changed" }]);
-    await setAccount(world().admin, stage.where, "everywhere 0001", environments, { a: "changed" });
+    await setVariables(w.admin, stage.where, "staging", [{ name: "N0001", value: "changed" }]);
+    await setAccount(w.admin, stage.where, "everywhere 0001", environments, { a: "changed" });
     for (const path of stage.paths) {
       const contents = path.includes("metadataOnly") ? 1 : 4;
       const isLarge = path.includes("environment=development") && dialect === "sqlite";
@@ -66,9 +66,9 @@ describeBoth("every statement of a request, among 2,000 projects", (world, diale
   const states = dialect === "postgres" ? (["no statistics", "statistics"] as const) : (["no statistics"] as const);
   for (const state of states) {
     test(`finds every row by an index, with ${state} gathered`, async () => {
-      if (state === "statistics") await world().run("analyze");
+      if (state === "statistics") await w.run("analyze");
       expect(ran.length).toBeGreaterThan(100);
-      expect(await faultsOf(world(), stage.databases, ran)).toEqual([]);
+      expect(await faultsOf(w, stage.databases, ran)).toEqual([]);
     });
   }
 });

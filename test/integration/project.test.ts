@@ -7,10 +7,9 @@ import { deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 
-describeBoth("GET /projects/{slug}", (world) => {
+describeBoth("GET /projects/{slug}", (w) => {
   describe("200", () => {
     test("has the list's fields, then environments, fileCount, createdAt and updatedAt, in this order", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
       const web = await w.project(organization, "web", {
@@ -36,7 +35,6 @@ describeBoth("GET /projects/{slug}", (world) => {
     });
 
     test("counts and updatedAt follow 200 random writes, for a key of any environments", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1000;
       const { where } = await w.project(organization, "web");
@@ -113,7 +111,6 @@ describeBoth("GET /projects/{slug}", (world) => {
     });
 
     test("updatedAt never goes back, even if a writer's clock does", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 9000;
       const { where } = await w.project(organization, "web");
@@ -125,7 +122,6 @@ describeBoth("GET /projects/{slug}", (world) => {
     });
 
     test("finds slugs of every shape, also those that look like an array index or a property", async () => {
-      const w = world();
       const organization = await w.organization();
       const slugs = ["0", "42", "constructor", "tostring", "a--b-", "x".repeat(64)];
       for (const slug of slugs) await w.project(organization, slug);
@@ -139,7 +135,6 @@ describeBoth("GET /projects/{slug}", (world) => {
 
   describe("404", () => {
     test("is one answer, byte for byte and header for header, for everything that the key does not reach", async () => {
-      const w = world();
       const [organization, other] = [await w.organization(), await w.organization()];
       await w.project(organization, "web");
       await w.project(organization, "api", { variables: { staging: { A: "1" } } });

@@ -10,10 +10,9 @@ import {
   usualHeaders,
 } from "../support/world.ts";
 
-describeBoth("GET /projects", (world) => {
+describeBoth("GET /projects", (w) => {
   describe("200", () => {
     test("has id, name, slug, variableCount and accountCount, in this order and without spaces", async () => {
-      const w = world();
       const organization = await w.organization();
       const web = await w.project(organization, "web", {
         name: 'The "Web"',
@@ -32,7 +31,6 @@ describeBoth("GET /projects", (world) => {
     });
 
     test("is an empty list if there is no project, or none of the key's is left", async () => {
-      const w = world();
       const organization = await w.organization();
       expect(await w.ask("/projects", { key: await w.key(organization) })).toMatchObject({ text: '{"projects":[]}' });
       const web = await w.project(organization, "web");
@@ -44,7 +42,6 @@ describeBoth("GET /projects", (world) => {
     });
 
     test.each([false, true])("is in byte order of slug; for a key that lists its projects: %p", async (listed) => {
-      const w = world();
       const organization = await w.organization();
       const ordered = ["0", "0-", "0a", "10", "9", "a", "a-", "a--b", "a-b", "a0", "a1", "aa", "ab", "b", "z-", "z0"];
       for (const slug of [...ordered].sort((a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b))) {
@@ -57,7 +54,6 @@ describeBoth("GET /projects", (world) => {
 
   describe("422", () => {
     test("1000 projects are listed and 1001 refused, for a key of all projects and for one that lists them", async () => {
-      const w = world();
       const organization = await w.organization();
       const slugs = numbered("p", 1000);
       await insertProjects(w, organization, slugs);

@@ -65,9 +65,8 @@ async function expectNothingDone(
   return project;
 }
 
-describeBoth("deciding about a request", (world) => {
+describeBoth("deciding about a request", (w) => {
   test("approval writes the variable and the decision, and both are on record", async () => {
-    const w = world();
     const { project, id } = await furnish(w);
     w.secrets.add("sk_live_of_a_test");
     const { request, warnings } = await approveRequest(w.admin, await showRequest(w.admin, id), "sk_live_of_a_test");
@@ -89,7 +88,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("rejection notes the reason and writes nothing else", async () => {
-    const w = world();
     const { project, id } = await furnish(w);
     const rejected = await rejectRequest(w.admin, id, "use TOKEN");
     expect(rejected).toMatchObject({ status: "rejected", decidedBy: "ann@host", decisionReason: "use TOKEN" });
@@ -102,7 +100,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("what was decided stays decided", async () => {
-    const w = world();
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     await approveRequest(w.admin, shown, "first");
@@ -116,7 +113,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("of two people at once one decides", async () => {
-    const w = world();
     const { project, id } = await furnish(w);
     const second = adminContextOf(w.installation, "ben@host");
     // A second writer of SQLite waits without giving the first a turn, if both are in one process.
@@ -142,7 +138,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("a variable that exists by then is not replaced", async () => {
-    const w = world();
     const filed = await furnish(w);
     await setVariables(w.admin, filed.project.where, "production", [{ name: "STRIPE_KEY", value: "set-by-hand" }]);
     const shown = await showRequest(w.admin, filed.id);
@@ -151,7 +146,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("equal requests are one as long as it is pending, those of one moment too", async () => {
-    const w = world();
     const { id, file } = await furnish(w);
     expect(await file("STRIPE_KEY")).toBe(id);
     expect(await file("STRIPE_KEY", "in other words")).toBe(id);
@@ -164,7 +158,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("a request says whether its key still stands, and is not approved if that changed meanwhile", async () => {
-    const w = world();
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     expect(shown).toMatchObject({ keyId: filed.keyId, keyStatus: "active", keyName: expect.any(String) });
@@ -179,7 +172,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("an expired request cannot be decided", async () => {
-    const w = world();
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     w.clock.nowMs = shown.expiresAt;
@@ -193,7 +185,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("a project that was deleted, renamed or replaced meanwhile gets no variable", async () => {
-    const w = world();
     const deleted = await furnish(w);
     const shown = await showRequest(w.admin, deleted.id);
     await deleteProject(w.admin, deleted.project.where);
@@ -225,7 +216,6 @@ describeBoth("deciding about a request", (world) => {
     ["reason", "another reason"],
     ["key_id", "another key"],
   ])("a request whose %s SQL changed after it was shown is not approved", async (column, value) => {
-    const w = world();
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     await w.run(`update variable_requests set ${column} = ? where id = ?`, [value, filed.id]);
@@ -234,7 +224,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("a value, a name or a reason that no variable may have is refused", async () => {
-    const w = world();
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     const approve = (change: object, value: string | Uint8Array) =>
@@ -255,7 +244,6 @@ describeBoth("deciding about a request", (world) => {
   });
 
   test("requests are listed by organization, oldest first, and found by a prefix that is unique", async () => {
-    const w = world();
     const { id, file, project } = await furnish(w);
     const second = await file("SECOND");
     const [organization = ""] = project.where.split("/");

@@ -350,7 +350,7 @@ describeBoth("rotate root with a generated root.key", () => {
   });
 }, ["sqlite"]);
 
-describeBoth("rotate data", (world, dialect) => {
+describeBoth("rotate data", (w, dialect) => {
   /** Which generations of a project's data keys there are, and which are in use. */
   const generationsOf = async (w: World, id: string) => {
     const distinct = async (from: string) => {
@@ -372,7 +372,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("reseals every set, its kept versions and every content; nothing else changes, version numbers included", async () => {
-    const w = world();
     w.clock.nowMs = 1_700_000_000_000;
     const { where, id, key } = await furnished(w);
     w.clock.nowMs = undefined;
@@ -403,7 +402,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("puts what is written next under the new data key", async () => {
-    const w = world();
     const { where, id, key } = await furnished(w);
     await rotateData(w.admin, where);
     await rotateData(w.admin, where);
@@ -414,7 +412,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("names a damaged set of files, and keeps every content that may be its own", async () => {
-    const w = world();
     const { where, id, key } = await furnished(w);
     await purgeHistory(w.admin, where, "production", "files"); // an earlier version names the same content
     const [set] = await w.sql`select listing from sets
@@ -436,7 +433,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("names a content that does not open, or is under another data key than its row says, and keeps it", async () => {
-    const w = world();
     const { where, id, key } = await furnished(w);
     const [row] = await w.sql`select id, sealed from file_contents where project_id = ${id} and size < 100`;
     const sealed = row?.["sealed"] as Buffer;
@@ -465,7 +461,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("deletes a content that no listing names", async () => {
-    const w = world();
     const { where, id, key } = await furnished(w);
     await w.sql`insert into file_contents (id, project_id, size, generation, sealed)
       select 'of nothing', project_id, size, generation, sealed from file_contents
@@ -492,7 +487,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("finishes a run that was killed, wherever that was, and begins no third data key", async () => {
-    const w = world();
     const { where, id, key } = await furnished(w);
     const before = await readAll(w, key);
     const { begin, sets, contents, dataKeys } = transactionsOf;
@@ -527,7 +521,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("loses nothing if two run at once, with a writer and readers beside them, and ends under one data key", async () => {
-    const w = world();
     const { where, id, key } = await furnished(w);
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `MANY_${n}`, value: `value ${n}` }));
     await setVariables(w.admin, where, "production", many);
@@ -567,7 +560,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("never mixes pieces of two generations, and a file that was resealed between two pieces is read again", async () => {
-    const w = world();
     const organization = await w.organization();
     const contents = ["a", "b", "c"].map((path) => ({ path, content: randomContent(1_400_000) }));
     const { where } = await w.project(organization, "web", {
@@ -601,7 +593,6 @@ describeBoth("rotate data", (world, dialect) => {
   });
 
   test("refuses no file to readers beside it", async () => {
-    const w = world();
     const { where, key } = await furnished(w);
     const [paths, expected] = [reads.slice(-1), (await readAll(w.client(), key)).slice(-1)];
     paths.push("/files?project=web&environment=production&path=large.bin", `${paths[0]}`.replace("false", "true"));
@@ -673,11 +664,10 @@ describeBoth("a rotation beside a writer", () => {
   });
 }, ["postgres"]);
 
-describeBoth("key rotate", (world) => {
+describeBoth("key rotate", (w) => {
   const dayMs = 86_400_000;
 
   test("makes a successor with the same grant, and both are good until the overlap ends", async () => {
-    const w = world();
     const organization = await w.organization();
     const { id: projectId } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
     const old = await w.key(organization, {
@@ -708,7 +698,6 @@ describeBoth("key rotate", (world) => {
   });
 
   test("gives the successor the lifetime of the old key, and never makes the old key live longer", async () => {
-    const w = world();
     const organization = await w.organization();
     w.clock.nowMs = Date.now() - 80 * dayMs;
     const old = await w.key(organization, { expiresInMs: 90 * dayMs });
@@ -720,7 +709,6 @@ describeBoth("key rotate", (world) => {
   });
 
   test("refuses a key that is revoked, expired, changed by SQL or unknown, and makes nothing", async () => {
-    const w = world();
     const organization = await w.organization();
     const count = async () => (await w.run("select count(*) as n from api_keys"))[0]?.["n"];
     const [revoked, expired, widened] = [

@@ -7,10 +7,9 @@ import { createProject, deleteProject } from "../../src/people/projects.ts";
 import { type Answer, describeBoth, everything, headersOf, insertAccounts, type World } from "../support/world.ts";
 
 /** A key of one project and one environment, among much that it must not notice. */
-describeBoth("a key limited to one project and staging", (world) => {
+describeBoth("a key limited to one project and staging", (w) => {
   describe("sees nothing else, on any path", () => {
     test("in bodies, headers and counts", async () => {
-      const w = world();
       const { key, canaries } = await surrounded(w);
       const { ask } = w.client();
       for (const path of paths) {
@@ -52,7 +51,6 @@ describeBoth("a key limited to one project and staging", (world) => {
     });
 
     test("and no answer changes with what happens elsewhere", async () => {
-      const w = world();
       const { organization, key } = await surrounded(w);
       const seen = async () => {
         const { ask } = w.client();

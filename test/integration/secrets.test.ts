@@ -13,10 +13,9 @@ import {
 const reader = { surfaces: ["ci_action"], resources: ["requests"] };
 const staging = "/secrets?project=web&environment=staging";
 
-describeBoth("GET /secrets", (world) => {
+describeBoth("GET /secrets", (w) => {
   describe("200", () => {
     test("has project, environment and secrets as one object, in byte order and without spaces", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", {
         variables: {
@@ -35,7 +34,6 @@ describeBoth("GET /secrets", (world) => {
     });
 
     test("is an empty object if there is nothing", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web");
       const key = await w.key(organization, reader);
@@ -46,7 +44,6 @@ describeBoth("GET /secrets", (world) => {
     });
 
     test("with format=env is the text that /variables answers, with the same headers", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", {
         variables: { staging: { A: "two words", B: "p$HOME", C: "C:\\Temp\\" } },
@@ -67,7 +64,6 @@ describeBoth("GET /secrets", (world) => {
     });
 
     test("needs the surface and no resource", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", { variables: { staging: { A: "1" } } });
       const key = await w.key(organization, { surfaces: ["ci_action"] });
@@ -76,7 +72,6 @@ describeBoth("GET /secrets", (world) => {
     });
 
     test("leaves one audit entry with its own action, in either format", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web", {
         variables: { staging: { B: "the value of B", A: "the value of A" } },
@@ -102,7 +97,6 @@ describeBoth("GET /secrets", (world) => {
   });
 
   test("memory for a large answer is given back, however the answer ends", async () => {
-    const w = world();
     const organization = await w.organization();
     const variables = Object.fromEntries(numbered("N", 20).map((name) => [name, `${name} "🦔\n`.repeat(2000)]));
     await w.project(organization, "web", { variables: { staging: variables } });

@@ -119,9 +119,9 @@ async function withAdmins(
   }
 }
 
-describeBoth("writers of sets", (world) => {
+describeBoth("writers of sets", (w) => {
   test("lose nothing when 20 write one set at once, and its version rises by one for each", async () => {
-    const { w, project, read } = await furnished(world());
+    const { project, read } = await furnished(w);
     const names = numbered("NAME_", 20);
     await withAdmins(w, 20, (admins) =>
       Promise.all(
@@ -134,7 +134,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("lose nothing when 20 write different sets of one project at once", async () => {
-    const { w, project, read } = await furnished(world());
+    const { project, read } = await furnished(w);
     await withAdmins(w, 20, (admins) =>
       Promise.all(
         admins.map((admin, n) => {
@@ -163,7 +163,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("lose nothing when four processes write at once", async () => {
-    const { w, project, read } = await furnished(world());
+    const { project, read } = await furnished(w);
     const { rootKey, databaseUrl, dataFolder } = w.config;
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
@@ -204,7 +204,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("keep the counts of every combination of environments", async () => {
-    const { w, project, setVariable, setAccount, putFile } = await furnished(world());
+    const { project, setVariable, setAccount, putFile } = await furnished(w);
     await setVariable("A", "1", "development");
     await setAccount("b", "b", "development");
     await putFile("a", "another", "staging");
@@ -221,7 +221,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("keep every content that a listing or a kept version names, and delete one with the last version that does", async () => {
-    const { w, project, read, putFile } = await furnished(world());
+    const { project, read, putFile } = await furnished(w);
     const contents = async () =>
       (await w.sql`select id from file_contents where project_id = ${project.id}`).map((row) => row["id"]);
     expect(await contents()).toHaveLength(2);
@@ -241,7 +241,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("refuse more than 10,000 items in a set, of variables and of accounts", async () => {
-    const { w, project, setVariable, setAccount, read } = await furnished(world());
+    const { project, setVariable, setAccount, read } = await furnished(w);
     const names = numbered("NAME_", 10_000);
     await setVariables(
       w.admin,
@@ -264,7 +264,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("refuse more than 8 MiB of values in a set, to the byte", async () => {
-    const { w, project } = await furnished(world());
+    const { project } = await furnished(w);
     const largest = 64 * 1024;
     const write = (name: string, bytes: number) =>
       setVariables(w.admin, project.where, "development", [{ name, value: "x".repeat(bytes) }]);
@@ -286,7 +286,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("refuse more than 1000 files in a project, and leave no content of the refused one", async () => {
-    const { w, project, putFile } = await furnished(world());
+    const { project, putFile } = await furnished(w);
     await insertFiles(w, project, numbered("f/", 997), ["development"], 1);
     await putFile("last", "1000", "production");
     const before = await rowsOf(w, project);
@@ -297,7 +297,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("warn of an environment with more than 1000 variables, which can no longer be read whole", async () => {
-    const { w, project, key, setVariable, read } = await furnished(world());
+    const { project, key, setVariable, read } = await furnished(w);
     const entries = numbered("N", 1000).map((name) => ({ name, value: name }));
     expect((await setVariables(w.admin, project.where, "development", entries)).warnings).toEqual([]);
     const { warnings } = await setVariable("N1000", "over", "development");
@@ -308,7 +308,7 @@ describeBoth("writers of sets", (world) => {
   });
 
   test("leave everything as it was if a write fails", async () => {
-    const { w, project, setVariable, setAccount, putFile } = await furnished(world());
+    const { project, setVariable, setAccount, putFile } = await furnished(w);
     const before = await rowsOf(w, project);
     await expect(putFile("a/b", "x", "development", "staging")).rejects.toMatchObject({ kind: "invalid" });
     await expect(deleteFile(w.admin, project.where, "a", ["development", "staging"])).rejects.toMatchObject({
@@ -338,7 +338,7 @@ describeBoth("writers of sets", (world) => {
   });
 });
 
-describeBoth("a damaged set", (world) => {
+describeBoth("a damaged set", (w) => {
   const every = ["variables", "accounts", "files"] as const;
   const sealed = ["variables", "accounts"] as const;
   type SetRow = { sealed: Buffer };
@@ -357,7 +357,7 @@ describeBoth("a damaged set", (world) => {
   const rows = damages.flatMap(([what, kinds, change]) => kinds.map((kind) => [kind, what, change] as const));
 
   test.each(rows)("of %s that %s is a 503 and refuses writes, and no other set does", async (kind, _, change) => {
-    const { w, project, read, narrow, setVariable, setAccount, putFile } = await furnished(world());
+    const { project, read, narrow, setVariable, setAccount, putFile } = await furnished(w);
     const at = "from sets where project_id = ? and kind = ? and environment = 'staging'";
     const [row] = await w.run(`select * ${at}`, [project.id, kind]);
     const changed = change(row as SetRow);
@@ -413,7 +413,7 @@ describeBoth("a damaged set", (world) => {
   test.each(["", "[null]", "[1]", "[{}]", '[{"key":1}]', "{}", "null", "x"])(
     "with the listing %s does not stop a write to another environment, and its contents are kept",
     async (listing) => {
-      const { w, project, narrow, setVariable, putFile } = await furnished(world());
+      const { project, narrow, setVariable, putFile } = await furnished(w);
       const [kept] = await w.sql`select listing from sets
         where project_id = ${project.id} and kind = 'files' and environment = 'production'`;
       await w.sql`update sets set listing = ${listing} where project_id = ${project.id} and environment = 'production'`;
@@ -429,7 +429,7 @@ describeBoth("a damaged set", (world) => {
   );
 
   test("of a project whose counts or times are no JSON is written, which mends them", async () => {
-    const { w, project, setVariable, key } = await furnished(world());
+    const { project, setVariable, key } = await furnished(w);
     for (const damaged of ["x", "null", "[1]"]) {
       await w.sql`update projects set variable_counts = ${damaged}, changed_at = ${damaged} where id = ${project.id}`;
       expect((await w.client().ask("/projects/web", { key })).status).toBe(503);
@@ -440,9 +440,9 @@ describeBoth("a damaged set", (world) => {
   });
 });
 
-describeBoth("an envelope with one item more than its listing", (world) => {
+describeBoth("an envelope with one item more than its listing", (w) => {
   test.each(["variables", "accounts"] as const)("is refused by reads and writes: %s", async (kind) => {
-    const { w, project, read, setVariable, setAccount } = await furnished(world());
+    const { project, read, setVariable, setAccount } = await furnished(w);
     const { where } = project;
     const found = await findProject(w.admin, where);
     const version = 7;
@@ -481,9 +481,9 @@ describeBoth("an envelope with one item more than its listing", (world) => {
   });
 });
 
-describeBoth("the sets of a project that takes another slug", (world) => {
+describeBoth("the sets of a project that takes another slug", (w) => {
   test("are served under the new one alone, with the same items, and everything opens", async () => {
-    const { w, project, key, read } = await furnished(world());
+    const { project, key, read } = await furnished(w);
     const [, slug] = project.where.split("/");
     await renameProject(w.admin, project.where, { slug: "shop" });
     expect(
@@ -507,7 +507,7 @@ describeBoth("the sets of a project that takes another slug", (world) => {
   });
 
   test("are out of reach for a key that lists the old slug, in a list of projects too", async () => {
-    const { w, project } = await furnished(world());
+    const { project } = await furnished(w);
     const listing = await w.key({ slug: project.organization } as never, { ...everything, projects: ["web"] });
     await renameProject(w.admin, project.where, { slug: "shop" });
     const ask = async (path: string) => w.client().ask(path, { key: listing });
@@ -521,7 +521,7 @@ describeBoth("the sets of a project that takes another slug", (world) => {
   });
 
   test("stay as they were if one of them is damaged, or if the slug is taken", async () => {
-    const { w, project, read } = await furnished(world());
+    const { project, read } = await furnished(w);
     await createProject(w.admin, `${project.organization}/taken`, {});
     const before = await rowsOf(w, project);
     await expect(renameProject(w.admin, project.where, { slug: "taken" })).rejects.toThrow("exists already");
@@ -538,9 +538,9 @@ describeBoth("the sets of a project that takes another slug", (world) => {
   });
 });
 
-describeBoth("an organization that is deleted", (world) => {
+describeBoth("an organization that is deleted", (w) => {
   test("takes its projects and keys along, and nothing of another", async () => {
-    const { w, project, key } = await furnished(world());
+    const { project, key } = await furnished(w);
     const other = await furnished(w);
     expect(await deleteOrganization(w.admin, project.organization)).toEqual({ projects: 1, keys: 1, trusts: 0 });
     expect(await rowsOf(w, project)).toEqual([[], [], [], [], []]);
@@ -550,9 +550,9 @@ describeBoth("an organization that is deleted", (world) => {
   });
 });
 
-describeBoth("the values of a set", (world) => {
+describeBoth("the values of a set", (w) => {
   test("are zeroed once an answer was made of them, in every format, small or not", async () => {
-    const { w, key, setVariable } = await furnished(world());
+    const { key, setVariable } = await furnished(w);
     const { open } = VerifiedSet.prototype;
     const opened: Buffer[] = [];
     VerifiedSet.prototype.open = function (this: VerifiedSet<VariableEntry>) {

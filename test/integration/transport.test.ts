@@ -148,16 +148,15 @@ describe("a request that is not a GET, or not for a path of the API", () => {
   });
 });
 
-describeBoth("every answer", (world) => {
+describeBoth("every answer", (w) => {
   let key: Key;
   beforeAll(async () => {
-    key = await webOf(world());
+    key = await webOf(w);
   });
 
   test.each(["x", "A-Za-z0-9._-", "0", "..", "x".repeat(128), "01HX.trace-7_b"])(
     "keeps a well-formed request id: %p",
     async (id) => {
-      const w = world();
       const { ask } = w.client();
       const headers = { "x-request-id": id };
       for (const path of ["/organization", "/nowhere", "/projects/none", "/organization?x"]) {
@@ -185,18 +184,16 @@ describeBoth("every answer", (world) => {
     "a;b",
     "ä".repeat(3),
   ])("has a new request id in place of a malformed one: %p", async (id) => {
-    const answer = await world().ask("/organization", { headers: { "x-request-id": id } });
+    const answer = await w.ask("/organization", { headers: { "x-request-id": id } });
     expect(headersOf(answer)).toEqual(usualHeaders({ "www-authenticate": 'Bearer realm="keyhole"' }));
   });
 
   test("has an id of its own if none was sent", async () => {
-    const w = world();
     const answers = await Promise.all(Array.from({ length: 100 }, () => w.ask("/organization")));
     expect(new Set(answers.map(({ headers }) => headers.get("x-request-id"))).size).toBe(100);
   });
 
   test("is whole and not cacheable, whatever the headers of a request ask for", async () => {
-    const w = world();
     const { ask } = w.client();
     const headers = {
       origin: "https://app.example",
@@ -380,7 +377,7 @@ describeBoth("every answer", (world) => {
     test.each(
       rows.map(([path, outcome]) => [path.length > 100 ? `${path.slice(0, 100)}…` : path, path, outcome] as const),
     )("%s", async (_, path, outcome) => {
-      const answer = await world().client().ask(path, { key });
+      const answer = await w.client().ask(path, { key });
       if (outcome === 200) expect(answer.status).toBe(200);
       else expectRefusal(answer, 400, "invalid_request", outcome);
     });
@@ -400,7 +397,6 @@ describeBoth("every answer", (world) => {
       "'--",
       "%2e%2e%2fweb",
     ])("a project %p does not exist, on every path", async (slug) => {
-      const w = world();
       for (const path of [`/projects/${slug}`, `/projects/${slug}/variables?${one}`, `/projects/${slug}/accounts`]) {
         expect(await w.client().ask(path, { key })).toMatchObject({ status: 404, json: { code: "project_not_found" } });
       }
@@ -418,7 +414,6 @@ describeBoth("every answer", (world) => {
   test.each(["api_keys", "projects", "sets"])(
     "is 503 while the database cannot answer without its table %s, and 200 again as soon as it can",
     async (table) => {
-      const w = world();
       const needing = [
         "/projects/web/variables?environment=staging",
         "/projects/web/variables?metadata_only=true",
@@ -441,7 +436,6 @@ describeBoth("every answer", (world) => {
   );
 
   test("is logged once, without the query, the key or a value", async () => {
-    const w = world();
     const before = w.log.length;
     await w.ask("/projects/web/variables?environment=staging&keys=WHATEVER", { key });
     await w.ask("/projects/web/variables?environment=WHATEVER", { key });
@@ -463,12 +457,12 @@ describeBoth("every answer", (world) => {
 /** What only a socket shows. */
 describeBoth(
   "on the wire",
-  (world) => {
+  (w) => {
     let key: Key;
     let app: ReturnType<typeof createApp>;
     beforeAll(async () => {
-      key = await webOf(world());
-      app = createApp(world().keyhole);
+      key = await webOf(w);
+      app = createApp(w.keyhole);
       app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
     });
     afterAll(async () => {
@@ -570,7 +564,6 @@ describeBoth(
     });
 
     test("an audit entry has the peer's address, not a forwarded one, and a printable user agent", async () => {
-      const w = world();
       const odd =
         "X-Forwarded-For: 203.0.113.9\nForwarded: for=203.0.113.9\nUser-Agent: ci/1.0 (é)\tx\nConnection: close";
       const { status, body } = await asking("/api/v1/projects/web/variables?environment=staging", odd);
@@ -586,7 +579,6 @@ describeBoth(
     });
 
     test("the server closes connections while it drains", async () => {
-      const w = world();
       const draining = createApp({ ...w.keyhole, draining: () => true });
       const response = await draining.handle(requestOf("/organization", { key }));
       expect(response.headers.get("connection")).toBe("close");

@@ -112,9 +112,9 @@ class Stage implements AsyncDisposable {
   }
 }
 
-describeBoth("a trust", (world) => {
+describeBoth("a trust", (w) => {
   test("lets a token read what a key with the same rights reads, from its own buckets", async () => {
-    await using stage = await Stage.open(world());
+    await using stage = await Stage.open(w);
     const answer = await stage.ask(stage.issuer.token());
     expect(answer.json).toMatchObject({ environment: "production", variables: [{ key: "A", value: "value of A" }] });
     expect(headersOf(answer)).toMatchObject(firstOf.value);
@@ -124,18 +124,17 @@ describeBoth("a trust", (world) => {
   });
 
   test.each(["RS256", "PS256", "ES256", "EdDSA"])("takes tokens signed by %s", async (alg) => {
-    await using stage = await Stage.open(world());
+    await using stage = await Stage.open(w);
     stage.issuer.keys.set("one", newSigningKey(alg));
     expect((await stage.ask(stage.issuer.token())).status).toBe(200);
   });
 
   test("takes an audience in a list of one, as Kubernetes writes it", async () => {
-    await using stage = await Stage.open(world());
+    await using stage = await Stage.open(w);
     expect((await stage.ask(stage.issuer.token({ aud: [audience] }))).status).toBe(200);
   });
 
   test("passes the same gates as a key", async () => {
-    const w = world();
     await using stage = await Stage.open(w);
     const token = stage.issuer.token();
     const paths = [
@@ -154,7 +153,6 @@ describeBoth("a trust", (world) => {
   });
 
   test("is the actor of its audit entries, with the token's own words made printable and short", async () => {
-    const w = world();
     await using stage = await Stage.open(w);
     const jti = `a\u001b[2J\u202e${"x".repeat(300)}`;
     await stage.ask(stage.issuer.token({ jti, run_id: "4711" }));
@@ -170,7 +168,6 @@ describeBoth("a trust", (world) => {
   });
 
   test("has its creation and revocation on record, and its last use", async () => {
-    const w = world();
     await using stage = await Stage.open(w);
     await stage.ask(stage.issuer.token());
     await revokeKey(w.admin, stage.trust.id, "trust");
@@ -181,7 +178,6 @@ describeBoth("a trust", (world) => {
   });
 
   test("is listed among those who can read a project and those that expire, and is no key", async () => {
-    const w = world();
     await using stage = await Stage.open(w, { terms: { expiresInMs: 60_000 } });
     const { id } = stage.trust;
     expect((await listAccess(w.admin, `${stage.slug}/web`)).map((one) => [one.id, one.type])).toEqual([[id, "trust"]]);
@@ -220,7 +216,7 @@ describeBoth("a trust", (world) => {
       ["of an issuer that no trust names", { iss: "https://other.example" }, "no trust names its issuer"],
     ];
     test.each(claims)("%s", async (_, changed, reason) => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       const now = Math.floor(Date.now() / 1000);
       await stage.refuses(stage.issuer.token(typeof changed === "function" ? changed(now) : changed), reason);
     });
@@ -303,17 +299,17 @@ describeBoth("a trust", (world) => {
       ["of two parts", (issuer) => issuer.token().split(".").slice(0, 2).join("."), "malformed key"],
     ];
     test.each(forgeries)("%s", async (_, make, reason) => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       await stage.refuses(make(stage.issuer), reason);
     });
 
     test("beyond 8 KiB alone: one of just that size is read", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       expect((await stage.ask(sized(stage.issuer, 8192))).status).toBe(200);
     });
 
     test("whose key has left the issuer's set, from the next refresh on", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       const token = stage.issuer.token();
       expect((await stage.ask(token)).status).toBe(200);
       stage.issuer.keys.delete("one");
@@ -325,7 +321,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("by the key of another issuer that has the same kid", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       await using other = startIssuer();
       await stage.add({ issuer: other.url });
@@ -339,7 +334,7 @@ describeBoth("a trust", (world) => {
     });
 
     test("that is used again after ten minutes", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       const now = Math.floor(Date.now() / 1000);
       const token = stage.issuer.token({ iat: now, exp: now + 3600 });
       stage.nowS = now + 630;
@@ -349,7 +344,7 @@ describeBoth("a trust", (world) => {
     });
 
     test("by more than 30 s of difference between the clocks, and not by 30", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       const now = Math.floor(Date.now() / 1000);
       stage.nowS = now;
       expect((await stage.ask(stage.issuer.token({ iat: now + 30, nbf: now + 30 }))).status).toBe(200);
@@ -360,7 +355,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("that is used again after its trust was revoked, at once", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const token = stage.issuer.token();
       expect((await stage.ask(token)).status).toBe(200);
@@ -369,7 +363,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("that fits another trust by now is charged to that one", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const token = stage.issuer.token();
       const remaining = async (one: string) => (await stage.ask(one)).headers.get("ratelimit")?.replace(/;t=.*/, "");
@@ -381,7 +374,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("costs the server a few megabytes at most, whatever SQL wrote into the rows of trusts", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const [row] = await w.sql`select * from api_keys where id = ${stage.trust.id}`;
       const columns = Object.keys(row ?? {});
@@ -399,7 +391,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("of a trust that was revoked after the list of trusts was read", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const { findTrusts = async () => [] } = stage.gate();
       const listed = await findTrusts(stage.issuer.url);
@@ -412,12 +403,11 @@ describeBoth("a trust", (world) => {
     });
 
     test("of a trust that has expired", async () => {
-      await using stage = await Stage.open(world(), { terms: { expiresInMs: -1 } });
+      await using stage = await Stage.open(w, { terms: { expiresInMs: -1 } });
       await stage.refuses(stage.issuer.token(), "no trust names its issuer");
     });
 
     test("that fits two trusts, until one of them is revoked", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const wider = await stage.add({ claims: new Map([["sub", "job"]]) });
       await stage.refuses(stage.issuer.token(), "it fits several trusts");
@@ -435,7 +425,6 @@ describeBoth("a trust", (world) => {
       ["no JSON", () => "{"],
       ["20 KiB", (terms: string) => terms.replace("}", `}${" ".repeat(20_000)}`)],
     ])("of a trust to which SQL gave %s", async (_, edit) => {
-      const w = world();
       await using stage = await Stage.open(w);
       const [row] = await w.sql`select trust from api_keys where id = ${stage.trust.id}`;
       const edited = edit(String(row?.["trust"]));
@@ -449,7 +438,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("of a key's row that SQL made a trust of", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const key = await w.key(await w.organization());
       const [row] = await w.sql`select trust from api_keys where id = ${stage.trust.id}`;
@@ -461,7 +449,7 @@ describeBoth("a trust", (world) => {
   });
 
   test("is refused 429 at the same count as an unknown key, for each token", async () => {
-    await using stage = await Stage.open(world());
+    await using stage = await Stage.open(w);
     const bad = stage.issuer.token({ aud: "other" });
     const statuses: number[] = [];
     for (let n = 0; n < 12; n++) statuses.push((await stage.ask(bad)).status);
@@ -489,7 +477,6 @@ describeBoth("a trust", (world) => {
       ["serves no key", (path) => (path === "/jwks" ? Response.json({ keys: [] }) : undefined)],
     ];
     test.each(troubles)("%s: its tokens are refused, and nobody else's", async (_, answer) => {
-      const w = world();
       await using stage = await Stage.open(w);
       const { issuer } = stage;
       issuer.answer = (path) => answer(path, issuer.url);
@@ -507,7 +494,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("hangs holds up neither its own requests for long nor new keys", async () => {
-      const w = world();
       await using stage = await Stage.open(w, { waitMsMax: 1000 });
       const key = await w.key(await w.organization());
       const { promise, resolve } = Promise.withResolvers<Response>();
@@ -525,14 +511,14 @@ describeBoth("a trust", (world) => {
     });
 
     test("is asked for nothing because of tokens that no trust is for", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       await using stranger = startIssuer();
       await stage.refuses(stranger.token(), "no trust names its issuer");
       expect(stranger.asked).toEqual([]);
     });
 
     test("is asked at most every 30 s, whatever keys tokens name", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       const { issuer } = stage;
       expect((await stage.ask(issuer.token())).status).toBe(200);
       for (let n = 0; n < 20; n++) {
@@ -547,7 +533,7 @@ describeBoth("a trust", (world) => {
     });
 
     test("is away keeps its trusts for a day after the last fetch, and no longer", async () => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       expect((await stage.ask(stage.issuer.token())).status).toBe(200);
       stage.issuer.answer = () => new Response("away", { status: 503 });
       stage.aheadMs = 23 * 3_600_000;
@@ -559,7 +545,7 @@ describeBoth("a trust", (world) => {
     test("is never asked if the trust has its keys pinned, and other keys are not taken", async () => {
       const issuer = startIssuer();
       const jwks = JSON.stringify({ keys: [publicJwk("one", issuer.keys.get("one") as SigningKey)] });
-      await using stage = await Stage.open(world(), { terms: { issuer: issuer.url, jwks } });
+      await using stage = await Stage.open(w, { terms: { issuer: issuer.url, jwks } });
       await issuer[Symbol.asyncDispose]();
       expect((await stage.ask(issuer.token())).status).toBe(200);
       issuer.keys.set("one", newSigningKey("ES256"));
@@ -635,14 +621,13 @@ describeBoth("a trust", (world) => {
       ],
     ];
     test.each(refused)("%s", async (_, terms, says) => {
-      await using stage = await Stage.open(world());
+      await using stage = await Stage.open(w);
       const claims = new Map(Object.entries((terms["claims"] ?? { sub: "job" }) as Record<string, string>));
       await expect(stage.add({ ...terms, claims })).rejects.toThrow(says);
       expect((await listKeys(stage.w.admin, stage.slug, "trust")).length).toBe(1);
     });
 
     test("beyond a thousand valid ones", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const { apiKeys: k } = w.admin.database.tables;
       const [row] = await w.admin.database.db.select().from(k).where(eq(k.id, stage.trust.id));
@@ -682,7 +667,7 @@ describeBoth("a trust", (world) => {
       ["a service account, which has no branch", "https://k8s.example", { sub: "system:serviceaccount:a:b" }, false],
     ];
     test.each(loose)("or without one, for %s", async (_, issuer, claims, warns) => {
-      const warnings = await warningsFor(world(), { issuer, claims: new Map(Object.entries(claims)) });
+      const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
       expect(warnings.includes("No claim binds a branch or a deployment environment")).toBe(warns);
     });
 
@@ -699,13 +684,13 @@ describeBoth("a trust", (world) => {
       ],
     ];
     test.each(lookalikes)("if the form of its subject is all that is known: %s", async (_, issuer, claims, warns) => {
-      const warnings = await warningsFor(world(), { issuer, claims: new Map(Object.entries(claims)) });
+      const warnings = await warningsFor(w, { issuer, claims: new Map(Object.entries(claims)) });
       if (warns === "") expect(warnings).toBe("");
       else expect(warnings).toMatch(warns);
     });
 
     test("or a count if it brings keys, of which one cannot be used", async () => {
-      const { w, slug } = await Stage.open(world());
+      const { slug } = await Stage.open(w);
       const keys = ["RS256", "ES256", "EdDSA"].map((alg, at) => publicJwk(`${at}`, newSigningKey(alg)));
       const jwks = JSON.stringify({ keys: [...keys, { ...keys[0], use: "enc" }] });
       const claims = new Map([["sub", "job"]]);
@@ -715,7 +700,6 @@ describeBoth("a trust", (world) => {
     });
 
     test("if a token may fit another trust as well", async () => {
-      const w = world();
       await using stage = await Stage.open(w);
       const terms = {
         issuer: stage.issuer.url,
@@ -731,7 +715,6 @@ describeBoth("a trust", (world) => {
   });
 
   test("costs no statement for each stranger's token", async () => {
-    const w = world();
     await using stage = await Stage.open(w);
     const list = trustList(w.keyhole.database);
     let loads = 0;

@@ -20,10 +20,9 @@ import {
   type World,
 } from "../support/world.ts";
 
-describeBoth("GET /projects/{slug}/variables", (world) => {
+describeBoth("GET /projects/{slug}/variables", (w) => {
   describe("200", () => {
     test("has environment and variables, each with key, value and updatedAt, in this order and without spaces", async () => {
-      const w = world();
       const organization = await w.organization();
       w.clock.nowMs = 1_700_000_000_000;
       const { where } = await w.project(organization, "web", {
@@ -44,7 +43,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("is in byte order of key: digits, capitals, the underscore, small letters", async () => {
-      const w = world();
       const organization = await w.organization();
       const ordered = "A A0 A9 AA AZ A_ A_0 A__ Aa Az B Z _0 _A __ _a a a0 aA a_ aa z".split(" ");
       const shuffled = [...ordered].sort((a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b));
@@ -62,7 +60,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("gives back every value as it was written, up to 64 KiB", async () => {
-      const w = world();
       const organization = await w.organization();
       const values = {
         EMPTY: "",
@@ -84,7 +81,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("is an empty list if nothing matches", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", { variables: { staging: { A: "1" } } });
       const key = await w.key(organization);
@@ -129,7 +125,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
         ["keys=API_KEY&prefix=DB_", []],
         ["keys=A&prefix=%00", []],
       ] as const)("%s gives exactly these, with values and without", async (query, expected) => {
-        const w = world();
         const organization = await w.organization();
         await w.project(organization, "web", {
           variables: { staging: Object.fromEntries(names.map((name) => [name, `value of ${name}`])) },
@@ -145,7 +140,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
 
     describe("with metadata_only", () => {
       test("has only key and updatedAt, decrypts nothing and is not audited", async () => {
-        const w = world();
         const organization = await w.organization();
         w.clock.nowMs = 1_700_000_000_000;
         const project = await w.project(organization, "web", { variables: { staging: { A: "secret value", B: "2" } } });
@@ -163,7 +157,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       });
 
       test("without environment has each name once, with its latest change in the environments that the key reaches", async () => {
-        const w = world();
         const organization = await w.organization();
         w.clock.nowMs = 1000;
         const { where } = await w.project(organization, "web", {
@@ -196,7 +189,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
 
     describe("with format=env", () => {
       test("is dotenv text, with a header that names what readers understand differently", async () => {
-        const w = world();
         const organization = await w.organization();
         await w.project(organization, "web", {
           variables: {
@@ -229,7 +221,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       });
 
       test("has no such header if every reader agrees, and is empty if nothing matches", async () => {
-        const w = world();
         const organization = await w.organization();
         await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
         const key = await w.key(organization);
@@ -244,7 +235,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
       });
 
       test("cuts the header off at 4096 bytes", async () => {
-        const w = world();
         const organization = await w.organization();
         const names = Array.from({ length: 100 }, (_, i) => `NAME_${String(i).padStart(3, "0")}_${"X".repeat(50)}`);
         await w.project(organization, "web", {
@@ -259,7 +249,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("is read as it is now when a large set becomes small and large again", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
       const key = await w.key(organization);
@@ -281,7 +270,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("is the same if the query or the slug is percent-encoded", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", {
         variables: { production: { A: "1", B: "2" }, staging: { A: "other" } },
@@ -329,7 +317,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("leaves one audit entry with key, project, environment and names, and no value", async () => {
-      const w = world();
       const organization = await w.organization();
       const project = await w.project(organization, "web", {
         variables: { staging: { B: "a value of B", A: "a value of A" } },
@@ -365,7 +352,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
 
   describe("422", () => {
     test("1000 variables are answered and 1001 refused, counted after keys and prefix", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
       const names = Array.from({ length: 1000 }, (_, i) => `N${String(i).padStart(4, "0")}`);
@@ -402,7 +388,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("a name in several environments counts once, and only in those that the key reaches", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
       const some = (first: string, count: number) =>
@@ -425,7 +410,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("an environment of 10,000 variables is served by keys and prefix, up to 1000 at a time", async () => {
-      const w = world();
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
       const entries = numbered("N", 10_000).map((name) => ({ name, value: `value of ${name}` }));
@@ -444,7 +428,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("env_unrepresentable names the variables and leaves no audit entry; JSON serves them", async () => {
-      const w = world();
       const organization = await w.organization();
       await w.project(organization, "web", {
         variables: {
@@ -473,7 +456,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
 
   describe("503", () => {
     test("decryption_failed if the set does not open: no value, no header and no audit entry leaves", async () => {
-      const w = world();
       const organization = await w.organization();
       const { id } = await w.project(organization, "web", {
         variables: { staging: { A: "a good value", B: "p$HOME" } },
@@ -514,7 +496,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     ])(
       "for a large read, %s, is given back when the answer is read, left half read, cancelled or refused",
       async (_, filter) => {
-        const w = world();
         const { project, key, sealed } = await webOf(w);
         const json = await expectMemoryBack(w, `${path}${filter}`, key, sealed);
         const { variables } = json.json as { variables: { key: string; value: string }[] };
@@ -534,7 +515,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     );
 
     test("for a small read is given back with its answer; it waits for no large read", async () => {
-      const w = world();
       const { key } = await webOf(w);
       const memory = memoryWithoutLarge();
       const { bytesTaken } = memory;
@@ -547,7 +527,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("is taken before a set is fetched, and no statement returns more than was taken", async () => {
-      const w = world();
       const { key, listing, sealed } = await webOf(w);
       const memory = new MemoryBudget();
       const { ask, fetches } = counting(w, memory);
@@ -561,7 +540,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("is waited for in order, and not after the client has left; names wait for nobody", async () => {
-      const w = world();
       const { key, sealed } = await webOf(w);
       const memory = new MemoryBudget(undefined, 1.5 * sealed, 1.5 * sealed);
       const { handle, ask } = w.client(({ source }) => ({
@@ -583,7 +561,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("that was waited for once is enough: the set is then fetched by one statement, as it is now", async () => {
-      const w = world();
       const { key, project, sealed } = await webOf(w);
       const memory = new MemoryBudget(undefined, 1.5 * sealed, 1.5 * sealed);
       const { handle, ask, fetches } = counting(w, memory);
@@ -600,7 +577,6 @@ describeBoth("GET /projects/{slug}/variables", (world) => {
     });
 
     test("that was waited for serves no key that was revoked meanwhile", async () => {
-      const w = world();
       const { key, sealed } = await webOf(w);
       const memory = new MemoryBudget(undefined, 1.5 * sealed, 1.5 * sealed);
       const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory } }));

@@ -37,10 +37,10 @@ import {
   type World,
 } from "../support/world.ts";
 
-describeBoth("every request gets what the contract says", (world, dialect) => {
+describeBoth("every request gets what the contract says", (w, dialect) => {
   const worlds = dialect === "sqlite" ? 10_000 : 1_500;
   test(`in ${worlds} random worlds: the status, the code, the body and the audit entries`, async () => {
-    const stage = await setUp(world());
+    const stage = await setUp(w);
     const dice = diceOf(seed);
     const seen = new Map<string, number>();
     const expected = new Map<string, string[]>();
@@ -72,9 +72,7 @@ describeBoth("every request gets what the contract says", (world, dialect) => {
     for (const code of dialect === "sqlite" ? codesToBeSeen : [])
       expect([code, seen.get(code)]).not.toEqual([code, undefined]);
     const written = new Map<string, string[]>();
-    for (const row of await world().run(
-      "select request_id, action, names from audit_entries where actor_type = 'key'",
-    )) {
+    for (const row of await w.run("select request_id, action, names from audit_entries where actor_type = 'key'")) {
       const id = String(row["request_id"]);
       written.set(id, [...(written.get(id) ?? []), `${row["action"]} ${row["names"]}`].sort());
     }
@@ -88,10 +86,10 @@ const codesToBeSeen = [
   ...["env_unrepresentable", "content_too_large", "rate_limited", "decryption_failed"],
 ];
 
-describeBoth("a change of authority", (world) => {
+describeBoth("a change of authority", (w) => {
   let stage: Changing;
   beforeAll(async () => {
-    stage = await setUpChanging(world());
+    stage = await setUpChanging(w);
   }, 60_000);
 
   test("no 200 that began after a change was acknowledged goes beyond it: 200 changes under 50 clients", async () => {
@@ -124,7 +122,7 @@ describeBoth("a change of authority", (world) => {
     };
     const readers = Array.from({ length: 50 }, (_, n) => reader(diceOf(seed + 100 + n)));
     for (let change = 0; change < 200; change++) {
-      await changeOne(world(), stage, dice);
+      await changeOne(w, stage, dice);
       const enough = counts.before + counts.after + 5;
       while (counts.before + counts.after < enough) await Bun.sleep(0); // gives the readers a turn
     }
@@ -160,23 +158,23 @@ describeBoth("a change of authority", (world) => {
   test.each(meanwhile)("a key that is %s between its lookup and the fetch gets nothing", async (_, end, code) => {
     const plain = await stage.client.ask("/organization", { key: mintKey() });
     const furnished = async () => {
-      const organization = await world().organization();
-      const project = await world().project(organization, "web", contentOf("web"));
+      const organization = await w.organization();
+      const project = await w.project(organization, "web", contentOf("web"));
       const names = numbered("N".repeat(245), 999);
       const entries = names.map((name) => ({ name, value: "" }));
-      await setVariables(world().admin, project.where, "staging", entries);
-      await insertAccounts(world(), project, names, ["staging"]);
+      await setVariables(w.admin, project.where, "staging", entries);
+      await insertAccounts(w, project, names, ["staging"]);
       return organization;
     };
     let organization = await furnished();
     for (const path of reads) {
       if (code === "project_not_found" && path !== reads[0]) organization = await furnished();
-      if (code === "plan_required") await setPlan(world().admin, organization.slug, "pro");
-      const key = await world().key(organization, everything);
-      const client = unlimited(world(), (keyhole) => {
+      if (code === "plan_required") await setPlan(w.admin, organization.slug, "pro");
+      const key = await w.key(organization, everything);
+      const client = unlimited(w, (keyhole) => {
         const lookUp = async (ask: KeyLookup) => {
           const row = await keyhole.gate.lookUp(ask);
-          await end(world(), key);
+          await end(w, key);
           return row;
         };
         return { gate: { ...keyhole.gate, lookUp } };
@@ -190,9 +188,9 @@ describeBoth("a change of authority", (world) => {
   });
 
   test("a write holds from its acknowledgement on: no read that begins later is older", async () => {
-    const organization = await world().organization();
-    const { where } = await world().project(organization, "web");
-    const key = await world().key(organization, everything);
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web");
+    const key = await w.key(organization, everything);
     const { client } = stage;
     const wrong: string[] = [];
     let acknowledged = -1;
@@ -211,7 +209,7 @@ describeBoth("a change of authority", (world) => {
     const paths = ["", "&format=env", "&keys=COUNT", "&prefix=C"].map((more) => `${path}${more}`);
     const readers = [...paths, ...paths, "/secrets?project=web&environment=production"].map(reader);
     for (let count = 0; count < 100; count++) {
-      await setVariables(world().admin, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
+      await setVariables(w.admin, where, "production", [{ name: "COUNT", value: `<${count}>` }]);
       acknowledged = count;
       const enough = reads + 3;
       while (reads < enough && wrong.length === 0) await Bun.sleep(0);
@@ -223,25 +221,25 @@ describeBoth("a change of authority", (world) => {
 
   test("a change before the lookup counts, even if the set is remembered", async () => {
     for (const [, end, code] of meanwhile) {
-      const organization = await world().organization();
-      await world().project(organization, "web", contentOf("web"));
-      const key = await world().key(organization, everything);
+      const organization = await w.organization();
+      await w.project(organization, "web", contentOf("web"));
+      const key = await w.key(organization, everything);
       const path = "/projects/web/variables?environment=production";
       expect((await stage.client.ask(path, { key })).status).toBe(200);
-      await end(world(), key);
+      await end(w, key);
       expect(verdictOf(await stage.client.ask(path, { key }))).toBe(code);
     }
   });
 });
 
 describe("a key over its limit", () => {
-  describeBoth("costs no statement", (world) => {
+  describeBoth("costs no statement", (w) => {
     test("nor does an unknown key that was refused too often", async () => {
-      const organization = await world().organization();
-      await world().project(organization, "web", contentOf("web"));
-      const key = await world().key(organization, everything);
+      const organization = await w.organization();
+      await w.project(organization, "web", contentOf("web"));
+      const key = await w.key(organization, everything);
       let lookUps = 0;
-      const client = world().client((keyhole) => {
+      const client = w.client((keyhole) => {
         const lookUp = (ask: KeyLookup) => {
           lookUps += 1;
           return keyhole.gate.lookUp(ask);
@@ -267,14 +265,14 @@ describe("a key over its limit", () => {
     });
 
     test("gets the same 429 at its eleventh attempt whether it is revoked, expired or unknown", async () => {
-      const organization = await world().organization();
-      const expired = await world().key(organization);
-      await world().regrant(expired, { expiresAt: 1 });
-      const revoked = await world().key(organization);
-      const used = await world().key(organization);
-      const client = world().client((keyhole) => ({ gate: { ...keyhole.gate, nowUs: () => 1_000_000 } }));
+      const organization = await w.organization();
+      const expired = await w.key(organization);
+      await w.regrant(expired, { expiresAt: 1 });
+      const revoked = await w.key(organization);
+      const used = await w.key(organization);
+      const client = w.client((keyhole) => ({ gate: { ...keyhole.gate, nowUs: () => 1_000_000 } }));
       expect((await client.ask("/organization", { key: used })).status).toBe(200);
-      for (const key of [revoked, used]) await revokeKey(world().admin, key.id);
+      for (const key of [revoked, used]) await revokeKey(w.admin, key.id);
       const told = new Set<string>();
       for (const key of [mintKey(), expired, revoked, used, "kh_malformed"]) {
         const answers: string[] = [];

@@ -24,13 +24,13 @@ type Secrets = Map<string, Buffer>;
 /** Where it must not be found, by what it is. */
 type Places = Map<string, Buffer>;
 
-describeBoth("after a mixed day", (world) => {
+describeBoth("after a mixed day", (w) => {
   test("no value, API key, data key or root key is found anywhere except sealed", async () => {
     const secrets: Secrets = new Map();
-    const refusals = await mixedDay(world(), secrets);
+    const refusals = await mixedDay(w, secrets);
     expect(refusals.length).toBeGreaterThan(30);
-    for (const [name, bytes] of await keysOf(world())) secrets.set(name, bytes);
-    const places = await placesOf(world(), refusals);
+    for (const [name, bytes] of await keysOf(w)) secrets.set(name, bytes);
+    const places = await placesOf(w, refusals);
     expect(secrets.size).toBeGreaterThan(25);
     const found: string[] = [];
     for (const [what, secret] of secrets) {

@@ -36,35 +36,35 @@ type Question = {
 const slugs = ["web", "api", "job"];
 const owners = 4;
 
-describeBoth("many callers at once", (world, dialect) => {
+describeBoth("many callers at once", (w, dialect) => {
   let keys: Scoped[];
   beforeAll(async () => {
-    keys = await setUp(world());
+    keys = await setUp(w);
   }, 60_000);
 
   const rounds = dialect === "sqlite" ? 12 : 8;
   test(`each get their own answer: ${rounds} times 250 in one moment`, async () => {
-    const client = unlimited(world());
+    const client = unlimited(w);
     await introduce(client, keys);
     const dice = diceOf(seed);
     for (let round = 0; round < rounds; round++) {
       const questions = Array.from({ length: 250 }, () => questionOf(keys, dice));
       const problems = await Promise.all(
-        questions.map((question, n) => judged(world(), client, question, `${dialect}-${round}-${n}`)),
+        questions.map((question, n) => judged(w, client, question, `${dialect}-${round}-${n}`)),
       );
       expect(problems.filter(Boolean)).toEqual([]);
     }
     // Nothing is recorded twice, or for another caller.
-    const rows = await world().run(
+    const rows = await w.run(
       `select request_id, key_id, project, environment, action, names from audit_entries where actor_type = 'key'`,
     );
     const ids = rows.map((row) => `${row["request_id"]} ${row["names"]}`);
     expect(new Set(ids).size).toBe(ids.length);
-    expect(await world().run("select seq from audit_entries group by lane, seq having count(*) > 1")).toEqual([]);
+    expect(await w.run("select seq from audit_entries group by lane, seq having count(*) > 1")).toEqual([]);
   }, 60_000);
 
   test("each pay from their own bucket, and no token is spent twice", async () => {
-    const client = world().client(({ gate }) => ({ gate: { ...gate, nowUs: () => 1_000_000 } }));
+    const client = w.client(({ gate }) => ({ gate: { ...gate, nowUs: () => 1_000_000 } }));
     const path = "/projects/web/variables?environment=production&keys=NAME";
     const some = keys.filter((key) => key.slugs.includes("web") && key.reach.includes("production")).slice(0, 6);
     await introduce(client, some);
@@ -80,7 +80,7 @@ describeBoth("many callers at once", (world, dialect) => {
   });
 
   test("each get their own answer over sockets, too, with their address on record", async () => {
-    const app = createApp({ ...world().keyhole, gate: { ...world().keyhole.gate, nowUs: impatient() } });
+    const app = createApp({ ...w.keyhole, gate: { ...w.keyhole.gate, nowUs: impatient() } });
     app.listen({ ...serveOptions, hostname: "127.0.0.1", port: 0 });
     const dice = diceOf(seed + 1);
     const handle = (request: Request) =>
@@ -91,13 +91,9 @@ describeBoth("many callers at once", (world, dialect) => {
     try {
       await introduce(client, keys);
       const questions = Array.from({ length: 200 }, () => questionOf(keys, dice));
-      const problems = await Promise.all(
-        questions.map((question, n) => judged(world(), client, question, `socket-${n}`)),
-      );
+      const problems = await Promise.all(questions.map((question, n) => judged(w, client, question, `socket-${n}`)));
       expect(problems.filter(Boolean)).toEqual([]);
-      const from = await world().run(
-        "select distinct client_address from audit_entries where request_id like 'socket-%'",
-      );
+      const from = await w.run("select distinct client_address from audit_entries where request_id like 'socket-%'");
       expect(from).toEqual([{ client_address: "127.0.0.1" }]);
     } finally {
       await app.server?.stop(true);
@@ -105,9 +101,9 @@ describeBoth("many callers at once", (world, dialect) => {
   });
 
   test("all memory that was taken for files is given back, whether the answer was read or not", async () => {
-    const { memory } = world().keyhole.source;
-    const client = unlimited(world());
-    const organization = await world().organization();
+    const { memory } = w.keyhole.source;
+    const client = unlimited(w);
+    const organization = await w.organization();
     const file = (path: string, bytes: number) => ({
       path,
       environments: ["staging" as const],
@@ -115,8 +111,8 @@ describeBoth("many callers at once", (world, dialect) => {
     });
     // A small one leaves whole, a large one in pieces.
     const files = [file("small", 1000), file("large", 300 * 1024)];
-    await world().project(organization, "web", { files });
-    const key = await world().key(organization, everything);
+    await w.project(organization, "web", { files });
+    const key = await w.key(organization, everything);
     const ask = (path: string) =>
       client.handle(requestOf(`/files?project=web&environment=staging&path=${path}`, { key }));
     const paths = Array.from({ length: 20 }, (_, n) => (n % 4 < 2 ? "large" : "small"));
@@ -127,19 +123,19 @@ describeBoth("many callers at once", (world, dialect) => {
   });
 });
 
-describeBoth("readers beside a writer", (world) => {
+describeBoth("readers beside a writer", (w) => {
   test("get one whole version of a file that is replaced 60 times, never an older one and never a 503", async () => {
-    const organization = await world().organization();
-    const { where } = await world().project(organization, "web");
-    const key = await world().key(organization, everything);
-    const client = unlimited(world());
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web");
+    const key = await w.key(organization, everything);
+    const client = unlimited(w);
     // Two pieces on PostgreSQL, or one.
     const contentOf = (version: number) => Buffer.alloc(version % 3 === 0 ? 600 * 1024 : 100, `<${version}>`.padEnd(8));
     const checksums: string[] = [];
     const put = (version: number) => {
       checksums[version] = sha256(contentOf(version));
       const file = { path: "f", environments: ["staging", "production"], content: contentOf(version) };
-      return putFile(world().admin, where, file);
+      return putFile(w.admin, where, file);
     };
     await put(0);
     let [acknowledged, writing, reads] = [0, true, 0];
@@ -177,31 +173,31 @@ describeBoth("readers beside a writer", (world) => {
     expect(wrong).toEqual([]);
     // Each of the kept versions has its own.
     expect(
-      await world().sql`select size from file_contents where project_id =
+      await w.sql`select size from file_contents where project_id =
       (select id from projects where organization_id = ${organization.id})`,
     ).toHaveLength(61);
   });
 });
 
-describeBoth("a set that is remembered by its row's version", (world, dialect) => {
+describeBoth("a set that is remembered by its row's version", (w, dialect) => {
   const place = async () => {
-    const organization = await world().organization();
+    const organization = await w.organization();
     const values = {
       variables: { staging: { NAME: "first" } },
       files: [{ path: "f", environments: ["staging"], content: "file" }],
     };
-    const project = await world().project(organization, "web", values);
-    const key = await world().key(organization, everything);
-    const client = unlimited(world());
+    const project = await w.project(organization, "web", values);
+    const key = await w.key(organization, everything);
+    const client = unlimited(w);
     let fetched = 0;
-    const { source } = world().keyhole;
+    const { source } = w.keyhole;
     const sets = {
       fetch: (...wanted: Parameters<typeof source.sets.fetch>) => {
         fetched += 1;
         return source.sets.fetch(...wanted);
       },
     };
-    const counting = unlimited(world(), () => ({ source: { ...source, sets } }));
+    const counting = unlimited(w, () => ({ source: { ...source, sets } }));
     const read = async () => {
       const before = fetched;
       const { status, text } = await counting.ask("/projects/web/variables?environment=staging", { key });
@@ -218,27 +214,26 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
       if (found !== 503) expect(await read()).toEqual([found, remembered]);
     };
     await expectFresh("first");
-    await setVariables(world().admin, where, "staging", [{ name: "NAME", value: "second" }]);
+    await setVariables(w.admin, where, "staging", [{ name: "NAME", value: "second" }]);
     await expectFresh("second");
-    await putFile(world().admin, where, { path: "f", environments: ["staging"], content: Buffer.from("a newer file") });
+    await putFile(w.admin, where, { path: "f", environments: ["staging"], content: Buffer.from("a newer file") });
     expect(await read()).toEqual(["second", remembered]);
-    await rotateData(world().admin, where);
+    await rotateData(w.admin, where);
     await expectFresh("second");
-    await world().sql`update data_keys set created_at = created_at + 1 where project_id = ${id}`;
+    await w.sql`update data_keys set created_at = created_at + 1 where project_id = ${id}`;
     await expectFresh("second");
-    await world().sql`update sets set version = version where project_id = ${id}`;
+    await w.sql`update sets set version = version where project_id = ${id}`;
     await expectFresh("second");
-    const [kept] = await world().sql`select wrapped from data_keys where project_id = ${id}`;
-    await world().sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${id}`;
+    const [kept] = await w.sql`select wrapped from data_keys where project_id = ${id}`;
+    await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${id}`;
     await expectFresh(503);
-    await world().sql`update data_keys set wrapped = ${kept?.["wrapped"]} where project_id = ${id}`;
+    await w.sql`update data_keys set wrapped = ${kept?.["wrapped"]} where project_id = ${id}`;
     await expectFresh("second");
-    const [row] = await world().sql`select listing_mac as mac from sets
+    const [row] = await w.sql`select listing_mac as mac from sets
       where project_id = ${id} and kind = 'variables' and environment = 'staging'`;
-    await world()
-      .sql`update sets set listing_mac = ${Buffer.alloc(32)} where project_id = ${id} and kind = 'variables'`;
+    await w.sql`update sets set listing_mac = ${Buffer.alloc(32)} where project_id = ${id} and kind = 'variables'`;
     await expectFresh(503);
-    await world().sql`update sets set listing_mac = ${row?.["mac"]}
+    await w.sql`update sets set listing_mac = ${row?.["mac"]}
       where project_id = ${id} and kind = 'variables' and environment = 'staging'`;
     await expectFresh("second");
   });
@@ -249,7 +244,7 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
     const before = (await files()).text;
     await read();
     const vacuums = dialect === "postgres" ? ["sets", "data_keys", "projects", "api_keys", "file_contents"] : [""];
-    for (const table of vacuums) await world().run(`vacuum ${table && `full ${table}`}`);
+    for (const table of vacuums) await w.run(`vacuum ${table && `full ${table}`}`);
     expect(await read()).toEqual(["first", fresh]);
     expect((await files()).text).toBe(before);
   });
@@ -266,12 +261,12 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
         await Bun.sleep(0);
       }
     };
-    await setVariables(world().admin, where, "staging", [{ name: "NAME", value: "0" }]);
+    await setVariables(w.admin, where, "staging", [{ name: "NAME", value: "0" }]);
     const readers = [reader(), reader(), reader()];
     for (let count = 1; count <= 10; count++) {
-      await setVariables(world().admin, where, "staging", [{ name: "NAME", value: `${count}` }]);
+      await setVariables(w.admin, where, "staging", [{ name: "NAME", value: `${count}` }]);
       acknowledged = count;
-      expect(await rotateData(world().admin, where)).toMatchObject({ broken: [], deletedKeys: 1 });
+      expect(await rotateData(w.admin, where)).toMatchObject({ broken: [], deletedKeys: 1 });
     }
     over = true;
     await Promise.all(readers);
@@ -280,7 +275,7 @@ describeBoth("a set that is remembered by its row's version", (world, dialect) =
 });
 
 describe("a value", () => {
-  describeBoth("leaves only when its entry is on record", (world) => {
+  describeBoth("leaves only when its entry is on record", (w) => {
     let key: Scoped;
     const reads = [
       "/projects/web/variables?environment=staging",
@@ -292,7 +287,7 @@ describe("a value", () => {
       "/secrets?project=web&environment=staging&format=env",
     ];
     beforeAll(async () => {
-      const keys = await setUp(world());
+      const keys = await setUp(w);
       key = keys[0] as Scoped;
     }, 60_000);
 
@@ -300,7 +295,7 @@ describe("a value", () => {
       for (const path of reads) {
         const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
         const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
-        const client = unlimited(world(), ({ journal }) => ({
+        const client = unlimited(w, ({ journal }) => ({
           journal: {
             record: async (entries) => {
               ask();
@@ -322,8 +317,8 @@ describe("a value", () => {
     });
 
     test("and not at all if there can be no entry", async () => {
-      const client = unlimited(world());
-      await world().run("alter table audit_segments rename to elsewhere");
+      const client = unlimited(w);
+      await w.run("alter table audit_segments rename to elsewhere");
       try {
         for (const path of reads) {
           const answer = await client.ask(path, { key });
@@ -333,7 +328,7 @@ describe("a value", () => {
         const names = "/projects/web/variables?environment=staging&metadata_only=true";
         expect((await client.ask(names, { key })).status).toBe(200);
       } finally {
-        await world().run("alter table elsewhere rename to audit_segments");
+        await w.run("alter table elsewhere rename to audit_segments");
       }
       expect((await client.ask(reads[0] as string, { key })).status).toBe(200);
     });

@@ -33,24 +33,24 @@ const paths = (slug: string) => [
   `/secrets?project=${slug}&environment=production&format=env`,
 ];
 
-describeBoth("a project out of scope is one that does not exist", (world, dialect) => {
+describeBoth("a project out of scope is one that does not exist", (w, dialect) => {
   const onSqlite = dialect === "sqlite";
   let keys: { what: string; key: Key; hidden: readonly string[] }[];
   beforeAll(async () => {
-    keys = await setUp(world());
+    keys = await setUp(w);
   }, 60_000);
 
   test("in status, body, every header, tokens taken and the words of the log", async () => {
     for (const { what, key, hidden } of keys) {
       // The clock stands still, so RateLimit shows every token that was taken.
-      const rows = hidden.map((slug) => ({ slug, ...fresh(world(), () => 1_000_000) }));
-      const plain = fresh(world(), () => 1_000_000);
+      const rows = hidden.map((slug) => ({ slug, ...fresh(w, () => 1_000_000) }));
+      const plain = fresh(w, () => 1_000_000);
       for (const at of paths(absent).keys()) {
-        const expected = await seenOf(plain.client, key, paths(absent)[at] as string, world().log);
+        const expected = await seenOf(plain.client, key, paths(absent)[at] as string, w.log);
         expect(expected.status).toBe(404);
         for (const { slug, client } of rows) {
           const path = paths(slug)[at] as string;
-          const seen = await seenOf(client, key, path, world().log);
+          const seen = await seenOf(client, key, path, w.log);
           expect([what, path, seen]).toEqual([what, path, expected]);
         }
       }
@@ -60,7 +60,7 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
   test("in the one statement that runs, and in its values apart from the slug", async () => {
     for (const { what, key, hidden } of keys) {
       for (const slug of [absent, ...hidden]) {
-        const app = fresh(world());
+        const app = fresh(w);
         for (const path of paths(slug)) {
           const statements = await statementsOf(app, key, path);
           const expected = await statementsOf(app, key, path.replace(slug, absent));
@@ -76,7 +76,7 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
   });
 
   test("in the list of projects, which shows only what the key reaches", async () => {
-    const { client } = fresh(world());
+    const { client } = fresh(w);
     const [listed, every] = keys.map(({ key }) => key) as [Key, Key];
     const slugs = async (key: Key) => {
       const { json } = await client.ask("/projects", { key });
@@ -90,7 +90,7 @@ describeBoth("a project out of scope is one that does not exist", (world, dialec
   test(`in time: ${samples} of each, interleaved, |t| < 5 and |AUC - 0.5| < 0.02`, async () => {
     for (const { what, key, hidden } of keys) {
       for (const slug of hidden.slice(0, onSqlite ? 2 : 1)) {
-        const { client } = fresh(world());
+        const { client } = fresh(w);
         // On a busy machine two equal things may differ once, but hardly three times in a row.
         let told = await timed(client, key, slug, samples);
         for (let turn = 1; turn < 3 && !equal(told); turn++) told = await timed(client, key, slug, samples);

@@ -15,11 +15,11 @@ const mark = "kHmArK";
 /** Part of every stored value. */
 const canary = "KHCANARY";
 
-describeBoth("an odd request", (world, dialect) => {
+describeBoth("an odd request", (w, dialect) => {
   const requests = dialect === "sqlite" ? 50_000 : 5_000;
   test(`is answered according to the contract, and never with a 5xx: ${requests} of them`, async () => {
-    const keys = await setUp(world());
-    const { handle } = unlimited(world());
+    const keys = await setUp(w);
+    const { handle } = unlimited(w);
     const dice = diceOf(seed);
     const seen = new Map<number, number>();
     for (let round = 0; round < requests; round++) {
@@ -45,8 +45,8 @@ describeBoth("an odd request", (world, dialect) => {
     for (const status of [200, 400, 401, 403, 404, 405]) {
       expect([status, (seen.get(status) ?? 0) > requests / 200]).toEqual([status, true]);
     }
-    expect(JSON.stringify(world().log)).not.toContain(canary);
-    expect(JSON.stringify(world().log)).not.toContain(keys.wide.key);
+    expect(JSON.stringify(w.log)).not.toContain(canary);
+    expect(JSON.stringify(w.log)).not.toContain(keys.wide.key);
   }, 300_000);
 });
 

@@ -317,15 +317,14 @@ class Play {
   }
 }
 
-describeBoth("random sequences of writes, rollbacks, purges, prunes, renames and rotations", (world, dialect) => {
+describeBoth("random sequences of writes, rollbacks, purges, prunes, renames and rotations", (w, dialect) => {
   beforeAll(async () => {
     // The disk is not what is tested here.
-    const { db } = world().admin.database;
+    const { db } = w.admin.database;
     if (dialect === "sqlite") (db as unknown as { run(text: unknown): void }).run(sql`PRAGMA synchronous = OFF`);
   });
 
   test("leave what the model says: each version with its items, who wrote it and which names, and no content too many", async () => {
-    const w = world();
     const organization = await w.organization();
     let play: Play | undefined;
     let count = 0;

@@ -58,10 +58,9 @@ const members: Readonly<Record<string, string>> = {
   get_request: "id,reason,status",
 };
 
-describeBoth("an odd message", (world, dialect) => {
+describeBoth("an odd message", (w, dialect) => {
   const runs = dialect === "sqlite" ? 3000 : 300;
   test(`gets no value and no 5xx: ${runs} of them`, async () => {
-    const w = world();
     const organization = await w.organization();
     await w.project(organization, "web", {
       name: "Web \u202eshop",

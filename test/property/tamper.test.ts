@@ -52,11 +52,11 @@ import {
 } from "../support/tamper.ts";
 import { type Client, describeBoth, type Row } from "../support/world.ts";
 
-describeBoth("what SQL did to a row", (world, dialect) => {
+describeBoth("what SQL did to a row", (w, dialect) => {
   const onSqlite = dialect === "sqlite";
   let stage: Stage;
   beforeAll(async () => {
-    stage = await setUp(world());
+    stage = await setUp(w);
   }, 60_000);
   afterEach(() => stage.restore());
 

@@ -136,11 +136,11 @@ export type Regrant = {
  * Runs one suite on both databases. Each gets a world of its own, opened before the suite's first test. At its end no
  * secret of that world may be in the log. Without PostgreSQL its half is skipped, by a name that says so.
  *
- * @param suite - declares tests; calls `world()` within them, not while declaring
+ * @param suite - declares tests. The world is empty until they run.
  */
 export function describeBoth(
   name: string,
-  suite: (world: () => World, dialect: "postgres" | "sqlite") => void,
+  suite: (w: World, dialect: "postgres" | "sqlite") => void,
   dialects: readonly ("postgres" | "sqlite")[] = ["sqlite", "postgres"],
 ): void {
   // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
@@ -148,19 +148,12 @@ export function describeBoth(
   for (const dialect of dialects) {
     const declare = dialect === "sqlite" ? describe : withPostgres;
     declare(`${name}, on ${dialect === "sqlite" ? "SQLite" : "PostgreSQL"}`, () => {
-      let world: World | undefined;
-      beforeAll(async () => {
-        world = await openWorld(dialect);
-      }, 60_000);
-      afterAll(async () => {
-        await world?.close();
-      }, 60_000);
-      suite(() => {
-        if (!world) throw new Error("the world is not open: ask for it inside a test");
-        return world;
-      }, dialect);
+      const world = {} as World;
+      beforeAll(async () => void Object.assign(world, await openWorld(dialect)), 60_000);
+      afterAll(() => world.close?.(), 60_000);
+      suite(world, dialect);
       test("neither a key nor a value was logged", () => {
-        expect(leaksIn(world?.secrets ?? [], JSON.stringify(world?.log))).toEqual([]);
+        expect(leaksIn(world.secrets, JSON.stringify(world.log))).toEqual([]);
       });
     });
   }
