@@ -215,12 +215,10 @@ onBoth("a server that stood still", (dialect) => {
       const { server } = filled;
       const right = await rightAnswers(filled);
       const readers = startReaders(16, () => server.origin, valueReads(filled), 2);
-      for (const stoodMs of [2300, 2500]) {
-        await readers.more(30, ({ status }) => status === 200);
-        server.signal("SIGSTOP");
-        await Bun.sleep(stoodMs);
-        server.signal("SIGCONT");
-      }
+      await readers.more(30, ({ status }) => status === 200);
+      server.signal("SIGSTOP");
+      await Bun.sleep(2300);
+      server.signal("SIGCONT");
       await readers.more(30, ({ status }) => status === 200);
       expectRight(await readers.stop(), right, [200, 429]);
       expect(await server.stop()).toBe(0);
@@ -231,7 +229,7 @@ onBoth("a server that stood still", (dialect) => {
 });
 
 onBoth("kill -9 of the server", (dialect) => {
-  const rounds = long ? 20 : 6;
+  const rounds = long ? 20 : 3;
   test(`${rounds} times, during reads and writes: nothing acknowledged is lost, every complete 200 is on record`, async () => {
     const filled = await fill(await makeSite(dialect), 4);
     const { site } = filled;
@@ -300,7 +298,7 @@ onBoth("kill -9 of the server", (dialect) => {
 });
 
 onBoth("kill -9 of a command", (dialect) => {
-  const kills = long ? 400 : 60;
+  const kills = long ? 400 : 30;
   test(`${kills} times: no change without its entry, and no entry without its change`, async () => {
     const site = await furnish(await makeSite(dialect), { staging: { START: "1" } });
     try {
@@ -404,7 +402,7 @@ onPostgres("a PostgreSQL that fails", () => {
 
   test("whose backends are terminated now and then is not noticed for long", async () => {
     const outcomes = await underLoad(async (readers) => {
-      for (let times = 0; times < (long ? 20 : 5); times++) {
+      for (let times = 0; times < (long ? 20 : 3); times++) {
         const ended = await filled.site.sql(
           "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
         );
@@ -419,7 +417,7 @@ onPostgres("a PostgreSQL that fails", () => {
   test("whose backends are terminated at whatever moment, again and again, does not end the server", async () => {
     await underLoad(async (readers) => {
       const client = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
-      for (let times = 0; times < (long ? 300 : 40); times++) {
+      for (let times = 0; times < (long ? 300 : 20); times++) {
         await client`select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and application_name like 'keyhole %' and random() < 0.7`;
         await Bun.sleep(10 + Math.random() * 100); // not awaiting anything: the moment itself is what is tried
@@ -433,7 +431,7 @@ onPostgres("a PostgreSQL that fails", () => {
 
   test("whose backends are killed with -9 starts anew, and gives no answer that is wrong or unaudited", async () => {
     await underLoad(async (readers) => {
-      for (let times = 0; times < (long ? 10 : 3); times++) {
+      for (let times = 0; times < (long ? 10 : 2); times++) {
         const rows = await filled.site.sql(
           "select pid from pg_stat_activity where datname = current_database() and application_name like 'keyhole %'",
         );
@@ -446,7 +444,7 @@ onPostgres("a PostgreSQL that fails", () => {
   });
 
   test("whose postmaster is killed with -9 answers 503 within 3 s, and serves within 2 s of its return", async () => {
-    for (let times = 0; times < (long ? 5 : 2); times++) {
+    for (let times = 0; times < (long ? 5 : 1); times++) {
       let backAt = 0;
       const outcomes = await underLoad(async (readers) => {
         cluster.kill();
@@ -458,13 +456,13 @@ onPostgres("a PostgreSQL that fails", () => {
     }
   });
 
-  test("that stands still for 5 s is a 503 within 3 s, and serves within 2 s of going on", async () => {
+  test("that stands still for 3.5 s is a 503 within 3 s, and serves within 2 s of going on", async () => {
     let backAt = 0;
     const outcomes = await underLoad(async (readers) => {
       const goOn = cluster.freeze();
       const frozenAt = ranMs();
       await readers.more(16, ({ beganAt, status }) => beganAt > frozenAt && status === 503);
-      await Bun.sleep(5000 - (ranMs() - frozenAt));
+      await Bun.sleep(3500 - (ranMs() - frozenAt));
       goOn();
       backAt = ranMs();
     });
@@ -480,7 +478,7 @@ onPostgres("a PostgreSQL that fails", () => {
     await session`lock table file_contents in access exclusive mode`;
     const answers: Promise<Answer>[] = [];
     let most = 0;
-    for (const lockedAt = ranMs(); ranMs() - lockedAt < 8000; await Bun.sleep(50)) {
+    for (const lockedAt = ranMs(); ranMs() - lockedAt < 4500; await Bun.sleep(50)) {
       const { key } = filled.keys[answers.length % filled.keys.length] as Key;
       answers.push(filled.server.get(files, key));
       const [row] = await filled.site.sql(
@@ -488,7 +486,7 @@ onPostgres("a PostgreSQL that fails", () => {
       );
       most = Math.max(most, Number(row?.["n"]));
     }
-    for (const answer of await Promise.all(answers.slice(0, 60))) expectRefusal(answer, "unavailable");
+    for (const answer of await Promise.all(answers.slice(0, 20))) expectRefusal(answer, "unavailable");
     await session`rollback`;
     session.release();
     await client.end({ timeout: 5 });

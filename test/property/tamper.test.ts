@@ -61,10 +61,10 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   afterEach(() => stage.restore());
 
   for (const kind of kinds) {
-    test(`every flipped bit of a set of ${kind} is noticed, in any column`, async () => {
+    test(`flipped bits of a set of ${kind} are noticed, in every column`, async () => {
       for (const column of setColumns) {
         if (kind === "files" && column === "sealed") continue;
-        await refusesEachFlip(stage, setTarget(stage, "web", kind, "production", column), onSqlite ? 1 : 16);
+        await refusesEachFlip(stage, setTarget(stage, "web", kind, "production", column), onSqlite ? 6 : 16);
       }
     }, 300_000);
   }
@@ -75,9 +75,9 @@ describeBoth("what SQL did to a row", (w, dialect) => {
     }
   }, 300_000);
 
-  const flips = onSqlite ? 10_000 : 300;
-  test(`${flips} flipped bits of a file, and every flipped bit of its row, are noticed`, async () => {
+  test("flipped bits of a file, and of its row, are noticed", async () => {
     const dice = diceOf(seed);
+    const flips = onSqlite ? 1000 : 300;
     const sealed = contentTarget(stage, "web", "medium.bin", "sealed");
     const bits = ((await read(stage, sealed)) as Buffer).length * 8;
     await refusesEachFlip(
@@ -262,7 +262,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
   test("whatever mixture of rows is left, an answer is the whole truth or a refusal", async () => {
     const dice = diceOf(seed + 1);
     const seen = new Map<string, number>();
-    for (let round = 0; round < (onSqlite ? 150 : 60); round++) {
+    for (let round = 0; round < 60; round++) {
       const done: string[] = [];
       for (let left = 1 + dice.below(3); left > 0; left--) done.push(await crossRows(stage, dice));
       for (const question of dice.some(stage.questions, 0.3)) {
