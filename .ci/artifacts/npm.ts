@@ -17,9 +17,17 @@ export async function layOutPackage(
 ): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
+  const entry = "src/machines/npm/client.ts";
+  const built = await Bun.build({ entrypoints: [entry], outdir: folder, format: "esm", packages: "external" });
+  if (!built.success) throw new AggregateError(built.logs, "the client cannot be bundled");
   // Without the types of Bun and Node, so that the client uses only what every runtime has.
   const options = ["--declaration", "--strict", "--target", "es2022", "--lib", "es2023,dom", "--types", ""];
-  await $`node_modules/.bin/tsc --ignoreConfig src/machines/npm/client.ts --outDir ${folder} ${options} --module nodenext`;
+  const modules = ["--module", "nodenext", "--rewriteRelativeImportExtensions", "--emitDeclarationOnly"];
+  const declarations = join(folder, "declarations");
+  await $`node_modules/.bin/tsc --ignoreConfig ${entry} --rootDir src --outDir ${declarations} ${options} ${modules}`;
+  for (const name of ["client.d.ts", "answers.d.ts"])
+    cpSync(join(declarations, "machines/npm", name), join(folder, name));
+  rmSync(declarations, { recursive: true });
   cpSync(".ci/artifacts/keyhole.js", join(folder, "keyhole.js"));
   chmodSync(join(folder, "keyhole.js"), 0o755);
   cpSync("LICENSE", join(folder, "LICENSE"));
@@ -34,7 +42,7 @@ export async function layOutPackage(
     engines: { node: ">=20" },
     bin: { keyhole: "keyhole.js" },
     exports: { "./client": { types: "./client.d.ts", default: "./client.js" } },
-    files: ["client.js", "client.d.ts", "keyhole.js"],
+    files: ["client.js", "client.d.ts", "answers.d.ts", "keyhole.js"],
     optionalDependencies: Object.fromEntries(targets.map(({ name }) => [`@keyhole/${name}`, version])),
   });
 }

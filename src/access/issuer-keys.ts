@@ -1,4 +1,5 @@
-import { type KeySet, mayAsk, parseKeySet } from "./token.ts";
+import { mayAsk } from "../core/json-request.ts";
+import { type KeySet, parseKeySet } from "./token.ts";
 
 /** Fetches a JSON document, bounded in size and time, and follows no redirect. Its errors say what was wrong. */
 export type FetchJson = (url: string) => Promise<unknown>;

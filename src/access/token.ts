@@ -157,14 +157,6 @@ export function parseTerms(text: string): Terms | undefined {
   }
 }
 
-/** Whether a URL may be asked for keys: by https, or by http on this machine. */
-export function mayAsk(url: string): boolean {
-  const { protocol, hostname } = URL.parse(url) ?? {};
-  return (
-    protocol === "https:" || (protocol === "http:" && /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname ?? ""))
-  );
-}
-
 async function whyNotVerified(token: Token, keys: KeySet | undefined, nowMs: number): Promise<string | undefined> {
   if (keys === undefined) return "the issuer's keys are not known now";
   try {

@@ -1,11 +1,13 @@
 import { statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
+import { mayAsk } from "../core/json-request.ts";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
 import { fetchRunnerToken, type Runner } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
+import { isApiKey, parseApiRoot } from "../machines/wire.ts";
 import { type Surroundings, verb, wrong } from "../terminal/command.ts";
 import { holdNotes } from "../terminal/failure.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
@@ -85,7 +87,7 @@ const timeoutMsDefault = 30_000;
 /** The API root that the option or the environment names. */
 export function readRoot(here: Surroundings, option: string | undefined): string {
   const [setting, url] = required(here, "--url", option, "KEYHOLE_URL");
-  return parseApiRoot(setting, url, readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]));
+  return readApiRoot(setting, url, readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]));
 }
 
 /** The project and the environment that the options or the environment name. */
@@ -130,31 +132,16 @@ function readAllowedHosts(text: string | undefined): readonly string[] {
  * @param allowedHosts - those that may be asked without TLS, beside this machine
  * @throws Problem, also if the key would be sent in the clear
  */
-export function parseApiRoot(setting: string, text: string, allowedHosts: readonly string[] = []): string {
-  const url = URL.parse(text);
-  const example = "such as https://keyhole.example.com";
-  if (url === null || !/^https?:$/.test(url.protocol)) throw usageProblem(`${setting} must be a URL ${example}.`);
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
-    throw usageProblem(`${setting} must be a URL without a user, a query and a fragment, ${example}.`);
-  }
-  if (url.protocol === "http:" && !isLoopback(url.hostname) && !allowedHosts.includes(url.hostname)) {
-    const risk = "where others on the network could read the key";
-    const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
-    throw usageProblem(`${setting} is plain http to another machine, ${risk}: ${way}.`);
-  }
-  if (url.pathname === "/") return `${url.origin}/api/v1`;
-  if (/\/api\/v1\/?$/.test(url.pathname)) return `${url.origin}${url.pathname.replace(/\/$/, "")}`;
-  throw usageProblem(`${setting} must be the server's origin or its API root, which ends in /api/v1.`);
-}
-
-/** @param hostname - as URL writes it: IPv4 in full, IPv6 in brackets */
-export function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+export function readApiRoot(setting: string, text: string, allowedHosts: readonly string[] = []): string {
+  const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
+  const parsed = parseApiRoot(setting, text, (hostname) => allowedHosts.includes(hostname), way);
+  if ("wrong" in parsed) throw usageProblem(parsed.wrong);
+  return parsed.root;
 }
 
 /** An API key. Any other text may be another secret that was put here by mistake, so it is never sent. */
 function parseApiKey(source: string, text: string): string {
-  if (/^kh_[0-9A-Za-z]{49}$/.test(text)) return text;
+  if (isApiKey(text)) return text;
   const words = `${source} holds no API key: one begins with kh_ and has 52 characters.`;
   throw new Problem(exits.unauthorized, "unauthorized", words);
 }
@@ -198,10 +185,7 @@ function runnerTokens(
       "KEYHOLE_OIDC is github, and the runner gives no token: the job needs permissions: id-token: write.",
     );
   }
-  const { protocol, hostname } = URL.parse(url) ?? {};
-  if (protocol !== "https:" && !(protocol === "http:" && isLoopback(hostname ?? ""))) {
-    throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is no https URL.");
-  }
+  if (!mayAsk(url)) throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is no https URL.");
   let last: { readonly text: string; readonly atMs: number } | undefined;
   return async () => {
     if (last === undefined || performance.now() - last.atMs > tokenUseMs) {

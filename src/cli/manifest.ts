@@ -1,9 +1,10 @@
 import { stringify } from "yaml";
+import { isLoopback } from "../core/json-request.ts";
 import { usageProblem } from "../core/problem.ts";
 import type { Asked } from "../machines/answers.ts";
 import { answer } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
-import { askedOptions, isLoopback, readAsked, readRoot, urlOption } from "./machine.ts";
+import { askedOptions, readAsked, readRoot, urlOption } from "./machine.ts";
 
 /** `keyhole manifest …` */
 export function manifestCommand(here: Surroundings) {

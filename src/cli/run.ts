@@ -1,9 +1,9 @@
 import { Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
-import { type FilesAsk, pullFiles } from "../machines/files-pull.ts";
+import { pullFiles } from "../machines/files-pull.ts";
 import { type Command, childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
-import { unlessUnchanged, Watch } from "../machines/watch.ts";
+import { Watch } from "../machines/watch.ts";
 import type { Surroundings } from "../terminal/command.ts";
 import { parseInterval } from "../terminal/options.ts";
 import { pullWithProgress } from "./files.ts";
@@ -47,29 +47,28 @@ export function runCommand(here: Surroundings) {
         const { env, withheld } = childEnvironment(own, variables, how);
         return { path: findProgram(program, env), argv, env, withheld };
       };
-      const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty };
-      const fileTags = new Map<string, string>();
-      const { source, variables, first } = await atMachine(here, options, async (machine) => {
+      const memory = { unwritten: new Map<string, Uint8Array>() };
+      const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty, memory };
+      const { source, variables, first } = await atMachine(here, options, async (source) => {
         refuseMangled(argv);
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
-        const source = { ...machine, client: machine.client.conditional(new Map()) };
         const variables = await askVariables(source, options);
         const first = prepare(source, variables);
-        if (files) await pullWithProgress(here, { ...source, client: source.client.conditional(fileTags) }, ask);
+        if (files) await pullWithProgress(here, source, ask);
         const missed = first.withheld.filter((name) => !isSetting(name) && first.env[name] === undefined);
-        if (missed.length > 0) machine.say(`Not passed to the command: ${missed.join(", ")}.`);
+        if (missed.length > 0) source.say(`Not passed to the command: ${missed.join(", ")}.`);
         return { source, variables, first };
       });
       // Our environment and our memory hold the key, and the command could look into both.
       scrubEnvironment(first.withheld);
       harden();
-      const pull = files ? repull(source, ask, fileTags) : async () => false;
+      const pull = async () => files && (await pullFiles(source, ask, silently)).written.length > 0;
       /** What the last answer of the server has, whether it can be used or not. */
       let latest = variables;
       let running: Command & { readonly from: readonly NamedValue[] } = { ...first, from: variables };
       /** The command as it would be started now, if something changed for it. */
       const look = async (): Promise<Command | undefined> => {
-        latest = (await unlessUnchanged(askVariables(source, options))) ?? latest;
+        latest = await askVariables(source, options);
         const found = latest === running.from ? running : { ...prepare(source, latest), from: latest };
         const isSame = !(await pull()) && Bun.deepEquals(found.env, running.env);
         running = found;
@@ -84,22 +83,6 @@ export function runCommand(here: Surroundings) {
 }
 
 const everyMsDefault = 30_000;
-
-/**
- * Pulls the files again if they changed since the answers with these tags, and returns whether it wrote any. After a
- * failure it lists them again, since what was in the way may have gone, but no content is read twice.
- */
-function repull(source: Source, ask: FilesAsk, tags: ReadonlyMap<string, string>): () => Promise<boolean> {
-  let current = tags;
-  const unwritten = new Map<string, Uint8Array>();
-  return async () => {
-    const seen = new Map(current);
-    const conditional = { ...source, client: source.client.conditional(seen) };
-    const pulled = await unlessUnchanged(pullFiles(conditional, { ...ask, unwritten }, silently));
-    current = seen;
-    return pulled !== undefined && pulled.written.length > 0;
-  };
-}
 
 /** A progress line would mix with the command's own output. */
 const silently = { fetching: () => {}, writing: () => {} };

@@ -1,7 +1,7 @@
 import { contentBytesMax } from "../core/names.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import type { FetchedFile, FileRecord } from "./answers.ts";
-import { pathParameter, queryBytesMax } from "./client.ts";
+import { queryBytesMax } from "./client.ts";
 import { type Comparison, Root } from "./safe-files.ts";
 import type { Source } from "./variables.ts";
 
@@ -11,11 +11,15 @@ export type FilesAsk = {
   /** All files if empty. */
   readonly paths: readonly string[];
   readonly allowEmpty?: true | undefined;
-  /**
-   * Contents by checksum that an earlier pull fetched and then could not write. The pull takes them from here, so that
-   * none is read twice, and leaves here what it could not write either.
-   */
-  readonly unwritten?: Map<string, Uint8Array>;
+  /** What repeated pulls remember; a single one has none. */
+  readonly memory?: PullMemory;
+};
+
+export type PullMemory = {
+  /** Contents by checksum that were fetched and then could not be written, so that none is read twice. */
+  readonly unwritten: Map<string, Uint8Array>;
+  /** The server's list that the last pull put in place. If it is the same again, nothing is compared or written. */
+  placed?: readonly FileRecord[];
 };
 
 /** What a pull did. */
@@ -29,9 +33,11 @@ type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total
  * @throws Problem
  */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
-  const { unwritten = new Map<string, Uint8Array>() } = ask;
+  const { memory = { unwritten: new Map<string, Uint8Array>() } } = ask;
+  const { unwritten } = memory;
   using root = new Root(ask.root);
   const { listed, wanted } = await list(source, ask);
+  if (listed === memory.placed) return { root: ask.root, written: [], unchanged: wanted.length };
   const files: FetchedFile[] = [];
   const stale: FileRecord[] = [];
   for (const record of wanted) {
@@ -48,7 +54,7 @@ export async function pullFiles(source: Source, ask: FilesAsk, progress: PullPro
   for (const sha256 of unwritten.keys()) if (!wantedSums.has(sha256)) unwritten.delete(sha256);
   const unread = stale.filter(({ sha256 }) => !unwritten.has(sha256));
   let fetched = 0;
-  for (const { records, all } of planRequests(unread, listed)) {
+  for (const { records, all } of planRequests(unread, listed.length)) {
     progress.fetching(fetched, unread.length);
     for (const { sha256, content } of await source.client.fetchFiles(source.asked, records, all)) {
       unwritten.set(sha256, content);
@@ -59,6 +65,7 @@ export async function pullFiles(source: Source, ask: FilesAsk, progress: PullPro
   root.sweep(wanted.map(({ path }) => path)); // before the disk must take more
   await place(root, files, progress);
   unwritten.clear();
+  memory.placed = listed;
   return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
 }
 
@@ -103,8 +110,15 @@ export function planRequests(wanted: readonly FileRecord[], listed: number): Con
   return requests.map(({ records }) => ({ records, all: false }));
 }
 
-/** How many files the server has, and the records of those that are wanted. */
-async function list({ asked, client }: Source, ask: FilesAsk): Promise<{ listed: number; wanted: FileRecord[] }> {
+/** How a file is asked for, after other parameters. */
+export function pathParameter({ path }: Pick<FileRecord, "path">): string {
+  return `&path=${encodeURIComponent(path)}`;
+}
+
+type List = { readonly listed: readonly FileRecord[]; readonly wanted: readonly FileRecord[] };
+
+/** The records of all files that the server has, and of those that are wanted. */
+async function list({ asked, client }: Source, ask: FilesAsk): Promise<List> {
   const { paths, allowEmpty } = ask;
   if (paths.includes("")) throw usageProblem("--path is empty.");
   const records = await client.listFiles(asked);
@@ -117,7 +131,7 @@ async function list({ asked, client }: Source, ask: FilesAsk): Promise<{ listed:
     throw new Problem(exits.notFound, "empty_set", `There are no files in ${where}; --allow-empty accepts that.`);
   }
   const wanted = paths.length === 0 ? records : records.filter(({ path }) => paths.includes(path));
-  return { listed: records.length, wanted };
+  return { listed: records, wanted };
 }
 
 /** Writes the files. A signal before the first rename leaves everything unchanged; a later one is ignored. */

@@ -2,8 +2,9 @@ import { isVariableName } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { isSteering } from "../core/steering.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
-import type { Asked, Selection } from "./answers.ts";
+import type { Asked } from "./answers.ts";
 import { type Client, queryBytesMax } from "./client.ts";
+import type { Selection } from "./npm/answers.ts";
 
 /** A project's environment, and the client that asks for it. */
 export type Source = { readonly asked: Asked; readonly client: Client };
@@ -15,14 +16,17 @@ export type VariableOptions = Selection & {
 };
 
 /** Fetches the variables that the options ask for. @throws Problem, also if a required one or all are missing */
-export async function fetchVariables(source: Source, options: VariableOptions): Promise<NamedValue[]> {
+export async function fetchVariables(source: Source, options: VariableOptions): Promise<readonly NamedValue[]> {
   const variables = await askVariables(source, options);
   refuseMissing(source.asked, variables, options);
   return variables;
 }
 
 /** The variables that the options select, whatever is missing. @throws Problem */
-export async function askVariables({ asked, client }: Source, options: VariableOptions): Promise<NamedValue[]> {
+export async function askVariables(
+  { asked, client }: Source,
+  options: VariableOptions,
+): Promise<readonly NamedValue[]> {
   const { keys, prefix, require = [] } = options;
   for (const [option, names] of Object.entries({ "--keys": keys ?? [], "--require": require })) {
     const wrong = names.find((name) => !isVariableName(name));

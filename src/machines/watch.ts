@@ -1,5 +1,5 @@
 import { Problem } from "../core/problem.ts";
-import { type Clock, realClock, Unchanged } from "./client.ts";
+import { type Clock, realClock } from "./wire.ts";
 
 /** Looks for changes again and again, and tells people why it cannot. */
 export class Watch<T> {
@@ -49,16 +49,6 @@ export class Watch<T> {
       this.#failure = failure;
       return undefined;
     }
-  }
-}
-
-/** What `ask` gives, or undefined if its answer is the one from before. */
-export async function unlessUnchanged<T>(ask: Promise<T>): Promise<T | undefined> {
-  try {
-    return await ask;
-  } catch (error) {
-    if (error instanceof Unchanged) return undefined;
-    throw error;
   }
 }
 

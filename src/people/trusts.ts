@@ -1,5 +1,6 @@
-import { mayAsk, parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../access/token.ts";
+import { parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
+import { mayAsk } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { trustList, trustsMax } from "../store/lookups.ts";

@@ -162,10 +162,10 @@ describe("a server that lies makes the program write nothing at all and say why"
     [
       "a mode that others can read",
       listing(([first, ...rest]) => [{ ...first, mode: "0666" }, ...rest]),
-      /a mode other/,
+      /members that the API describes/,
     ],
     ["another project's files", (question) => replace(question, { project: { slug: "api" } }), /another project/],
-    ["another environment's files", (question) => replace(question, { environment: "staging" }), /another environment/],
+    ["another environment's files", (question) => replace(question, { environment: "staging" }), /or environment/],
     ["half a set", content((files) => files.slice(1)), /listed and is missing/],
     ["a file more", content((files) => [...files, { ...files[0], path: "more" }]), /not asked for/],
     [

@@ -138,7 +138,7 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   test("holds the client and the start of the command, and needs no other package", () => {
     const installed = join(folder, "node_modules/keyhole");
     expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["keyhole"]);
-    const client = ["client.d.ts", "client.js"];
+    const client = ["answers.d.ts", "client.d.ts", "client.js"];
     expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", ...client, "keyhole.js", "package.json"]);
   });
 

@@ -2,8 +2,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesMax } from "../../src/core/names.ts";
 import type { FileRecord } from "../../src/machines/answers.ts";
-import { pathParameter, queryBytesMax } from "../../src/machines/client.ts";
-import { planRequests } from "../../src/machines/files-pull.ts";
+import { queryBytesMax } from "../../src/machines/client.ts";
+import { pathParameter, planRequests } from "../../src/machines/files-pull.ts";
 
 setDefaultTimeout(60_000);
 

@@ -24,7 +24,8 @@ test("contents that could not be written are not read again, unless they changed
     const credential = async () => `kh_${"k".repeat(49)}`;
     const api = { root: `${liar.origin}/api/v1`, credential, timeoutMs: 5000, waitMs: 0, say: () => {} };
     const source = { asked: { project: "web", environment: "production" } as const, client: new Client(api) };
-    const ask = { root: folder, paths: [], unwritten: new Map<string, Uint8Array>() };
+    const memory = { unwritten: new Map<string, Uint8Array>() };
+    const ask = { root: folder, paths: [], memory };
     const pull = () => pullFiles(source, ask, { fetching: () => {}, writing: () => {} });
     expect(await failing(pull())).toMatchObject({ code: "obstructed" });
     rmdirSync(join(folder, "b"));
@@ -35,7 +36,7 @@ test("contents that could not be written are not read again, unless they changed
     expect(contentsRead()).toEqual([[], ["b"]]);
     expect(readFileSync(join(folder, "a"), "utf8")).toBe("content of a");
     expect(readFileSync(join(folder, "b"), "utf8")).toBe("another content of b");
-    expect(ask.unwritten.size).toBe(0);
+    expect(memory.unwritten.size).toBe(0);
   } finally {
     await liar.stop();
     rmSync(folder, { recursive: true });

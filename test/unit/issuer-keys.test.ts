@@ -59,8 +59,8 @@ describe("an answer of an issuer", () => {
     ["that redirects", () => Response.redirect("https://other.example", 302), "it answered 302"],
     ["of 10 MiB", () => new Response("x".repeat(10 * 1024 * 1024)), "its answer is longer than 256 KiB"],
     ["without an end", () => new Response(endless()), "its answer is longer than 256 KiB"],
-    ["that is no JSON", () => new Response("<html>"), "its answer is not JSON"],
-    ["that is compressed", () => gzip("{}"), "its answer is not JSON"],
+    ["that is no JSON", () => new Response("<html>"), "its answer is not complete JSON in UTF-8"],
+    ["that is compressed", () => gzip("{}"), "its answer is not complete JSON in UTF-8"],
     ["of another status", () => new Response("{}", { status: 500 }), "it answered 500"],
   ];
   test.each(bad)("%s is refused", async (_, answer, says) => {

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits, Problem } from "../../src/core/problem.ts";
-import type { Clock } from "../../src/machines/client.ts";
 import { type Command, supervise } from "../../src/machines/run.ts";
 import { Watch } from "../../src/machines/watch.ts";
+import type { Clock } from "../../src/machines/wire.ts";
 
 describe("a watch", () => {
   test.each([

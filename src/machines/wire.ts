@@ -1,0 +1,212 @@
+import { type Fetch, isLoopback, type JsonReply, type NoReply, requestJson } from "../core/json-request.ts";
+
+/*
+ * The HTTP client of `keyhole run`, `pull`, `files pull` and `mcp`, and of the npm package, which contains this file.
+ * An answer is whole, as described and about what was asked, or it is a Failure.
+ */
+
+/** How requests are sent. */
+export type Wire = {
+  /** Gives the API key, or another bearer token, for each request. What it throws is passed on. */
+  readonly credential: () => Promise<string>;
+  /** How long one request may take, including its answer. */
+  readonly timeoutMs: number;
+  /** How long to repeat a request that may succeed later; 0 means never. */
+  readonly waitMs: number;
+  readonly mayPass: (failure: Failure) => boolean;
+  /** Hears of each pause before it begins. */
+  readonly onPause?: (failure: Failure, pauseMs: number) => void;
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+};
+
+/** Monotonic time, and randomness of at least 0 and less than 1; tests bring their own. */
+export type Clock = {
+  readonly nowMs: () => number;
+  readonly sleep: (durationMs: number) => Promise<void>;
+  readonly random: () => number;
+};
+
+/** What is asked. */
+export type Question<T> = {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body of a POST. */
+  readonly post?: string;
+  /** The tag of an earlier answer, if the answer may be that nothing changed. */
+  readonly ifNoneMatch?: string | undefined;
+  /** Whether the answer has the members that the API describes. */
+  readonly is: (answer: unknown) => answer is T;
+  /** Why the answer cannot be trusted, as a clause. */
+  readonly whyNot?: (answer: T) => string | undefined;
+};
+
+/** Why there is no answer. No member contains the credential. */
+export type Failure = {
+  /**
+   * A code of the API, or `invalid_answer`, `redirected`, `timeout`, `unreachable`, `http_` and a status; or
+   * `not_modified` if the question has the tag of an earlier answer.
+   */
+  readonly code: string;
+  readonly message: string;
+  readonly status?: number;
+  readonly requestId?: string | undefined;
+  /** The server's `Retry-After`, in whole seconds. */
+  readonly retryAfter?: number | undefined;
+  /** The network's code. */
+  readonly reason?: string | undefined;
+};
+
+export type Outcome<T> = Answer<T> | { readonly failure: Failure };
+type Answer<T> = { readonly answer: T; readonly etag: string | undefined };
+
+export const realClock: Clock = {
+  nowMs: () => performance.now(),
+  sleep: (durationMs) => new Promise((resolve) => setTimeout(resolve, durationMs)),
+  random: Math.random,
+};
+
+/** Asks, and asks again for `waitMs` if that may help, but never before `Retry-After`. */
+export async function ask<T>(wire: Wire, question: Question<T>): Promise<Outcome<T>> {
+  const { waitMs, mayPass, onPause, clock } = wire;
+  const endMs = clock.nowMs() + waitMs;
+  for (let tries = 0; ; tries++) {
+    const outcome = await askOnce(wire, question);
+    if (!("failure" in outcome) || !mayPass(outcome.failure)) return outcome;
+    const leftMs = endMs - clock.nowMs();
+    const pauseMs = pauseOf(outcome.failure.retryAfter, tries, clock.random(), leftMs);
+    if (pauseMs > leftMs) return outcome;
+    onPause?.(outcome.failure, pauseMs);
+    await clock.sleep(pauseMs);
+  }
+}
+
+/**
+ * How long to wait: at least `Retry-After`. Without one, the backoff doubles from half a second to 15 s, and the last
+ * try comes just before the time is up. A random time is added, so that clients that were refused together do not
+ * return together: up to 1 s at first, twice as much after each try, at most 15 s, and no more than is left.
+ */
+function pauseOf(retryAfter: number | undefined, tries: number, chance: number, leftMs: number): number {
+  const leastMs = retryAfter === undefined ? Math.min(500 * 2 ** tries, 15_000) : retryAfter * 1000;
+  const pauseMs = Math.ceil(leastMs + chance * Math.min(1000 * 2 ** tries, 15_000));
+  if (retryAfter !== undefined) return Math.max(leastMs, Math.min(pauseMs, leftMs));
+  return leftMs > 100 ? Math.min(pauseMs, leftMs) : pauseMs;
+}
+
+/** The longest answer that is read: 8 MiB of files in base64, their records, and some room. */
+const answerBytesMax = 16 * 1024 * 1024;
+
+async function askOnce<T>({ credential, timeoutMs, fetch }: Wire, question: Question<T>): Promise<Outcome<T>> {
+  const { url, post, ifNoneMatch } = question;
+  const sent = await credential();
+  const headers = {
+    "User-Agent": "keyhole-client",
+    ...question.headers,
+    ...(ifNoneMatch !== undefined && { "If-None-Match": ifNoneMatch }),
+    Authorization: `Bearer ${sent}`,
+    Accept: "application/json",
+  };
+  const reply = await requestJson(url, { headers, post, timeoutMs, bytesMax: answerBytesMax, fetch });
+  const judged = "failed" in reply ? unanswered(reply, url, timeoutMs) : judge(reply, question);
+  if ("answer" in judged) return judged;
+  const header = reply.headers?.get("x-request-id") ?? "";
+  const requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(masked(header, sent))?.[0];
+  const { code, message, status } = judged;
+  const isSafe = masked(code, sent) === code;
+  const failure = isSafe ? { ...judged, message: masked(message, sent).slice(0, 6000) } : foreign(status);
+  return { failure: { ...failure, requestId } };
+}
+
+/** Masks the credential, which a proxy may have quoted. A key that was cut short still tells nearly all of it. */
+function masked(text: string, sent: string): string {
+  return text.replaceAll(sent, "[the key]").replace(/kh_[0-9A-Za-z]{8,}/g, "[a key]");
+}
+
+function judge<T>({ status, headers, body }: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>): Answer<T> | Failure {
+  if (status === 304 && ifNoneMatch !== undefined) return { code: "not_modified", message: "Nothing changed.", status };
+  if (status !== 200) return refused({ status, headers, body });
+  if (!/^application\/json(?:;|$)/i.test(headers.get("content-type") ?? "")) {
+    return untrusted("it is not JSON, so something other than Keyhole may have answered");
+  }
+  if ("wrong" in body) return untrusted(`it is ${body.wrong}`);
+  if (!is(body.json)) return untrusted("it does not have the members that the API describes");
+  const clause = whyNot?.(body.json);
+  return clause === undefined ? { answer: body.json, etag: headers.get("etag") ?? undefined } : untrusted(clause);
+}
+
+function untrusted(clause: string): Failure {
+  return { code: "invalid_answer", message: `The server's answer cannot be trusted: ${clause}.` };
+}
+
+/** An answer with another status than 200. */
+function refused({ status, headers, body }: JsonReply): Failure {
+  if (status >= 300 && status < 400) {
+    const message = `The server answered with a redirect (${status}). The key is not sent elsewhere: check the address.`;
+    return { code: "redirected", message, status };
+  }
+  // Keyhole never sends a date, so a date is ignored.
+  const header = /^\d{1,6}$/.exec(headers.get("retry-after") ?? "")?.[0];
+  const retryAfter = header === undefined ? undefined : Math.max(Number(header), 1);
+  const { code, error } = (("json" in body ? body.json : null) ?? {}) as { code?: unknown; error?: unknown };
+  const isKeyholes = typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) && typeof error === "string";
+  if (!isKeyholes) return { ...foreign(status), retryAfter };
+  return { code, message: `The server answered ${code}: ${error}`, status, retryAfter };
+}
+
+function foreign(status = 0): Failure {
+  const message = `The server answered ${status}, but not in Keyhole's format: a proxy may have answered.`;
+  return { code: `http_${status}`, message, status };
+}
+
+function unanswered({ failed, reason = "no reason given" }: NoReply, url: string, timeoutMs: number): Failure {
+  const { origin } = new URL(url);
+  if (failed === "timeout") return { code: failed, message: `${origin} did not answer within ${timeoutMs / 1000} s.` };
+  return { code: failed, message: `${origin} cannot be reached: ${networkFailures[reason] ?? reason}.`, reason };
+}
+
+const untrustedCertificate =
+  "its certificate comes from an unknown authority (NODE_EXTRA_CA_CERTS may name a file with yours)";
+const networkFailures: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection broke before the answer was complete",
+  ENOTFOUND: "there is no such host",
+  "bad port": "fetch refuses this port (bad port). Let the server use another",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
+  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate belongs to another host",
+};
+
+/**
+ * The API root, such as `https://keyhole.example.com/api/v1`, from it or the server's origin.
+ * @param setting - what the text is called in the sentence that says what is wrong with it
+ * @param way - what to do in place of sending the key in the clear
+ */
+export function parseApiRoot(
+  setting: string,
+  text: string,
+  mayBePlain: (hostname: string) => boolean,
+  way: string,
+): { readonly root: string } | { readonly wrong: string } {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const example = "such as https://keyhole.example.com";
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return { wrong: `${setting} must be a URL ${example}.` };
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    return { wrong: `${setting} must be a URL without a user, a query and a fragment, ${example}.` };
+  }
+  if (url.protocol === "http:" && !isLoopback(url.hostname) && !mayBePlain(url.hostname)) {
+    const risk = "where others on the network could read the key";
+    return { wrong: `${setting} is plain http to another machine, ${risk}: ${way}.` };
+  }
+  if (url.pathname === "/") return { root: `${url.origin}/api/v1` };
+  if (/\/api\/v1\/?$/.test(url.pathname)) return { root: `${url.origin}${url.pathname.replace(/\/$/, "")}` };
+  return { wrong: `${setting} must be the server's origin or its API root, which ends in /api/v1.` };
+}
+
+/** Whether a text is an API key. Any other may be another secret that was put there by mistake: it is never sent. */
+export function isApiKey(text: string): boolean {
+  return /^kh_[0-9A-Za-z]{49}$/.test(text);
+}
