@@ -7,9 +7,11 @@ import { ways } from "./sidebar.ts";
 
 const docs = fileURLToPath(new URL("..", import.meta.url));
 
-/** What pages say where the site has more: `api.md` the reference, `index.md` what `package.json` knows. */
+/** What pages say where the site has more: `api.md` the reference, `clients.md` the files, `index.md` what `package.json` knows. */
 const parts: readonly [placeholder: RegExp, text: () => string][] = [
   [/<!-- reference -->.*<!-- end of reference -->/s, () => referenceOf(JSON.parse(readBeside("openapi.json")))],
+  [/<!-- keyhole\.py -->/, () => `\`\`\`python\n${readBeside("clients/keyhole.py")}\`\`\``],
+  [/<!-- keyhole\.go -->/, () => `\`\`\`go\n${readBeside("clients/keyhole.go")}\`\`\``],
   [/<!-- about -->.*<!-- end of about -->/s, () => aboutOf(JSON.parse(readBeside("../package.json")))],
 ];
 
@@ -37,7 +39,7 @@ export default defineConfig({
       {
         name: "keyhole",
         enforce: "pre",
-        transform: (text, id) => (/\/(api|index)\.md$/.test(id) ? expand(text) : null),
+        transform: (text, id) => (/\/(api|clients|index)\.md$/.test(id) ? expand(text) : null),
         // The packages are in this folder, where a page of `docs/` does not find them; the program that renders does.
         resolveId: (id, _, { ssr }) => (ssr && /^vue(\/|$)/.test(id) ? { id, external: true } : null),
       },

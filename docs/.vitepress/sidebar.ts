@@ -28,6 +28,7 @@ export const ways: readonly Way[] = [
       { text: "Terraform, OpenTofu", page: "terraform" },
       { text: "Ansible", page: "ansible" },
       { text: "Client for programs", page: "client" },
+      { text: "Python and Go", page: "clients" },
       { text: "Agents (MCP)", page: "agents" },
       { text: "API reference", page: "api" },
     ],

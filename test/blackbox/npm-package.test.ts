@@ -209,7 +209,7 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
 
   describe("has a page whose examples work:", () => {
     test("every block is of a language that is checked here", () => {
-      expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "js", "ts", "python", "go"]));
+      expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "js", "ts"]));
       expect(blocks.filter(({ language, file }) => (language === "sh") !== (file === undefined))).toEqual([]);
     });
 
@@ -256,40 +256,6 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
         worker.kill("SIGKILL");
         await worker.exited;
       }
-    });
-
-    whereInstalled(["python3"], "Python", (python) => {
-      test("prints the names", async () => {
-        const words = await expectDone([python ?? "", "examples/secrets_of_web.py"], folder, await settings());
-        expect(words).toBe("GREETING TOKEN\n");
-      });
-      test("gets the values, and says why it gets none", async () => {
-        const env = await settings({ PYTHONPATH: join(folder, "examples") });
-        const read = "import json, secrets_of_web as s; print(json.dumps(s.variables('web', 'production')))";
-        expect(JSON.parse(await expectDone([python ?? "", "-c", read], folder, env))).toEqual({
-          GREETING: greeting,
-          TOKEN: "one",
-        });
-        const absent = read.replace("'web'", "'absent'");
-        await expect(expectDone([python ?? "", "-c", absent], folder, env)).rejects.toThrow(
-          /Keyhole answered 404: .*project_not_found/,
-        );
-      });
-    });
-
-    whereInstalled(["go", "gofmt"], "Go", (go, gofmt) => {
-      const run = (env: Record<string, string>) => {
-        const own = { GOCACHE: join(folder, "go"), GOPATH: join(folder, "gopath"), GOTOOLCHAIN: "local", ...env };
-        return expectDone([go ?? "", "run", "examples/main.go"], folder, own);
-      };
-      test("prints the names", async () => {
-        expect(await expectDone([gofmt ?? "", "-l", "examples/main.go"], folder)).toBe("");
-        expect(await run(await settings())).toBe("GREETING\nTOKEN\n");
-      });
-      test("says why it gets none", async () => {
-        const env = await settings({ KEYHOLE_API_KEY: "kh_none" });
-        await expect(run(env)).rejects.toThrow(/Keyhole answered 401: .*unauthorized/);
-      });
     });
   });
 });
