@@ -3,14 +3,13 @@ import { Elysia } from "elysia";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { jsonType } from "../formats/json.ts";
+import type { Endpoint } from "../gates/endpoint.ts";
 import { beginExchange, type Exchange, headersOf } from "../gates/exchange.ts";
 import type { Keyhole } from "../gates/keyhole.ts";
-import { getAccounts } from "../kinds/accounts/endpoint.ts";
-import { getFiles } from "../kinds/files/endpoint.ts";
-import { getSecrets, getVariables } from "../kinds/variables/endpoint.ts";
-import { getOrganization } from "./organization.ts";
+import { kindEndpoints } from "../kinds/endpoints.ts";
+import { endpoint as organizationEndpoint } from "./organization.ts";
 import { defectOf, problemOf } from "./problem.ts";
-import { getProject, getProjects } from "./projects.ts";
+import { endpoints as projectEndpoints } from "./projects.ts";
 
 export const apiRoot = "/api/v1";
 
@@ -41,13 +40,13 @@ export function createApp(keyhole: Keyhole) {
       failed(keyhole, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
     )
     .use(bearer({ extract: { query: Symbol("off") as never } }));
-  for (const [route, endpoint] of Object.entries(endpoints)) {
-    prepared.get(apiRoot + route.replace("{slug}", ":slug"), ({ exchange, bearer, params }) => {
-      exchange.route = route;
+  for (const { path, get, timeoutMs } of endpoints) {
+    const deadline = timeoutMs === undefined ? requestDeadline : deadlineOf(timeoutMs);
+    prepared.get(apiRoot + path.replace("{slug}", ":slug"), ({ exchange, bearer, params }) => {
+      exchange.route = path;
       // A slug that does not decode is null, and no project has an empty one.
       const { slug } = (params ?? {}) as { readonly slug?: string | null };
-      const work = endpoint(keyhole, exchange, bearer, slug ?? "");
-      return answered(keyhole, exchange, work, route === "/files" ? filesDeadline : requestDeadline);
+      return answered(keyhole, exchange, get(keyhole, exchange, bearer, slug ?? ""), deadline);
     });
   }
   const { mcp } = keyhole;
@@ -67,19 +66,10 @@ export function createApp(keyhole: Keyhole) {
 /** Where the Model Context Protocol is spoken, if it is turned on. */
 export const mcpPath = "/mcp";
 
-const endpoints = {
-  "/organization": getOrganization,
-  "/projects": getProjects,
-  "/projects/{slug}": getProject,
-  "/projects/{slug}/variables": getVariables,
-  "/projects/{slug}/accounts": getAccounts,
-  "/files": getFiles,
-  "/secrets": getSecrets,
-};
-
-/** A path below {@link apiRoot}, with its parameters. */
-export type EndpointPath = keyof typeof endpoints;
-export const endpointPaths: readonly EndpointPath[] = Object.keys(endpoints) as EndpointPath[];
+/** What the API answers. */
+export const endpoints: readonly Endpoint[] = [organizationEndpoint, ...projectEndpoints, ...kindEndpoints];
+/** Below {@link apiRoot}, with their parameters. */
+export const endpointPaths: readonly string[] = endpoints.map(({ path }) => path);
 
 const noQuery: Readonly<Record<string, never>> = Object.freeze({});
 
@@ -127,8 +117,6 @@ async function answered(keyhole: Keyhole, exchange: Exchange, work: Promise<Resp
 }
 
 const requestDeadline = deadlineOf(5000);
-/** A little longer than the bound on reading files, in `kinds/files/read.ts`. */
-const filesDeadline = deadlineOf(18_000);
 
 function deadlineOf(ms: number): Deadline {
   return new Deadline(ms, () => new Fault("unavailable", `the request took over ${ms} ms`));

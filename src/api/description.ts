@@ -1,133 +1,15 @@
 import { type TSchema, Type } from "typebox";
 import type { FaultCode } from "../core/fault.ts";
 import { slugRule } from "../core/names.ts";
-import type { Admission } from "../gates/admit.ts";
-import { querySchemas } from "../gates/query.ts";
-import { values as accountsAdmission } from "../kinds/accounts/endpoint.ts";
-import { contents as filesAdmission } from "../kinds/files/endpoint.ts";
-import { secrets as secretsAdmission, values as variablesAdmission } from "../kinds/variables/endpoint.ts";
+import type { Endpoint } from "../gates/endpoint.ts";
 import { policies } from "../limit/bucket.ts";
-import * as answers from "./answers.ts";
-import { apiRoot, type EndpointPath } from "./app.ts";
-import { organization as organizationAdmission } from "./organization.ts";
+import { apiRoot, endpoints } from "./app.ts";
 import { problems } from "./problem.ts";
-import { admission as projectsAdmission } from "./projects.ts";
 
 /*
  * The API as an OpenAPI 3.1 document. Parameters are the schemas that judge requests, errors the table that answers
  * them, and answers the schemas that tests compare every answer with.
  */
-
-type Operation = {
-  readonly id: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly admission: Admission;
-  readonly query: { readonly properties: Readonly<Record<string, TSchema>> };
-  readonly answer: keyof typeof answers;
-  /** Codes beside those that follow from the parameters and from what the key needs. */
-  readonly refusals: readonly FaultCode[];
-  readonly example: unknown;
-};
-
-const updatedAt = 1_767_225_600_000;
-const id = "0199a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
-const summary = { id, name: "Web shop", slug: "web", variableCount: 2, accountCount: 1 };
-
-const operations: Readonly<Record<EndpointPath, Operation>> = {
-  "/organization": {
-    id: "getOrganization",
-    summary: "The organization of the key",
-    description: "Answers any valid key, whatever its surfaces and resources.",
-    admission: organizationAdmission,
-    query: querySchemas.none,
-    answer: "Organization",
-    refusals: [],
-    example: { id, name: "Acme", slug: "acme", plan: "pro" },
-  },
-  "/projects": {
-    id: "listProjects",
-    summary: "The projects that the key reaches",
-    description: "Counts are those of the environments that the key reaches.",
-    admission: projectsAdmission,
-    query: querySchemas.none,
-    answer: "Projects",
-    refusals: ["too_many_items"],
-    example: { projects: [summary] },
-  },
-  "/projects/{slug}": {
-    id: "getProject",
-    summary: "One project",
-    description: "A project that the key does not reach is not found.",
-    admission: projectsAdmission,
-    query: querySchemas.none,
-    answer: "Project",
-    refusals: [],
-    example: { ...summary, environments: ["production"], fileCount: 1, createdAt: updatedAt, updatedAt },
-  },
-  "/projects/{slug}/variables": {
-    id: "listVariables",
-    summary: "The variables of an environment, or only their names",
-    description:
-      "`environment` is required unless `metadata_only=true`. Without it, the answer has the distinct names over the environments that the key reaches, each with its latest change. A name that does not exist is not in the answer. `format=env` cannot be combined with `metadata_only=true`.",
-    admission: variablesAdmission,
-    query: querySchemas.variables,
-    answer: "Variables",
-    refusals: ["too_many_items"],
-    example: { environment: "production", variables: [{ key: "API_TOKEN", value: "made-up", updatedAt }] },
-  },
-  "/projects/{slug}/accounts": {
-    id: "listAccounts",
-    summary: "Shared accounts, or only their names",
-    description: "Without `environment`, the accounts of every environment that the key reaches.",
-    admission: accountsAdmission,
-    query: querySchemas.accounts,
-    answer: "Accounts",
-    refusals: ["too_many_items"],
-    example: {
-      environment: "production",
-      accounts: [
-        { name: "mail", environments: ["production"], updatedAt, values: { user: "shop", password: "made-up" } },
-      ],
-    },
-  },
-  "/files": {
-    id: "listFiles",
-    summary: "Secret files with their content, or only their metadata",
-    description: "The rule of 1000 files counts all files of the project, whatever is asked for.",
-    admission: filesAdmission,
-    query: querySchemas.files,
-    answer: "Files",
-    refusals: ["too_many_items", "content_too_large"],
-    example: {
-      project: { slug: "web" },
-      environment: "production",
-      files: [
-        {
-          name: "greeting",
-          path: "etc/greeting.txt",
-          mode: "0600",
-          size: 6,
-          sha256: "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
-          contentType: "text/plain",
-          environments: ["production"],
-          updatedAt,
-          content: "aGVsbG8K",
-        },
-      ],
-    },
-  },
-  "/secrets": {
-    id: "getSecrets",
-    summary: "All variables of an environment as one object (legacy)",
-    description: "For CI actions made before `/projects/{slug}/variables`.",
-    admission: secretsAdmission,
-    query: querySchemas.secrets,
-    answer: "Secrets",
-    refusals: ["too_many_items"],
-    example: { project: { slug: "web" }, environment: "production", secrets: { API_TOKEN: "made-up" } },
-  },
-};
 
 const introduction = `A read-only API that hands encrypted environment variables, shared accounts and secret files to machines.
 
@@ -157,7 +39,7 @@ export function describeApi(version: string) {
     ],
     security: [{ key: [] }],
     tags: [{ name: "read", description: "What machines read." }],
-    paths: Object.fromEntries(Object.entries(operations).map(([path, one]) => [path, { get: describe(path, one) }])),
+    paths: Object.fromEntries(endpoints.map((one) => [one.path, { get: describe(one) }])),
     components: {
       securitySchemes: {
         key: {
@@ -173,13 +55,14 @@ export function describeApi(version: string) {
           Object.values(ofRuntime).map(([name, description]) => [name, { description, headers: {} }]),
         ),
       },
-      schemas: { ...referring(answers), Problem: problem },
+      schemas: { ...referring(Object.assign({}, ...endpoints.map(({ answers }) => answers))), Problem: problem },
     },
   };
 }
 
-function describe(path: string, operation: Operation) {
-  const { query, admission, answer, example } = operation;
+function describe(endpoint: Endpoint) {
+  const { path, query, admission, answers, example } = endpoint;
+  const answer = Object.keys(answers).at(-1);
   const names = Object.keys(query.properties);
   const flag = names.find((name) => /^metadata_?only$/i.test(name));
   const buckets = [...(flag ? [`metadata (with \`${flag}\`)`] : []), policies[admission.bucket].name];
@@ -188,10 +71,10 @@ function describe(path: string, operation: Operation) {
   const isConditional = bucket !== "metadata";
   const needs = `Needs ${surface ? `the surface \`${surface}\`` : "no surface"} and ${resource ? `the resource \`${resource.name}\`` : "no resource"}.`;
   return {
-    operationId: operation.id,
+    operationId: endpoint.id,
     tags: ["read"],
-    summary: operation.summary,
-    description: `${operation.description}\n\n${needs} Bucket: ${buckets.join(", else ")}.`,
+    summary: endpoint.summary,
+    description: `${endpoint.description}\n\n${needs} Bucket: ${buckets.join(", else ")}.`,
     parameters: [
       ...(path.includes("{slug}") ? [slugParameter] : []),
       ...Object.entries(query.properties).map(([name, schema]) => parameter(name, schema)),
@@ -219,7 +102,7 @@ function describe(path: string, operation: Operation) {
           headers: headerRefs([...usual, ...limited, "ETag"]),
         },
       }),
-      ...refusals(path, operation),
+      ...refusalsOf(endpoint),
     },
   };
 }
@@ -239,8 +122,8 @@ const ofRuntime: Readonly<Record<string, readonly [name: string, description: st
   "505": ["UnknownHttpVersion", "The version of HTTP is unknown. There is no body."],
 };
 
-/** The errors of an operation by status. */
-function refusals(path: string, { query, admission, refusals }: Operation) {
+/** The errors of an endpoint by status. */
+function refusalsOf({ path, query, admission, refusals }: Endpoint) {
   const names = Object.keys(query.properties);
   const codes: FaultCode[] = [
     "plan_required",

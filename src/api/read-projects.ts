@@ -2,7 +2,9 @@ import { projectsOf } from "../access/grant.ts";
 import { Fault } from "../core/fault.ts";
 import { compareBytes, type EnvironmentMask, environmentsOf, itemsMax } from "../core/names.ts";
 import { passed } from "../core/stages.ts";
+import { everyKind } from "../kinds/kind.ts";
 import { countOf, numbersOf } from "../sets/counts.ts";
+import { countsColumnOf } from "../sets/kind.ts";
 import { authorizedAt, judgeStanding, type Reading } from "../sets/lookup.ts";
 import type { ProjectRow } from "../store/projects.ts";
 
@@ -36,7 +38,7 @@ export async function readProject({ source, caller, stages }: Reading, slug: str
   return {
     ...summaryOf(row, grant.environments),
     environments: environmentsOf(grant.environments),
-    fileCount: countOf(row.fileCounts ?? "", grant.environments),
+    ...countsIn(row, grant.environments, false),
     createdAt: row.createdAt,
     updatedAt: Math.max(row.createdAt, ...changedAt),
   };
@@ -51,7 +53,16 @@ function summaryOf(row: ProjectRow, reach: EnvironmentMask) {
     id: row.id,
     name: row.name,
     slug: row.slug,
-    variableCount: countOf(row.variableCounts ?? "", reach),
-    accountCount: countOf(row.accountCounts ?? "", reach),
+    ...countsIn(row, reach, true),
   };
+}
+
+/** The counts of the kinds that lists of projects show, or of the others: `variableCount` and so on. */
+function countsIn(row: ProjectRow, reach: EnvironmentMask, inLists: boolean): Record<`${string}Count`, number> {
+  const counts: Record<`${string}Count`, number> = {};
+  for (const kind of everyKind) {
+    if (kind.isCountedInLists !== inLists) continue;
+    counts[`${kind.item}Count`] = countOf(row[countsColumnOf(kind)] ?? "", reach);
+  }
+  return counts;
 }

@@ -17,12 +17,11 @@ import {
 import { noLookup } from "../gates/admit.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, recorded } from "../gates/keyhole.ts";
-import { accounts } from "../kinds/accounts/entry.ts";
-import { listAccountNames } from "../kinds/accounts/read.ts";
-import { files } from "../kinds/files/entry.ts";
-import { listFiles } from "../kinds/files/read.ts";
+import { listTools } from "../kinds/endpoints.ts";
+import type { ListTool } from "../kinds/tool.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { listVariableNames } from "../kinds/variables/read.ts";
+import type { Entry, KindDescriptor } from "../sets/kind.ts";
 import { listProjects } from "./read-projects.ts";
 import { fileRequest, readRequest } from "./read-requests.ts";
 
@@ -41,7 +40,7 @@ export type Tool = {
   /** Whether it only reads. */
   readonly readOnly: boolean;
   /** What is looked up with the key. */
-  readonly kind: string;
+  readonly kind: KindDescriptor<Entry> | undefined;
   /** Gates 4 to 10. @throws Fault as the endpoint that reads the same */
   readonly run: (turn: Turn, given: unknown) => Promise<object>;
 };
@@ -54,41 +53,15 @@ const namesMax = 50;
 
 /** The tools by name. */
 export const tools: Readonly<Record<string, Tool>> = {
-  list_projects: tool(projects, "", {
+  list_projects: tool(projects, undefined, {
     description: "List the projects that this key reaches.",
     properties: {},
     run: async ({ keyhole, exchange, caller }) => ({
       projects: await listProjects(readingOf(keyhole, exchange, caller)),
     }),
   }),
-  list_variables: tool(variables.resource, variables.kind, {
-    description: "List the names of the variables of a project in an environment, and when each changed. Never values.",
-    properties: place,
-    run: async ({ keyhole, exchange, caller }, { project, environment }) => {
-      const all = { by: "all" } as const;
-      const { listing } = await listVariableNames(readingOf(keyhole, exchange, caller), project, environment, all);
-      return { environment, variables: JSON.parse(listing) };
-    },
-  }),
-  list_accounts: tool(accounts.resource, accounts.kind, {
-    description: "List the names of the shared accounts of a project in an environment. Never their values.",
-    properties: place,
-    run: async ({ keyhole, exchange, caller }, { project, environment }) => {
-      const { accounts } = await listAccountNames(readingOf(keyhole, exchange, caller), project, environment);
-      return { environment, accounts };
-    },
-  }),
-  list_files: tool(files.resource, files.kind, {
-    description:
-      "List the secret files of a project in an environment: path, mode, size, checksum. Never their content.",
-    properties: place,
-    run: async ({ keyhole, exchange, caller }, { project, environment }) => {
-      const query = { project, environment, paths: undefined };
-      const { files } = await listFiles(readingOf(keyhole, exchange, caller), query);
-      return { project: { slug: project }, environment, files: JSON.parse(files) };
-    },
-  }),
-  check_required: tool(variables.resource, variables.kind, {
+  ...Object.fromEntries(listTools.map((one) => [one.name, listTool(one)])),
+  check_required: tool(variables.resource, variables, {
     description: "Find out which of these variables are missing in an environment of a project.",
     properties: {
       ...place,
@@ -106,7 +79,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { environment, missing: [...new Set(names)].filter((name) => !existing.has(name)) };
     },
   }),
-  request_variable: tool(requests, variables.kind, {
+  request_variable: tool(requests, variables, {
     description:
       "Ask a person to create a variable that is missing. Nothing exists until a person approves the request and supplies the value, which is never shown here. Answers the request's id for get_request; if one for the same variable is pending, that one's.",
     readOnly: false,
@@ -134,7 +107,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
     },
   }),
-  get_request: tool(requests, "", {
+  get_request: tool(requests, undefined, {
     description: "Ask what became of a request: pending, approved, rejected or expired, with the person's reason.",
     properties: { id: Type.String({ description: "The id that request_variable answered." }) },
     run: ({ keyhole, exchange, caller }, { id }) => readRequest(readingOf(keyhole, exchange, caller), id),
@@ -150,9 +123,8 @@ export function lookupOfCall(name: unknown, given: unknown): Lookup {
   const { project, environment } = (given ?? {}) as { readonly project?: unknown; readonly environment?: unknown };
   if (!kind || typeof project !== "string" || typeof environment !== "string") return noLookup;
   if (!slugPattern.test(project) || !isEnvironment(environment)) return noLookup;
-  // The accounts and files of one environment depend on the sets of the others.
-  const sets = kind === variables.kind ? environmentMask(environment) : everyEnvironment;
-  return { slug: project, kind, environments: sets, values: 0 };
+  const sets = kind.isReadAlone ? environmentMask(environment) : everyEnvironment;
+  return { slug: project, kind: kind.kind, environments: sets, values: 0 };
 }
 
 /**
@@ -167,9 +139,18 @@ function cleanText(text: string): string {
   return text.replace(/[\t\r\n]+/g, " ").replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
 }
 
+function listTool({ description, descriptor, list }: ListTool): Tool {
+  return tool(descriptor.resource, descriptor, {
+    description,
+    properties: place,
+    run: ({ keyhole, exchange, caller }, { project, environment }) =>
+      list(readingOf(keyhole, exchange, caller), project, environment),
+  });
+}
+
 function tool<P extends TProperties>(
   resource: Resource,
-  kind: string,
+  kind: KindDescriptor<Entry> | undefined,
   given: {
     readonly description: string;
     readonly properties: P;

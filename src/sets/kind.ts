@@ -20,6 +20,8 @@ export type KindDescriptor<E extends Entry> = {
   readonly resource: Resource;
   /** What the audit records of it. */
   readonly actions: readonly KindAction[];
+  /** Whether the answer for one environment depends on the set of that environment alone. */
+  readonly isReadAlone: boolean;
   /** The most items in one project, over its environments. */
   readonly projectItemsMax: number;
   /** Whether a set holds the values; if not, each item has a content of its own. */

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import { itemsMax } from "../core/names.ts";
 import { type Database, literal } from "./database.ts";
 import { type Authorized, authorized, bounded, type Standing, selectForKey, standingColumns } from "./reach.ts";
@@ -8,9 +8,8 @@ export type ProjectRow = Standing & {
   readonly id: string | null;
   readonly slug: string | null;
   readonly name: string | null;
-  readonly variableCounts: string | null;
-  readonly accountCounts: string | null;
-  readonly fileCounts: string | null;
+  /** Of each kind, the column that counts its items. */
+  readonly [counts: `${string}Counts`]: string | null;
   readonly changedAt: string | null;
   readonly createdAt: number;
 };
@@ -20,10 +19,14 @@ export type ProjectQueries = ReturnType<typeof projectQueries>;
 /** Prepares the reads of projects. A key whose projects are all gone still gets one row, with `id` null. */
 export function projectQueries(database: Database) {
   const { apiKeys: k, projects: p } = database.tables;
+  const counts = sql.join(
+    Object.entries(getTableColumns(p))
+      .filter(([name]) => name.endsWith("Counts"))
+      .map(([name, column]) => sql`${bounded(column, 128)} as ${sql.identifier(name)}`),
+    sql`, `,
+  );
   const columns = sql`${p.id} as id, ${bounded(p.slug, 64)} as slug, ${bounded(p.name, 1024)} as name,
-    ${bounded(p.variableCounts, 128)} as "variableCounts", ${bounded(p.accountCounts, 128)} as "accountCounts",
-    ${bounded(p.fileCounts, 128)} as "fileCounts", ${bounded(p.changedAt, 128)} as "changedAt",
-    ${p.createdAt} as "createdAt"`;
+    ${counts}, ${bounded(p.changedAt, 128)} as "changedAt", ${p.createdAt} as "createdAt"`;
   const one = database.query<ProjectRow>(sql`
     with ${authorized(database)}
     select ${standingColumns}, ${columns} from standing

@@ -32,7 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   terminal: words("core formats desk node: @commander-js/extra-typings"),
   kinds: words(
     "access audit core desk formats gates limit seal sets store terminal",
-    "node: dotenv drizzle-orm yaml @commander-js/extra-typings",
+    "node: dotenv drizzle-orm typebox yaml @commander-js/extra-typings",
   ),
   people: words("access audit core desk kinds seal sets store node: drizzle-orm"),
   api: words(

@@ -11,14 +11,16 @@ import { honestly, type Liar, type Question, type Reply, refusal, startLiar, typ
 type Same<A, B> = (<X>() => X extends Plain<A> ? 1 : 2) extends <X>() => X extends Plain<B> ? 1 : 2 ? true : never;
 type Plain<T> = T extends object ? { -readonly [Name in keyof T]: Plain<T[Name]> } : T;
 type Described<Name extends keyof typeof answers> = Static<(typeof answers)[Name]>;
+/** A project without its counts, of which the schema has one for each kind. */
+type Uncounted<Whole> = { [N in keyof Whole as N extends `${string}Count` ? never : N]: Whole[N] };
 /** The same with other items in its list: those with values, or those without. */
 type Listing<Whole, Name extends keyof Whole, Item> = { [N in keyof Whole]: N extends Name ? Item[] : Whole[N] };
 
 /** The package is its own files alone, so its types are written out. This does not compile if the schemas say otherwise. */
 const sameTypes = {
   organization: true satisfies Same<client.Organization, Described<"Organization">>,
-  projects: true satisfies Same<client.Projects, Described<"Projects">>,
-  project: true satisfies Same<client.Project, Described<"Project">>,
+  summary: true satisfies Same<Uncounted<client.Projects["projects"][number]>, Uncounted<Described<"ProjectSummary">>>,
+  project: true satisfies Same<Uncounted<client.Project>, Uncounted<Described<"Project">>>,
   variable: true satisfies Same<client.Variable, Required<Described<"Variable">>>,
   variableName: true satisfies Same<client.VariableName, Omit<Described<"Variable">, "value">>,
   variables: true satisfies Same<client.Variables, Listing<Described<"Variables">, "variables", client.Variable>>,

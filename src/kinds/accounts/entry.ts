@@ -12,6 +12,7 @@ export const accounts: KindDescriptor<AccountEntry> = {
   isCountedInLists: true,
   resource: { name: "accounts", bit: 4 },
   actions: ["accounts.read", "accounts.write", "accounts.reveal", "accounts.rollback"],
+  isReadAlone: false,
   projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ name }) => name,

@@ -18,6 +18,7 @@ export const files: KindDescriptor<FileEntry> = {
   isCountedInLists: false,
   resource: { name: "files", bit: 8 },
   actions: ["file.read", "files.write", "files.rollback"],
+  isReadAlone: false,
   projectItemsMax: itemsMax,
   hasValues: false,
   nameOf: ({ path }) => path,

@@ -17,6 +17,7 @@ export const variables: KindDescriptor<VariableEntry> = {
   isCountedInLists: true,
   resource: { name: "variables", bit: 2 },
   actions: ["variables.read", "secrets.read", "variables.write", "variables.reveal", "variables.rollback"],
+  isReadAlone: true,
   projectItemsMax: Number.POSITIVE_INFINITY,
   hasValues: true,
   nameOf: ({ key }) => key,

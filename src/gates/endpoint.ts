@@ -1,0 +1,27 @@
+import type { TSchema } from "typebox";
+import type { FaultCode } from "../core/fault.ts";
+import type { Admission } from "./admit.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Keyhole } from "./keyhole.ts";
+import type { QuerySchema } from "./query.ts";
+
+/** A GET of the API, with what the description of the API says of it. */
+export type Endpoint = {
+  /** Below the API's root, such as `/projects/{slug}/variables`. */
+  readonly path: string;
+  /** Gates 2 to 10, in the order of its lines. @param slug - of the path; empty if it has none */
+  readonly get: (keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) => Promise<Response>;
+  /** How long an answer may take; 5 s unless it says otherwise. */
+  readonly timeoutMs?: number;
+  /** Of a read that is not conditional and has values. */
+  readonly admission: Admission;
+  readonly query: QuerySchema;
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  /** The schemas of the answer by name. The last is the answer, and refers to the others. */
+  readonly answers: Readonly<Record<string, TSchema>>;
+  /** Codes besides those that follow from the parameters and from what the key needs. */
+  readonly refusals: readonly FaultCode[];
+  readonly example: unknown;
+};

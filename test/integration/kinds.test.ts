@@ -1,0 +1,154 @@
+/**
+ * A kind is a folder, a line in `kinds/kind.ts` and a migration. Here is one that Keyhole does not have: its descriptor
+ * stands for the folder, and what treats every kind treats it too.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { getTableColumns } from "drizzle-orm";
+import * as pg from "drizzle-orm/pg-core";
+import * as sqlite from "drizzle-orm/sqlite-core";
+import { digestKey } from "../../src/access/api-key.ts";
+import { authenticate } from "../../src/access/authenticate.ts";
+import { environmentMask } from "../../src/core/names.ts";
+import { everyKind } from "../../src/kinds/kind.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
+import { namesInUse } from "../../src/people/names-in-use.ts";
+import { deleteProject, renameProject, showProject } from "../../src/people/projects.ts";
+import { rotateData } from "../../src/people/rotation.ts";
+import { openEverything } from "../../src/people/verify.ts";
+import { openKeyhole } from "../../src/server/compose.ts";
+import type { Entry, KindDescriptor } from "../../src/sets/kind.ts";
+import { readSets } from "../../src/sets/lookup.ts";
+import { writeSets } from "../../src/sets/write.ts";
+import { writingProject } from "../../src/sets/write-project.ts";
+import { postgresTables, sqliteTables } from "../../src/store/tables.ts";
+import { describeBoth, everything, type Key, requestOf, type World } from "../support/world.ts";
+
+type NoteEntry = Entry & { readonly title: string };
+
+const notes: KindDescriptor<NoteEntry> = {
+  kind: "notes",
+  command: "note",
+  item: "note",
+  counted: "Notes",
+  isCountedInLists: true,
+  resource: { name: "notes", bit: 32 },
+  actions: ["notes.read", "notes.write", "notes.rollback"],
+  isReadAlone: true,
+  projectItemsMax: Number.POSITIVE_INFINITY,
+  hasValues: true,
+  nameOf: ({ title }) => title,
+  identityOf: ({ title }) => title,
+  datedValue: (value) => value,
+  isValueOf: (value) => typeof value === "string",
+  warningsOf: (where, environment, total) => [`${total} in ${where} ${environment}`],
+};
+
+/** A line in `tables.ts`. */
+const columnsOfNotes = [
+  [postgresTables, pg.pgTable("projects", { noteCounts: pg.text("note_counts").notNull() })],
+  [sqliteTables, sqlite.sqliteTable("projects", { noteCounts: sqlite.text("note_counts").notNull() })],
+] as const;
+
+async function migrate(w: World): Promise<void> {
+  await w.run(`alter table projects add column note_counts text not null default '[0,0,0,0,0,0,0]'`);
+  if (w.dialect === "postgres") {
+    await w.run("alter table sets drop constraint sets_kind_rule");
+    return;
+  }
+  const [table] = await w.run("select sql from sqlite_master where name = 'sets'");
+  const renamed = String(table?.["sql"]).replace("`sets`", "`new_sets`").replace("'files'", "'files', 'notes'");
+  await w.run(renamed);
+  await w.run("insert into new_sets select * from sets");
+  await w.run("drop table sets");
+  await w.run("alter table new_sets rename to sets");
+}
+
+/** Writes notes, and deletes those whose text is null. */
+function writeNotes(w: World, where: string, texts: Readonly<Record<string, string | null>>): Promise<void> {
+  return writingProject(w.admin, where, notes, async (project) => {
+    const changes = Object.entries(texts).map(([title, text]) => {
+      const entry = { title, updatedAt: project.now };
+      return [title, text === null ? null : { entry, value: Buffer.from(JSON.stringify(text)) }] as const;
+    });
+    const writes = await writeSets(w.admin, project, notes, new Map([["production", new Map(changes)]]));
+    return [undefined, writes];
+  });
+}
+
+/** Reads notes as a request with this key does. */
+async function readNotes(w: World, key: Key, slug: string): Promise<string> {
+  const { gate, source } = w.keyhole;
+  const production = environmentMask("production");
+  const digest = digestKey(gate.pepper, key.key);
+  const row = await gate.lookUp({ digest, slug, kind: notes.kind, environments: production, values: production });
+  const reading = {
+    source,
+    caller: authenticate(row, digest, gate.grantKey),
+    signal: () => new AbortController().signal,
+    stages: undefined,
+  };
+  const query = { slug, descriptor: notes, environments: production, values: production };
+  const { text, share } = await readSets(reading, query, (_, [set]) => ({ text: `[${set?.open().all}]` }));
+  share.release();
+  return text;
+}
+
+describeBoth("a kind that Keyhole does not have", (world) => {
+  beforeAll(() => {
+    (everyKind as KindDescriptor<Entry>[]).push(notes);
+    for (const [{ projects }, { noteCounts }] of columnsOfNotes)
+      Object.assign(getTableColumns(projects), { noteCounts });
+  });
+  afterAll(() => {
+    (everyKind as KindDescriptor<Entry>[]).pop();
+    for (const [{ projects }] of columnsOfNotes) Reflect.deleteProperty(getTableColumns(projects), "noteCounts");
+  });
+
+  test("is written, read, counted, listed, rolled back, renamed, rotated and verified", async () => {
+    const w = world();
+    await migrate(w);
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
+    const key = await w.key(organization, everything);
+
+    await writeNotes(w, where, { door: "a note about the door", stove: "a note about the stove" });
+    expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
+    expect(await showProject(w.admin, where)).toMatchObject({ variableCount: 1, noteCount: 2 });
+    const keyhole = await openKeyhole(w.installation, () => {});
+    const { handle } = w.client(({ gate }) => ({
+      source: keyhole.source,
+      gate: { ...keyhole.gate, limiter: gate.limiter },
+    }));
+    expect(await (await handle(requestOf("/projects/web", { key }))).json()).toMatchObject({ noteCount: 2 });
+    await keyhole.close();
+    const asked = { of: notes.kind, project: where, environment: undefined };
+    expect(await namesInUse(w.config, asked)).toEqual([{ word: "door" }, { word: "stove" }]);
+
+    await writeNotes(w, where, { door: "another note", stove: null });
+    const { versions } = await listHistory(w.admin, where, "production", notes.kind);
+    expect(versions.map(({ added, changed, deleted }) => ({ added, changed, deleted }))).toEqual([
+      { added: [], changed: ["door"], deleted: ["stove"] },
+      { added: ["door", "stove"], changed: [], deleted: [] },
+      { added: [], changed: [], deleted: [] },
+    ]);
+    const plan = await planRollback(w.admin, where, "production", notes.kind, 2);
+    const { warnings } = await rollBack(w.admin, where, "production", notes.kind, plan);
+    expect(warnings).toEqual([`2 in ${where} production`]);
+    expect(await readNotes(w, key, "web")).toBe(`["a note about the door","a note about the stove"]`);
+
+    await renameProject(w.admin, where, { slug: "shop" });
+    const shop = `${organization.slug}/shop`;
+    const rotation = await rotateData(w.admin, shop);
+    expect(rotation).toMatchObject({ projects: 1, deletedKeys: 1, broken: [] });
+    expect(await readNotes(w, key, "shop")).toBe(`["a note about the door","a note about the stove"]`);
+    const [data] = await w.sql`select count(*) as keys from data_keys`;
+    expect(Number(data?.["keys"])).toBe(1);
+
+    expect((await openEverything(w.admin)).items).toMatchObject({ variables: 1, notes: 2 });
+    expect(await purgeHistory(w.admin, shop, "production", notes.kind)).toMatchObject({ removed: 3 });
+    const actions = (await listAudit(w.admin, { actions: notes.actions, limit: 10 })).map(({ action }) => action);
+    expect(actions.sort()).toEqual(["notes.rollback", "notes.write", "notes.write"]);
+    expect(await deleteProject(w.admin, shop)).toMatchObject({ variables: 1, notes: 2 });
+  });
+});
