@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "typebox";
 import type { FaultCode } from "../core/fault.ts";
-import { slugRule } from "../core/names.ts";
+import { compareBytes, slugRule } from "../core/names.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { policies } from "../limit/bucket.ts";
 import { apiRoot, endpoints } from "./app.ts";
@@ -228,5 +228,6 @@ function referring(schemas: Readonly<Record<string, TSchema>>) {
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one, false)]));
   };
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, plain(schema, true)]));
+  const sorted = Object.entries(schemas).sort(([a], [b]) => compareBytes(a, b));
+  return Object.fromEntries(sorted.map(([name, schema]) => [name, plain(schema, true)]));
 }

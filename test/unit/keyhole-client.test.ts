@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import type { Static } from "typebox";
-import type * as answers from "../../src/api/answers.ts";
+import type { Organization } from "../../src/api/organization.ts";
+import type { Project, ProjectSummary } from "../../src/api/projects.ts";
 import type { FaultCode } from "../../src/core/fault.ts";
+import type { Account, Accounts } from "../../src/kinds/accounts/endpoint.ts";
+import type { Files, SecretFile } from "../../src/kinds/files/endpoint.ts";
+import type { Variable, Variables } from "../../src/kinds/variables/endpoint.ts";
 import * as client from "../../src/machines/npm/client.ts";
 import { createClient, type KeyholeClient, KeyholeError } from "../../src/machines/npm/client.ts";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar, type Truth } from "../support/liar.ts";
@@ -10,7 +14,6 @@ import { honestly, type Liar, type Question, type Reply, refusal, startLiar, typ
 /** Fails to compile unless both types are the same, `readonly` aside. */
 type Same<A, B> = (<X>() => X extends Plain<A> ? 1 : 2) extends <X>() => X extends Plain<B> ? 1 : 2 ? true : never;
 type Plain<T> = T extends object ? { -readonly [Name in keyof T]: Plain<T[Name]> } : T;
-type Described<Name extends keyof typeof answers> = Static<(typeof answers)[Name]>;
 /** A project without its counts, of which the schema has one for each kind. */
 type Uncounted<Whole> = { [N in keyof Whole as N extends `${string}Count` ? never : N]: Whole[N] };
 /** The same with other items in its list: those with values, or those without. */
@@ -18,17 +21,20 @@ type Listing<Whole, Name extends keyof Whole, Item> = { [N in keyof Whole]: N ex
 
 /** The package is its own files alone, so its types are written out. This does not compile if the schemas say otherwise. */
 const sameTypes = {
-  organization: true satisfies Same<client.Organization, Described<"Organization">>,
-  summary: true satisfies Same<Uncounted<client.Projects["projects"][number]>, Uncounted<Described<"ProjectSummary">>>,
-  project: true satisfies Same<Uncounted<client.Project>, Uncounted<Described<"Project">>>,
-  variable: true satisfies Same<client.Variable, Required<Described<"Variable">>>,
-  variableName: true satisfies Same<client.VariableName, Omit<Described<"Variable">, "value">>,
-  variables: true satisfies Same<client.Variables, Listing<Described<"Variables">, "variables", client.Variable>>,
-  names: true satisfies Same<client.VariableNames, Listing<Described<"Variables">, "variables", client.VariableName>>,
-  account: true satisfies Same<client.Account, Required<Described<"Account">>>,
-  accounts: true satisfies Same<client.Accounts, Listing<Described<"Accounts">, "accounts", client.Account>>,
-  file: true satisfies Same<client.SecretFile, Required<Described<"SecretFile">>>,
-  files: true satisfies Same<client.Files, Listing<Described<"Files">, "files", client.SecretFile>>,
+  organization: true satisfies Same<client.Organization, Static<typeof Organization>>,
+  summary: true satisfies Same<
+    Uncounted<client.Projects["projects"][number]>,
+    Uncounted<Static<typeof ProjectSummary>>
+  >,
+  project: true satisfies Same<Uncounted<client.Project>, Uncounted<Static<typeof Project>>>,
+  variable: true satisfies Same<client.Variable, Required<Static<typeof Variable>>>,
+  variableName: true satisfies Same<client.VariableName, Omit<Static<typeof Variable>, "value">>,
+  variables: true satisfies Same<client.Variables, Listing<Static<typeof Variables>, "variables", client.Variable>>,
+  names: true satisfies Same<client.VariableNames, Listing<Static<typeof Variables>, "variables", client.VariableName>>,
+  account: true satisfies Same<client.Account, Required<Static<typeof Account>>>,
+  accounts: true satisfies Same<client.Accounts, Listing<Static<typeof Accounts>, "accounts", client.Account>>,
+  file: true satisfies Same<client.SecretFile, Required<Static<typeof SecretFile>>>,
+  files: true satisfies Same<client.Files, Listing<Static<typeof Files>, "files", client.SecretFile>>,
   codes: true satisfies Same<client.ApiErrorCode, FaultCode>,
 };
 

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { environments, environmentsOf } from "../../src/core/names.ts";
-import { lookupOf, parseFilesQuery, parseSecretsQuery, parseVariablesQuery } from "../../src/gates/query.ts";
+import { lookupOf } from "../../src/gates/query.ts";
+import { parseFiles } from "../../src/kinds/files/endpoint.ts";
+import { parseSecrets, parseVariables } from "../../src/kinds/variables/endpoint.ts";
+import { variables as kind } from "../../src/kinds/variables/entry.ts";
 
 /** What the lookup is asked for; all environments if the query names none. */
 function hint(slug: string | undefined, raw: string) {
-  const lookup = lookupOf("variables", slug, raw, true);
+  const lookup = lookupOf(kind, slug, raw, true);
   return { slug: lookup.slug, environment: environmentsOf(lookup.environments).join() };
 }
 const all = environments.join();
@@ -34,7 +37,7 @@ describe("the lookup's hint", () => {
 
   test("is found after a thousand paths", () => {
     const raw = `${"path=a&".repeat(1000)}environment=production&project=web`;
-    expect(parseFilesQuery(raw).paths).toEqual(["a"]);
+    expect(parseFiles(raw).paths).toEqual(["a"]);
     expect(hint(undefined, raw)).toEqual({ slug: "web", environment: "production" });
   });
 
@@ -54,10 +57,10 @@ describe("the lookup's hint", () => {
         );
         const secrets = (reversed ? pairs.toReversed() : pairs).join("&");
         expect(hint(undefined, secrets)).toEqual({ slug, environment });
-        expect(parseSecretsQuery(secrets)).toMatchObject({ project: slug, environment });
+        expect(parseSecrets(secrets)).toMatchObject({ project: slug, environment });
         const [variables = ""] = pairs;
         expect(hint(slug, variables)).toEqual({ slug, environment });
-        expect(parseVariablesQuery(variables).environment).toBe(environment);
+        expect(parseVariables(variables).environment).toBe(environment);
       }),
     );
   });
