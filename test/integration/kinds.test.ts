@@ -94,7 +94,7 @@ async function readNotes(w: World, key: Key, slug: string): Promise<string> {
   return text;
 }
 
-describeBoth("a kind that Keyhole does not have", (world) => {
+describeBoth("a kind that Keyhole does not have", (w) => {
   beforeAll(() => {
     (everyKind as KindDescriptor<Entry>[]).push(notes);
     for (const [{ projects }, { noteCounts }] of columnsOfNotes)
@@ -106,7 +106,6 @@ describeBoth("a kind that Keyhole does not have", (world) => {
   });
 
   test("is written, read, counted, listed, rolled back, renamed, rotated and verified", async () => {
-    const w = world();
     await migrate(w);
     const organization = await w.organization();
     const { where } = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
