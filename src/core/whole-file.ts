@@ -28,7 +28,7 @@ import { exits, Problem } from "./problem.ts";
  */
 
 /** What is written: its name is part of a draft's name. */
-export type WholeFile = "root-key" | "api-key" | "backup" | "export" | "pull";
+export type WholeFile = "root-key" | "api-key" | "backup" | "export" | "pull" | "files";
 
 /**
  * Writes a file that appears whole or not at all, with mode 0600. It is on the disk when this resolves.
@@ -90,9 +90,9 @@ export function moveIntoPlace(draft: string, path: string, force: boolean): void
   }
 }
 
-/** A random name in a folder: nobody can have created that file before. */
-export function temporaryIn(folder: string, ending: "tmp" | "old"): string {
-  return `${folder}/.keyhole-${randomBytes(12).toString("hex")}.${ending}`;
+/** A path for a draft, with a random name: nobody can have created that file before. */
+export function draftIn(folder: string, kind: WholeFile): string {
+  return join(folder, `.keyhole-${kind}-${origin}-${process.pid}-${randomBytes(12).toString("hex")}.part`);
 }
 
 /** Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none. */
@@ -184,8 +184,7 @@ function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8A
   const stat = tryStat(path);
   if (stat !== undefined && !force) throw exists(path);
   if (stat !== undefined) requireFile(path, stat);
-  const name = `.keyhole-${kind}-${origin}-${process.pid}-${randomBytes(12).toString("hex")}.part`;
-  const draft = join(dirname(path), name);
+  const draft = draftIn(dirname(path), kind);
   writeNew(draft, content, 0o600);
   return { path: draft, [Symbol.dispose]: () => rmSync(draft, { force: true }) };
 }

@@ -7,7 +7,6 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readdirSync,
   renameSync,
   rmdirSync,
   type Stats,
@@ -15,9 +14,17 @@ import {
 } from "node:fs";
 import { posix, resolve } from "node:path";
 import { exits, Problem } from "../core/problem.ts";
-import { obstructed, onFile, readStart, requireFile, temporaryIn, tryStat, writeNew } from "../core/whole-file.ts";
+import {
+  draftIn,
+  obstructed,
+  onFile,
+  readStart,
+  removeDrafts,
+  requireFile,
+  tryStat,
+  writeNew,
+} from "../core/whole-file.ts";
 import { type FetchedFile, type FileRecord, sha256Of } from "./answers.ts";
-import { holdFolder, ifUnheld } from "./folder-lock.ts";
 
 /*
  * Writes secret files below a folder that others may be changing meanwhile. On Linux every folder is opened from the
@@ -25,7 +32,7 @@ import { holdFolder, ifUnheld } from "./folder-lock.ts";
  * swapping a folder for a link leads nowhere. macOS and Windows have no such names: there every folder on the path is
  * checked right before use, and a swap between check and use goes unnoticed. All temporary files are written, synced and
  * read back before the first rename. After a failure every file is put back, so the folder is unchanged. A process that
- * is killed can leave temporary files; on Linux the next one sweeps them away, unless somebody writes there right now.
+ * is killed can leave temporary files; the next one removes them.
  */
 
 /** How the file at a path compares with its record. `mode` means that only the mode differs. */
@@ -41,8 +48,6 @@ export class Root {
   readonly #top: Folder;
   /** Open folders by path. They stay open so that they stay the same folders. */
   readonly #folders = new Map<string, Folder>();
-  /** The descriptors of folders that hold our temporary files. */
-  readonly #held = new Set<number>();
 
   /** @param path - an existing folder; a link is refused, because its owner decides where it leads */
   constructor(path: string, walk: Walk = process.platform === "linux" ? "descriptor" : "lstat") {
@@ -98,16 +103,7 @@ export class Root {
   /** Removes the temporary files of killed processes from the folders of these paths, and no other file. */
   sweep(paths: readonly string[]): void {
     const folders = new Set(paths.map((path) => onFile(path, () => this.#folderOf(path))));
-    for (const folder of folders) {
-      const { at, fd } = folder ?? {};
-      if (at === undefined || fd === undefined) continue;
-      ifUnheld(fd, () => {
-        for (const name of readdirSync(at)) {
-          const leftover = temporaryName.test(name) ? tryStat(`${at}/${name}`) : undefined;
-          if (leftover?.isFile() && leftover.uid === process.getuid?.()) attempt(() => unlinkSync(`${at}/${name}`));
-        }
-      });
-    }
+    for (const folder of folders) if (folder !== undefined) removeDrafts(folder.at, "files");
   }
 
   [Symbol.dispose](): void {
@@ -121,9 +117,7 @@ export class Root {
     const named = nameIn(folder, path);
     const found = tryStat(named);
     if (found !== undefined) requireFile(path, found);
-    if (folder.fd !== undefined && !this.#held.has(folder.fd)) holdFolder(folder.fd);
-    if (folder.fd !== undefined) this.#held.add(folder.fd);
-    const temporary = temporaryIn(folder.at, "tmp");
+    const temporary = draftIn(folder.at, "files");
     writeNew(temporary, content, Number.parseInt(mode, 8));
     return { path, folder, named, temporary };
   }
@@ -163,9 +157,6 @@ type Draft = { readonly path: string; readonly folder: Folder; readonly named: s
 
 /** A file that took its place. `kept` is the name that the file before it was given. */
 type Replaced = { readonly named: string; readonly kept: string | undefined };
-
-/** What `temporaryIn` makes for the files of a pull. */
-const temporaryName = /^\.keyhole-[0-9a-f]{24}\.(?:tmp|old)$/;
 
 /** Windows lacks these flags. */
 const { O_NOFOLLOW = 0, O_DIRECTORY = 0, O_NONBLOCK = 0, O_RDONLY } = constants;
@@ -250,7 +241,7 @@ function replace({ path, folder, named, temporary }: Draft): Replaced {
 
 /** Gives the present file a second name, or copies it if the file system has no hard links. */
 function keep(folder: Folder, named: string): string {
-  const kept = temporaryIn(folder.at, "old");
+  const kept = draftIn(folder.at, "files");
   try {
     linkSync(named, kept);
   } catch {

@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "elysia @elysiajs/bearer typebox @modelcontextprotocol/server",
   ),
   // What machines run shares only these with the server.
-  machines: words("core formats package.json node: bun:ffi"),
+  machines: words("core formats package.json node:"),
   server: words(
     "access api audit core desk formats gates kinds limit seal sets store package.json thread-url.ts",
     "node: bun drizzle-orm prom-client",

@@ -14,8 +14,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Problem } from "../../src/core/problem.ts";
+import { draftIn } from "../../src/core/whole-file.ts";
 import { type FetchedFile, sha256Of } from "../../src/machines/answers.ts";
 import { Root, type Walk } from "../../src/machines/safe-files.ts";
 import { SharedFile } from "../../src/machines/shared-file.ts";
@@ -176,46 +177,48 @@ describe.each(walks)("by %s", (walk) => {
     expect(await failing(place([["a/victim", "secret", "0600"]], report))).toMatchObject({ code: "obstructed" });
     rmSync(join(root, "a"));
     // Known only by name, the temporary file in the moved folder could not be removed.
-    const left = Object.keys(tree(root)).filter((path) => walk === "descriptor" || !path.endsWith(".tmp"));
+    const left = Object.keys(tree(root)).filter((path) => walk === "descriptor" || !path.endsWith(".part"));
     expect(left).toEqual(["moved/"]);
     expect(tree(outside)).toEqual({ victim: "644 as it was" });
   });
 
-  if (walk === "descriptor") {
-    test("a sweep removes what a killed process left, and no other file", () => {
-      const name = (ending: string) => `.keyhole-${"0a".repeat(12)}.${ending}`;
-      mkdirSync(join(root, "deep"));
-      mkdirSync(join(root, "elsewhere"));
-      for (const path of [name("tmp"), `deep/${name("old")}`]) writeFileSync(join(root, path), "secret");
-      for (const path of [name("part"), ".keyhole-0a.tmp", `x${name("tmp")}`, `elsewhere/${name("tmp")}`]) {
-        writeFileSync(join(root, path), "another's");
-      }
-      mkdirSync(join(root, name("old")));
-      link(join(outside, "victim"), `deep/${name("tmp")}`);
-      const before = Object.keys(tree(root));
-      open().sweep(["a", "deep/b", "missing/c"]);
-      const after = Object.keys(tree(root));
-      expect(before.filter((path) => !after.includes(path))).toEqual([name("tmp"), `deep/${name("old")}`]);
-      expect(tree(outside)).toEqual({ victim: "644 as it was" });
-    });
+  test("a sweep removes what a killed process left, and no other file", async () => {
+    const killed = Bun.spawn(["true"]);
+    await killed.exited;
+    const draft = (pid: number) => basename(draftIn(root, "files")).replace(`-${process.pid}-`, `-${pid}-`);
+    const [left, deep] = [draft(killed.pid), `deep/${draft(killed.pid)}`];
+    mkdirSync(join(root, "deep"));
+    mkdirSync(join(root, "elsewhere"));
+    for (const path of [left, deep]) writeFileSync(join(root, path), "secret");
+    for (const path of [draft(1), draft(killed.pid).replace("files", "backup"), `x${left}`, `elsewhere/${left}`]) {
+      writeFileSync(join(root, path), "another's");
+    }
+    mkdirSync(join(root, draft(killed.pid)));
+    link(join(outside, "victim"), `deep/${draft(1)}`);
+    const before = Object.keys(tree(root));
+    open().sweep(["a", "deep/b", "missing/c"]);
+    const after = Object.keys(tree(root));
+    expect(before.filter((path) => !after.includes(path)).sort()).toEqual([left, deep].sort());
+    expect(tree(outside)).toEqual({ victim: "644 as it was" });
+  });
 
-    test("a sweep leaves the temporary files of a pull that runs now", async () => {
-      writeFileSync(join(root, "a"), "old");
-      const other = open();
-      const report = (done: number) => {
-        const before = Object.keys(tree(root)).filter((path) => path.endsWith(".tmp"));
-        expect(before).toHaveLength(done);
-        other.sweep(["a", "deep/b"]);
-        expect(Object.keys(tree(root)).filter((path) => path.endsWith(".tmp"))).toEqual(before);
-      };
-      const files: Given[] = [
-        ["a", "new", "0600"],
-        ["deep/b", "new", "0600"],
-      ];
-      await place(files, report);
-      expect(tree(root)).toEqual({ a: "600 new", "deep/": "700", "deep/b": "600 new" });
-    });
-  }
+  test("a sweep leaves the temporary files of a pull that runs now", async () => {
+    writeFileSync(join(root, "a"), "old");
+    const other = open();
+    const drafts = () => Object.keys(tree(root)).filter((path) => path.endsWith(".part"));
+    const report = (done: number) => {
+      const before = drafts();
+      expect(before).toHaveLength(done);
+      other.sweep(["a", "deep/b"]);
+      expect(drafts()).toEqual(before);
+    };
+    const files: Given[] = [
+      ["a", "new", "0600"],
+      ["deep/b", "new", "0600"],
+    ];
+    await place(files, report);
+    expect(tree(root)).toEqual({ a: "600 new", "deep/": "700", "deep/b": "600 new" });
+  });
 
   test("an interruption leaves everything unchanged", async () => {
     writeFileSync(join(root, "a"), "old");
