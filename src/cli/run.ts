@@ -39,43 +39,38 @@ export function runCommand(here: Surroundings) {
         throw usageProblem("run: put -- before the command. See 'keyhole run --help'.");
       }
       const own = { ...here.env }; // secrets in it are erased later
-      /** The command with these variables. @throws Problem if they cannot be used */
-      const prepare = ({ asked, client }: Source, variables: readonly NamedValue[]) => {
+      const prepare: Prepare = ({ asked, client }, variables) => {
         refuseMissing(asked, variables, options);
         refuseSteering(variables, allowName);
         const how = { inherit: inheritEnv, preserve: preserveEnv, apiKey: client.key };
         const { env, withheld } = childEnvironment(own, variables, how);
-        return { path: findProgram(program, env), argv, env, withheld };
+        return { path: findProgram(program, env), argv, env, withheld, from: variables };
       };
       const memory = { unwritten: new Map<string, Uint8Array>() };
       const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty, memory };
-      const { source, variables, first } = await atMachine(here, options, async (source) => {
+      const { source, first } = await atMachine(here, options, async (source) => {
         refuseMangled(argv);
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
-        const variables = await askVariables(source, options);
-        const first = prepare(source, variables);
+        const first = prepare(source, await askVariables(source, options));
         if (files) await pullWithProgress(here, source, ask);
         const missed = first.withheld.filter((name) => !isSetting(name) && first.env[name] === undefined);
         if (missed.length > 0) source.say(`Not passed to the command: ${missed.join(", ")}.`);
-        return { source, variables, first };
+        return { source, first };
       });
       // Our environment and our memory hold the key, and the command could look into both.
       scrubEnvironment(first.withheld);
       harden();
-      const pull = async () => files && (await pullFiles(source, ask, silently)).written.length > 0;
-      /** What the last answer of the server has, whether it can be used or not. */
-      let latest = variables;
-      let running: Command & { readonly from: readonly NamedValue[] } = { ...first, from: variables };
-      /** The command as it would be started now, if something changed for it. */
-      const look = async (): Promise<Command | undefined> => {
-        latest = await askVariables(source, options);
-        const found = latest === running.from ? running : { ...prepare(source, latest), from: latest };
-        const isSame = !(await pull()) && Bun.deepEquals(found.env, running.env);
-        running = found;
-        return isSame ? undefined : running;
-      };
-      const everyMs = watch === true ? everyMsDefault : watch;
-      const changes = everyMs === undefined ? undefined : new Watch(everyMs, look, here.say);
+      const pull = async () => files === true && (await pullFiles(source, ask, silently)).written.length > 0;
+      const look = lookAfter(
+        first,
+        async (running) => {
+          const variables = await askVariables(source, options);
+          return variables === running.from ? running : prepare(source, variables);
+        },
+        pull,
+      );
+      const changes =
+        watch === undefined ? undefined : new Watch(watch === true ? everyMsDefault : watch, look, here.say);
       const code = await supervise(first, here.terminal.stdin.isTTY, changes);
       // The command has printed its own errors.
       if (code !== 0) throw new Problem(code, "command_failed", `The command ended with ${code}.`, { help: "" });
@@ -83,6 +78,31 @@ export function runCommand(here: Surroundings) {
 }
 
 const everyMsDefault = 30_000;
+
+/** A command, and the variables that it was made from. */
+type Prepared = Command & { readonly withheld: readonly string[]; readonly from: readonly NamedValue[] };
+
+/** The command with these variables. @throws Problem if they cannot be used */
+type Prepare = (source: Source, variables: readonly NamedValue[]) => Prepared;
+
+/**
+ * Looks whether the command would be started differently now, and returns it if so.
+ * @param refresh - the command with what the server has now
+ * @param pull - pulls the files, and returns whether it wrote any
+ */
+function lookAfter(
+  first: Prepared,
+  refresh: (running: Prepared) => Promise<Prepared>,
+  pull: () => Promise<boolean>,
+): () => Promise<Command | undefined> {
+  let running = first;
+  return async () => {
+    const found = await refresh(running);
+    const isSame = !(await pull()) && Bun.deepEquals(found.env, running.env);
+    running = found;
+    return isSame ? undefined : running;
+  };
+}
 
 /** A progress line would mix with the command's own output. */
 const silently = { fetching: () => {}, writing: () => {} };

@@ -28,13 +28,12 @@ export type Pulled = { readonly root: string; readonly written: readonly string[
 type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total: number) => void>>;
 
 /**
- * Fetches the files that differ below the root, then writes all of them or none, even on a signal. What a killed pull
- * left in their folders goes.
+ * Fetches the files that differ below the root, then writes all of them or none, even on a signal. Also removes what a
+ * killed pull left in their folders.
  * @throws Problem
  */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
   const { memory = { unwritten: new Map<string, Uint8Array>() } } = ask;
-  const { unwritten } = memory;
   using root = new Root(ask.root);
   const { listed, wanted } = await list(source, ask);
   if (listed === memory.placed) return { root: ask.root, written: [], unchanged: wanted.length };
@@ -45,28 +44,37 @@ export async function pullFiles(source: Source, ask: FilesAsk, progress: PullPro
     if (found.state === "mode") files.push({ ...record, content: found.content });
     else if (found.state !== "same") stale.push(record);
   }
+  await fetchContents(source, stale, listed.length, memory.unwritten, progress);
+  for (const record of stale) files.push({ ...record, content: memory.unwritten.get(record.sha256) as Uint8Array });
+  root.sweep(wanted.map(({ path }) => path)); // before the disk must take more
+  await place(root, files, progress);
+  memory.unwritten.clear();
+  memory.placed = listed;
+  return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
+}
+
+/** Fetches the contents of these files, by checksum, except for those that are there. Removes all others. */
+async function fetchContents(
+  { asked, client }: Source,
+  stale: readonly FileRecord[],
+  listed: number,
+  contents: Map<string, Uint8Array>,
+  { fetching }: PullProgress,
+): Promise<void> {
   const bytes = bytesOf(stale);
   if (bytes > pullBytesMax) {
     const words = `The files to fetch hold ${bytes} bytes, more than 1 GiB: take fewer at a time with --path.`;
     throw new Problem(exits.refused, "too_much", words);
   }
-  const wantedSums = new Set(stale.map(({ sha256 }) => sha256));
-  for (const sha256 of unwritten.keys()) if (!wantedSums.has(sha256)) unwritten.delete(sha256);
-  const unread = stale.filter(({ sha256 }) => !unwritten.has(sha256));
+  const sums = new Set(stale.map(({ sha256 }) => sha256));
+  for (const sha256 of contents.keys()) if (!sums.has(sha256)) contents.delete(sha256);
+  const unread = stale.filter(({ sha256 }) => !contents.has(sha256));
   let fetched = 0;
-  for (const { records, all } of planRequests(unread, listed.length)) {
-    progress.fetching(fetched, unread.length);
-    for (const { sha256, content } of await source.client.fetchFiles(source.asked, records, all)) {
-      unwritten.set(sha256, content);
-    }
+  for (const { records, all } of planRequests(unread, listed)) {
+    fetching(fetched, unread.length);
+    for (const { sha256, content } of await client.fetchFiles(asked, records, all)) contents.set(sha256, content);
     fetched += records.length;
   }
-  for (const record of stale) files.push({ ...record, content: unwritten.get(record.sha256) as Uint8Array });
-  root.sweep(wanted.map(({ path }) => path)); // before the disk must take more
-  await place(root, files, progress);
-  unwritten.clear();
-  memory.placed = listed;
-  return { root: ask.root, written: files.map(({ path }) => path).sort(), unchanged: wanted.length - files.length };
 }
 
 /** Everything is held in memory until it is written. */
