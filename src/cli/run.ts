@@ -3,7 +3,7 @@ import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
 import { type Command, childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
-import { Watch } from "../machines/watch.ts";
+import { watchFor } from "../machines/watch.ts";
 import type { Surroundings } from "../terminal/command.ts";
 import { parseInterval } from "../terminal/options.ts";
 import { pullWithProgress } from "./files.ts";
@@ -70,7 +70,7 @@ export function runCommand(here: Surroundings) {
         pull,
       );
       const changes =
-        watch === undefined ? undefined : new Watch(watch === true ? everyMsDefault : watch, look, here.say);
+        watch === undefined ? undefined : watchFor(watch === true ? everyMsDefault : watch, look, here.say);
       const code = await supervise(first, here.terminal.stdin.isTTY, changes);
       // The command has printed its own errors.
       if (code !== 0) throw new Problem(code, "command_failed", `The command ended with ${code}.`, { help: "" });

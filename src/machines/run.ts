@@ -4,8 +4,9 @@ import { constants as system } from "node:os";
 import { delimiter } from "node:path";
 import { Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
+import type { Watch } from "./watch.ts";
 
-/** An argument that is not UTF-8 was already damaged when the runtime read it. Linux still shows it. @throws Problem */
+/** Refuses arguments that are not UTF-8: the runtime has already damaged them. Linux still shows them. @throws Problem */
 export function refuseMangled(args: readonly string[]): void {
   const cmdline = "/proc/self/cmdline";
   if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;
@@ -15,7 +16,7 @@ export function refuseMangled(args: readonly string[]): void {
 /**
  * The command's environment: the fetched variables on top of the inherited ones, or below them with `preserve`.
  * Inherited ones that lead to more secrets are withheld: Keyhole's settings and database, the API key or token under
- * any name, and what a runner gives tokens for if Keyhole took one from it.
+ * any name, and a runner's credentials for tokens if Keyhole got its token with them.
  */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
@@ -65,7 +66,7 @@ export function findProgram(program: string, env: Readonly<Record<string, string
   const path = env["PATH"] ?? env["Path"] ?? "/usr/local/bin:/usr/bin:/bin";
   const found = Bun.which(program, { PATH: path });
   const isPath = program.includes("/");
-  // With a slash it stays as it was typed, so that the program sees the name that its caller used.
+  // A path stays as it was typed, so that the program sees the name that its caller used.
   if (found !== null) return isPath ? program : found;
   const candidates = isPath ? [program] : path.split(delimiter).map((folder) => `${folder}/${program}`);
   if (program !== "" && candidates.some((candidate) => existsSync(candidate))) {
@@ -87,16 +88,16 @@ export type Command = {
 
 /**
  * Runs the command to its end with our own streams and forwards every signal, except those that a terminal sends to all
- * of its foreground processes: many programs treat a second one differently.
+ * of its foreground processes: many programs act differently on a second one.
  *
- * @param changes - `next` resolves to a command that takes the place of the running one. That gets SIGTERM, and SIGKILL
- *   after `stopMs`. Nothing takes its place after a signal that asked it to end
+ * @param changes - `next` resolves to a command that replaces the running one, which gets SIGTERM, and SIGKILL after
+ *   `stopMs`. After a signal that asked the running one to end, nothing replaces it
  * @returns its exit code, or 128 plus the number of the signal that ended it. @throws Problem with exit code 126
  */
 export async function supervise(
   command: Command,
   onTerminal: boolean,
-  changes?: { readonly next: () => Promise<Command>; readonly say: (line: string) => void },
+  changes?: Watch<Command>,
   stopMs = 10_000,
 ): Promise<number> {
   const fromTerminal = onTerminal ? ["SIGINT", "SIGQUIT"] : [];

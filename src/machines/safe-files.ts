@@ -27,7 +27,7 @@ import {
 import { type FetchedFile, type FileRecord, sha256Of } from "./answers.ts";
 
 /*
- * Writes secret files below a folder that others may be changing meanwhile. On Linux every folder is opened from the
+ * Writes secret files below a folder that other processes may be changing. On Linux every folder is opened from the
  * one above it, symbolic links are refused, and files are named through the open folder (`/proc/self/fd/N/name`):
  * swapping a folder for a link leads nowhere. macOS and Windows have no such names: there every folder on the path is
  * checked right before use, and a swap between check and use goes unnoticed. All temporary files are written, synced and

@@ -1,58 +1,46 @@
 import { Problem } from "../core/problem.ts";
 import { type Clock, realClock } from "./wire.ts";
 
-/** Looks for changes again and again, and tells people why it cannot. */
-export class Watch<T> {
-  /** Tells people what is going on. */
-  readonly say: (line: string) => void;
-  readonly #everyMs: number;
-  readonly #look: () => Promise<T | undefined>;
-  readonly #clock: Clock;
-  /** What the last look failed with; empty if it did not fail. */
-  #failure = "";
+/** Finds changes one after another, and tells people what is going on. */
+export type Watch<T> = { readonly next: () => Promise<T>; readonly say: (line: string) => void };
 
-  /**
-   * @param look - returns what changed, or undefined
-   * @param say - called once for a failure that repeats
-   */
-  constructor(
-    everyMs: number,
-    look: () => Promise<T | undefined>,
-    say: (line: string) => void,
-    clock: Clock = realClock,
-  ) {
-    this.#everyMs = everyMs;
-    this.#look = look;
-    this.say = say;
-    this.#clock = clock;
-  }
-
-  /** Resolves to the next change. A look that fails changes nothing. Never rejects. */
-  async next(): Promise<T> {
-    for (;;) {
-      // Up to a tenth is added, so that many that were started together do not ask together.
-      await this.#clock.sleep(Math.ceil(this.#everyMs * (1 + this.#clock.random() / 10)));
-      const found = await this.#tryToLook();
-      if (found !== undefined) return found;
-    }
-  }
-
-  async #tryToLook(): Promise<T | undefined> {
+/**
+ * Looks for changes again and again, and says why it cannot, once for a failure that repeats. A look that fails changes
+ * nothing, so `next` never rejects.
+ * @param look - returns what changed, or undefined
+ */
+export function watchFor<T>(
+  everyMs: number,
+  look: () => Promise<T | undefined>,
+  say: (line: string) => void,
+  clock: Clock = realClock,
+): Watch<T> {
+  let failure = "";
+  const tryToLook = async () => {
     try {
-      const found = await this.#look();
-      if (this.#failure !== "") this.say("The command is watched again.");
-      this.#failure = "";
+      const found = await look();
+      if (failure !== "") say("The command is watched again.");
+      failure = "";
       return found;
     } catch (error) {
-      const failure = messageOf(error);
-      if (failure !== this.#failure) this.say(`Not watched for now, and the command runs on: ${failure}`);
-      this.#failure = failure;
+      const message = messageOf(error);
+      if (message !== failure) say(`Not watched for now, and the command runs on: ${message}`);
+      failure = message;
       return undefined;
     }
-  }
+  };
+  const next = async () => {
+    for (;;) {
+      // Up to a tenth is added, so that many programs that started together do not ask together.
+      await clock.sleep(Math.ceil(everyMs * (1 + clock.random() / 10)));
+      const found = await tryToLook();
+      if (found !== undefined) return found;
+    }
+  };
+  return { next, say };
 }
 
-/** The message of the client's own Problem, without its hint about `--wait`. Others may quote what they failed on. */
+/** The message of the client's own Problem, without its hint about `--wait`. Other errors may quote a secret. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Problem)) return "an error inside Keyhole. Please report it.";
   return error.cause instanceof Problem ? error.cause.message : error.message;

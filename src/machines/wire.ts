@@ -14,7 +14,7 @@ export type Wire = {
   /** How long to repeat a request that may succeed later; 0 means never. */
   readonly waitMs: number;
   readonly mayPass: (failure: Failure) => boolean;
-  /** Hears of each pause before it begins. */
+  /** Called before each pause. */
   readonly onPause?: (failure: Failure, pauseMs: number) => void;
   readonly fetch: Fetch;
   readonly clock: Clock;

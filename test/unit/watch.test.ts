@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits, Problem } from "../../src/core/problem.ts";
 import { type Command, supervise } from "../../src/machines/run.ts";
-import { Watch } from "../../src/machines/watch.ts";
+import { watchFor } from "../../src/machines/watch.ts";
 import type { Clock } from "../../src/machines/wire.ts";
 
 describe("a watch", () => {
@@ -87,5 +87,5 @@ function watching(looks: readonly unknown[], chance = 0) {
     if (found instanceof Error) throw found;
     return found as string | undefined;
   };
-  return { watch: new Watch(30_000, look, (line) => said.push(line), clock), slept, said };
+  return { watch: watchFor(30_000, look, (line) => said.push(line), clock), slept, said };
 }
