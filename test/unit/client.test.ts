@@ -120,8 +120,9 @@ describe("an answer that lies is refused", () => {
 type Files = Record<string, unknown>[];
 const form = /does not have the members that the API describes/;
 
-/** A listing, altered. Paths: one row here, the others in path.test.ts and blackbox/files-pull.test.ts. */
+/** A listing, altered. The other rules of paths are in path.test.ts. */
 const fileLies: [lie: string, alter: (files: Files) => unknown, says: RegExp][] = [
+  ["a path that differs in case alone", ([first]) => [first, { ...first, path: "A.TXT" }], /case is ignored/],
   ["a path that steers the terminal", ([first]) => [{ ...first, path: "a\u001b[2Jb" }], /has the character/],
   ["no path", ([first]) => [{ ...first, path: undefined }], form],
   ["a path twice", ([first]) => [first, first], /twice/],
@@ -167,6 +168,8 @@ const base64 = (content: string) => altering((first) => ({ ...first, content }))
 const contentLies: [lie: string, alter: (files: Files) => unknown, says: RegExp][] = [
   ["nothing", () => [], /was listed and is missing/],
   ["a file twice", (files) => [...files, files[0]], /files that were not asked for/],
+  ["a file more", (files) => [...files, { ...files[0], path: "more" }], /files that were not asked for/],
+  ["content cut short", base64(""), /another size/],
   ["no content", altering((first) => ({ ...first, content: undefined })), form],
   [
     "other content with its own checksum",
