@@ -1,0 +1,221 @@
+/** What `verifyChain` says of a chain that somebody edited. Whether a database gives it the chain: integration/audit-verify. */
+import { describe, expect, test } from "bun:test";
+import type { AuditEntry } from "../../src/audit/entry.ts";
+import type { Flaw } from "../../src/audit/flaw.ts";
+import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
+import { verifyChain } from "../../src/audit/verify.ts";
+
+const auditKey = new Uint8Array(32).fill(7);
+const from = Date.UTC(2026, 4, 7);
+const dayMs = 86_400_000;
+const entry: AuditEntry = {
+  actor: { type: "key", id: "key-1" },
+  organizationId: "organization-1",
+  organization: "acme",
+  projectId: "project-1",
+  project: "web",
+  environment: "production",
+  action: "variables.read",
+  names: ["DATABASE_URL", "TOKEN"],
+  requestId: "request-1",
+  clientAddress: "127.0.0.1",
+  userAgent: "curl/8",
+};
+
+/** Adds a segment of these entries. Five neighbours have one date. */
+function append(segments: Segment[], entries: readonly AuditEntry[]): void {
+  const previous = segments.at(-1);
+  const seq = previous?.lastSeq ?? 0;
+  const numbers = { lane: "lane", firstSeq: seq + 1, lastSeq: seq + entries.length };
+  const segment = { ...numbers, at: from + Math.floor(seq / 5) * 60_000, ...encodeEntries(entries) };
+  segments.push({ ...segment, mac: segmentMac(auditKey, previous?.mac ?? Buffer.alloc(0), segment) });
+}
+
+function laneOf(count: number, size = 1): Segment[] {
+  const segments: Segment[] = [];
+  while (segments.length * size < count) append(segments, Array<AuditEntry>(size).fill(entry));
+  return segments;
+}
+
+function endOf(segments: readonly Segment[]): Checkpoint {
+  const { lane, lastSeq, mac } = segments.at(-1) as Segment;
+  return { lane, seq: lastSeq, mac: mac.toString("hex") };
+}
+
+const flawsIn = async (segments: readonly Segment[], checkpoints: readonly Checkpoint[] = []) => {
+  const sorted = segments.toSorted((a, b) => a.firstSeq - b.firstSeq || a.at - b.at);
+  const chain = {
+    segments: async function* (start?: { readonly lane: string; readonly seq: number }) {
+      for (const one of sorted) if (!start || (one.lane === start.lane && one.firstSeq >= start.seq)) yield one;
+    },
+    dropped: async () => undefined,
+    acceptances: [],
+  };
+  return verifyChain(auditKey, chain, checkpoints);
+};
+
+type Edit = (segments: readonly Segment[]) => Segment[];
+const edit =
+  (seq: number, change: (one: Segment) => Partial<Segment>): Edit =>
+  (segments) =>
+    segments.map((one) => (one.firstSeq === seq ? { ...one, ...change(one) } : one));
+const replaced =
+  (column: "texts" | "entries", of: string | RegExp, by: string) =>
+  (one: Segment): Partial<Segment> => {
+    expect(one[column]).toMatch(of);
+    return { [column]: one[column].replace(of, by) };
+  };
+const drop =
+  (first: number, last = first): Edit =>
+  (segments) =>
+    segments.filter(({ firstSeq }) => firstSeq < first || firstSeq > last);
+const renumber = (one: Segment, by: number) => ({ ...one, firstSeq: one.firstSeq + by, lastSeq: one.lastSeq + by });
+/** Gives all segments from `first` on other numbers. */
+const shift =
+  (first: number, by: number): Edit =>
+  (segments) =>
+    segments.map((one) => (one.firstSeq >= first ? renumber(one, by) : one));
+const move = (seq: number, to: number): Edit => edit(seq, (one) => renumber(one, to - seq));
+const exchange = (one: number, other: number): Edit => inTurn(move(one, 100), move(other, one), move(100, other));
+const copy =
+  (seq: number, to: number, at: number): Edit =>
+  (segments) => {
+    const one = segments.find(({ firstSeq }) => firstSeq === seq) as Segment;
+    return [...segments, { ...renumber(one, to - seq), at }];
+  };
+const inTurn =
+  (...edits: readonly Edit[]): Edit =>
+  (segments) =>
+    edits.reduce((edited, each) => each(edited), [...segments]);
+
+type Found = readonly [what: Flaw["what"], seq: number, lastSeq: number];
+type Tampering = readonly [...Found, name: string, edit: Edit, more?: readonly Found[]];
+const noMac = Buffer.alloc(32);
+
+const ofOne: readonly Tampering[] = [
+  ["changed", 7, 7, "its key", edit(7, replaced("texts", "key-1", "key-2"))],
+  ["changed", 7, 7, "the spelling of its entries", edit(7, ({ entries }) => ({ entries: `${entries} ` }))],
+  ["changed", 7, 7, "its names", edit(7, replaced("entries", '"DATABASE_URL",', ""))],
+  ["changed", 7, 7, "its environment", edit(7, replaced("texts", "production", "staging"))],
+  ["changed", 7, 7, "its moment", edit(7, ({ at }) => ({ at: at + 1 }))],
+  ["changed", 7, 7, "its mac", edit(7, () => ({ mac: noMac }))],
+  ["changed", 7, 7, "its mac, cut", edit(7, () => ({ mac: Buffer.alloc(3) }))],
+  ["changed", 1, 1, "the first one", edit(1, () => ({ entries: "{}" }))],
+  ["changed", 20, 20, "the last one", edit(20, () => ({ entries: "" }))],
+  [
+    ...(["changed", 3, 3, "two of them"] as const),
+    inTurn(
+      edit(3, () => ({ entries: "{}" })),
+      edit(9, () => ({ entries: "{}" })),
+    ),
+    [["changed", 9, 9]],
+  ],
+  [
+    ...(["changed", 3, 5, "two neighbours and their macs: the third follows neither"] as const),
+    inTurn(...[3, 4].map((seq) => edit(seq, () => ({ entries: "", mac: noMac })))),
+  ],
+  ["changed", 7, 8, "how many it has", edit(7, () => ({ lastSeq: 8 }))],
+  ["removed", 7, 7, "one in the middle", drop(7)],
+  ["removed", 7, 10, "four in the middle", drop(7, 10)],
+  ["removed", 1, 1, "the first one", drop(1)],
+  ["removed", 1, 10, "the first ten", drop(1, 10)],
+  ["removed", 7, 7, "one, and the others moved up", inTurn(drop(7), shift(8, -1))],
+  ["reordered", 7, 7, "two neighbours", exchange(7, 8)],
+  ["reordered", 2, 2, "two far apart", exchange(2, 19), [["changed", 19, 19]]],
+  ["reordered", 7, 7, "one put at the end", move(7, 21), [["changed", 21, 21]]],
+  ["added", 7, 7, "a copy under the same number", copy(7, 7, from)],
+  ["added", 7, 7, "a later copy under the same number", copy(7, 7, from + dayMs)],
+  ["added", 0, 0, "one before the first", copy(7, 0, from)],
+  ["added", 7, 7, "one between, and the others moved down", inTurn(shift(7, 1), copy(3, 7, from + 6 * 60_000))],
+  // Nothing follows it, so all that is wrong with it is that it is there.
+  ["changed", 21, 21, "one after the last", copy(20, 21, from + dayMs)],
+];
+
+const ofFive: readonly Tampering[] = [
+  ["changed", 6, 10, "one entry", edit(6, replaced("entries", "request-1", "request-2"))],
+  ["removed", 6, 10, "a segment in the middle", drop(6)],
+  ["removed", 1, 10, "the first two", drop(1, 6)],
+  ["removed", 6, 10, "a segment, and the others moved up", inTurn(drop(6), shift(11, -5))],
+  ["reordered", 6, 10, "two neighbours", exchange(6, 11)],
+  ["reordered", 6, 10, "one put at the end", move(6, 21), [["changed", 21, 25]]],
+  ["added", 6, 10, "a copy under the same numbers", copy(6, 6, from + dayMs)],
+  ["added", 6, 10, "one between, and the others moved down", inTurn(shift(6, 5), copy(1, 6, from + 60_000))],
+  [
+    ...(["changed", 6, 9, "an entry taken out of its segment, which then says so"] as const),
+    edit(6, (one) => ({ ...replaced("entries", /,\[[^[\]]*\]\]\}$/, "]}")(one), lastSeq: 9 })),
+    [["removed", 10, 10]],
+  ],
+];
+
+describe("names the first entry that was tampered with:", () => {
+  for (const [size, tamperings] of [
+    [1, ofOne],
+    [5, ofFive],
+  ] as const) {
+    for (const [what, seq, lastSeq, name, tamper, more = []] of tamperings) {
+      const where = size === 1 ? `${what} ${seq}` : `in segments of five, ${what} ${seq} to ${lastSeq}`;
+      test(`${where}: ${name}`, async () => {
+        const { flaws } = await flawsIn(tamper(laneOf(20, size)));
+        expect(flaws.map((flaw) => [flaw.what, flaw.seq, flaw.lastSeq])).toEqual([
+          [what, seq, lastSeq],
+          ...more.map((one) => [...one]),
+        ]);
+      });
+    }
+  }
+
+  test("a segment that the database refused and kept, put in the place of the one that was written then", async () => {
+    const kept: Segment[] = [];
+    const journal = new Journal({
+      append: async (segment) => {
+        kept.push(segment as Segment);
+        return { outcome: kept.length === 2 ? "refused" : "durable" };
+      },
+      auditKey,
+      now: () => from,
+      checkpoint: () => {},
+      deadline: { of: (work) => work },
+    });
+    for (const requestId of ["1", "2", "3", "4"]) await journal.record([{ ...entry, requestId }]).catch(() => {});
+    const [first, refused, written, last] = kept as [Segment, Segment, Segment, Segment];
+    expect(refused.firstSeq).toBe(written.firstSeq);
+    expect(await flawsIn([first, written, last])).toMatchObject({ entries: 3 });
+    expect(await flawsIn([first, refused, last])).toMatchObject({ flaws: [{ seq: 3, what: "changed" }] });
+  });
+});
+
+describe("with checkpoints", () => {
+  test("notices a lane that was cut off and went on, though later checkpoints fit it", async () => {
+    const written = laneOf(4);
+    const before = endOf(written);
+    written.splice(2);
+    const after = [["5"], ["6", "7"]].map((requestIds) => {
+      for (const requestId of requestIds) append(written, [{ ...entry, requestId }]);
+      return endOf(written);
+    });
+    expect(await flawsIn(written, after)).toMatchObject({ entries: 5, lanes: 1, checkpoints: 2, flaws: [] });
+    const flaw = { lane: "lane", seq: 4, lastSeq: 4, what: "changed" as const };
+    for (const checkpoints of [
+      [before, ...after],
+      [...after, before],
+    ]) {
+      expect(await flawsIn(written, checkpoints)).toMatchObject({ flaws: [flaw] });
+    }
+  });
+
+  test("notices that somebody with the audit key cut the segments in other places", async () => {
+    const forged = laneOf(21, 7);
+    expect(await flawsIn(forged)).toMatchObject({ entries: 21, flaws: [] });
+    // The mac is that of the segment's end, and entry 20 is in its middle.
+    const flaw = { lane: "lane", seq: 15, lastSeq: 21, what: "changed" as const };
+    expect(await flawsIn(forged, [{ ...endOf(forged), seq: 20 }])).toMatchObject({ flaws: [flaw] });
+  });
+});
+
+test("goes on after a flaw, and counts those beyond 1000", async () => {
+  const [one] = laneOf(1) as [Segment];
+  const moved = Array.from({ length: 1250 }, (_, n) => ({ ...one, lane: `lane-${n}` }));
+  const { flaws, moreFlaws } = await flawsIn(moved);
+  expect([flaws.length, moreFlaws, flaws.at(-1)?.lane]).toEqual([1000, 250, "lane-999"]);
+});
