@@ -2,31 +2,16 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import { type Flaw, gapName } from "../../src/audit/flaw.ts";
-import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import type { Checkpoint } from "../../src/audit/journal.ts";
 import { segmentMac } from "../../src/audit/segment.ts";
-import { Deadline } from "../../src/core/deadline.ts";
-import { Fault } from "../../src/core/fault.ts";
 import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
+import { entry, journalOn } from "../support/journal.ts";
 import { describeBoth, type Row, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
-const entry: AuditEntry = {
-  actor: { type: "key", id: "key-1" },
-  organizationId: "organization-1",
-  organization: "acme",
-  projectId: "project-1",
-  project: "web",
-  environment: "production",
-  action: "variables.read",
-  names: ["DATABASE_URL", "TOKEN"],
-  requestId: "request-1",
-  clientAddress: "127.0.0.1",
-  userAgent: "curl/8",
-};
-
 /** Writes one lane through the journal itself, in segments of `size` entries. */
 async function lane(
   w: World,
@@ -36,14 +21,12 @@ async function lane(
   const store = w.installation.openJournal();
   let checkpoint: Checkpoint | undefined;
   let nowMs = 0;
-  const journal = new Journal({
-    append: store.append,
+  const journal = journalOn(store.append, {
     auditKey: w.admin.systemKeys.audit,
     now: () => nowMs,
     checkpoint: (one) => {
       checkpoint = one;
     },
-    deadline: new Deadline(20_000, () => new Fault("unavailable", "late")),
   });
   for (let done = 0; done < moments.length; done += size) {
     nowMs = moments[done] as number;

@@ -2,27 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import type { Flaw } from "../../src/audit/flaw.ts";
-import { type Checkpoint, Journal } from "../../src/audit/journal.ts";
+import type { Checkpoint } from "../../src/audit/journal.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/audit/segment.ts";
 import { verifyChain } from "../../src/audit/verify.ts";
+import { auditKey, entry, journalOn } from "../support/journal.ts";
 
-const auditKey = new Uint8Array(32).fill(7);
 const from = Date.UTC(2026, 4, 7);
 const dayMs = 86_400_000;
-const entry: AuditEntry = {
-  actor: { type: "key", id: "key-1" },
-  organizationId: "organization-1",
-  organization: "acme",
-  projectId: "project-1",
-  project: "web",
-  environment: "production",
-  action: "variables.read",
-  names: ["DATABASE_URL", "TOKEN"],
-  requestId: "request-1",
-  clientAddress: "127.0.0.1",
-  userAgent: "curl/8",
-};
-
 /** Adds a segment of these entries. Five neighbours have one date. */
 function append(segments: Segment[], entries: readonly AuditEntry[]): void {
   const previous = segments.at(-1);
@@ -167,16 +153,13 @@ describe("names the first entry that was tampered with:", () => {
 
   test("a segment that the database refused and kept, put in the place of the one that was written then", async () => {
     const kept: Segment[] = [];
-    const journal = new Journal({
-      append: async (segment) => {
+    const journal = journalOn(
+      async (segment) => {
         kept.push(segment as Segment);
         return { outcome: kept.length === 2 ? "refused" : "durable" };
       },
-      auditKey,
-      now: () => from,
-      checkpoint: () => {},
-      deadline: { of: (work) => work },
-    });
+      { now: () => from },
+    );
     for (const requestId of ["1", "2", "3", "4"]) await journal.record([{ ...entry, requestId }]).catch(() => {});
     const [first, refused, written, last] = kept as [Segment, Segment, Segment, Segment];
     expect(refused.firstSeq).toBe(written.firstSeq);
