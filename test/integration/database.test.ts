@@ -25,7 +25,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     process.on("unhandledRejection", note);
     process.on("uncaughtException", note);
     try {
-      for (let times = 0; times < 40; times++) {
+      for (let times = 0; times < 20; times++) {
         const opened = openPostgres(new Servers([database.url]), "serve");
         const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
         const asked = Array.from({ length: 20 }, () => one({}).catch((error: Error) => error));
