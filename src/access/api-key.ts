@@ -9,7 +9,8 @@ import { crc32 } from "node:zlib";
  *        3      43  random base62, 256.03 bits
  *       46       6  CRC-32 (as in zlib and PNG) of the first 46 characters, in base62, most significant digit first
  *
- * The checksum catches typing errors and false positives of secret scanners. Anyone can compute it, so it proves nothing.
+ * The checksum catches typing errors and false positives of secret scanners. Anyone can compute it, so it proves
+ * nothing.
  */
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -19,7 +20,7 @@ const checksumLength = 6;
 const grammar = /^kh_[0-9A-Za-z]{49}$/;
 
 /**
- * Makes a new API key. Random bytes of 248 and more are discarded, because they would favour the first eight digits.
+ * Makes a new API key. Random bytes above 247 are discarded, because they would favour the first eight digits.
  * @param randomBytes - called with the number of bytes still needed, until the key is complete
  */
 export function mintKey(randomBytes: (length: number) => Uint8Array = systemRandomBytes): string {
@@ -32,7 +33,7 @@ export function mintKey(randomBytes: (length: number) => Uint8Array = systemRand
   return text + checksumOf(text);
 }
 
-/** Whether the text has the grammar and the checksum of an API key. Does not ask the database. */
+/** Whether the text has the grammar and the checksum of an API key. */
 export function isWellFormedKey(text: string): boolean {
   return grammar.test(text) && checksumOf(text.slice(0, checkedLength)) === text.slice(checkedLength);
 }

@@ -5,9 +5,9 @@ import { type Grant, type Plan, sealGrant } from "./grant.ts";
 import type { TokenWords } from "./token.ts";
 
 /**
- * The row of a key or a trust with its organization and, through its scope, the project that was asked for, as one
- * statement found them. `live` is judged by the database's clock. What is larger than Keyhole ever writes comes as
- * null, or as an empty list.
+ * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
+ * statement finds them. `live` is judged by the database's clock. A value that is larger than Keyhole ever writes
+ * comes as null or as an empty list.
  */
 export type KeyRow = Grant & {
   readonly digest: Uint8Array;
@@ -33,10 +33,10 @@ export type Lookup = {
 /** The digest of a key's text or of a trust's id, and what is looked up with it. */
 export type KeyLookup = Lookup & { readonly digest: Uint8Array };
 
-/** The project that a request asks for, with the sets it needs, in the moment in which its key was judged. */
+/** The requested project with the sets that the request needs, from the snapshot in which the key was judged. */
 export type Target = {
   readonly projectId: string;
-  /** Of all its environments, as its row has them. */
+  /** Of all its environments, as they are stored. */
   readonly fileCounts: string | null;
   readonly sets: readonly FoundSet[];
 };
@@ -44,7 +44,7 @@ export type Target = {
 /** Which version of a set is current. */
 export type FoundSet = {
   readonly environment: Environment;
-  /** Changes whenever the row or its data key is written; empty on SQLite, where the row itself comes along. */
+  /** Changes when the row or its data key is written. Empty on SQLite, where `row` is there in its place. */
   readonly rowVersion: string;
   readonly row: StoredSet | null;
 };
@@ -56,7 +56,7 @@ export type StoredSet = {
   readonly version: number;
   readonly generation: number;
   readonly listingMac: Buffer | null;
-  /** Null if it was not fetched: it would have been too large. */
+  /** Null if it was too large to be fetched. */
   readonly listing: string | null;
   readonly listingBytes: number;
   /** Null if it was not fetched, or for files. */
@@ -68,20 +68,19 @@ export type StoredSet = {
   readonly wrapped: Buffer | null;
 };
 
-/** Who asks: a key, or a trust with a token, that is good at this moment. Made for one request and never kept. */
+/** A key, or a trust with a token, that is valid now. Made for one request and never kept. */
 export type Caller = {
   readonly grant: Grant;
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string; readonly plan: Plan };
   readonly target: Target | null;
-  /** What the token says that was presented; undefined for a key. */
+  /** From the presented token; undefined for a key. */
   readonly token?: TokenWords;
 };
 
 /**
- * Judges a row that was found.
+ * Judges the row of a key or a trust.
  * @param digest - digest of the presented key, or of the trust its token matched
- * @throws Fault `unauthorized`, whose message tells the operator the reason; `decryption_failed` for an organization
- *   that was damaged in SQL
+ * @throws Fault `unauthorized`, whose message tells the operator why; `decryption_failed` if SQL damaged the organization
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !timingSafeEqual(row.digest, digest)) throw new Fault("unauthorized", "unknown key");

@@ -1,7 +1,7 @@
 /** Last use is written at most once per key in this interval. */
 export const writeIntervalMs = 60_000;
 
-/** Collects when keys are used and writes it in batches. Requests never wait for it; minutes are precise enough. */
+/** Collects the last uses of keys and writes them in batches. Requests never wait for it. */
 export class KeyUses {
   readonly #write: (uses: ReadonlyMap<string, number>) => Promise<void>;
   #pending = new Map<string, number>();
@@ -19,8 +19,9 @@ export class KeyUses {
   }
 
   /**
-   * Writes the pending uses of keys that have none written within {@link writeIntervalMs}; `all` of them at the end.
-   * Never throws: the key's next use replaces one that could not be written.
+   * Writes the pending uses, except of keys whose use was written within {@link writeIntervalMs}. Never throws: a use
+   * that cannot be written is replaced by the key's next one.
+   * @param all - whether to write all of them, at the end
    */
   async flush(nowMs: number, all = false): Promise<void> {
     const recent = this.#recentlyWritten;

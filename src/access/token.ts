@@ -3,25 +3,25 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { Fault } from "../core/fault.ts";
 
 /*
- * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave a job. If it meets the terms of exactly one
- * trust, it stands in place of an API key. Every refusal here is a Fault `unauthorized`: clients see the same 401 as
- * for an unknown key, the log has the reason.
+ * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave to a job. If it meets the terms of exactly
+ * one trust, it replaces an API key. Every refusal here is a Fault `unauthorized`: clients see the same 401 as for an
+ * unknown key, and the log has the reason.
  */
 
-/** Which tokens a trust accepts. Stored as JSON, under the seal of its row. */
+/** Which tokens a trust accepts. Stored as JSON and sealed with its row. */
 export type Terms = {
   readonly issuer: string;
   readonly audience: string;
   /** Claims that a token must have, each equal as text. */
   readonly claims: Readonly<Record<string, string>>;
-  /** A JSON Web Key Set as text, in place of the one that the issuer publishes; null for that one. */
+  /** A JSON Web Key Set as text; null if the issuer publishes its keys. */
   readonly jwks: string | null;
 };
 
-/** A trust whose seal was checked. */
+/** A trust whose seal was verified. */
 export type Trust = {
   readonly id: string;
-  /** Of its row, which each request looks up by it. */
+  /** Each request looks up the trust's row by it. */
   readonly digest: Uint8Array;
   readonly terms: Terms;
   /** Null if the issuer publishes its keys. */
@@ -36,7 +36,7 @@ export type KeySet = {
   readonly keys: readonly object[];
 };
 
-/** What a token says. Nothing of it is true before {@link verifyToken}. */
+/** What a token claims. {@link verifyToken} says whether it is true. */
 export type Token = {
   readonly text: string;
   readonly issuer: string;
@@ -44,22 +44,22 @@ export type Token = {
   readonly payload: Readonly<Record<string, unknown>>;
 };
 
-/** Of a token, in its issuer's words, for the audit. */
+/** What the audit records of a token, in its issuer's words. */
 export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
 
 export const tokenBytesMax = 8192;
 const skewS = 30;
 const ageSMax = 600;
 const keysMax = 100;
-/** Never `none`, and never HMAC, for which the public key would be a shared secret that everybody knows. */
+/** Never `none`, and never HMAC, which would take the public key for a shared secret. */
 const algorithms = ["RS256", "ES256", "EdDSA", "PS256"];
 
-/** Whether a text may be a token. Looks at its form only. */
+/** Whether a text has the form of a token. */
 export function isTokenShaped(text: string): boolean {
   return text.length <= tokenBytesMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
 }
 
-/** Reads what a token says, to find the trusts that name its issuer. @throws Fault `unauthorized` */
+/** Reads a token without verifying it, to find the trusts that name its issuer. @throws Fault `unauthorized` */
 export function readToken(text: string): Token {
   const [header, payload] = text.split(".").slice(0, 2).map(readPart);
   if (header === undefined || payload === undefined) {
@@ -75,11 +75,11 @@ export function readToken(text: string): Token {
 }
 
 /**
- * Verifies a token against the trusts that name its issuer. The signature and the times come first, so that only those
- * whom the issuer gave a token could learn anything from what follows.
+ * Finds the one trust that a token meets, among those that name its issuer. Signature and times are verified first, so
+ * that only holders of a genuine token can learn anything from the rest.
  *
  * @param published - the keys that the issuer publishes, if they are known
- * @returns the one trust that it meets. @throws Fault `unauthorized` for none and for several
+ * @throws Fault `unauthorized` if it meets none, or several
  */
 export async function verifyToken(
   token: Token,
@@ -106,7 +106,7 @@ export async function verifyToken(
   throw new Fault("unauthorized", `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`);
 }
 
-/** What the audit says of a token: its id, its subject and the id of the run; empty if it does not say. */
+/** A token's id, its subject and the id of the run; empty if it does not have them. */
 export function wordsOf({ payload }: Token): TokenWords {
   const word = (...names: readonly string[]) => {
     const text = names.map((name) => payload[name]).find((value) => typeof value === "string") as string | undefined;
@@ -124,7 +124,7 @@ export function parseKeySet(document: unknown): KeySet {
   return { getKey: createLocalJWKSet({ keys } as JSONWebKeySet), kids: new Set(kids), keys };
 }
 
-/** Of which kind a key must be to verify a token. */
+/** A clause for people: which keys can verify a token. */
 export const usableKinds = "Keyhole takes keys for RS256 and PS256 (2048 bits or more), ES256 and EdDSA (Ed25519)";
 
 /** How many of these JSON Web Keys can verify a token. */
@@ -148,7 +148,7 @@ function isUsable(given: object): boolean {
 
 const rsaBitsMin = 2048;
 
-/** The terms that a row holds; undefined if they are damaged, which its seal shows, too. */
+/** The terms in a row; undefined if they are damaged, which its seal shows too. */
 export function parseTerms(text: string): Terms | undefined {
   try {
     return JSON.parse(text) as Terms;
@@ -191,7 +191,7 @@ function failureOf(error: unknown): string {
 
 function whyNotMet({ payload }: Token, { audience, claims }: Terms): string | undefined {
   const { aud } = payload;
-  // Kubernetes writes a list of one. If others accept the token as well, one of them may have passed it on.
+  // Kubernetes writes a list of one. In a longer list, another audience could have passed the token on.
   const only = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
   if (only !== audience) return `its audience is ${shown(aud)}, not ${shown(audience)}`;
   for (const [name, value] of Object.entries(claims)) {
@@ -206,8 +206,8 @@ function readPart(part: string): Record<string, unknown> | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(part, "base64url"));
     const parsed: unknown = JSON.parse(text);
-    // A JSON parser keeps the last of two members of one name, and another program may have read the first. Outside
-    // strings, each member has one colon.
+    // Two members of one name: a JSON parser keeps the last, but another program may read the first. So they are
+    // refused. Outside strings, each member has one colon.
     const colons = text.replace(/"(?:[^"\\]|\\.)*"/g, "").split(":").length - 1;
     return isObject(parsed) && membersIn(parsed) === colons ? parsed : undefined;
   } catch {
@@ -225,7 +225,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A caller's word in a reason, shortened. */
+/** What a caller sent, shortened. */
 function shown(value: unknown): string {
   return (JSON.stringify(value) ?? "missing").slice(0, 200);
 }

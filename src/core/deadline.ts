@@ -1,14 +1,13 @@
 /**
- * A deadline for many waits of one length. They share one timer, so a wait may end up to `everyMs` late.
+ * One deadline for many waits. They share a timer, so a wait may end up to `everyMs` late.
  *
- * If the process was stopped, frozen or moved to another machine, the timer fires before the answers that arrived
- * meanwhile are read. So each wait is extended by the time lost, once: work that blocks again and again ends all the same.
+ * If the process was stopped or moved to another machine, the timer fires before the answers that arrived in that time
+ * are read. So each wait is extended by the lost time, but only once, or work that blocks repeatedly would never end.
  */
 export class Deadline {
   readonly #ms: number;
   readonly #refusal: () => Error;
   readonly #everyMs: number;
-  /** In the order in which they end. */
   readonly #waits = new Set<Wait>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #sweptAtMs = 0;
@@ -68,5 +67,5 @@ export class Deadline {
 
 type Wait = { endsAtMs: number; extended: boolean; readonly refuse: () => void };
 
-/** A timer that is later than this was not only busy. */
+/** A timer that is this late waited for more than a busy event loop. */
 const lostMsMin = 500;

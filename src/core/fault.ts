@@ -17,7 +17,7 @@ export type FaultCode =
   | "decryption_failed"
   | "unavailable";
 
-/** What the client may see besides the code. Nothing else of a Fault leaves the process. */
+/** What the client may see besides the code. */
 export type FaultDetail = {
   /** The invalid query parameter and its problem, as in "is required". */
   readonly parameter?: { readonly name: string; readonly problem: string };
@@ -45,7 +45,7 @@ export class Fault extends Error {
   readonly detail: FaultDetail;
 
   constructor(code: FaultCode, message: string, detail: FaultDetail = {}, options?: ErrorOptions) {
-    // The message says enough, and a stack trace would cost as much as the rest of a refused request.
+    // A stack trace would cost as much as the rest of a refused request, and the message says enough.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, options);

@@ -3,9 +3,9 @@ import type { inspect } from "node:util";
 let inside: <T>(held: Held<T>) => T;
 
 /**
- * An opened value that may not leave yet. It prints as `[redacted]`, and no method returns its value or passes it to a
- * callback. Only `audit/release.ts` makes a body of it, with a {@link Render}, and returns that body once the entries
- * that name the value are on record. A forgotten audit does not compile.
+ * An opened value that may not leave yet. It prints as `[redacted]`, and no method returns the value or passes it to a
+ * callback. Only `audit/release.ts` makes a body of it, and returns that body once its audit entries are on record. A
+ * forgotten audit does not compile.
  */
 export class Held<T> {
   readonly #value: T;
@@ -31,7 +31,9 @@ export class Held<T> {
   }
 }
 
-/** How a value becomes a body, or a Fault. Only a kind's `render.ts` makes one: a test reads the imports of every file. */
+/**
+ * How a value becomes a body, or a Fault. Only a kind's `render.ts` makes one: a test reads the imports of every file.
+ */
 export class Render<T> {
   readonly render: (value: T) => Body;
   readonly entriesFor: (value: T) => number;
@@ -43,17 +45,14 @@ export class Render<T> {
   }
 }
 
-/** A body as it leaves: whole, or in pieces that are made as fast as the client takes them. */
+/** A response's body: whole, or in pieces that are made as fast as the client takes them. */
 export type Body = {
   readonly content: string | Uint8Array | Iterable<string | Uint8Array>;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/**
- * Makes a body of a held value. Only `audit/release.ts` may import it: a test reads the imports of every file.
- * @throws Error if the value needs another number of audit entries, or what the render throws
- */
+/** Makes a body of a held value. Only `audit/release.ts` may import it: a test reads the imports of every file. */
 export function renderHeld<T>(held: Held<T>, { render, entriesFor }: Render<T>, entryCount: number): Body {
   const value = inside(held);
   const needed = entriesFor(value);

@@ -2,7 +2,7 @@
 export const environments = ["development", "staging", "production"] as const;
 export type Environment = (typeof environments)[number];
 
-/** A set of environments as bits: development 1, staging 2, production 4. Zero is the empty set and never stored. */
+/** A set of environments as bits: development 1, staging 2, production 4. The empty set, 0, is never stored. */
 export type EnvironmentMask = number;
 export const everyEnvironment: EnvironmentMask = 7;
 
@@ -28,12 +28,12 @@ export const slugPattern: RegExp = new RegExp(slugRule);
 
 const variableNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/;
 
-/** Whether a variable may have this name: shells overwrite `_`, JavaScript readers of dotenv text lose `__proto__`. */
+/** Whether a variable may have this name. Shells overwrite `_`; JavaScript readers of dotenv text lose `__proto__`. */
 export function isVariableName(text: string): boolean {
   return variableNamePattern.test(text) && text !== "_" && text !== "__proto__";
 }
 
-/** Which variables of an environment: all, those with these names, or those whose names start with the prefix. */
+/** Which variables of an environment: all, those with these names, or those with this prefix. */
 export type Selection =
   | { readonly by: "all" }
   | { readonly by: "names"; readonly names: readonly string[] }
@@ -45,7 +45,7 @@ export function compareBytes(a: string, b: string): number {
 }
 
 export const variableValueBytesMax = 64 * 1024;
-/** The most items in an answer, and files in a project. */
+/** The largest number of items in an answer, and of files in a project. */
 export const itemsMax = 1000;
 /** The most plaintext bytes of files in an answer. */
 export const contentBytesMax = 8 * 1024 * 1024;

@@ -1,20 +1,21 @@
-/** The longest path in bytes of UTF-8: every system we know opens it below a root of usual length. */
+/** In bytes of UTF-8. Every system we know opens such a path below a root of usual length. */
 const pathBytesMax = 1024;
-/** The longest part of a path in bytes of UTF-8: the limit of ext4, and less than that of NTFS and APFS. */
+/** In bytes of UTF-8: the limit of ext4, and less than those of NTFS and APFS. */
 const pathPartBytesMax = 255;
 
 /**
- * What is wrong with the path of a secret file, as a clause to put after it ("has a '..' part"), or undefined.
+ * What is wrong with the path of a secret file, as a clause that follows the path ("has a '..' part"), or undefined.
  *
- * The answer is the same on every platform. An accepted path names one and the same file below the root on Linux, macOS
- * and Windows, looks like what it is, and is not special to git, a shell or a device driver. The clause is safe on a
- * terminal. Used at upload, and again at pull: clients do not let the server choose where files go.
+ * The answer is the same on every platform. An accepted path names the same file below the root on Linux, macOS and
+ * Windows, looks like no other, and is not special to git, a shell or a device driver. The clause is safe on a
+ * terminal. Paths are checked at upload, and again at pull, because clients do not let the server choose where files
+ * go.
  *
  * @see https://learn.microsoft.com/windows/win32/fileio/naming-a-file
  */
 export function pathProblem(path: string): string | undefined {
   if (path === "") return "is empty";
-  // First, so that only counting runs over a text of any length.
+  // First, because a text may be of any length and this only counts.
   if (Buffer.byteLength(path) > pathBytesMax) return `is longer than ${pathBytesMax} bytes`;
   if (!path.isWellFormed()) return "is not well-formed Unicode";
   if (path.startsWith("/")) return "is absolute, not relative";
@@ -29,12 +30,12 @@ export function pathProblem(path: string): string | undefined {
 }
 
 /**
- * What is wrong with these paths together, naming two of them, or undefined. No two may differ only in case, and none
- * may be a folder of another.
+ * What is wrong with these paths together, as a sentence about two of them, or undefined. No two may differ only in
+ * case, and none may be a folder of another.
  * @param paths - the paths of one environment, each without a {@link pathProblem}
  */
 export function pathSetProblem(paths: readonly string[]): string | undefined {
-  // NUL in place of the slash sorts first and is in no path, so everything below a folder directly follows it.
+  // No path has a NUL, and it sorts first: with it in place of the slash, a folder's files directly follow the folder.
   const sorted = paths.map((path) => ({ path, folded: fold(path).replaceAll("/", "\0") }));
   sorted.sort((a, b) => (a.folded < b.folded ? -1 : a.folded > b.folded ? 1 : 0));
   for (const [i, { path, folded }] of sorted.entries()) {
@@ -57,14 +58,15 @@ export function pathSetProblem(paths: readonly string[]): string | undefined {
  *   soft hyphen U+00AD, which make two names look alike and which HFS+ ignores, so that they can spell `.git`; private
  *   use, into which some systems map the eight characters above; and unassigned characters, whose normal form and case
  *   may change with a later Unicode;
- * - line and paragraph separators, and other invisible characters: variation selectors, fillers, joiners (of emoji too).
+ * - line and paragraph separators, and other invisible characters: variation selectors, fillers, joiners (of emoji
+ *   too).
  */
 const unwelcome = /[\\:*?"<>|\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Names of Windows devices, in every folder and with any extension; COM and LPT also with a superscript digit. */
 const device = /^(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9¹²³]|CONIN\$|CONOUT\$)$/;
 
-/** A repository's folder and its short name on NTFS. Trailing dots, spaces and `:` streams are refused anyway. */
+/** A repository's folder and its short name on NTFS. Trailing dots, spaces and `:` streams are refused elsewhere. */
 const git = /^(?:\.GIT|GIT~[0-9]+)$/;
 
 function partProblem(part: string): string | undefined {
@@ -83,9 +85,9 @@ function partProblem(part: string): string | undefined {
 }
 
 /**
- * The same text for all names that a file system could treat as equal. JavaScript has no case folding. Lower case, then
- * upper case, joins everything that folding joins (ẞ and SS, ς and Σ, K and the Kelvin sign) and a few more (ı and I),
- * which is the safe side. Upper case may split a character (ΐ), hence the normal form.
+ * The same text for all names that a file system could treat as equal. JavaScript has no case folding. Lower case,
+ * then upper case, makes everything equal that folding does (ẞ and SS, ς and Σ, K and the Kelvin sign) and a little
+ * more (ı and I), which is safe. Upper case may split a character (ΐ), so the result is normalized.
  */
 function fold(text: string): string {
   return text.toLowerCase().toUpperCase().normalize("NFC");

@@ -129,7 +129,9 @@ function readRootKeySource(env: Environment, external: boolean): RootKeySource {
   );
 }
 
-/** Splits a command into words as a shell would. No shell runs it, so characters that only a shell acts on are refused. */
+/**
+ * Splits a command into words as a shell would. No shell runs it, so characters that only a shell acts on are refused.
+ */
 function splitWords(setting: string, text: string): [program: string, ...args: string[]] {
   const unquoted = text.replace(/\\.|'[^']*'|"(?:[^"\\$`]|\\[^`])*"/gs, "");
   // shell-quote would keep these as they are, and would drop a quote that is never closed.

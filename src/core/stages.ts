@@ -1,6 +1,6 @@
 /**
- * The moments that one request has passed, in monotonic milliseconds; 0 if it has not come so far. Made if somebody
- * measures: otherwise noting a moment costs a comparison.
+ * The moments that one request has passed, in monotonic milliseconds; 0 before that. Made only with metrics or traces:
+ * without them, noting a moment costs a comparison.
  */
 export function newStages() {
   return {
@@ -12,7 +12,7 @@ export function newStages() {
     openToMs: 0,
     auditFromMs: 0,
     auditToMs: 0,
-    /** What was opened, and how many of them. */
+    /** The items that were opened, as in "variable", and how many. */
     openedItem: undefined as string | undefined,
     opened: 0,
   };
@@ -33,7 +33,7 @@ export function noteOpened(stages: Stages | undefined, item: string, count: numb
   stages.opened = count;
 }
 
-/** The stages that a request has ended, in monotonic milliseconds. */
+/** The stages that a request has finished, in monotonic milliseconds. */
 export function spansOf(stages: Stages): (readonly [name: string, fromMs: number, toMs: number])[] {
   const spans = [
     ["look-up", stages.lookUpFromMs, stages.lookUpToMs],

@@ -1,13 +1,12 @@
 /**
- * Whether a variable of this name is a command to a loader, a language runtime, a shell, git or a CI runner. With it,
- * a person who may set one value of a project could run code wherever its variables become an environment.
+ * Whether a variable of this name controls a loader, a language runtime, a shell, git or a CI runner. Through it,
+ * anyone who may set one value of a project could run code wherever its variables become an environment.
  */
 export function isSteering(name: string, system: NodeJS.Platform = process.platform): boolean {
   const spelled = system === "win32" ? name.toUpperCase() : name;
   return names.has(spelled) || families.test(spelled);
 }
 
-/** Prefixes of whole families. */
 const families = new RegExp(
   `^(?:${[
     ...["LD_", "DYLD_", "_RLD", "GLIBC_", "MALLOC_"], // loaders and the C library
@@ -17,7 +16,7 @@ const families = new RegExp(
 );
 
 const names: ReadonlySet<string> = new Set([
-  // Where programs are found, and what shells run before or between commands.
+  // The search path for programs, and what shells run before or between commands.
   ...["PATH", "PATHEXT", "COMSPEC", "ComSpec", "SHELL", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "CDPATH", "GLOBIGNORE"],
   ...["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH", "HISTFILE", "PSModulePath"],
   // Code or options that a language's runtime takes before the program.

@@ -1,23 +1,21 @@
 import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /**
- * CSV by RFC 4180 with the header `key,value`, for programs. Values stay exact, so nothing is put before one that a
- * spreadsheet would take for a formula. They are always in quotes, so that no reader trims one or takes it for absent.
+ * CSV by RFC 4180 with the header `key,value`, for programs. Values stay exact: one that a spreadsheet would take for a
+ * formula is not changed. All are in quotes, so that no reader trims a value or takes it for a missing one.
  *
  * @param variables - each name once
  * @see https://www.rfc-editor.org/rfc/rfc4180
  */
 export function renderCsv(variables: readonly NamedValue[]): string {
-  return `${csvHeader}${renderEach(variables, ({ name, value }) => `${name},${quoted(value)}\r\n`)}`;
+  return `key,value\r\n${renderEach(variables, ({ name, value }) => `${name},${quoted(value)}\r\n`)}`;
 }
-
-const csvHeader = "key,value\r\n";
 
 /**
  * One record of RFC 4180: cells separated by commas, quoted if they contain a comma, a quote or a line end, then CRLF.
  *
- * Spreadsheets evaluate a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula, and clients
- * choose the text of some cells. Such text gets a leading apostrophe, as OWASP recommends.
+ * Spreadsheets evaluate a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula, and
+ * clients choose the text of some cells. Such text gets a leading apostrophe, as OWASP recommends.
  *
  * @see https://owasp.org/www-community/attacks/CSV_Injection
  */

@@ -2,8 +2,9 @@ import { Fault } from "../core/fault.ts";
 import { isVariableName } from "../core/names.ts";
 
 /*
- * dotenv text has no standard. The rules come from running hostile values through some forty readers: without any one of
- * them, a reader runs a command, loses the next variable or invents one. Change nothing here without those tests.
+ * dotenv text has no standard. The rules here come from tests with hostile values and some forty readers. Without any
+ * one of the rules, a reader runs a command, loses the next variable or invents one. Change nothing without those
+ * tests.
  *
  * "Special" characters are `"`, `\`, `$` and the backtick: a shell interprets them inside double quotes.
  */
@@ -12,8 +13,8 @@ import { isVariableName } from "../core/names.ts";
 export type NamedValue = { readonly name: string; readonly value: string };
 
 /**
- * Writes variables as dotenv text, ordered by name. No value makes a shell, or a reader that supports quotes, run a
- * command or lose or gain a variable. The exception is dotenv-expand 1000 and newer, which runs every `$(...)`.
+ * Writes variables as dotenv text, ordered by name. No value can make a shell, or a reader that supports quotes, run a
+ * command, lose a variable or gain one. The exception is dotenv-expand 1000 and newer, which runs every `$(...)`.
  * @param variables - each name once
  * @returns the text, and the names of the variables that at least one common reader does not read back exactly
  * @throws Fault `env_unrepresentable` with the names of all variables that no harmless text can carry
@@ -53,7 +54,7 @@ function unrepresentable(variables: readonly NamedValue[]): Fault {
 
 const listBytesMax = 4096;
 
-/** Names of variables, with commas: at most 4096 bytes, `, ...` for omitted ones. */
+/** Names of variables with commas, at most 4096 bytes; `, ...` stands for those left out. */
 export function listNames(names: readonly string[]): string {
   const whole = names.join(", ");
   if (whole.length <= listBytesMax) return whole;
@@ -85,8 +86,8 @@ function byName(a: NamedValue, b: NamedValue): number {
 }
 
 /**
- * What follows `NAME=`, by the first rule that applies, or `undefined` if no harmless text exists. Every check is a single
- * pass without recursion, because a value may be 64 KiB of anything.
+ * What follows `NAME=`, by the first rule that applies, or `undefined` if no harmless text exists. Every check is a
+ * single pass without recursion, because a value may be 64 KiB of anything.
  */
 function writeValue(value: string): string | undefined {
   if (value.includes("\0") || !value.isWellFormed()) return undefined; // NUL or a lone surrogate
@@ -100,8 +101,8 @@ function writeValue(value: string): string | undefined {
   }
   if (!value.includes("'") && !endsInBackslash) return `'${value}'`;
   if (!breaksLine && isBalanced(value)) return value;
-  // dotenvx and ruby-dotenv run `$(` even after a backslash, so `$` and `(` go into different quotes. With a line break in
-  // them, JavaScript readers would find new variables.
+  // dotenvx and ruby-dotenv run `$(` even after a backslash, so `$` and `(` go into different quotes. With a line
+  // break in them, JavaScript readers would find new variables.
   if (value.includes("$(")) {
     if (breaksLine || breaksComment(value)) return undefined;
     return `"${escapeSpecial(value).replaceAll("\\$(", splitCommand)}"`;
@@ -117,8 +118,8 @@ const special = /["\\$`]/;
 const splitCommand = () => `\\$"'('"`; // a function, because `$` has a meaning in a replacement string
 
 /**
- * Whether a JavaScript reader would find a new variable in the value: it takes `#` after the split quotes for a comment,
- * and ends the comment at U+2028 or U+2029.
+ * Whether a JavaScript reader would find a new variable in the value: it takes `#` after the split quotes for a
+ * comment, and ends the comment at U+2028 or U+2029.
  */
 function breaksComment(value: string): boolean {
   const from = value.indexOf("#");
@@ -134,8 +135,8 @@ const balancedForbidden = /[#$`\n\r\u2028\u2029]/;
 const balancedOutside = /[\w./@%+,:{}[\]-]/;
 
 /**
- * Whether a value with quotes, such as compact JSON, is safe without more quotes: every quote closes, and the rest contains
- * nothing that a shell interprets. A regular expression for this would need memory for each character.
+ * Whether a value with quotes, such as compact JSON, is safe without more quotes: every quote closes, and the rest
+ * contains nothing that a shell interprets. A regular expression for this would need memory for each character.
  */
 function isBalanced(value: string): boolean {
   if (balancedForbidden.test(value)) return false;

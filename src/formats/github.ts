@@ -26,9 +26,9 @@ const reserved = /^(?:NODE_OPTIONS$|GITHUB_|RUNNER_)/i;
 
 /**
  * Lines that make the runner mask values in its log: each value, each of its lines, and its base64, URL and JSON forms.
- * Print them before anything else. A short value and a common word are not masked, or the log would be unreadable.
+ * Print them before anything else. Short values and common words are not masked, or the log would be unreadable.
  *
- * @param always - names of variables that are masked all the same
+ * @param always - names of variables that are masked even so
  * @returns the lines, and the names of the variables whose values are not masked
  */
 export function renderMasks(
@@ -45,11 +45,11 @@ export function renderMasks(
   return { text: [...masks].map((mask) => `::add-mask::${escapeData(mask)}\n`).join(""), unmasked };
 }
 
-/** Below that, a value is rarely a secret, and often a part of other words. */
+/** A shorter value is rarely a secret, and often part of other words. */
 const valueLengthMin = 8;
 const lineLengthMin = 4;
 
-/** Whether a text is no secret, but a word of every other log. */
+/** Whether a text is a word that many logs have, and not a secret. */
 function isCommon(text: string): boolean {
   return commonWords.has(text.trim().toLowerCase());
 }

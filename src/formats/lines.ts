@@ -6,16 +6,16 @@ import { type NamedValue, renderEach } from "./dotenv.ts";
  */
 
 /**
- * Commands for `eval` and `.` in a POSIX shell. No shell interprets anything inside single quotes, so every value is read
- * back exactly.
+ * Commands for `eval` and `.` in a POSIX shell. No shell interprets anything inside single quotes, so every value is
+ * read back exactly.
  */
 export function renderShell(variables: readonly NamedValue[]): string {
   return renderEach(variables, ({ name, value }) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
 }
 
 /**
- * Lines for `docker run --env-file`: `NAME=value`, where everything after the first `=` is the value. There are no quotes
- * and no escapes. Docker drops a carriage return before a line end, and Go's scanner refuses lines of 64 KiB.
+ * Lines for `docker run --env-file`: `NAME=value`, where everything after the first `=` is the value. There are no
+ * quotes and no escapes. Docker drops a carriage return before a line end, and Go's scanner refuses lines of 64 KiB.
  * @see https://github.com/docker/cli/blob/28f756087eea5fa301f3fbf12b01ae62f91521c2/pkg/kvfile/kvfile.go
  */
 export function renderDocker(variables: readonly NamedValue[]): string {
@@ -67,9 +67,9 @@ export function renderToml(variables: readonly NamedValue[]): string {
 }
 
 /**
- * A variables file of Terraform and OpenTofu: HCL assignments of strings, in which `${` and `%{` are doubled to `$${` and
- * `%%{`, so that nothing in a value is taken for a template. It cannot carry values that Terraform would change, because
- * it normalizes every string.
+ * A variables file of Terraform and OpenTofu: HCL assignments of strings, in which `${` and `%{` are doubled to `$${`
+ * and `%%{`, so that nothing in a value is taken for a template. It cannot carry values that Terraform would change,
+ * because it normalizes every string.
  * @see https://github.com/hashicorp/hcl/blob/v2.23.0/hclsyntax/spec.md
  */
 export function renderTfvars(variables: readonly NamedValue[]): string {
@@ -84,7 +84,9 @@ const reservedByTerraform: ReadonlySet<string> = new Set([
   ...["source", "version", "providers", "count", "for_each", "lifecycle", "depends_on", "locals"],
 ]);
 
-/** Whether Go's library leaves it as it is in form C: it also splits runs of more than 30 marks, or of Korean vowels. */
+/**
+ * Whether Go's library leaves it as it is in form C: it also splits runs of more than 30 marks, or of Korean vowels.
+ */
 function isNormalized(value: string): boolean {
   return value.normalize("NFC") === value && !/[\p{M}\u1160-\u11ff]{30}/u.test(value.normalize("NFD"));
 }

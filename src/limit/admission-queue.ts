@@ -1,8 +1,8 @@
 import { Fault } from "../core/fault.ts";
 
 /**
- * A bounded queue for work that anybody can cause without a valid key, such as looking up a key for the first time: a few
- * run at once, some wait, and the rest is refused at once. Strangers can occupy no more of the database than that.
+ * A bounded queue for work that anybody can cause without a valid key, such as the first lookup of a key. Four run at
+ * once, 64 wait in FIFO order, and the rest is refused. So strangers can occupy only a small part of the database.
  */
 export class AdmissionQueue {
   readonly #runningMax: number;
@@ -19,12 +19,9 @@ export class AdmissionQueue {
   }
 
   /**
-   * Runs the work when its turn comes, in FIFO order, and returns or throws what the work does. The work must bound its own
-   * time, and must check when it starts whether its caller still waits.
-   *
-   * @param key - calls with the same key share one slot, because a client may present a new key with all of its requests at
-   *   once
-   * @throws Fault `rate_limited` if the queue is full; the work has not started
+   * Runs the work when its turn comes. The work must bound its own time.
+   * @param key - calls with the same key share one slot: a client may present a new key with all its requests at once
+   * @throws Fault `rate_limited` if the queue is full and the work has not started; else what the work throws
    */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     let slot = this.#slots.get(key);

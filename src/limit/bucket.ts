@@ -12,7 +12,6 @@ export type AnnouncedPolicy = Policy & { readonly announcement: string };
 /** The buckets of a recognized key. */
 export type BucketName = "metadata" | "value" | "content";
 
-/** The policy of each bucket. */
 export const policies: Readonly<Record<BucketName | "unrecognized", AnnouncedPolicy>> = {
   metadata: announced({ name: "metadata", capacity: 120, intervalUs: 500_000 }),
   value: announced({ name: "value", capacity: 30, intervalUs: 2_000_000 }),
@@ -41,15 +40,15 @@ export function take(fullAtUs: number | undefined, policy: Policy, nowUs: number
     : { allowed: true, fullAtUs: nextFullAtUs, remaining: Math.floor(spareUs / policy.intervalUs) };
 }
 
-/** `Retry-After` in whole seconds, at least 1. Rounded up, so that a client that waits that long will pass. */
+/** `Retry-After` in whole seconds, at least 1. Rounded up, so that a client that waits so long passes. */
 export function retryAfterS(retryAfterUs: number): number {
   return Math.max(1, Math.ceil(retryAfterUs / 1_000_000));
 }
 
 /**
- * The two header fields of the IETF draft, as in `"value";q=30;w=60` and `"value";r=29;t=2`. `t` is in whole seconds: until
- * the bucket is full again, or after a refusal until one call will pass, as in `Retry-After`.
- * @param nowUs - the time passed to {@link take} for this decision
+ * The two header fields of the IETF draft, as in `"value";q=30;w=60` and `"value";r=29;t=2`. `t` is the seconds until
+ * the bucket is full again or, after a refusal, `Retry-After`.
+ * @param nowUs - the time that {@link take} was given for this decision
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
 export function rateLimitHeaders(policy: AnnouncedPolicy, decision: Decision, nowUs: number) {
@@ -59,7 +58,7 @@ export function rateLimitHeaders(policy: AnnouncedPolicy, decision: Decision, no
   return { "RateLimit-Policy": policy.announcement, RateLimit: `"${policy.name}";${state}` };
 }
 
-/** The window `w` is the time in which an empty bucket fills, so `q` calls per `w` seconds is the sustained rate. */
+/** An empty bucket fills within the window `w`, so `q` calls in `w` seconds is the sustained rate. */
 function announced(policy: Policy): AnnouncedPolicy {
   const windowS = Math.ceil((policy.capacity * policy.intervalUs) / 1_000_000);
   return { ...policy, announcement: `"${policy.name}";q=${policy.capacity};w=${windowS}` };

@@ -1,9 +1,9 @@
 import { Fault } from "../core/fault.ts";
 
 /**
- * A bound on the bytes that all requests together hold at once, and on those of each holder (an API key). Serves waiters
- * in FIFO order, so that a stream of small requests cannot starve a large one. Waiters whose holder is at its own bound
- * go to the back of the queue, or one key could queue for everything again and again.
+ * A bound on the bytes that all requests hold at once, and on those of each holder (an API key). Serves waiters in
+ * FIFO order, so that small requests cannot starve a large one. Waiters of a holder that is at its own bound go to the
+ * back of the queue, so that one key cannot keep the front of it.
  */
 export class ByteBudget {
   readonly #bytesMax: number;
@@ -17,12 +17,14 @@ export class ByteBudget {
     this.holderBytesMax = holderBytesMax;
   }
 
-  /** Bytes in use now. */
   get bytesTaken(): number {
     return this.#bytesTaken;
   }
 
-  /** Takes bytes if they are free and nobody waits. @param bytes - a whole number, at most {@link holderBytesMax} */
+  /**
+   * Takes bytes if they are free and nobody waits for them. @param bytes - a whole number, at most {@link
+   * holderBytesMax}
+   */
   take(bytes: number, holder: string): Share | undefined {
     if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.holderBytesMax) {
       throw new RangeError(`${bytes} bytes were asked of a budget that gives ${this.holderBytesMax} to one`);
@@ -33,8 +35,8 @@ export class ByteBudget {
   }
 
   /**
-   * Waits until the bytes are free and takes them.
-   * @param signal - ends the wait; bytes that were granted are not taken back
+   * Takes bytes as soon as they are free.
+   * @param signal - ends the wait; it takes nothing back
    * @throws Fault `unavailable` if aborted or not served in time
    */
   async acquire(bytes: number, holder: string, signal?: AbortSignal, deadlineMs?: number): Promise<Share> {
@@ -56,7 +58,7 @@ export class ByteBudget {
       const timer = deadlineMs === undefined ? undefined : setTimeout(() => leave("time ran out"), deadlineMs);
       const grant = () => {
         settle();
-        // In a turn of its own, because what follows may hold the event loop for a while.
+        // In a turn of its own: the work that follows may keep the event loop busy.
         setImmediate(resolve, this.#grant(bytes, holder));
       };
       const waiter: Waiter = { bytes, holder, sinceMs: performance.now(), exhausted: false, grant };
@@ -123,11 +125,11 @@ export class ByteBudget {
 /** Bytes that one request holds of a budget. */
 export type Share = {
   readonly bytes: number;
-  /** How long the first waiter that these bytes could serve has waited; 0 if there is none. */
+  /** How long the first waiter has waited that these bytes could serve; 0 if there is none. */
   readonly waitedForMs: () => number;
-  /** Corrects the number of bytes. More than was asked for is taken at once, because the memory is in use already. */
+  /** Corrects the number of bytes. Additional bytes are taken at once, because that memory is in use already. */
   readonly resize: (bytes: number) => void;
-  /** Gives the bytes back, once. */
+  /** Gives the bytes back; later calls do nothing. */
   readonly release: () => void;
 };
 
@@ -135,7 +137,7 @@ type Waiter = {
   readonly bytes: number;
   readonly holder: string;
   readonly sinceMs: number;
-  /** Whether this holder's bound, not the memory, is what it waits for. */
+  /** Whether it waits for its holder's own bound, not for memory. */
   exhausted: boolean;
   readonly grant: () => void;
 };
@@ -144,14 +146,14 @@ type Waiter = {
 export const smallBytesMax: number = 256 * 1024;
 
 /**
- * The memory for everything that is opened and not yet sent, in sealed bytes. Claimed before bytes are fetched. Small
- * requests, which nearly all are, have a part of their own and never wait behind large ones.
+ * The memory for everything that is opened and not yet sent, in sealed bytes. It is claimed before bytes are fetched.
+ * Most requests are small. These have a budget of their own and never wait behind large ones.
  */
 export class MemoryBudget {
   readonly #small: ByteBudget;
   readonly #large: ByteBudget;
 
-  /** By default three of the largest reads fit at once, and most of them may be one key's. */
+  /** By default three of the largest reads fit at once, and one key may hold five sixths of their memory. */
   constructor(
     smallBytes: number = 64 * 1024 * 1024,
     largeBytes: number = 30 * 1024 * 1024,
@@ -161,14 +163,13 @@ export class MemoryBudget {
     this.#large = new ByteBudget(largeBytes, largeBytesPerHolder);
   }
 
-  /** Bytes in use now. */
   get bytesTaken(): { readonly small: number; readonly large: number } {
     return { small: this.#small.bytesTaken, large: this.#large.bytesTaken };
   }
 
   /**
-   * Takes memory, without a promise if it is free. A read larger than one key's part takes all of that part.
-   * @throws Fault `unavailable` if the client left or the wait took too long
+   * Takes memory, without a promise if it is free. A read that is larger than one key's part takes all of that part.
+   * @throws Fault `unavailable` if the client leaves or the wait takes too long
    */
   claim(bytes: number, holder: string, signal: () => AbortSignal, deadlineMs: number): Share | Promise<Share> {
     const budget = bytes <= smallBytesMax ? this.#small : this.#large;

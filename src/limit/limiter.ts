@@ -1,9 +1,9 @@
 import { type BucketName, type Decision, policies, take } from "./bucket.ts";
 
 /**
- * The buckets of recognized keys, and which key id a recently recognized digest belongs to, which never changes. So a key
- * over its limit can be refused without asking the database, and nothing can be allowed from here. Every entry needs a key
- * that the database confirmed, so strangers cannot fill it.
+ * The buckets of recognized keys, and the key ids of recently recognized digests. With these a key over its limit is
+ * refused without asking the database. They never allow anything. Each entry needs a key that the database has found,
+ * so strangers cannot fill the tables.
  */
 export class Limiter {
   readonly #buckets: Readonly<Record<BucketName, Shards<number>>>;
@@ -12,10 +12,9 @@ export class Limiter {
   #sweeps = 0;
 
   /**
-   * @param bucketsMax - for all three kinds together. 2¹⁸ allows 87,000 keys with a bucket of the same kind that is not
-   * full, and takes at most some 90 MiB (measured). Beyond it the least recently used bucket of a shard is evicted, which
-   * makes it full again
-   * @param digestsMax - 2¹⁶ takes about 11 MiB; a key whose digest was evicted passes the admission queue again
+   * @param bucketsMax - for all three kinds together. 2¹⁸ has room for 87,000 keys and takes at most 90 MiB (measured).
+   * Beyond it the least recently used bucket of a shard is evicted, which makes it full again
+   * @param digestsMax - 2¹⁶ takes about 11 MiB. A key whose digest was evicted passes the admission queue again
    */
   constructor(bucketsMax: number = 2 ** 18, digestsMax: number = 2 ** 16) {
     const shards = () => new Shards<number>(Math.floor(bucketsMax / 3));
@@ -24,8 +23,8 @@ export class Limiter {
   }
 
   /**
-   * Takes one token from one of the key's buckets. Check and take are one synchronous step, so two concurrent requests
-   * never spend the same token. Every 64th call also sweeps one shard.
+   * Takes one token from one of the key's buckets. It is synchronous, so concurrent requests never spend the same
+   * token. Every 64th call also sweeps one shard.
    * @param nowUs - monotonic µs, a whole number
    */
   take(keyId: string, bucket: BucketName, nowUs: number): Decision {
@@ -36,7 +35,7 @@ export class Limiter {
     return decision;
   }
 
-  /** Drops the full buckets of the next shard, some 10 µs; a full bucket behaves like an absent one. */
+  /** Drops the full buckets of the next shard, in about 10 µs: a full bucket is the same as none. */
   sweep(nowUs: number): void {
     const { metadata, value, content } = this.#buckets;
     const sweep = this.#sweeps++;
@@ -44,15 +43,12 @@ export class Limiter {
     shards.deleteStale(Math.floor(sweep / 3), (fullAtUs) => fullAtUs <= nowUs);
   }
 
-  /** How many buckets are stored: those that were not full when last checked. */
+  /** How many buckets are stored. */
   get size(): number {
     return this.#buckets.metadata.size + this.#buckets.value.size + this.#buckets.content.size;
   }
 
-  /**
-   * Remembers that the database found this key by this keyed digest, always in the same encoding. Evicts the least
-   * recently recognized digest if full.
-   */
+  /** Remembers that the database found this key by this digest. */
   recognize(digest: string, keyId: string): void {
     this.#keyIds.put(digest, keyId);
   }
@@ -62,18 +58,18 @@ export class Limiter {
     return this.#keyIds.get(digest);
   }
 
-  /** Forgets a digest that the database no longer finds. From then on the limiter of unrecognized keys applies. */
+  /** Forgets a digest that the database no longer finds. The limiter of unrecognized keys applies to it then. */
   forget(digest: string): void {
     this.#keyIds.delete(digest);
   }
 }
 
-/** Enough shards that sweeping one, or growing its Map, takes microseconds instead of milliseconds. */
 const shardCount = 128;
 
 /**
- * A sharded LRU map. One large Map would pause for milliseconds when it grows, and would find its oldest entry in 14 µs
- * instead of 0.5 µs, because its iterator walks over deleted ones.
+ * An LRU map in 128 shards. One large Map would pause for milliseconds when it grows, and would find its oldest entry
+ * in
+ * 14 µs instead of 0.5 µs, because its iterator walks over deleted ones.
  */
 class Shards<V> {
   readonly #shards: readonly Map<string, V>[] = Array.from({ length: shardCount }, () => new Map<string, V>());
@@ -111,7 +107,7 @@ class Shards<V> {
     return this.#shards.reduce((sum, shard) => sum + shard.size, 0);
   }
 
-  /** The hash has no key, because callers cannot choose ids or digests. */
+  /** The hash needs no secret, because callers cannot choose ids or digests. */
   #shardOf(key: string): Map<string, V> {
     return this.#shards[Bun.hash.xxHash32(key) % shardCount] as Map<string, V>;
   }

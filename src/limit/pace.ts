@@ -1,15 +1,15 @@
 /**
- * Detects a response body that its client reads too slowly. The body must move at {@link bytesPerSMin} on average, or fast
- * enough to be sent within {@link wholeWithinMs}, and may stall for at most {@link patienceMs}. Reading ahead earns no more
- * than that, because a socket's buffer takes megabytes at once from a client that reads nothing.
+ * Finds clients that read a response too slowly. A body must move at {@link bytesPerSMin} on average, or fast enough
+ * to be sent within {@link wholeWithinMs}, and may stall for at most {@link patienceMs}. A fast start earns no longer
+ * stall, because a socket's buffer takes megabytes at once even if its client reads nothing.
  *
- * Time is the number of looks, not a clock: while the process itself is stopped, no client can read.
+ * Time is counted in looks, not by a clock: while this process is stopped, no client can read.
  */
 export class Pace {
   readonly #bytesPerS: number;
   #leftMs = patienceMs;
 
-  /** @param bytes - size of the whole body, approximately */
+  /** @param bytes - approximate size of the whole body */
   constructor(bytes: number) {
     this.#bytesPerS = Math.max(bytesPerSMin, (bytes / wholeWithinMs) * 1000);
   }
@@ -26,11 +26,8 @@ export class Pace {
   }
 }
 
-/** The slowest average rate. */
 export const bytesPerSMin: number = 512 * 1024;
-/** The longest time that a large body may take. Shorter than the time that requests wait for memory. */
+/** Less than requests wait for memory. */
 export const wholeWithinMs = 10_000;
-/** The longest stall. */
 export const patienceMs = 3000;
-/** The interval of {@link Pace.look}. */
 export const lookEveryMs = 250;

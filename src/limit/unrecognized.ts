@@ -1,21 +1,20 @@
 import { type Decision, policies, take } from "./bucket.ts";
 
 /**
- * One bucket for each presented text that is no valid key. The table has a fixed size and is set associative, with eight
- * entries in a set. An entry takes 14 bytes, the table 3.5 MiB:
+ * One bucket for each presented text that is not a valid key. The table has a fixed size and is set associative, with
+ * eight entries in a set. It never holds the text. An entry takes 14 bytes, the table 3.5 MiB:
  *
  * | field | content |
  * | --- | --- |
- * | `#fullAtUs`, f64 | the bucket, exact in whole µs for 285 years (a u32 would round or wrap within hours). 0 is an empty entry: full long ago |
- * | `#tagsLow`, u32, and `#tagsHigh`, u16 | 48 more bits of the hash: among 10⁷ keys, the chance that one hits the entry of another is below 10⁻⁶ |
+ * | `#fullAtUs`, f64 | the bucket, exact in whole µs for 285 years; 0 is an empty entry |
+ * | `#tagsLow`, u32, and `#tagsHigh`, u16 | 48 bits of the hash: among 10⁷ keys, two share an entry with a chance below 10⁻⁶ |
  *
- * The hash is HMAC-SHA-256 under a secret of this process. With a faster hash, seeded or not, an attacker could search for
- * texts that share the victim's entry and spend its tokens, or that evict it and reset its count. HMAC takes 0.2 µs
- * (measured). The table never holds the presented text.
+ * The hash is HMAC-SHA-256 under a secret of this process, 0.2 µs (measured). With a faster hash, seeded or not, an
+ * attacker could find texts that share a victim's entry and spend its tokens, or that evict it.
  */
 export class UnrecognizedLimiter {
   readonly #hmac: Bun.CryptoHasher;
-  readonly #digest = new Uint8Array(64); // the runtime wants room for its longest digest
+  readonly #digest = new Uint8Array(64); // the runtime requires room for its longest digest
   readonly #words = new Uint32Array(this.#digest.buffer);
   readonly #setMask: number;
   readonly #fullAtUs: Float64Array;
@@ -41,8 +40,9 @@ export class UnrecognizedLimiter {
   }
 
   /**
-   * Counts one attempt with this text, once it is known to be no valid key. If the set is full, the entry that is full
-   * again soonest is evicted: that gives away the fewest tokens, and a key at its limit survives a flood of others.
+   * Counts one attempt with this text, which was found not to be a valid key. If the set is full, the bucket that is
+   * full again soonest is evicted. That gives away the fewest tokens, and a key at its limit survives a flood of
+   * others.
    * @param nowUs - monotonic whole µs
    */
   take(presented: string, nowUs: number): Decision {
@@ -52,9 +52,9 @@ export class UnrecognizedLimiter {
     return decision;
   }
 
-  /** The entry that holds this text, or -1. Leaves the text's hash in `#words`, for `#claim`. */
+  /** The entry of this text, or -1. Leaves the text's hash in `#words`, for `#claim`. */
   #find(presented: string): number {
-    this.#hmac.copy().update(presented).digest(this.#digest); // copying saves hashing the secret again, 0.1 µs
+    this.#hmac.copy().update(presented).digest(this.#digest); // the copy saves hashing the secret, 0.1 µs
     const first = this.#firstOfSet();
     const low = this.#words[1] as number;
     const high = (this.#words[2] as number) & 0xffff;
@@ -64,7 +64,7 @@ export class UnrecognizedLimiter {
     return -1;
   }
 
-  /** Assigns the set's entry that is full again soonest to the text that `#find` has just not found. */
+  /** Gives the entry that is full again soonest to the text that `#find` did not find. */
   #claim(): number {
     const first = this.#firstOfSet();
     let soonest = first;

@@ -6,7 +6,7 @@ import { type Database, isStandby, warm } from "../store/database.ts";
 import { isMigrated } from "../store/migrate.ts";
 import type { Log } from "./log.ts";
 
-/** Whether this server should get requests, and what failed if not. */
+/** Whether this server should get requests, and which checks passed. */
 export type Readiness = {
   readonly ready: boolean;
   readonly draining: boolean;
@@ -14,11 +14,9 @@ export type Readiness = {
 };
 
 /**
- * Health and metrics on an address of their own. `/readyz` answers 503 with the names of the failed checks if requests
- * should go elsewhere, and `/metrics` runs the same checks. Concurrent requests share one answer, so nobody who reaches
- * this address can keep the database busy.
- *
- * @throws what `Bun.serve` throws, such as EADDRINUSE
+ * Serves health and metrics on an address of their own. If requests should go elsewhere, `/readyz` answers 503 with the
+ * names of the failed checks. `/metrics` runs the same checks. Concurrent requests share one answer, so that nobody can
+ * keep the database busy from here.
  */
 export function startOps(
   { host, port }: { readonly host: string; readonly port: number },
@@ -49,7 +47,7 @@ export function startOps(
     maxRequestBodySize: 1024,
     idleTimeout: 30,
     fetch: async (request) => {
-      // Load balancers may ask by HTTP/1.0 without a Host, and then the url is only a path.
+      // Load balancers may ask by HTTP/1.0 without a Host. Then the url is only a path.
       const path = /^(?:https?:\/\/[^/]+)?(\/[^?]*)/.exec(request.url)?.[1] ?? "";
       const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
       if (page === undefined) return json(404, { error: "No such path.", code: "not_found" });
@@ -68,7 +66,7 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Runs all checks at once. A check fails if it rejects, resolves to false, or takes longer than 2.5 s. */
+/** Runs all checks at once. A check fails if it rejects, resolves to false or takes longer than 2.5 s. */
 export function watchReadiness(
   checks: Readonly<Record<string, () => Promise<boolean>>>,
   draining: () => boolean,
@@ -102,7 +100,7 @@ export function readinessChecks(needs: {
     sql`select ${s.purpose} as purpose, ${s.rootId} as "rootId", ${s.wrapped} as wrapped from ${s}`,
   );
   return {
-    // A standby can be reached; `primary` says what it is.
+    // A standby passes this check and fails `primary`.
     database: () => Promise.all([warm(lookups), warm(database)]).then(yes, isStandby),
     primary: () => warm(database).then(yes),
     migrations: () => isMigrated(database),
@@ -127,7 +125,7 @@ function json(status: number, body: unknown, more: Readonly<Record<string, strin
   return Response.json(body, { status, headers: { ...headers, "Content-Type": jsonType, ...more } });
 }
 
-/** Gives everyone who calls during one run of `work` the same promise. */
+/** Gives all callers during one run of `work` the same promise. */
 function shared<T>(work: () => Promise<T>): () => Promise<T> {
   let underWay: Promise<T> | undefined;
   return () => {

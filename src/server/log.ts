@@ -5,8 +5,8 @@ export type Log = (event: Readonly<Record<string, unknown>>) => void;
  * A log of one line per event: JSON, or short text for a person if `pretty`. Lines are collected for 20 ms, because a
  * write per line would cost more than a small request.
  *
- * Callers can cause refusals (4xx) at will. So at most 100 lines per second and code are written; the next line of
- * that code says in `suppressed` how many were not.
+ * Anybody can cause refusals (4xx). So at most 100 lines per second and code are written, and the next line of that
+ * code says in `suppressed` how many are missing.
  */
 export function openLog(
   write: (text: string) => void,
@@ -73,8 +73,8 @@ function escaped(text: string): string {
 }
 
 /**
- * Writes lines to a stream whose reader may be slow or gone. Once 16 MiB wait in memory, lines are dropped; when the
- * reader has caught up, the event `log_dropped` says how many.
+ * Writes lines to a stream whose reader may be slow or gone. While 16 MiB wait in memory, lines are dropped. Afterwards
+ * the event `log_dropped` says how many.
  */
 export function boundedOutput(stream: {
   write(lines: string | Uint8Array, done: () => void): unknown;

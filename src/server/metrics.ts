@@ -8,9 +8,9 @@ import { dueAtOf } from "../kinds/variables/entry.ts";
 import type { NextExpiry } from "../store/expiry.ts";
 import type { Readiness } from "./health.ts";
 
-/* Labels are route patterns, statuses, codes and fixed words, so their number is bounded and no caller can add one. */
+/* Labels are route patterns, statuses, codes and fixed words: their number is bounded, and no caller can add one. */
 
-/** What is read when somebody scrapes. */
+/** What each scrape reads. */
 type Watched = {
   readonly dialect: string;
   readonly auditQueued: () => number;
@@ -22,20 +22,20 @@ type Watched = {
   readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
   /** By kind; see {@link daysLeft}. */
   readonly expiryDays: () => Promise<Readonly<Record<string, number>>>;
-  /** Undefined if this process is meant to count alone. */
+  /** Undefined if this process counts alone. */
   readonly shared: { readonly away: boolean; readonly losses: number } | undefined;
 };
 
 /** A number, or numbers by a label. */
 type Reading = number | Readonly<Record<string, number>>;
 
-/** The metrics of one process, to be added to those of others; plain data. */
+/** The metrics of one process as plain data, to be added to those of others. */
 export type Scrape = readonly object[];
 
 const latencyBucketsS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 20,
 ];
-/** Refusals that docs/prometheus/alerts.yml counts: on a quiet server the first one must be seen as an increase. */
+/** What docs/prometheus/alerts.yml counts. These counters begin at 0, so that the first refusal is an increase. */
 const alertedCodes = [
   ["401", "unauthorized"],
   ["500", "internal_error"],
@@ -141,7 +141,9 @@ export class Metrics {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
   }
 
-  /** Reads a metric at each scrape: a counter if its name ends in `_total`. A reading by key goes with a `label`. */
+  /**
+   * Adds a metric that each scrape reads: a counter if its name ends in `_total`. `label` names the keys of a record.
+   */
   #watch(
     name: string,
     help: string,

@@ -19,7 +19,7 @@ export type RunningServer = {
   readonly origin: string;
   /** Drains and stops; later calls do nothing. */
   readonly stop: () => void;
-  /** The exit code, when every request is finished and every audit entry written. */
+  /** The exit code, once every request is finished and every audit entry written. */
   readonly stopped: Promise<number>;
 };
 
@@ -116,7 +116,6 @@ function untilStopped(
   return { stop, stopped };
 }
 
-/** What a person is told after the signal's name. */
 export const drainNotice = "finishing open requests. A second signal stops at once.";
 
 /** Says where the API can be reached, and warns if that is beyond this machine. */

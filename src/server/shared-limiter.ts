@@ -2,7 +2,7 @@ import { RedisClient } from "bun";
 import { type BucketName, type Decision, policies } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 
-/** Buckets that several processes share: in Redis, or in the process that started this one. */
+/** Buckets that several processes share, in Redis or in the process that started this one. */
 export type SharedBuckets = {
   /** Takes one token. Rejects if the buckets cannot be reached; may never settle. */
   readonly take: (keyId: string, bucket: BucketName) => Promise<SharedDecision>;
@@ -19,20 +19,20 @@ export type SharedDecision =
 /** Logged when the shared buckets are lost and when they are back. */
 export type SharedNews = { readonly event: "limiter"; readonly shared: boolean; readonly reason?: string };
 
-/** A healthy store answers in a fraction of this. A request waits no longer for one that is not. */
+/** The longest that a request waits for the store. A healthy one answers in a fraction of this. */
 export const sharedDeadlineMs = 75;
 const connectDeadlineMs = 1000;
 const reconnectEveryMs = 250;
 
 /**
- * Shared buckets, with this process's own as the fallback while the shared ones do not answer. What the shared ones allow
- * here is also taken from the own ones, so a key at its limit gets nothing more from this process when the store is lost.
+ * Shared buckets, with this process's own as the fallback. A token that a shared bucket gives is also taken from the
+ * own one, so that a key at its limit gets no more from this process if the store is lost.
  */
 export class SharedLimiter {
   readonly #buckets: SharedBuckets;
   readonly #own: Limiter;
   readonly #report: (news: SharedNews) => void;
-  /** Whether this process counts alone at the moment. */
+  /** Whether this process counts alone now. */
   away = true;
   /** How often the shared buckets were lost. */
   losses = 0;
@@ -45,7 +45,7 @@ export class SharedLimiter {
     this.#report = report;
   }
 
-  /** Connects for the first time. If that fails, reports it and keeps trying. */
+  /** Connects. If that fails, reports it and tries again until it succeeds. */
   open(): Promise<void> {
     return this.#connect().catch((error) => this.#lose(error));
   }
@@ -96,8 +96,8 @@ export class SharedLimiter {
 }
 
 /**
- * Buckets in Redis or Valkey, 7 or newer. Each bucket is one key, which expires when the bucket is full. Only the server's
- * clock counts. Buckets of unrecognized keys stay out, because made-up keys would fill the store.
+ * Buckets in Redis or Valkey, 7 or newer. Each bucket is one key, which expires when the bucket is full. The time is
+ * that of the store. Buckets of unrecognized keys are not stored, because made-up keys would fill the store.
  */
 export function redisBuckets(url: string): SharedBuckets {
   let client: RedisClient | undefined;
@@ -110,12 +110,12 @@ export function redisBuckets(url: string): SharedBuckets {
     },
     connect: async () => {
       client?.close();
-      // How Bun's client reconnects depends on the kind of failure, so every attempt makes a new client.
+      // Bun's client reconnects after some failures and not after others, so every attempt makes a new client.
       const options = { connectionTimeout: connectDeadlineMs, autoReconnect: false, enableOfflineQueue: false };
       const fresh = new RedisClient(url, options);
       client = fresh;
       await fresh.connect();
-      // A store that runs no scripts is refused here, not at each request.
+      // Refuses a store that runs no scripts here, and not at each request.
       await fresh.send("EVAL", ["return redis.call('TIME')", "0"]);
     },
     close: () => client?.close(),
@@ -147,7 +147,7 @@ function parseDecision(reply: unknown): SharedDecision {
 
 async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  // If this process itself stood still, the answer may have arrived unread: it gets one turn of the event loop.
+  // If this process stood still, the answer may have arrived: one turn of the event loop reads it.
   const giveUp = () => setImmediate(() => reject(new Error(`no answer within ${deadlineMs} ms`)));
   const timer = setTimeout(giveUp, deadlineMs);
   try {
@@ -157,7 +157,7 @@ async function within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** The error's code, or the first word of the server's message: the rest may quote what it was sent. */
+/** The error's code, or the first word of the store's message: the rest may quote what it was sent. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code === "string") return code;

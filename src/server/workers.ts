@@ -151,7 +151,7 @@ class Supervisor {
 
   #onExit(worker: Worker): void {
     this.#workers.delete(worker);
-    // A worker that cannot start has said why, and the others would say the same.
+    // A worker that cannot start has said why. The others would say the same.
     if (!this.#ready && !this.#draining) this.#stop();
     if (!this.#draining) {
       this.#restartLater(worker);
@@ -187,7 +187,7 @@ class Supervisor {
 
 const restartDelayMsMin = 100;
 const restartDelayMsMax = 10_000;
-/** A worker that lived this long did not die of a bad start. */
+/** The delay is short again for a worker that lived this long. */
 const settledAfterMs = 60_000;
 const stopDeadlineMs = 30_000;
 const answerDeadlineMs = 3000;
@@ -237,7 +237,7 @@ function tell(workers: Iterable<Worker>, message: ToWorker): void {
 
 /** 128 + n if signal n ended it. */
 function exitCodeOf({ process: { exitCode, signalCode }, listening }: Worker): number {
-  // A signal to all processes can meet a worker that has only begun to start: it had nothing to finish.
+  // A signal to all processes can meet a worker that is only starting and has nothing to finish.
   if (!listening && signalCode === "SIGTERM") return 0;
   return exitCode ?? 128 + (constants.signals[signalCode as NodeJS.Signals] ?? 0);
 }
