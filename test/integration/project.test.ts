@@ -5,6 +5,8 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
+import { diceOf } from "../support/attack.ts";
+import { seed } from "../support/seed.ts";
 import { describeBoth, expectRefusal, firstOf, headersOf, usualHeaders } from "../support/world.ts";
 
 describeBoth("GET /projects/{slug}", (w) => {
@@ -44,11 +46,7 @@ describeBoth("GET /projects/{slug}", (w) => {
       );
       const model = { variables: new Place(), accounts: new Place(), files: new Place() };
       const changedAt = new Map<Environment, number>();
-      let seed = 7;
-      const random = (below: number) => {
-        seed = (seed * 48_271) % 2_147_483_647;
-        return seed % below;
-      };
+      const { below: random } = diceOf(seed);
       const expectCounts = async () => {
         const { ask } = w.client();
         for (const { reach, key } of readers) {

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import type { Keyhole } from "../../src/gates/keyhole.ts";
 import type { Client, World } from "./world.ts";
 
@@ -35,15 +36,10 @@ export type Dice = {
   readonly some: <T>(list: readonly T[], probability?: number) => T[];
 };
 
-export function diceOf(start: number): Dice {
-  let state = (start * 2_654_435_761) >>> 0;
-  // Mulberry32: good enough to choose with, and fast.
-  const fraction = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+export function diceOf(seed: number): Dice {
+  const anyStream = fc.infiniteStream(fc.nat(2 ** 31 - 1), { noHistory: true });
+  const [stream] = fc.sample(anyStream, { seed, numRuns: 1, unbiased: true }) as [fc.Stream<number>];
+  const fraction = () => (stream.next().value as number) / 2 ** 31;
   const below = (bound: number) => Math.floor(fraction() * bound);
   return {
     fraction,
