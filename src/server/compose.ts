@@ -168,16 +168,28 @@ async function openMetrics(
   memory: MemoryBudget,
 ): Promise<Metrics> {
   const { Metrics, daysLeft } = await import("./metrics.ts");
-  return new Metrics(version, {
-    dialect: database.dialect,
-    auditQueued: () => journal.queued,
-    refusals: () => ({ ...refusals, lane: lookupQueue.refused }),
-    buckets: () => limiter.size,
-    memory: () => memory.bytesTaken,
-    expiryDays: daysLeft(nextExpiry(background, setBytesMax), Date.now),
-    pools: { "look-up": lookups.pool, serve: database.pool, files: bulk.pool, journal: background.pool },
-    shared,
-  });
+  const metrics = new Metrics(version, database.dialect);
+  const pools = { "look-up": lookups.pool, serve: database.pool, files: bulk.pool, journal: background.pool };
+  const ofPools = (field: "underWay" | "connectionsMax") => () =>
+    Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, pool[field]]));
+  metrics.watch("keyhole_audit_queue_entries", "Audit entries that wait for a batch.", () => journal.queued);
+  metrics.watch("keyhole_database_statements", "Statements under way.", ofPools("underWay"), { label: "pool" });
+  metrics.watch("keyhole_database_connections_max", "Size of a pool.", ofPools("connectionsMax"), { label: "pool" });
+  const memoryHelp = "Sealed bytes that requests have opened and not yet sent.";
+  metrics.watch("keyhole_memory_bytes", memoryHelp, () => memory.bytesTaken, { label: "read" });
+  // `lane` counts unknown keys that were refused before they reached the database.
+  const refused = () => ({ ...refusals, lane: lookupQueue.refused });
+  metrics.watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refused, { label: "bucket" });
+  metrics.watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", () => limiter.size);
+  const expiryHelp = "Days until the next live key or trust expires, and until the next variable is to be rotated.";
+  const days = daysLeft(nextExpiry(background, setBytesMax), Date.now);
+  // All processes have the same answer, or one that is a minute old.
+  metrics.watch("keyhole_next_expiry_days", expiryHelp, days, { label: "kind", aggregator: "min" });
+  if (shared === undefined) return metrics;
+  const away = () => (shared.away ? 1 : 0);
+  metrics.watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });
+  metrics.watch("keyhole_limiter_fallbacks_total", "How often the shared buckets were lost.", () => shared.losses);
+  return metrics;
 }
 
 /**

@@ -10,22 +10,6 @@ import type { Readiness } from "./health.ts";
 
 /* Labels are route patterns, statuses, codes and fixed words: their number is bounded, and no caller can add one. */
 
-/** What each scrape reads. */
-type Watched = {
-  readonly dialect: string;
-  readonly auditQueued: () => number;
-  /** By bucket; `lane` counts unknown keys that were refused before they reached the database. */
-  readonly refusals: () => Readonly<Record<string, number>>;
-  readonly buckets: () => number;
-  /** By size of the read. */
-  readonly memory: () => Readonly<Record<string, number>>;
-  readonly pools: Readonly<Record<string, { readonly underWay: number; readonly connectionsMax: number }>>;
-  /** By kind; see {@link daysLeft}. */
-  readonly expiryDays: () => Promise<Readonly<Record<string, number>>>;
-  /** Undefined if this process counts alone. */
-  readonly shared: { readonly away: boolean; readonly losses: number } | undefined;
-};
-
 /** A number, or numbers by a label. */
 type Reading = number | Readonly<Record<string, number>>;
 
@@ -63,32 +47,29 @@ export class Metrics {
     latencyBucketsS,
   );
 
-  /** @param version - of this program */
-  constructor(version: string, watched: Watched) {
-    const { dialect, auditQueued, pools, memory, refusals, buckets, expiryDays, shared } = watched;
+  /** @param version - of this program. @param database - its dialect */
+  constructor(version: string, database: string) {
     // A rate needs the zero before the first event.
     for (const { item } of everyKind) this.#decryptions.inc({ kind: item }, 0);
     for (const outcome of ["durable", "refused", "unknown"]) this.#batches.inc({ outcome }, 0);
     for (const route of [...endpointPaths, "none"]) {
       for (const [status, code] of alertedCodes) this.#requests.inc({ route, status, code }, 0);
     }
-    this.#watchProcess(version, dialect);
-    const ofPools = (field: "underWay" | "connectionsMax") => () =>
-      Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, pool[field]]));
-    this.#watch("keyhole_audit_queue_entries", "Audit entries that wait for a batch.", auditQueued);
-    this.#watch("keyhole_database_statements", "Statements under way.", ofPools("underWay"), { label: "pool" });
-    this.#watch("keyhole_database_connections_max", "Size of a pool.", ofPools("connectionsMax"), { label: "pool" });
-    const memoryHelp = "Sealed bytes that requests have opened and not yet sent.";
-    this.#watch("keyhole_memory_bytes", memoryHelp, memory, { label: "read" });
-    this.#watch("keyhole_limiter_refusals_total", "Requests refused with 429.", refusals, { label: "bucket" });
-    this.#watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", buckets);
-    // Every process has the same answer, or one that is a minute older.
-    const expiryHelp = "Days until the next live key or trust expires, and until the next variable is to be rotated.";
-    this.#watch("keyhole_next_expiry_days", expiryHelp, expiryDays, { label: "kind", aggregator: "min" });
-    if (shared === undefined) return;
-    const away = () => (shared.away ? 1 : 0);
-    this.#watch("keyhole_limiter_fallback", "1 while a process counts alone.", away, { aggregator: "max" });
-    this.#watch("keyhole_limiter_fallbacks_total", "How often the shared buckets were lost.", () => shared.losses);
+    new Gauge({
+      name: "keyhole_build_info",
+      help: "Always 1; the labels say what runs.",
+      labelNames: ["version", "bun", "database"],
+      aggregator: "first",
+      registers: [this.#registry],
+    }).set({ version, bun: Bun.version, database }, 1);
+    this.watch("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss);
+    this.watch("process_cpu_seconds_total", "CPU time, user and system.", () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1_000_000;
+    });
+    const startedAtS = performance.timeOrigin / 1000;
+    const startHelp = "Start of the process, in seconds since 1970.";
+    this.watch("process_start_time_seconds", startHelp, () => startedAtS, { aggregator: "min" });
   }
 
   /** Counts one answered request. @param endedAtMs - monotonic milliseconds, as in its stages */
@@ -110,41 +91,10 @@ export class Metrics {
     this.#commits.observe(commitMs / 1000);
   };
 
-  scrape(): Promise<Scrape> {
-    return this.#registry.getMetricsAsJSON();
-  }
-
-  #watchProcess(version: string, database: string): void {
-    new Gauge({
-      name: "keyhole_build_info",
-      help: "Always 1; the labels say what runs.",
-      labelNames: ["version", "bun", "database"],
-      aggregator: "first",
-      registers: [this.#registry],
-    }).set({ version, bun: Bun.version, database }, 1);
-    this.#watch("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss);
-    this.#watch("process_cpu_seconds_total", "CPU time, user and system.", () => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1_000_000;
-    });
-    const startedAtS = performance.timeOrigin / 1000;
-    this.#watch("process_start_time_seconds", "Start of the process, in seconds since 1970.", () => startedAtS, {
-      aggregator: "min",
-    });
-  }
-
-  #counter(name: string, help: string, labelNames: string[]): Counter {
-    return new Counter({ name, help, labelNames, registers: [this.#registry] });
-  }
-
-  #histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram {
-    return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
-  }
-
   /**
    * Adds a metric that each scrape reads: a counter if its name ends in `_total`. `label` names the keys of a record.
    */
-  #watch(
+  watch(
     name: string,
     help: string,
     read: () => Reading | Promise<Reading>,
@@ -164,6 +114,18 @@ export class Metrics {
         else for (const [key, value] of Object.entries(reading)) this.inc({ [label]: key }, value);
       },
     });
+  }
+
+  scrape(): Promise<Scrape> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram(name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram {
+    return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
   }
 }
 
