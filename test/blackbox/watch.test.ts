@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { runProgram } from "../support/machine.ts";
-import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { eventually, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -15,21 +15,17 @@ describe("run --watch", () => {
   let site: Site;
   let server: Server;
   beforeAll(async () => {
-    site = await furnish(await makeSite("sqlite"), { staging: { A: "one" }, production: { A: "other" } });
+    site = await makeSite("sqlite");
+    await site.json(["org", "create", "acme"]);
     server = await site.serve();
   });
   afterAll(() => site.remove());
 
-  beforeEach(() => set("staging", "A", "one"));
   const started = new Set<Bun.Subprocess>();
-  afterEach(() => {
-    for (const child of started) if (child.exitCode === null) child.kill("SIGTERM"); // the test has failed
-    started.clear();
+  afterAll(() => {
+    for (const child of started) if (child.exitCode === null) child.kill("SIGTERM"); // its test has failed
   });
 
-  const newKey = () => site.key("--org", "acme", "--resource", "variables,files");
-  const set = (environment: string, name: string, value: string) =>
-    site.json(["var", "set", "acme/web", environment, name], value);
   const readsOf = async ({ id }: Key) => (await site.audit()).filter((entry) => entry["key_id"] === id).length;
   /** Resolves once the server has answered the key this often more with this status. */
   const answers = async ({ id }: Key, status: number, count: number) => {
@@ -42,48 +38,58 @@ describe("run --watch", () => {
     await eventually(() => seen() >= before + count, 30_000);
   };
 
-  /** Starts the program with `--watch 1s` and this command. */
-  const watch = (
-    key: Key,
-    options: readonly string[],
-    command: readonly string[],
-    env: Readonly<Record<string, string>> = {},
-  ) => {
-    const folder = mkdtempSync(join(tmpdir(), "keyhole-watch-"));
-    const child = Bun.spawn(
-      [binary, "run", "-p", "web", "-e", "staging", "--watch", "1s", ...options, "--", ...command],
-      {
-        cwd: folder,
-        env: { PATH: process.env["PATH"] ?? "", KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key, ...env },
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-      },
-    );
-    started.add(child);
-    const said = { out: "", err: "" };
-    const drain = async (stream: ReadableStream<Uint8Array>, to: "out" | "err") => {
-      for await (const bytes of stream) said[to] += new TextDecoder().decode(bytes);
-    };
-    const drained = Promise.all([drain(child.stdout, "out"), drain(child.stderr, "err")]);
-    return {
-      folder,
-      said,
-      child,
-      runs: (value: string) => eventually(() => said.out.endsWith(`runs ${value}\n`), 30_000),
-      ends: async (signal?: NodeJS.Signals) => {
-        if (signal !== undefined) child.kill(signal);
-        const code = await child.exited;
-        await drained;
-        rmSync(folder, { recursive: true });
-        return code;
-      },
-    };
+  let projects = 0;
+  /** A project with A=one and a key for it; one for each test, because they run at once. */
+  const newProject = async () => {
+    const slug = `p${projects++}`;
+    const project = `acme/${slug}`;
+    await site.json(["project", "create", project]);
+    const set = (environment: string, name: string, value: string) =>
+      site.json(["var", "set", project, environment, name], value);
+    await set("staging", "A", "one");
+    const key = await site.key("--org", "acme", "--resource", "variables,files");
+    return { key, project, set, watch: watching(slug, key) };
   };
 
-  test("starts the command again with the new values, once for each change", async () => {
-    const key = await newKey();
-    const { runs, ends, said } = watch(key, [], ["sh", "-c", script]);
+  /** Starts the program with `--watch 1s` and this command. */
+  const watching =
+    (slug: string, key: Key) =>
+    (options: readonly string[], command: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+      const folder = mkdtempSync(join(tmpdir(), "keyhole-watch-"));
+      const child = Bun.spawn(
+        [binary, "run", "-p", slug, "-e", "staging", "--watch", "1s", ...options, "--", ...command],
+        {
+          cwd: folder,
+          env: { PATH: process.env["PATH"] ?? "", KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key.key, ...env },
+          stdin: "ignore",
+          stdout: "pipe",
+          stderr: "pipe",
+        },
+      );
+      started.add(child);
+      const said = { out: "", err: "" };
+      const drain = async (stream: ReadableStream<Uint8Array>, to: "out" | "err") => {
+        for await (const bytes of stream) said[to] += new TextDecoder().decode(bytes);
+      };
+      const drained = Promise.all([drain(child.stdout, "out"), drain(child.stderr, "err")]);
+      return {
+        folder,
+        said,
+        child,
+        runs: (value: string) => eventually(() => said.out.endsWith(`runs ${value}\n`), 30_000),
+        ends: async (signal?: NodeJS.Signals) => {
+          if (signal !== undefined) child.kill(signal);
+          const code = await child.exited;
+          await drained;
+          rmSync(folder, { recursive: true });
+          return code;
+        },
+      };
+    };
+
+  test.concurrent("starts the command again with the new values, once for each change", async () => {
+    const { key, set, watch } = await newProject();
+    const { runs, ends, said } = watch([], ["sh", "-c", script]);
     await runs("one");
     await set("staging", "A", "two");
     await runs("two");
@@ -95,14 +101,14 @@ describe("run --watch", () => {
     expect(await readsOf(key)).toBe(3);
   });
 
-  test("neither restarts the command nor reads a value while nothing changed for it", async () => {
-    const key = await newKey();
-    const { runs, ends, said } = watch(key, ["--keys", "A"], ["sh", "-c", script]);
+  test.concurrent("neither restarts the command nor reads a value while nothing changed for it", async () => {
+    const { key, project, set, watch } = await newProject();
+    const { runs, ends, said } = watch(["--keys", "A"], ["sh", "-c", script]);
     await runs("one");
     await answers(key, 304, 2);
     await set("production", "A", "late");
     await set("staging", "B", "late");
-    await site.json(["rotate", "data", "acme/web"]);
+    await site.json(["rotate", "data", project]);
     await answers(key, 304, 2);
     expect(await readsOf(key)).toBe(1);
     await set("staging", "A", "one"); // the same value at another time: a new answer, and the same environment
@@ -112,13 +118,13 @@ describe("run --watch", () => {
     expect(said).toEqual({ out: "runs one\nstopped one\n", err: "" });
   });
 
-  test("with --files puts changed files in place first", async () => {
-    const key = await newKey();
+  test.concurrent("with --files puts changed files in place first", async () => {
+    const { key, project, watch } = await newProject();
     const put = (path: string, content: string) =>
-      site.json(["file", "put", "acme/web", "/dev/stdin", "--path", path, "--env", "staging"], content);
+      site.json(["file", "put", project, "/dev/stdin", "--path", path, "--env", "staging"], content);
     await put("conf", "first");
     const command = `sleep 600 & trap 'kill -9 $!; exit 7' TERM; echo "runs $(cat conf)"; wait`;
-    const { runs, ends, said, folder } = watch(key, ["--files"], ["sh", "-c", command]);
+    const { runs, ends, said, folder } = watch(["--files"], ["sh", "-c", command]);
     await runs("first");
     await answers(key, 304, 2);
     await put("conf", "second");
@@ -128,11 +134,11 @@ describe("run --watch", () => {
     expect(said.out).toBe("runs first\nruns second\n");
   });
 
-  test("withholds the key from a command that is started again, too", async () => {
-    const key = await newKey();
+  test.concurrent("withholds the key from a command that is started again, too", async () => {
+    const { key, set, watch } = await newProject();
     const env = { CI_KEY: key.key, KEYHOLE_ROOT_KEY: "root", DATABASE_URL: "postgres://keyhole" };
     const command = `${script.replace('"runs $A"', '"runs $A"; env | grep -c "^CI_KEY\\|^KEYHOLE\\|^DATABASE" >&2')}`;
-    const { runs, ends, said } = watch(key, [], ["sh", "-c", command], env);
+    const { runs, ends, said } = watch([], ["sh", "-c", command], env);
     await runs("one");
     await answers(key, 304, 2);
     await set("staging", "A", "two");
@@ -143,12 +149,12 @@ describe("run --watch", () => {
     expect(said.err).toBe(`${first}Something changed: the command is started again.\n0\n`);
   });
 
-  test("loses no change to a look that fails", async () => {
-    const key = await newKey();
-    const { runs, ends, said, folder } = watch(key, ["--files", "--allow-empty"], ["sh", "-c", script]);
+  test.concurrent("loses no change to a look that fails", async () => {
+    const { key, project, set, watch } = await newProject();
+    const { runs, ends, said, folder } = watch(["--files", "--allow-empty"], ["sh", "-c", script]);
     await runs("one");
     await Bun.write(join(folder, "late"), "in the way");
-    await site.json(["file", "put", "acme/web", "/dev/stdin", "--path", "late/file", "--env", "staging"], "x");
+    await site.json(["file", "put", project, "/dev/stdin", "--path", "late/file", "--env", "staging"], "x");
     await set("staging", "A", "two");
     const failed = await readsOf(key);
     await eventually(async () => (await readsOf(key)) > failed, 30_000); // variables are read, files are in the way
@@ -160,9 +166,9 @@ describe("run --watch", () => {
     expect(said.out).toBe("runs one\nstopped one\nruns two\nstopped two\n");
   });
 
-  test("keeps the command running once the key is revoked, says so once, and reads nothing more", async () => {
-    const key = await newKey();
-    const { runs, ends, said } = watch(key, [], ["sh", "-c", script]);
+  test.concurrent("keeps the command running once the key is revoked, says so once, and reads nothing more", async () => {
+    const { key, set, watch } = await newProject();
+    const { runs, ends, said } = watch([], ["sh", "-c", script]);
     await runs("one");
     await site.json(["key", "revoke", key.id]);
     await eventually(() => said.err !== "", 30_000);
@@ -177,13 +183,13 @@ describe("run --watch", () => {
     expect(await readsOf(key)).toBe(1);
   });
 
-  test("keeps the command running while a required variable is missing", async () => {
-    const key = await newKey();
+  test.concurrent("keeps the command running while a required variable is missing", async () => {
+    const { project, set, watch } = await newProject();
     await set("staging", "C", "1");
-    const { runs, ends, said } = watch(key, ["--require", "C"], ["sh", "-c", script]);
+    const { runs, ends, said } = watch(["--require", "C"], ["sh", "-c", script]);
     await runs("one");
-    await site.json(["var", "delete", "acme/web", "staging", "C"]);
-    await eventually(() => said.err.includes("Not found in web, staging: C."), 30_000);
+    await site.json(["var", "delete", project, "staging", "C"]);
+    await eventually(() => said.err.includes(", staging: C."), 30_000);
     expect(said.out).toBe("runs one\n");
     await set("staging", "C", "2");
     await eventually(() => said.err.includes("The command is watched again."), 30_000);
@@ -191,19 +197,19 @@ describe("run --watch", () => {
     expect(await ends("SIGTERM")).toBe(7);
   });
 
-  test("reads a change once that it cannot use, and asks in vain until there is another", async () => {
-    const key = await newKey();
-    const { runs, ends, said } = watch(key, ["--require", "A"], ["sh", "-c", script]);
+  test.concurrent("reads a change once that it cannot use, and asks in vain until there is another", async () => {
+    const { key, project, set, watch } = await newProject();
+    const { runs, ends, said } = watch(["--require", "A"], ["sh", "-c", script]);
     await runs("one");
     await set("staging", "NODE_OPTIONS", "--inspect");
     await eventually(() => said.err.includes("loaders, shells or CI runners act on them: NODE_OPTIONS"), 30_000);
     await answers(key, 304, 3);
     expect(await readsOf(key)).toBe(2);
-    await site.json(["var", "delete", "acme/web", "staging", "A"]);
-    await eventually(() => said.err.includes("Not found in web, staging: A."), 30_000);
+    await site.json(["var", "delete", project, "staging", "A"]);
+    await eventually(() => said.err.includes(", staging: A."), 30_000);
     await answers(key, 304, 3);
     expect(await readsOf(key)).toBe(3);
-    await site.json(["var", "delete", "acme/web", "staging", "NODE_OPTIONS"]);
+    await site.json(["var", "delete", project, "staging", "NODE_OPTIONS"]);
     await set("staging", "A", "two");
     await runs("two");
     expect(await ends("SIGTERM")).toBe(7);
@@ -211,9 +217,10 @@ describe("run --watch", () => {
     expect(said.err.split("\n").filter((line) => line.startsWith("Not watched for now"))).toHaveLength(2);
   });
 
-  test("kills a command that does not end within 10 s of SIGTERM, and not before", async () => {
+  test.concurrent("kills a command that does not end within 10 s of SIGTERM, and not before", async () => {
+    const { set, watch } = await newProject();
     const command = `trap 'echo deaf' TERM; echo "runs $A"; while [ "$A" = one ]; do sleep 0.1; done; exit 8`;
-    const { runs, ends, said } = watch(await newKey(), [], ["sh", "-c", command]);
+    const { runs, ends, said } = watch([], ["sh", "-c", command]);
     await runs("one");
     // Taken before the change: this process may see `deaf` late, and then the 10 s would seem shorter.
     const beforeAsked = performance.now();
@@ -224,15 +231,17 @@ describe("run --watch", () => {
     expect(said.out).toBe("runs one\ndeaf\nruns two\n");
   });
 
-  test("ends with the command's own exit code when that ends by itself", async () => {
-    const { ends } = watch(await newKey(), [], ["sh", "-c", "exit 42"]);
+  test.concurrent("ends with the command's own exit code when that ends by itself", async () => {
+    const { watch } = await newProject();
+    const { ends } = watch([], ["sh", "-c", "exit 42"]);
     expect(await ends()).toBe(42);
   });
 
-  test.each(["SIGHUP", "SIGUSR1"] as const)("hands on %s and goes on to watch", async (signal) => {
+  test.concurrent.each(["SIGHUP", "SIGUSR1"] as const)("hands on %s and goes on to watch", async (signal) => {
+    const { set, watch } = await newProject();
     const name = signal.slice(3);
     const command = `trap 'echo got' ${name}; ${script.replace("wait", "while :; do wait; done")}`;
-    const { child, runs, ends, said } = watch(await newKey(), [], ["sh", "-c", command]);
+    const { child, runs, ends, said } = watch([], ["sh", "-c", command]);
     await runs("one");
     child.kill(signal);
     await eventually(() => said.out.includes("got\n"), 30_000);
@@ -241,11 +250,11 @@ describe("run --watch", () => {
     expect(await ends("SIGTERM")).toBe(7);
   });
 
-  test("starts nothing again after SIGTERM, however long the command takes to end", async () => {
-    const key = await newKey();
+  test.concurrent("starts nothing again after SIGTERM, however long the command takes to end", async () => {
+    const { key, set, watch } = await newProject();
     // It ends only once a file is there, long after it was asked to.
     const command = `trap 'echo asked' TERM; echo "runs $A"; until [ -e end ]; do sleep 0.1; done; exit 9`;
-    const { child, runs, ends, said, folder } = watch(key, [], ["sh", "-c", command]);
+    const { child, runs, ends, said, folder } = watch([], ["sh", "-c", command]);
     await runs("one");
     child.kill("SIGTERM");
     await eventually(() => said.out.includes("asked\n"), 30_000);
