@@ -385,7 +385,7 @@ async function setUp(world: World): Promise<Stage> {
     files: [secretFile("fine", ["development"]), secretFile("hurt", ["staging", "production"])],
   };
   const broken = await add("broken", some);
-  const damaged = (sealed: unknown) => Buffer.from(sealed as Buffer).fill(0, 20, 21);
+  const damaged = (sealed: unknown) => Buffer.from(sealed as Buffer).map((byte, at) => (at === 20 ? byte ^ 1 : byte));
   for (const { kind, environment, sealed } of await world.sql`select kind, environment, sealed from sets
     where project_id = ${broken.id} and environment <> 'development' and sealed is not null`) {
     await world.sql`update sets set sealed = ${damaged(sealed)}
