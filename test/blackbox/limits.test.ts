@@ -20,7 +20,8 @@ setDefaultTimeout(long ? 300_000 : 60_000);
 const mebibyte = 1024 * 1024;
 
 onBoth("callers of 8 MiB files", (dialect) => {
-  const callers = long ? 200 : 24;
+  /** Four times as many as the memory for large reads serves at once. */
+  const callers = long ? 200 : 12;
   const path = "/api/v1/files?project=web&environment=staging";
   const content = randomBytes(8 * mebibyte);
   const site = siteOf(dialect, {});
@@ -95,7 +96,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
   });
 
   test("who go away at whatever moment leave nothing of the budget taken", async () => {
-    for (const delayMs of [0, 5, 20, 60, 150, 400]) {
+    for (const delayMs of long ? [0, 5, 20, 60, 150, 400] : [0, 20, 150]) {
       const all = await connections(callers);
       for (const connection of all) connection.ignore(path, headers());
       await Bun.sleep(delayMs); // not awaiting anything: the moment itself is what is tried
@@ -109,11 +110,9 @@ onBoth("callers of 8 MiB files", (dialect) => {
       }),
     );
     await expectBudgetFree();
-    for (let times = 0; times < 10; times++) {
-      const [connection] = (await connections(1)) as [Connection];
-      await expectWhole(connection);
-      connection.close();
-    }
+    const [connection] = (await connections(1)) as [Connection];
+    for (let times = 0; times < 3; times++) await expectWhole(connection);
+    connection.close();
   });
 
   test("who never read hold up nobody's metadata, and once they are gone the others are served", async () => {
@@ -134,7 +133,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
 
   test("who never read are cut off while others wait, and no one can take what came for an answer", async () => {
     const asked = () => standStill(server.origin, path, { ...headers(), Connection: "close" });
-    const idle = await Promise.all(Array.from({ length: 8 }, asked));
+    const idle = await Promise.all(Array.from({ length: 4 }, asked));
     const [connection] = (await connections(1)) as [Connection];
     await served(connection); // it waits first
     connection.close();
@@ -157,7 +156,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
   }
 });
 
-onBoth("32 callers of 8 MiB of variables", (dialect) => {
+onBoth("16 callers of 8 MiB of variables", (dialect) => {
   const path = "/projects/web/variables?environment=staging";
   const site = siteOf(dialect, { production: { SMALL: "value" } });
   let server: Server;
@@ -195,12 +194,12 @@ onBoth("32 callers of 8 MiB of variables", (dialect) => {
       while (!done) {
         const small = "/projects/web/variables?environment=production";
         statuses.add((await server.get(small, keys[7] as string)).status);
-        await Bun.sleep(500);
+        await Bun.sleep(100);
       }
     })();
     const queries = ["", "&prefix=N", "&format=env", ""];
     const results = await Promise.all(
-      Array.from({ length: 32 }, (_, i) => read(queries[i % 4] as string, keys[i % 7] as string)),
+      Array.from({ length: 16 }, (_, i) => read(queries[i % 4] as string, keys[i % 7] as string)),
     );
     done = true;
     await watching;
