@@ -5,16 +5,7 @@ import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "
 import { ranMs } from "../support/clock.ts";
 import { freePort } from "../support/port.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import {
-  eventually,
-  furnish,
-  type Key,
-  makeSite,
-  onPostgres,
-  passedOf60,
-  type Server,
-  type Site,
-} from "../support/server.ts";
+import { eventually, type Key, onPostgres, passedOf60, type Server, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -169,38 +160,28 @@ withStore("buckets in a store", () => {
 
 withStore("several servers, one store", () =>
   onPostgres("limits", () => {
-    let site: Site;
+    const site = siteOf("postgres", { staging: { TOKEN: "not-a-secret" } });
     let store: Store;
     let key: Key;
     beforeAll(async () => {
-      [site, store] = await Promise.all([makeSite("postgres"), startStore()]);
-      await furnish(site, { staging: { TOKEN: "not-a-secret" } });
+      store = await startStore();
     });
-    afterAll(async () => {
-      await site.remove();
-      await store.end();
-    });
+    afterAll(() => store.end());
 
     const path = "/projects/web/variables?environment=staging";
     const newKey = async () => {
       key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
       return key;
     };
-    const statuses = async (servers: readonly Server[], count: number) => {
-      const answers = await Promise.all(
-        Array.from({ length: count }, (_, at) => (servers[at % servers.length] as Server).get(path, key.key)),
-      );
+    const statuses = async (server: Server, count: number) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => server.get(path, key.key)));
       return answers.map(({ status }) => status);
     };
 
     test("four processes give one key 30 of 60 value requests, 31 with a refill", async () => {
       const env = { KEYHOLE_LIMITER_URL: store.url };
-      const servers = await Promise.all([
-        site.serve({ env }),
-        site.serve({ env }),
-        site.serve({ env }),
-        site.serve({ env }),
-      ]);
+      const serve = () => site.serve({ env });
+      const servers = await Promise.all([serve(), serve(), serve(), serve()]);
       expect(await passedOf60(newKey, path, servers)).toBeOneOf([30, 31]);
       const [first] = servers;
       // A token comes back every two seconds.
@@ -220,7 +201,7 @@ withStore("several servers, one store", () =>
     });
 
     test("without the store a server counts alone, logs that once, and returns to the store later", async () => {
-      key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+      await newKey();
       const own = await startStore();
       const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: own.url, KEYHOLE_OPS_PORT: "0" } });
       const metric = async (name: string) =>
@@ -233,7 +214,7 @@ withStore("several servers, one store", () =>
       const before = await losses();
       own.signal("SIGSTOP");
       const beganAt = ranMs();
-      const all = await statuses([server], 10);
+      const all = await statuses(server, 10);
       expect(ranMs() - beganAt).toBeLessThan(1000);
       expect(all).toEqual(Array(10).fill(200));
       expect(await fallback()).toBe(1);
@@ -248,7 +229,7 @@ withStore("several servers, one store", () =>
     });
 
     test("a server starts without its store, warns, and never shows the store's password", async () => {
-      key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+      await newKey();
       const port = freePort();
       const server = await site.serve({ env: { KEYHOLE_LIMITER_URL: `redis://:not-a-secret@127.0.0.1:${port}` } });
       expect(server.said().stderr).toContain("WARNING: the store at KEYHOLE_LIMITER_URL cannot be reached");
