@@ -5,16 +5,16 @@ import type { Segment } from "./segment.ts";
 export type Range = { readonly lane: string; readonly seq: number; readonly lastSeq: number };
 
 /**
- * What is wrong with a lane, and where: `seq` is the first entry that may be missing or differ from what was written. The
- * entries of a segment have one mac, so a flaw is in one of them or in all.
+ * What is wrong with a lane. `seq` is the first entry that may be missing or differ. The entries of a segment share one
+ * mac, so any of its entries may be the changed one.
  */
 export type Flaw = Range & {
   readonly what: "changed" | "removed" | "reordered" | "added";
-  /** What an {@link Acceptance} of this loss holds; empty if it is no loss that can be accepted. */
+  /** For an {@link Acceptance} of this loss; empty if the flaw is not a loss that can be accepted. */
   readonly seals: readonly string[];
 };
 
-/** A loss that people know of. A seal proves that somebody who has the audit key accepted exactly this one. */
+/** A loss that people know of. A seal proves that somebody with the audit key accepted exactly this loss. */
 export type Acceptance = Range & { readonly seals: readonly string[] };
 
 /** A flaw in a sentence for people. */
@@ -43,7 +43,7 @@ export function parseGap(name: string): Range | undefined {
   return lane === undefined ? undefined : { lane, seq: Number(seq), lastSeq: Number(lastSeq) };
 }
 
-/** Seals a gap together with the segment after it, which nothing else binds: the mac that it follows is lost. */
+/** Seals a gap with the segment after it. Nothing else binds that segment, because the mac that it follows is lost. */
 export function sealGap(auditKey: Uint8Array, gap: Range, next: Segment): string {
   const { firstSeq, lastSeq, at, mac, texts, entries } = next;
   return seal(auditKey, "gap", gap, [firstSeq, lastSeq, at, mac.toString("hex"), texts, entries]);

@@ -3,10 +3,7 @@ import { type Acceptance, type Flaw, gapName, type Range, sealGap, sealLostEnd }
 import type { Checkpoint } from "./journal.ts";
 import { type Segment, segmentMac } from "./segment.ts";
 
-/**
- * Up to where retention dropped a lane: its last dropped entry, and the mac of the segment that ended with it. The seal
- * proves it; see {@link sealDropped}.
- */
+/** The last entry of a lane that retention dropped, the mac of its segment, and a seal ({@link sealDropped}). */
 export type Dropped = { readonly lane: string; readonly seq: number; readonly mac: Buffer; readonly seal: Buffer };
 
 /** Where a chain is read from. */
@@ -15,7 +12,7 @@ export type Chain = {
   readonly segments: (from?: { readonly lane: string; readonly seq: number }) => AsyncIterable<Segment>;
   /** Undefined if retention dropped nothing from the lane. */
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
-  /** Anybody may have written these: only their seals are believed. */
+  /** Only their seals prove that they were not made up. */
   readonly acceptances: readonly Acceptance[];
 };
 
@@ -34,10 +31,9 @@ export type Verified = {
 };
 
 /**
- * Verifies the chain of every lane, and goes on after a flaw. Only checkpoints kept outside the database can show that the
- * end of a lane, or a whole lane, was removed.
+ * Verifies the chain of every lane, and goes on after a flaw. That the end of a lane or a whole lane was removed, it sees
+ * only by checkpoints that were kept outside the database.
  *
- * @param checkpoints - all of them are compared
  * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyChain(
@@ -50,7 +46,7 @@ export async function verifyChain(
   let entries = 0;
   let reported = 0;
   for await (const segment of chain.segments()) {
-    if (!walk.goOn(segment)) await walk.pass(segment);
+    await walk.pass(segment);
     entries += sizeOf(segment);
     if (entries - reported < progressEvery) continue;
     reported = entries;
@@ -68,7 +64,7 @@ export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">
 
 const progressEvery = 1000;
 const flawsMax = 1000;
-/** How many segments are read once more to tell what was moved. Without that, a flaw is one of three kinds. */
+/** How many segments are read again to tell what was moved. Beyond that, flaws are named by their numbers alone. */
 const readAgainMax = 1_000_000;
 const straysMax = 4;
 
@@ -78,11 +74,11 @@ type Link = {
   readonly lastSeq: number;
   /** What the next segment follows. */
   readonly mac: Buffer;
-  /** By how much somebody raised the numbers of the segments from here on. */
+  /** By how much the numbers of the segments from here on were raised. */
   readonly shift: number;
-  /** There was a flaw just before: what comes next may follow a stray, or have been renumbered. */
+  /** There was a flaw just before: the next segment may follow a stray, or have another number. */
   readonly isDoubtful: boolean;
-  /** The macs of the newest segments that were found out of place, or had been. */
+  /** The macs of the newest segments that were found in a wrong place, or belong in one. */
   readonly strays: readonly Buffer[];
 };
 
@@ -96,7 +92,7 @@ type FoundFlaw = Omit<Flaw, "lastSeq"> & {
 class Walk {
   readonly #auditKey: Uint8Array;
   readonly #chain: Chain;
-  /** The checkpoints that the walk did not come to yet, of each lane, the highest first. */
+  /** Each lane's checkpoints that the walk has not reached, the highest first. */
   readonly #due: Map<string, Checkpoint[]>;
   readonly #flaws: FoundFlaw[] = [];
   readonly #accepted = new Map<string, Range>();
@@ -115,17 +111,7 @@ class Walk {
     for (const some of this.#due.values()) some.sort((a, b) => b.seq - a.seq);
   }
 
-  /** Passes a segment that follows the last one. @returns false if it does not; then {@link Walk.pass} finds out why */
-  goOn(segment: Segment): boolean {
-    const link = this.#link;
-    const { lane, lastSeq, mac } = segment;
-    if (link?.lane !== lane || link.isDoubtful || this.#shiftOf(link, segment) === undefined) return false;
-    this.#link = { ...link, lastSeq, mac };
-    this.#ends.set(lane, lastSeq - link.shift);
-    this.#compare(segment, link.shift);
-    return true;
-  }
-
+  /** Goes on to the next segment, and notes a flaw if that does not follow the last one. */
   async pass(segment: Segment): Promise<void> {
     const link = await this.#linkTo(segment);
     const shift = this.#shiftOf(link, segment);
@@ -173,7 +159,7 @@ class Walk {
   #shiftOf({ lastSeq, mac, shift, isDoubtful, strays }: Link, segment: Segment): number | undefined {
     const { firstSeq } = segment;
     if (isDoubtful ? firstSeq > lastSeq + 1 : firstSeq !== lastSeq + 1) return undefined;
-    // Nobody knows the size of what is missing or was added, but most segments have one size.
+    // The size of what is missing or was added is not known, but most segments have the same size.
     const size = sizeOf(segment);
     const shifts = isDoubtful ? [...new Set([shift, 0, shift - size, shift + size])] : [shift];
     const macs = isDoubtful ? [mac, ...strays] : [mac];
@@ -183,7 +169,7 @@ class Walk {
   /** Notes the flaw at a segment that does not follow. @returns the strays from now on */
   async #note(link: Link, segment: Segment): Promise<Buffer[]> {
     const { firstSeq, mac } = segment;
-    // Of several flaws side by side, only the first is worth reading the rest of the lane for.
+    // Of several flaws in a row, only the first is worth reading the rest of the lane for.
     const original =
       link.isDoubtful || this.#readAgain >= readAgainMax
         ? this.#addSimply(link, segment)
@@ -212,9 +198,9 @@ class Walk {
   }
 
   /**
-   * Names the flaw at `segment`. A mac depends on the previous mac and on the sequence numbers, so a segment that was moved
-   * can be matched with its original position.
-   * @returns the segment that was written in that place, if it stands elsewhere
+   * Names the flaw at `segment`. A mac depends on the previous mac and on the sequence numbers, so it shows where a segment
+   * was before it was moved.
+   * @returns the segment that was written in this place, if it is elsewhere
    */
   async #classify(link: Link, segment: Segment): Promise<Segment | undefined> {
     const { lane, firstSeq, lastSeq } = segment;

@@ -3,7 +3,7 @@ import { Fault } from "../core/fault.ts";
 /*
  * What a sealed value belongs to, as bytes: the associated data of its envelope, after the envelope's own header.
  * Callers take project and environment from what was authorized, never from the row, so a row that was moved does not
- * open. It is a list of fields. The first is a label that no other list has.
+ * open. It is a list of fields. Each list begins with a label of its own.
  *
  *   offset  bytes  of each field
  *        0      4  n, the length of what follows, big endian

@@ -69,7 +69,7 @@ export function open(key: Uint8Array, associatedData: Uint8Array, sealed: Uint8A
   } catch {
     // `update` returned unverified plaintext: erase it.
     opened?.fill(0);
-    // No reason and no cause, so that neither logs nor responses distinguish kinds of tampering.
+    // Without a reason or cause, so that neither logs nor responses tell kinds of tampering apart.
     throw new Fault("decryption_failed", "a sealed value does not open with this key and associated data");
   }
 }
@@ -93,7 +93,7 @@ export function generationOf(sealed: Uint8Array): number {
   return new DataView(sealed.buffer, sealed.byteOffset, sealed.byteLength).getUint32(2);
 }
 
-/** What `work` gives; undefined if something does not decrypt. */
+/** What `work` returns; undefined if something does not decrypt. */
 export function orUndefined<T>(work: () => T): T | undefined {
   try {
     return work();

@@ -68,8 +68,8 @@ export function parseRootKeys(text: string): Uint8Array[] {
 }
 
 /**
- * The root keys of this process, and what they open. The caller may zero the root keys once it is built. Opened data
- * keys are remembered, since opening one costs seven times as much as opening a small value.
+ * The root keys of this process, and what they open. The caller may zero them once it is built. Opened data keys are
+ * remembered, because opening one takes seven times as long as opening a small value.
  */
 export class Keyring {
   /** The id of the root key that wraps. */
@@ -142,7 +142,7 @@ export class Keyring {
 
   /** A project's data key, opened. @throws Fault `decryption_failed` */
   dataKey(projectId: string, generation: number, rootId: string, wrapped: Uint8Array): DataKey {
-    // All of the row, so that an edited row is not found but opened, which fails.
+    // All of the row, so that an edited row is not remembered: it is opened, which fails.
     const inputs = encodeFields(projectId, generation, rootId, wrapped).toString("latin1");
     const remembered = this.#remembered.get(inputs);
     if (remembered !== undefined) return remembered;

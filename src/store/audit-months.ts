@@ -1,13 +1,13 @@
 import { sql } from "drizzle-orm";
 import { type Database, type Db, databaseErrorCode } from "./database.ts";
 
-// PostgreSQL keeps audit segments in a partition for each month (UTC). Processes make them ahead, if their role may.
-// Segments of a month without one go to the DEFAULT partition, so nothing stops. The embedded database has one table.
+// PostgreSQL keeps audit segments in a partition for each month (UTC). Processes make partitions ahead, if their role
+// may. Segments of a month without a partition go to DEFAULT, so nothing stops. The embedded database has one table.
 
 /** How many months are made ahead, beside the current one. */
 export const monthsAhead = 6;
 
-/** The month that holds a moment, or a later one: its partition and the moments it holds, in epoch milliseconds. */
+/** The partition of the month of a moment, or of `later` months after it, and its bounds in epoch milliseconds. */
 export function monthOf(at: number, later = 0) {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + later];
@@ -31,7 +31,7 @@ export async function makeAuditMonths(database: Database, nowMs: number): Promis
     try {
       if (await database.transaction((db) => make(db, month))) made.push(month.name);
     } catch (error) {
-      // A lock that somebody holds, another process that was first, a new segment in DEFAULT, a full disk.
+      // A lock is held, another process was first, DEFAULT got a segment, or the disk is full.
       if (databaseErrorCode(error) === "no code") throw error;
     }
   }
@@ -60,7 +60,7 @@ export async function dropAuditMonths(
   });
 }
 
-// Making and dropping need an exclusive lock. While a session waits for that lock, the journal waits too, at most 1.8 s.
+// Both need an exclusive lock. While a session waits for it the journal waits too, and that has 1.8 s at most.
 const lockTimeout = sql`set local lock_timeout = 500`;
 
 async function make(db: Db, { name, fromAt, toAt }: ReturnType<typeof monthOf>): Promise<boolean> {

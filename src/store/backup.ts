@@ -3,10 +3,10 @@ import { rmSync } from "node:fs";
 import { databaseErrorCode } from "./database.ts";
 import { migrations } from "./migrate.ts";
 
-/** What a file turned out to be. Without rows nothing would be lost with it. */
+/** What a file turned out to be. A database without rows can be replaced without a loss. */
 export type Found = { readonly is: "database"; readonly rows: number } | { readonly is: "damaged" | "other" | "newer" };
 
-/** Writes a snapshot of the database to an empty file. Others may read and write meanwhile. */
+/** Writes a snapshot of the database to an empty file, while others read and write. */
 export function copyOnline(path: string, draft: string): void {
   opened(path, (file) => ask(file, "VACUUM INTO ?", draft));
 }
@@ -15,17 +15,14 @@ export function copyOnline(path: string, draft: string): void {
 export function inspect(path: string): Found {
   try {
     return opened(path, (file): Found => {
-      const tables = new Set(ask<{ name: string }>(file, "select name from sqlite_schema").map(({ name }) => name));
-      if (!tables.has("__drizzle_migrations") || !tables.has("system_keys")) return { is: "other" };
-      const [{ at = 0 } = {}] = ask<{ at: number }>(file, "select max(created_at) as at from __drizzle_migrations");
-      if (at > (migrations.sqlite.at(-1)?.folderMillis ?? 0)) return { is: "newer" };
+      const names = ask<{ name: string }>(file, "select name from sqlite_schema").map(({ name }) => name);
+      if (!names.includes("__drizzle_migrations") || !names.includes("system_keys")) return { is: "other" };
+      const last = numberOf(file, "select max(created_at) as n from __drizzle_migrations");
+      if (last > (migrations.sqlite.at(-1)?.folderMillis ?? 0)) return { is: "newer" };
       const [check] = ask<{ integrity_check: string }>(file, "PRAGMA integrity_check(1)");
       if (check?.integrity_check !== "ok" || ask(file, "PRAGMA foreign_key_check").length > 0) return { is: "damaged" };
-      const [{ rows = 0 } = {}] = ask<{ rows: number }>(
-        file,
-        "select (select count(*) from organizations) + (select count(*) from audit_segments) as rows",
-      );
-      return { is: "database", rows };
+      const counts = "(select count(*) from organizations) + (select count(*) from audit_segments)";
+      return { is: "database", rows: numberOf(file, `select ${counts} as n`) };
     });
   } catch (error) {
     const code = databaseErrorCode(error);
@@ -67,6 +64,10 @@ function opened<T>(path: string, work: (file: SqliteFile) => T): T {
   } finally {
     file.close(false);
   }
+}
+
+function numberOf(file: SqliteFile, text: string): number {
+  return ask<{ n: number | null }>(file, text)[0]?.n ?? 0;
 }
 
 /** The file stays open until its last statement is finalized. */

@@ -31,7 +31,7 @@ export type ContentPiece = ContentRow & {
 
 export type ContentQueries = ReturnType<typeof contentQueries>;
 
-/** Prepares the reads of contents; `pieces` runs on a pool of its own, so that bulk never delays a lookup. */
+/** Prepares the reads of contents. Pieces are read from `bulk`, a pool of their own, so that they delay no lookup. */
 export function contentQueries(database: Database, bulk: Database) {
   const { fileContents: c } = database.tables;
   // Spelled so that no index of projects is used: the ids lead to fewer rows.
@@ -67,10 +67,10 @@ export function contentQueries(database: Database, bulk: Database) {
   };
 }
 
-/** A statement for several requests has no more contents of each, so that none of them waits long for the others. */
+/** Requests for more contents have a statement of their own, so that others do not wait for it. */
 const groupedIdsMax = 32;
 
-/** The rows of contents on PostgreSQL; requests that wait at the same moment share a statement, as with lookups. */
+/** The rows of contents on PostgreSQL. Requests that wait at the same moment share a statement, as with lookups. */
 function groupedFind(database: Database) {
   const { fileContents: c } = database.tables;
   const asks = sql`jsonb_to_recordset(${sql.placeholder("asks")}::text::jsonb)

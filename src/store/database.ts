@@ -55,7 +55,7 @@ export async function warm(database: Database): Promise<void> {
 /** What drizzle's two dialects share, under their private types. */
 type SqlDialect = { sqlToQuery(text: SQL): { sql: string; params: unknown[] } };
 
-/** A statement's text, and its parameters for values by name. Drizzle's own inspects them on each run. */
+/** A statement's text, and its parameters for values by name. Drizzle's own way inspects them on each run. */
 export function compile(db: Db, statement: SQL) {
   const { sql: text, params } = (db as unknown as { dialect: SqlDialect }).dialect.sqlToQuery(statement);
   const names = params.map((parameter) => {
@@ -73,12 +73,12 @@ export function compile(db: Db, statement: SQL) {
   return { text, parametersOf };
 }
 
-/** The Fault for rows that are not of the shape asked for: they were damaged on their way, and say nothing of a key. */
+/** The Fault for rows that were damaged on their way: they say nothing about a key. */
 export function malformed(): Fault {
   return new Fault("unavailable", "the database's answer is not of the shape that was asked for");
 }
 
-/** The Fault for a database's failure, which quotes nothing of it but the code. */
+/** The Fault for a database's failure. Its message has the code and nothing else of the error. */
 export function unavailable(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const code = databaseErrorCode(error);
@@ -91,7 +91,7 @@ export function isStandby(error: unknown): boolean {
   return databaseErrorCode(error) === standbyRefusal;
 }
 
-/** SQLSTATE, SQLite's code or the driver's: the one part of a database error that quotes no input. */
+/** SQLSTATE, SQLite's code or the driver's. The rest of a database error may quote input. */
 export function databaseErrorCode(error: unknown): string {
   const source = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = (source as { code?: unknown } | null)?.code;
@@ -108,7 +108,7 @@ export function isConnectionFailure(error: unknown): boolean {
 /** SQLSTATE of a negative OFFSET: no statement has one, except for the check in `onPrimary`. */
 const standbyRefusal = "2201X";
 
-/** Whether an unhandled error comes from a connection: postgres.js lets some out after it has rejected the queries. */
+/** Whether an unhandled error comes from a connection: postgres.js throws some after it has rejected the queries. */
 export function isStrayConnectionFailure(error: unknown): boolean {
   return strayCodes.test(databaseErrorCode(error));
 }

@@ -11,18 +11,18 @@ export type NextExpiry = {
 };
 
 /**
- * Sets with a variable that is marked for rotation: the condition of the index `sets_marked`, and nothing that would
- * make another index look better. Other kinds have no such member, and JSON escapes the quotes in their names.
+ * Sets with a variable that is marked for rotation. This is exactly the condition of the index `sets_marked`, so no other
+ * index looks better. Other kinds have no such member, and JSON escapes the quotes in their names.
  */
 export function isMarked({ indexOf, tables: { sets: s } }: Database): SQL {
   return sql`${indexOf(s.listing, sql.raw(`'"rotateBy":"'`))} > 0`;
 }
 
 /**
- * Prepares the search for what ends next among all keys and variables. By two indexes it reads one key, and only the
- * listings that hold a mark. No seal is checked, and a listing that SQL damaged is passed over.
+ * Prepares the search for what ends next among all keys and variables. By two indexes it reads one key and the listings
+ * that hold a mark. It checks no seal, and skips damaged listings.
  *
- * @param listingBytesMax - a longer listing is passed over
+ * @param listingBytesMax - longer listings are skipped
  */
 export function nextExpiry(database: Database, listingBytesMax: number): () => Promise<NextExpiry> {
   const { sets: s, apiKeys: k } = database.tables;

@@ -1,10 +1,10 @@
 const asksMax = 256;
 
 /**
- * Batches calls. A lone one is sent at the end of its turn of the event loop; those that arrive while a batch is under
- * way make up the next. A batch that fails, or takes long, does so for its own members only.
+ * Batches calls. A call is sent at the end of its turn of the event loop. Calls that arrive while a batch is under way
+ * form the next one. A batch that fails or takes long affects its own members only.
  * @param run - answers a batch, in its order
- * @param patienceMs - a batch waits for the one before it, but no longer than this
+ * @param patienceMs - how long a batch waits for the one before it
  */
 export function grouped<Ask, Answer>(
   run: (asks: readonly Ask[]) => Promise<readonly Answer[]>,

@@ -99,7 +99,7 @@ function keyJoins(database: Database, digest: SQL): SQL {
     left join ${project}`;
 }
 
-/** Whether a row has the shape that was asked for, and is that of the digest. Otherwise it would look like no key. */
+/** Whether a row has the right shape and digest. A damaged row must not look like an unknown key. */
 function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
   const { digest, grantSeal, live, expiresAt } = row;
   const texts = [row.projects, row.trust, row.organizationSlug, row.organizationName, row.plan, row.projectId];
@@ -152,7 +152,7 @@ export function trustList(database: Database): () => Promise<TrustRow[]> {
   return () => list({});
 }
 
-/** Prepares the record of when keys were last used. Older timestamps are ignored. */
+/** Prepares the record of when keys were last used. Timestamps that are older than the stored ones are ignored. */
 export function keyUseWriter(database: Database): (uses: ReadonlyMap<string, number>) => Promise<void> {
   const { keyUses, apiKeys } = database.tables;
   const json = sql.placeholder("uses");

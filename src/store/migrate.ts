@@ -22,12 +22,12 @@ export const migrations = {
 };
 
 /**
- * Brings PostgreSQL's tables up to date. Any number of processes may call it at once: one works, the others wait.
- * If nothing is due it only reads, so a role without the right to change tables may start the server.
+ * Brings PostgreSQL's tables up to date. If several processes call it at once, one works and the others wait. If nothing
+ * is due it only reads, so the server needs no right to change tables.
  */
 export async function migratePostgres(servers: Servers, database: Database): Promise<void> {
   if (await isMigrated(database)) return;
-  // A connection of its own holds the lock, so that it ends with the process, however that ends.
+  // The lock has a connection of its own, so that it ends with the process, however the process ends.
   const lock = postgres(servers.url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => {} });
   try {
     await lock`select pg_advisory_lock(${advisoryLock})`;

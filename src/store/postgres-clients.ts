@@ -2,16 +2,16 @@ import { Fault } from "../core/fault.ts";
 import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
 
 /*
- * A workaround for postgres.js 3.4.9. What goes wrong on one of its connections stays with that connection:
+ * A workaround for postgres.js 3.4.9. Its connections do not recover from failures:
  *
- * - If it closes in the middle of an answer it keeps the rows it had, reconnects under the waiting queries, and may put
- *   those rows before another query's: one caller's secrets in another caller's answer.
+ * - A connection that closes in the middle of an answer keeps the rows it had, reconnects, and may put those rows before
+ *   another query's: one caller's secrets in another caller's answer.
  * - After an error it goes on counting rows where the answer broke off, so the next answer begins with holes.
- * - If it breaks with unsent bytes it never sends again. If its peer vanished silently it waits forever.
- * - If it is given several hosts and none accepts it, it tries them in turn without pause or end, even after `end`.
+ * - A connection that breaks with unsent bytes never sends again. If its peer vanished silently, it waits forever.
+ * - Given several hosts of which none accepts it, it tries them in turn without pause or end, even after `end`.
  *
- * So a client has one host. Once one of its connections failed or was too slow, no answer of that client counts, and
- * its queries are asked again of a new client.
+ * So a client has one host. Once one of its connections fails or is too slow, no answer of that client counts, and its
+ * queries go to a new client.
  *
  * This file can go when postgres.js forgets an unfinished answer as its connection closes or fails (`closed` and
  * `errored` in its connection.js) and `test/blackbox/faults.test.ts` ("a PostgreSQL that fails") passes without it.
@@ -44,8 +44,8 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   }
 
   /**
-   * Asks, and asks again if a connection failed meanwhile.
-   * @returns the answer, and a way to give it up: then nobody is asked again, and its client is no longer trusted. The
+   * Asks, and asks again if a connection fails.
+   * @returns the answer, and a way to give it up: then it is not asked again, and its client is no longer trusted. The
    *   answer rejects as the query does, or with Fault `unavailable` if no attempt counts
    */
   ask<T>(attempts: number, query: (client: Client) => PromiseLike<T>) {
@@ -73,7 +73,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
           if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
         } catch (error) {
           if (error instanceof Fault) throw error;
-          // A client that is no longer trusted may show another query's failure: it says nothing about this one.
+          // A client that is no longer trusted may report another query's failure.
           const doubtful = client !== this.#client || this.#distrusted || isConnectionFailure(error);
           if (client === this.#client) this.#distrusted = true;
           if (!doubtful || attempt >= attempts) throw error;
@@ -83,7 +83,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
     return { answer: ask(), giveUp };
   }
 
-  /** Another host answers: what waits on this one is asked again there at once, instead of at its own deadline. */
+  /** Another host answers: queries that wait here go there at once, not after their deadlines. */
   leave(): void {
     this.#distrusted = true;
     void this.#client.end({ timeout: 0 }).catch(() => {});
@@ -94,7 +94,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
     return this.#client.end({ timeout: 1 });
   }
 
-  /** The next client. While the database is away every query fails, and they share one new client per interval. */
+  /** The next client. While the database is away every query fails, and all share one new client per interval. */
   async #next(): Promise<Client> {
     // Timers may fire a little early, so the clock is read again.
     while (this.#distrusted) {
@@ -105,7 +105,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         continue;
       }
       const old = this.#client;
-      // Later, so that what still waits on it meets its own deadline rather than a second attempt with a new one.
+      // Later, so that queries that still wait on it end at their own deadlines.
       setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
       this.#client = this.#make();
     }

@@ -16,7 +16,7 @@ import {
 import { Clients } from "./postgres-clients.ts";
 import { postgresTables } from "./tables.ts";
 
-/** The servers that DATABASE_URL names. The pools of a process share one: if one moves on, the others do so too. */
+/** The servers that DATABASE_URL names. All pools of a process use the same one, and follow each other to the next. */
 export class Servers {
   readonly #urls: readonly string[];
   readonly #pools: ((url: string) => void)[] = [];
@@ -112,13 +112,13 @@ export function connect(servers: Servers, use: Use) {
     return postgres(url, {
       ...poolOf[use],
       onclose: closed,
-      // Between several servers, one that accepts connections and stands still costs a second, and then another is asked.
+      // Of several servers, one that accepts connections and stands still costs a second. Then another is asked.
       connect_timeout: servers.count > 1 ? 1 : 2,
       // However long the database was away, its return is noticed within a fraction of a second.
       backoff: () => 0.2,
       idle_timeout: 0,
       max_lifetime: null,
-      // Nothing here is an array, and a connection that is lost while the driver asks for types rejects unhandled.
+      // No column is an array, and a connection that is lost while the driver fetches types rejects unhandled.
       fetch_types: false,
       onnotice: () => {},
       connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
@@ -126,15 +126,15 @@ export function connect(servers: Servers, use: Use) {
     } as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
   };
   const clients = new Clients(make, () => servers.answered(url));
-  // A command's transaction is never asked again, so nothing may end it.
+  // A command's transaction is never repeated, so nothing may end it.
   if (use !== "admin") servers.watch((answering) => answering !== url && clients.leave());
   return clients;
 }
 
 /**
- * The statement, made to fail on a standby (see `isStandby`). Every statement is checked, not every connection,
- * because a pooler may change the server behind a connection. PostgreSQL evaluates OFFSET before the first row, even if
- * there is none, and a negative one has an error of its own. An INSERT fails on a standby by itself.
+ * The statement, made to fail on a standby (see `isStandby`). PostgreSQL evaluates OFFSET even if there are no rows, and
+ * has an error of its own for a negative one. Every statement is checked, because a pooler may change the server behind a
+ * connection. An INSERT fails on a standby by itself.
  */
 export function onPrimary(statement: string): string {
   // On a line of its own, so that no comment at the end of a statement hides it.
@@ -142,8 +142,8 @@ export function onPrimary(statement: string): string {
 }
 
 /**
- * Whether a pooler such as PgBouncer stands before PostgreSQL: it refuses the settings of a session, or drops them, and
- * then nothing ends a slow statement or keeps a read from writing.
+ * Whether a pooler such as PgBouncer stands before PostgreSQL. It refuses or drops the settings of a session, so nothing
+ * ends a slow statement or keeps a read from writing.
  *
  * @param database - opened for lookups
  */
@@ -176,8 +176,8 @@ const poolOf = {
   admin: { max: 1 },
 } as const;
 
-// Every statement of a request is made of index lookups. Neither a plan from when the tables were small nor missing or
-// old statistics may change that. Bitmap scans ignore an order that a limit could use; memoizing prefers half a key.
+// Every statement of a request consists of index lookups, whatever the statistics say and however small the tables were
+// when it was planned. Bitmap scans ignore an order that a limit could use; memoizing prefers half a key.
 const lookupsOnly = {
   enable_seqscan: "off",
   enable_hashjoin: "off",
@@ -189,14 +189,14 @@ const lookupsOnly = {
   max_parallel_workers_per_gather: 0,
   plan_cache_mode: "force_generic_plan",
 };
-// Our deadline comes first. PostgreSQL's ends statements that nobody waits for, even while this process is stopped.
+// Our deadline comes first. PostgreSQL's ends statements that nobody waits for any more, even if this process is stopped.
 const readsOnly = { statement_timeout: queryDeadlineMs + 1000, default_transaction_read_only: true, ...lookupsOnly };
 const sessionOf = {
   "look-up": readsOnly,
   serve: readsOnly,
   files: readsOnly,
-  // Here PostgreSQL's deadline comes first, so that a batch which waits for a lock is known to be refused.
-  // `nextExpiry` must find its rows by index, like requests.
+  // Here PostgreSQL's deadline comes first: a batch that waits too long for a lock is then known to be refused.
+  // `nextExpiry` runs here too, and must find its rows by index.
   journal: {
     statement_timeout: queryDeadlineMs - 200,
     synchronous_commit: "on",

@@ -3,11 +3,11 @@ import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import type { Database } from "./database.ts";
 
-// Reads of audit segments in pages: memory is bounded and every statement is short.
+// Audit segments are read in pages, so that memory is bounded and every statement is short.
 
 /** Which segments; an absent field matches all. */
 export type SegmentFilter = {
-  /** Texts, such as the id of a key. Of each list, one is among the segment's texts. */
+  /** Lists of texts, such as ids of keys. A segment matches if it has at least one text of each list. */
   readonly texts?: readonly (readonly string[])[];
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
@@ -44,7 +44,7 @@ export async function* segmentsByLane(
   for await (const page of found) yield* page;
 }
 
-/** Reads the end of a lane that several processes write; undefined if it has none that a segment could end with. */
+/** Reads the end of a lane that several processes write; undefined if there is none, or its mac has not 32 bytes. */
 export function laneHead(database: Database, lane: string): () => Promise<Checkpoint | undefined> {
   const { auditHeads: h } = database.tables;
   const find = database.query<{ seq: number; mac: Buffer }>(
@@ -81,8 +81,8 @@ async function* pages(
   }
 }
 
-// A segment of one entry has under 1 KB, one of many long lists some MB. The next page has as many as fit if they are like
-// the last ones.
+// A segment of one entry has under 1 KB, one of many long lists some MB. The next page has as many segments as fit if they
+// are as large as those of the last page.
 const firstPageSize = 16;
 const pageSizeMax = 256;
 const pageLength = 256 * 1024;

@@ -9,7 +9,7 @@ import { sqliteTables } from "./tables.ts";
 /** Opens the embedded database file, which is made if absent. */
 export function openSqlite(path: string, use: Use): Database {
   const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });
-  // Last uses of keys can wait; a lock that another process holds must not stop the event loop.
+  // Last uses of keys can wait: the event loop must not stop for another process's lock.
   file.run(`PRAGMA busy_timeout = ${use === "journal" ? 0 : 5000}`);
   file.run("PRAGMA journal_mode = WAL");
   file.run("select 1 from sqlite_schema"); // so that -wal and -shm are there
@@ -66,7 +66,7 @@ export function openSqlite(path: string, use: Use): Database {
   };
 }
 
-/** Throws a Fault while the files are not in their place. While they are, it looks at most every 200 ms. */
+/** Throws a Fault while the files are not in their place. Once they were, it looks again after 200 ms. */
 function filesGuard(path: string): () => void {
   const isSame = isSameDatabase(path);
   let seenAtMs = Number.NEGATIVE_INFINITY;
@@ -78,7 +78,7 @@ function filesGuard(path: string): () => void {
   };
 }
 
-/** Small bytes are copied: that costs 0.1 µs, where to ask the driver's arrays for their `buffer` costs 0.5 µs. */
+/** Small bytes are copied, which costs 0.1 µs. Asking the driver's arrays for their `buffer` costs 0.5 µs. */
 function withBuffers(row: Record<string, unknown>): Record<string, unknown> {
   for (const name in row) {
     const value = row[name];
