@@ -45,7 +45,7 @@ export type Token = {
 };
 
 /** What the audit records of a token, in its issuer's words. */
-export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
+export type TokenClaims = { readonly jti: string; readonly sub: string; readonly run: string };
 
 export const tokenBytesMax = 8192;
 const skewS = 30;
@@ -107,7 +107,7 @@ export async function verifyToken(
 }
 
 /** A token's id, its subject and the id of the run; empty if it does not have them. */
-export function wordsOf({ payload }: Token): TokenWords {
+export function wordsOf({ payload }: Token): TokenClaims {
   const word = (...names: readonly string[]) => {
     const text = names.map((name) => payload[name]).find((value) => typeof value === "string") as string | undefined;
     return text ?? "";

@@ -9,7 +9,7 @@ import type { Environment } from "../core/names.ts";
 import { passed } from "../core/stages.ts";
 import type { BucketName } from "../limit/bucket.ts";
 import type { Share } from "../limit/budget.ts";
-import type { Reading, Source } from "../sets/lookup.ts";
+import type { Reading, ReadSource } from "../sets/lookup.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
 import { charge, type Gatekeeper } from "./admit.ts";
 import { answer } from "./body.ts";
@@ -18,7 +18,7 @@ import { type Exchange, notModified } from "./exchange.ts";
 /** All that the API needs from outside, built by `server/compose.ts`. */
 export type Keyhole = {
   readonly gate: Gatekeeper;
-  readonly source: Source;
+  readonly source: ReadSource;
   readonly etagKey: Uint8Array;
   readonly journal: { record(entries: readonly AuditEntry[]): Promise<void> };
   /** Writes one event to the log; must return at once and never throw. */

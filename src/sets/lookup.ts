@@ -17,7 +17,7 @@ import type { RememberedSets } from "./remembered-sets.ts";
 import { type ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */
-export type Source = {
+export type ReadSource = {
   readonly keyring: Keyring;
   readonly listingKey: Uint8Array;
   readonly projects: ProjectQueries;
@@ -31,7 +31,7 @@ export type Source = {
 
 /** What a request carries through its read. */
 export type Reading = {
-  readonly source: Source;
+  readonly source: ReadSource;
   readonly caller: Caller;
   /** Aborts when the client goes away. */
   readonly signal: () => AbortSignal;
@@ -123,7 +123,7 @@ export function authorizedAt({ grant }: Caller, { id, slug }: ReadProject): Auth
 
 /** The sets as the lookup found them, from memory or from its own rows; undefined if one must be fetched. */
 function currentSets<E extends Entry>(
-  source: Source,
+  source: ReadSource,
   project: ReadProject,
   { grant, target }: Caller,
   query: SetsQuery<E>,
@@ -147,7 +147,7 @@ function currentSets<E extends Entry>(
 
 /** The sets by a statement of their own; if one has more than `bytesMax` bytes, the bytes that all of them need. */
 async function fetchSets<E extends Entry>(
-  source: Source,
+  source: ReadSource,
   project: ReadProject,
   caller: Caller,
   query: SetsQuery<E>,

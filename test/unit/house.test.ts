@@ -102,6 +102,13 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   { in: /^src\/(formats|kinds\/\w+\/render)/, code: /^(export )?(let|var)\b/m },
 ];
 
+/** What is about one kind and not about all: the columns, what machines fetch, requests, days to rotate by, the demo. */
+const aboutOneKind = [
+  ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
+  ...words("cli/pull.ts cli/compose.ts cli/request.ts people/requests.ts api/tools.ts"),
+  ...words("cli/access.ts server/metrics.ts cli/demo.ts"),
+];
+
 /** The functions of kinds that open values for requests, each into a Held. */
 const readers = ["readAccounts", "readFiles", "readVariables"];
 
@@ -146,6 +153,13 @@ describe("the house", () => {
     }
     expect(exportsOf("src/core/held.ts")).toEqual(["Held", "Render", "renderHeld"]);
     expect(exportsOf("src/audit/release.ts")).toEqual(["release"]);
+  });
+  test("has one name for each exported type, but for the npm package, whose names are its interface", () => {
+    expect(sameTypes(real)).toEqual([]);
+  });
+  test("names a kind in its folder alone, but for what is about one kind", () => {
+    expect(namingKinds(real)).toEqual([]);
+    expect(aboutOneKind.filter((place) => ![...real.keys()].some((file) => isIn(file, place)))).toEqual([]);
   });
   test("has no index.ts: one imports from the file that defines the thing", () => {
     expect([...real.keys()].filter((file) => posix.basename(file) === "index.ts")).toEqual([]);
@@ -234,6 +248,21 @@ describe("a planted violation is seen:", () => {
     const files = new Map(Object.entries({ "src/api/app.ts": app, "src/sets/a.ts": a, "src/sets/write.ts": "" }));
     expect(pathTo(files, /^src\/api/, writers)).toBe("src/api/app.ts > src/sets/a.ts > src/sets/write.ts");
   });
+  test("two exported types of one name", () => {
+    const files = {
+      "src/a.ts": "export type Row = 1;",
+      "src/b.ts": "export class Row {}",
+      "src/c.ts": "type Row = 2;",
+    };
+    expect(sameTypes(new Map(Object.entries(files)))).toEqual(["Row: src/a.ts, src/b.ts"]);
+  });
+  test.each([
+    'if (kind === "files") warn();',
+    "sum(row.fileCounts)",
+    'import { files } from "../kinds/files/entry.ts";',
+  ])("a kind that is named outside of its folder: %s", (text) => {
+    expect(namingKinds(new Map([["src/people/history.ts", text]]))).toEqual(["src/people/history.ts"]);
+  });
   test("a circle, closed by a type", () => {
     const a = 'import { b } from "./b.ts";';
     const b = 'import type { C } from "./c.ts";';
@@ -281,6 +310,26 @@ function pathTo(sources: Sources, from: RegExp, to: RegExp): string | undefined 
   return undefined;
 }
 
+/** The names of exported types that several files have. */
+function sameTypes(sources: Sources): string[] {
+  const named = [...sources]
+    .filter(([file]) => !isIn(file, "machines/npm"))
+    .flatMap(([file, text]) =>
+      [...text.matchAll(/^export (?:type|interface|class) (\w+)/gm)].map(([, name]) => ({ name, file })),
+    );
+  return [...Map.groupBy(named, ({ name }) => name)]
+    .filter(([, places]) => places.length > 1)
+    .map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(", ")}`);
+}
+
+/** The files that name a kind, its items or its folder. */
+function namingKinds(sources: Sources): string[] {
+  const named = /"(?:variables?|accounts?)"|\bkind\W{1,6}"files"|\b(?:variable|account|file)Counts?\b|kinds\/\w+\//;
+  return [...sources]
+    .filter(([file, text]) => !aboutOneKind.some((place) => isIn(file, place)) && named.test(codeOf(text)))
+    .map(([file]) => file);
+}
+
 /** Each circle once, from its first file. */
 function circles(sources: Sources): string[] {
   const imports = Map.groupBy(graph(sources), ({ from }) => from);
@@ -312,13 +361,16 @@ function isIn(file: string, place: string): boolean {
 }
 
 function forbiddenCode(sources: Sources): string[] {
-  const comments = /\/\*\*?\s[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm;
   return [...sources]
     .filter(([file, text]) => {
-      const code = text.replace(comments, "");
+      const code = codeOf(text);
       return guardedCode.some((rule) => rule.in.test(file) && !rule.only?.includes(file) && rule.code.test(code));
     })
     .map(([file]) => file);
+}
+
+function codeOf(text: string): string {
+  return text.replace(/\/\*\*?\s[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, "");
 }
 
 /** The functions of kinds that open something for a request. The class that does it for them is guarded as an import. */

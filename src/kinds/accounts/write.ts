@@ -7,7 +7,7 @@ import { itemsOf, openSets, type SetChanges, writeSets } from "../../sets/write.
 import { writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
-export type AccountRecord = {
+export type StoredAccount = {
   readonly name: string;
   readonly environments: readonly Environment[];
   readonly updatedAt: number;
@@ -59,7 +59,7 @@ export async function setAccount(
 }
 
 /** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
-export async function listAccounts(admin: AdminContext, where: string): Promise<AccountRecord[]> {
+export async function listAccounts(admin: AdminContext, where: string): Promise<StoredAccount[]> {
   const sets = await openSets(admin, await findProject(admin, where), accounts);
   return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
     name: entry.name,

@@ -7,7 +7,7 @@ import { contentAssociatedData } from "../../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../../seal/envelope.ts";
 import { discard, FileContent, type SealedContent } from "../../seal/file-content.ts";
 import { countOf } from "../../sets/counts.ts";
-import { authorizedAt, judgeStanding, type Reading, readListings, type Source } from "../../sets/lookup.ts";
+import { authorizedAt, judgeStanding, type Reading, type ReadSource, readListings } from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
 import type { ContentPiece, ContentRow } from "../../store/contents.ts";
 import type { Read } from "../variables/read.ts";
@@ -257,7 +257,7 @@ type Fetched = SealedContent & { readonly rowVersion: string };
 
 /** A content with its first piece, or with memory for all of them. @throws Fault `decryption_failed` */
 function firstPiece(
-  source: Source,
+  source: ReadSource,
   project: ReadProject,
   { id, size, sha256 }: FileEntry,
   { rowVersion, generation, rootId, wrapped, bytes: first, sealedBytes }: ContentPiece,

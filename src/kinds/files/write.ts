@@ -10,7 +10,7 @@ import { requireProjectRoom, writingProject } from "../../sets/write-project.ts"
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 
-export type FileRecord = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
+export type StoredFile = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
 export type NewFile = {
   readonly content: Uint8Array;
   readonly path: string;
@@ -29,7 +29,7 @@ export async function putFile(
   admin: AdminContext,
   where: string,
   asked: NewFile,
-): Promise<Pick<FileRecord, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
+): Promise<Pick<StoredFile, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
   const { content, environments, ...file } = validate(asked);
   return writingProject(admin, where, files, async (project) => {
     for (const environment of environments) {
@@ -54,7 +54,7 @@ export async function putFile(
 }
 
 /** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
-export async function listFiles(admin: AdminContext, where: string): Promise<FileRecord[]> {
+export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
   const sets = await openSets(admin, await findProject(admin, where), files);
   return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => ({
     ...file,
