@@ -157,12 +157,11 @@ export function keyUseWriter(database: Database): (uses: ReadonlyMap<string, num
   const { keyUses, apiKeys } = database.tables;
   const json = sql.placeholder("uses");
   const each =
-    database.dialect === "postgres"
-      ? sql`(select value ->> 0 as id, (value ->> 1)::bigint as at from jsonb_array_elements(${json}::text::jsonb)) as use`
-      : sql`(select value ->> 0 as id, cast(value ->> 1 as integer) as at from json_each(${json})) as use`;
+    database.dialect === "postgres" ? sql`jsonb_array_elements(${json}::text::jsonb)` : sql`json_each(${json})`;
   const write = database.query(sql`
     insert into ${keyUses} (key_id, last_used_at)
-    select use.id, use.at from ${each} where exists (select 1 from ${apiKeys} where ${apiKeys.id} = use.id)
+    select value ->> 0, cast(value ->> 1 as bigint) from ${each}
+    where exists (select 1 from ${apiKeys} where ${apiKeys.id} = value ->> 0)
     on conflict (key_id) do update set last_used_at = excluded.last_used_at
     where key_uses.last_used_at < excluded.last_used_at`);
   return async (uses) => {

@@ -8,16 +8,8 @@ import { sqliteTables } from "./tables.ts";
 
 /** Opens the embedded database file, which is made if absent. */
 export function openSqlite(path: string, use: Use): Database {
-  const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });
-  // Last uses of keys can wait: the event loop must not stop for another process's lock.
-  file.run(`PRAGMA busy_timeout = ${use === "journal" ? 0 : 5000}`);
-  file.run("PRAGMA journal_mode = WAL");
-  file.run("select 1 from sqlite_schema"); // so that -wal and -shm are there
+  const file = openFile(path, use);
   const requireFiles = filesGuard(path);
-  file.run("PRAGMA synchronous = FULL");
-  file.run("PRAGMA foreign_keys = ON");
-  file.run("PRAGMA trusted_schema = OFF");
-  if (use === "look-up" || use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
   const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -64,6 +56,19 @@ export function openSqlite(path: string, use: Use): Database {
       file.close(false);
     },
   };
+}
+
+function openFile(path: string, use: Use): SqliteFile {
+  const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });
+  // Last uses of keys can wait: the event loop must not stop for another process's lock.
+  file.run(`PRAGMA busy_timeout = ${use === "journal" ? 0 : 5000}`);
+  file.run("PRAGMA journal_mode = WAL");
+  file.run("select 1 from sqlite_schema"); // so that -wal and -shm are there
+  file.run("PRAGMA synchronous = FULL");
+  file.run("PRAGMA foreign_keys = ON");
+  file.run("PRAGMA trusted_schema = OFF");
+  if (use === "look-up" || use === "serve" || use === "files") file.run("PRAGMA query_only = ON");
+  return file;
 }
 
 /** Throws a Fault while the files are not in their place. Once they were, it looks again after 200 ms. */
