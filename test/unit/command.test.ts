@@ -179,7 +179,7 @@ describe("wrong usage", () => {
     expect(await parse("thing", "put", "--help")).toBeInstanceOf(CommanderError);
   });
 
-  /* More lines, against the built program: blackbox/commands.test.ts. */
+  /* More lines, against the built program: blackbox/transcripts/program.txt. */
   test.each<[line: string[], sentence: string]>([
     [[], "keyhole needs one of its commands: thing."],
     [["thing"], "keyhole thing needs one of its commands: put."],
