@@ -28,7 +28,18 @@ import { wideOption, yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole audit …` */
 export function auditCommand(here: Surroundings) {
-  const list = filteredVerb(
+  return noun(
+    "audit",
+    "The record of every value that was read and of every change.",
+    listVerb(here),
+    exportVerb(here),
+    verifyVerb(here),
+    pruneVerb(here),
+  );
+}
+
+function listVerb(here: Surroundings) {
+  return filteredVerb(
     "list",
     "List who read which values, and what people changed, oldest first.",
     "keyhole audit list --org acme --since 24h",
@@ -42,8 +53,10 @@ export function auditCommand(here: Surroundings) {
       if (follow) return followAudit(here, filter);
       return listFound(here, wide, (admin) => listAudit(admin, filter), "No entries match.", columnsOf);
     });
+}
 
-  const exported = filteredVerb(
+function exportVerb(here: Surroundings) {
+  return filteredVerb(
     "export",
     "Write every matching entry, oldest first.",
     "keyhole audit export --format csv --since 2026-01-01 --out audit.csv",
@@ -70,15 +83,17 @@ export function auditCommand(here: Surroundings) {
       if (out === undefined) return;
       await answer(here, { file: out, format, entries }, `Wrote ${counted(entries, "entry", "entries")} to ${out}.`);
     });
+}
 
-  const verify = verb(
+function verifyVerb(here: Surroundings) {
+  return verb(
     "verify",
     "Verify the chain and name the entries that were changed, removed, reordered or added.",
     "keyhole audit verify --checkpoint /var/log/keyhole.log",
     "kubectl logs deploy/keyhole | keyhole audit verify --checkpoint -",
   )
     .option("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries")
-    .option("--accept <gaps>", "put on record that these losses are known: LANE:FIRST-LAST, …", parseList)
+    .option("--accept <gaps>", "record that these losses are known: LANE:FIRST-LAST, …", parseList)
     .action(async ({ checkpoint, accept = [] }) => {
       const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(here, checkpoint);
       const found = await withProgress(here.terminal.stderr, "Verifying", "entries", (report) =>
@@ -97,8 +112,10 @@ export function auditCommand(here: Surroundings) {
         here.say("Only --checkpoint with the server's log shows whether the newest entries are missing.");
       }
     });
+}
 
-  const prune = verb(
+function pruneVerb(here: Surroundings) {
+  return verb(
     "prune",
     "Delete the entries of whole months that are old enough. The rest can still be verified.",
     "keyhole audit prune --keep 800d",
@@ -115,13 +132,11 @@ export function auditCommand(here: Surroundings) {
       const entries = counted(pruned.entries, "entry", "entries");
       await answer(here, pruned, `Deleted ${entries} from before ${day(pruned.keptFromAt)}.`);
     });
-
-  return noun("audit", "The record of every value that was read and of every change.", list, exported, verify, prune);
 }
 
 const keepMs = 400 * 86_400_000;
 const pollMs = 1000;
-/** A connection that dies without a word is given up after this. */
+/** How long a connection may not answer before it counts as lost. */
 const followDeadlineMs = 10_000;
 
 function filteredVerb(...description: Parameters<typeof verb>) {
@@ -141,12 +156,11 @@ function filterOf({ org, project, key, action, since }: FilterOptions): AuditFil
   return { organization: org, project, keyId: key, actions: action, sinceAt: since };
 }
 
-/** The most important ones first: the last do not fit every screen. */
 async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
   const [short, names] = [await shortKeyIds(admin), await keyNames(admin)];
   return {
     TIME: (one) => formatTime(one.time),
-    // With the word before it, no key's name passes for a person's.
+    // The word "key" or "trust" comes first, so that no name of a key looks like a person's.
     ACTOR: ({ actor }) =>
       actor.type === "person" ? actor.name : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
     ACTION: (one) => one.action,
@@ -164,8 +178,8 @@ async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
 }
 
 /**
- * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. Once it
- * follows, it survives a lost connection: the next one goes on where the last one stopped.
+ * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. If the
+ * connection is lost after the first entries, another one continues where it stopped.
  */
 async function followAudit(
   here: Surroundings,
@@ -175,18 +189,14 @@ async function followAudit(
   using _ = onInterrupt(() => stop.abort());
   const rest = () => setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
   const deadline = new Deadline(followDeadlineMs, () => new Fault("unavailable", "no answer"));
-  let tail: AuditTail | undefined;
-  let shownColumns: Columns<AuditRecord> | undefined;
-  const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
+  let columns: Columns<AuditRecord> = {};
   const lineOf = (one: AuditRecord) =>
-    here.json
-      ? jsonLine(one)
-      : `${cellsOf(shownColumns ?? {}, one)
-          .map(oneLine)
-          .join("  ")}\n`;
+    here.json ? jsonLine(one) : `${cellsOf(columns, one).map(oneLine).join("  ")}\n`;
+  const show = (page: readonly AuditRecord[]) => write(here.terminal.stdout, page.map(lineOf).join(""));
+  let tail: AuditTail | undefined;
   const follow = async (admin: AdminContext) => {
     if (tail === undefined) {
-      shownColumns = await columnsOf(admin);
+      columns = await columnsOf(admin);
       const begun = new AuditTail(admin, filter);
       await show(await begun.newest(filter.limit));
       tail = begun;
@@ -210,9 +220,7 @@ async function followAudit(
         return follow(admin);
       });
     } catch (error) {
-      if (tail === undefined) throw error;
-      const { exitCode } = toProblem(error);
-      if (exitCode !== exits.unavailable) throw error;
+      if (tail === undefined || toProblem(error).exitCode !== exits.unavailable) throw error;
       if (!isLost) here.say("The connection to the database was lost. Trying again until it is back or Ctrl-C.");
       isLost = true;
     }
@@ -262,9 +270,8 @@ function actorOf({ actor }: AuditRecord): string {
 }
 
 /**
- * The checkpoints of a log that matter: the highest of each process's lane, which only that process went on with, and
- * every one of the commands' lane, which goes on from what stands in the database.
- * @throws Problem if there is none
+ * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
+ * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
  */
 async function readCheckpoints(here: Surroundings, path: string): Promise<Checkpoint[]> {
   const found = new Map<string, Checkpoint>();
@@ -279,7 +286,7 @@ async function readCheckpoints(here: Surroundings, path: string): Promise<Checkp
   throw new Problem(exits.failed, "no_checkpoints", `${localName(path)} has no checkpoint line.`);
 }
 
-/** Makes a Problem of the flaws; with `--json` they are printed, too, the first of them beside the list of all. */
+/** Makes a Problem of the flaws. With `--json` it also prints them: the first one, and a list of all. */
 async function flawed(here: Surroundings, found: Verified, more: readonly string[] = []): Promise<Problem> {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;

@@ -10,7 +10,7 @@ import {
   showProject,
 } from "../people/projects.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
-import { answer, counted } from "../terminal/answer.ts";
+import { answer, counted, joined } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { listFound } from "../terminal/records.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
@@ -59,7 +59,7 @@ function deleteVerb(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, { yes }) => {
       const held = (counts: Readonly<Record<string, number>>) =>
-        new Intl.ListFormat("en-GB").format(everyKind.map(({ kind, item }) => counted(counts[kind] ?? 0, item)));
+        joined(everyKind.map(({ kind, item }) => counted(counts[kind] ?? 0, item)));
       const gone = await withAdmin(here, async (admin) => {
         const { organization, slug } = await showProject(admin, project);
         const keys = await listing(admin, project);

@@ -41,7 +41,23 @@ export function requestCommand(here: Surroundings) {
     for (const warning of warningsAbout(request)) here.say(warning);
   });
 
-  const approve = idVerb(
+  const reject = idVerb(
+    "request",
+    "reject",
+    "Reject a request. Its agent can read the reason.",
+    "keyhole request reject 0199a3c4 --reason duplicate",
+  )
+    .option("--reason <reason>", "why, in at most 500 characters; agents can read it")
+    .action(async (id, { reason }) => {
+      const request = await withAdmin(here, (admin) => rejectRequest(admin, id, reason));
+      await answer(here, request, `Rejected ${request.name} for ${placeOf(request)}.`);
+    });
+
+  return noun("request", "Variables that agents ask for.", list, show, approveVerb(here), reject);
+}
+
+function approveVerb(here: Surroundings) {
+  return idVerb(
     "request",
     "approve",
     "Create the variable that a request asks for. Its value is read from stdin, byte for byte, or from a hidden prompt.",
@@ -60,20 +76,6 @@ export function requestCommand(here: Surroundings) {
         await approveShown(here, admin, shown, file);
       });
     });
-
-  const reject = idVerb(
-    "request",
-    "reject",
-    "Reject a request. Its agent can read the reason.",
-    "keyhole request reject 0199a3c4 --reason duplicate",
-  )
-    .option("--reason <reason>", "why, in at most 500 characters; agents can read it")
-    .action(async (id, { reason }) => {
-      const request = await withAdmin(here, (admin) => rejectRequest(admin, id, reason));
-      await answer(here, request, `Rejected ${request.name} for ${placeOf(request)}.`);
-    });
-
-  return noun("request", "Variables that agents ask for.", list, show, approve, reject);
 }
 
 async function approveShown(here: Surroundings, admin: AdminContext, shown: RequestRecord, file: string | undefined) {

@@ -9,7 +9,11 @@ import { yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole rotate …` */
 export function rotateCommand(here: Surroundings) {
-  const root = verb(
+  return noun("rotate", "New root keys and data keys.", rootVerb(here), dataVerb(here));
+}
+
+function rootVerb(here: Surroundings) {
+  return verb(
     "root",
     "Rewrap every stored key with the first root key. Values stay as they are, and servers keep running.",
     "keyhole rotate root --finish",
@@ -47,8 +51,10 @@ export function rotateCommand(here: Surroundings) {
       ];
       await answer(here, done, lines.join("\n"));
     });
+}
 
-  const data = verb(
+function dataVerb(here: Surroundings) {
+  return verb(
     "data",
     "Give a project a new data key and reseal everything in it. Servers keep running.",
     "keyhole rotate data acme/web",
@@ -70,6 +76,4 @@ export function rotateCommand(here: Surroundings) {
       const deleted = `${counted(deletedKeys, "older data key")} deleted`;
       await answer(here, done, `${resealed} of ${counted(projects, "project")}${again}; ${deleted}.`);
     });
-
-  return noun("rotate", "New root keys and data keys.", root, data);
 }

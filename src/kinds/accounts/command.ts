@@ -15,7 +15,39 @@ import { deleteAccount, listAccounts, setAccount } from "./write.ts";
 
 /** `keyhole account …` */
 export function accountCommand(here: Surroundings) {
-  const set = projectVerb(
+  const list = projectVerb(
+    "list",
+    "List the shared accounts. Their values are never shown.",
+    "keyhole account list acme/web",
+  )
+    .option(...wideOption)
+    .action((project, { wide }) =>
+      listFound(here, wide, (admin) => listAccounts(admin, project), `${project} has no accounts.`, {
+        NAME: (one) => one.name,
+        ENVIRONMENTS: (one) => one.environments.join(","),
+        UPDATED: (one) => formatTime(one.updatedAt),
+      }),
+    );
+
+  const remove = projectVerb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
+    .argument("<name>", "the account")
+    .action(async (project, name) => {
+      await withAdmin(here, (admin) => deleteAccount(admin, project, name));
+      await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
+    });
+
+  return noun(
+    "account",
+    "Shared accounts: several secret fields under one name.",
+    setVerb(here),
+    getVerb(here),
+    list,
+    remove,
+  );
+}
+
+function setVerb(here: Surroundings) {
+  return projectVerb(
     "set",
     "Create or replace a shared account. Its values come from stdin or a hidden prompt: one JSON object of strings.",
     "keyhole account set acme/web stripe --env staging,production < stripe.json",
@@ -36,22 +68,10 @@ export function accountCommand(here: Surroundings) {
       const left = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";
       await answer(here, document, `Account ${name} ${status} in ${project} for ${env.join(", ")}.${left}`);
     });
+}
 
-  const list = projectVerb(
-    "list",
-    "List the shared accounts. Their values are never shown.",
-    "keyhole account list acme/web",
-  )
-    .option(...wideOption)
-    .action((project, { wide }) =>
-      listFound(here, wide, (admin) => listAccounts(admin, project), `${project} has no accounts.`, {
-        NAME: (one) => one.name,
-        ENVIRONMENTS: (one) => one.environments.join(","),
-        UPDATED: (one) => formatTime(one.updatedAt),
-      }),
-    );
-
-  const get = projectVerb(
+function getVerb(here: Surroundings) {
+  return projectVerb(
     "get",
     "Print the fields of an account as a JSON object. That you saw them is on record.",
     "keyhole account get acme/web stripe --env production",
@@ -65,15 +85,6 @@ export function accountCommand(here: Surroundings) {
       const document = { project, environment, name, values };
       await answerSecret(here, document, `${JSON.stringify(values)}\n`, `The fields of ${name} in ${environment}`);
     });
-
-  const remove = projectVerb("delete", "Delete a shared account.", "keyhole account delete acme/web stripe")
-    .argument("<name>", "the account")
-    .action(async (project, name) => {
-      await withAdmin(here, (admin) => deleteAccount(admin, project, name));
-      await answer(here, { project, name, status: "deleted" }, `Deleted account ${name} from ${project}.`);
-    });
-
-  return noun("account", "Shared accounts: several secret fields under one name.", set, get, list, remove);
 }
 
 /** Only JSON: `setAccount` validates that it is an object of strings. The parser's message would quote the text. */
