@@ -9,8 +9,8 @@ import { fitted, jsonLine, visibleLines, write } from "./terminal/terminal.ts";
 type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
 
 /**
- * Each command by the heading it has in the help, loaded only if it is used: `key list` does not load the server,
- * `version` no database driver.
+ * The commands, under their headings in the help. Each is loaded only if it is used: `key list` does not load the
+ * server, and `version` loads no database driver.
  */
 const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   "People, with the database and the root key:": {
@@ -72,7 +72,7 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
 /** @returns the exit code, after everything is written */
 async function main(args: readonly string[]): Promise<number> {
   const { stdin, stdout, stderr } = process;
-  // `write` reports failures; without a listener, the event would end the process.
+  // `write` reports failures. Without a listener, the event would end the process.
   for (const stream of [stdout, stderr]) stream.on("error", () => {});
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   const command = own.find((arg) => !arg.startsWith("-"));
@@ -83,7 +83,7 @@ async function main(args: readonly string[]): Promise<number> {
     json: own.includes("--json"),
     say: (text) => {
       const line = `${fitted(visibleLines(text), stderr)}\n`;
-      written = written.then(() => write(stderr, line)).catch(() => {}); // nobody reads stderr: no reason to stop
+      written = written.then(() => write(stderr, line)).catch(() => {}); // if nobody reads stderr, the command continues
     },
   };
   const fail = async (error: unknown): Promise<number> => {
@@ -94,11 +94,11 @@ async function main(args: readonly string[]): Promise<number> {
     // Docker Compose shows no stderr.
     if (command === "compose")
       await write(stdout, jsonLine({ type: "error", message: problem.message })).catch(() => {});
-    // The codes below 125 are those of the command that `run` runs.
+    // Codes below 125 belong to the command that `run` runs.
     const isOwn = command === "run" && problem.code !== "command_failed";
     return isOwn ? Math.max(problem.exitCode, 125) : problem.exitCode;
   };
-  // An error that nobody awaits, such as a lost connection, must not print a stack. The server has its own listeners.
+  // An error outside any await, such as a lost connection, must not print a stack. The server has its own listeners.
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, async (error: unknown) => {
       if (process.listenerCount(event) === 1) process.exit(await fail(error));

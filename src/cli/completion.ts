@@ -8,8 +8,8 @@ import { type Surroundings, verb } from "../terminal/command.ts";
 import { visible } from "../terminal/terminal.ts";
 
 /*
- * At each Tab the scripts run this program with the words typed so far, as plain arguments: nothing is expanded. Shells
- * put what it prints on the command line, so it prints no word that a shell would act on.
+ * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The
+ * shell puts the output on the command line, so it must hold no word that a shell would act on.
  */
 
 /** `keyhole completion …`; `loadProgram` loads the whole tree of commands. */
@@ -32,8 +32,8 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
 }
 
 /**
- * What the last word may become. If any text is allowed there, nothing: the shells then offer file names.
- * @param find - finds the names that the database has
+ * The candidates for the last word. If any text is allowed there, there are none, and the shells offer file names.
+ * @param find - finds names in the database
  */
 export async function complete(
   program: CommandUnknownOpts,
@@ -61,7 +61,7 @@ export async function complete(
   );
 }
 
-/** A word in which no shell sees anything but text, and this program no option. */
+/** A word that is plain text to every shell, and not an option of this program. */
 const inert = /^[A-Za-z0-9_][A-Za-z0-9_./+-]*$/;
 
 function fixedWords(command: CommandUnknownOpts, operandCount: number, typed: string): string[] {
@@ -74,7 +74,7 @@ function fixedWords(command: CommandUnknownOpts, operandCount: number, typed: st
   return [...commands, ...(command.registeredArguments[operandCount]?.argChoices ?? [])];
 }
 
-/** Which names can stand for an argument or an option's value, by what the help calls it. */
+/** Which names complete an argument or an option. Decided by its name in the help. */
 function namesAsked(
   command: CommandUnknownOpts,
   option: Option | undefined,
@@ -90,7 +90,7 @@ function namesAsked(
   return { of: kind, project, environment: second !== undefined && isEnvironment(second) ? second : undefined };
 }
 
-/** By the name of an argument, after the command's if that matters, or by the flags of an option. */
+/** The key is an argument's name, perhaps with its command's name before it, or an option's flags. */
 const lists: Readonly<Record<string, Exclude<NamesAsked, { project: string }>["of"]>> = {
   org: "organizations",
   "--org <org>": "organizations",
@@ -104,7 +104,7 @@ const lists: Readonly<Record<string, Exclude<NamesAsked, { project: string }>["o
   "--key <id>": "keysAndTrusts",
 };
 
-/** Projects without their organization, if that may be left out. */
+/** Removes the organization from names of projects if a command does not need it. */
 function shortened(names: readonly Named[], asked: NamesAsked, option: Option | undefined, typed: string): Named[] {
   if (asked.of !== "projects") return [...names];
   const organizations = new Set(names.map(({ word }) => word.split("/")[0]));
@@ -112,7 +112,7 @@ function shortened(names: readonly Named[], asked: NamesAsked, option: Option | 
   return names.map(({ word, ...rest }) => ({ word: isShort ? word.slice(word.indexOf("/") + 1) : word, ...rest }));
 }
 
-/** The names in the database; none if it does not answer at once, for whatever reason. */
+/** The names in the database. Empty if it does not answer within a second, or fails. */
 async function findNames(here: Surroundings, asked: NamesAsked): Promise<readonly Named[]> {
   try {
     const { namesInUse } = await import("../people/names-in-use.ts");

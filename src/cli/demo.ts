@@ -40,7 +40,7 @@ export function demoCommand(here: Surroundings) {
         throw new Refused("exists", words);
       }
       harden();
-      // The server first, since a folder has only one: a second demonstration must not revoke the first one's key.
+      // The server starts first. It refuses a second demo in this folder, which would revoke the first one's key.
       const start = (port: number) => startServer({ ...config, port }, installation, log, here.say);
       const server = await start(config.port).catch((error: unknown) => {
         if (error instanceof Refused && error.message.startsWith("The address")) return start(0); // it is taken

@@ -38,7 +38,7 @@ export function explainCommand(here: Surroundings) {
         const more = "Of more than 100 refusals of one kind in a second, the log has only their number.";
         throw new Problem(exits.notFound, "not_found", `${words} ${more}`);
       }
-      // Callers may choose the id and use it twice, so several requests may have it.
+      // Callers may choose the id, so several requests may have it.
       const { stdout } = here.terminal;
       await answer(here, found, "", found.map((one) => blockOf(here, stdout, one, columns)).join("\n"));
     });
@@ -69,7 +69,7 @@ function explained(event: LogEvent): LogEvent {
   return Object.fromEntries(Object.keys(labels).map((name) => [name, known[name] ?? null]));
 }
 
-/** The key or trust that the reason names: a refused one is not logged as the request's. */
+/** The key or trust that the reason names. The log has no key id for a request whose key was refused. */
 function idIn(type: CredentialType, reason: unknown): string | null {
   return (typeof reason === "string" && new RegExp(`\\b${type} ([0-9a-f-]{36})\\b`).exec(reason)?.[1]) || null;
 }

@@ -2,7 +2,7 @@ import { dlopen, FFIType, type Pointer, toArrayBuffer } from "bun:ffi";
 
 /**
  * Erases the secrets in this process's environment. On Linux it also forbids other processes of the same user to read
- * its memory, and turns core dumps off. To be called once the secrets have been read.
+ * its memory, and turns core dumps off. Call it once the secrets have been read.
  */
 export function harden(): void {
   const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"];
@@ -12,8 +12,8 @@ export function harden(): void {
 }
 
 /**
- * Overwrites values in the environment that this process was started with. On Linux root can read it in /proc, and in
- * most containers every process runs as root. Values already read from `process.env` stay.
+ * Overwrites values in the environment that this process was started with: on Linux, root can read them in /proc, and
+ * in most containers every process runs as root. Values already read from `process.env` stay.
  */
 export function scrubEnvironment(names: readonly string[]): void {
   withLibc(({ getenv }) => {
@@ -39,6 +39,6 @@ function withLibc(work: (libc: ReturnType<typeof dlopen<typeof functions>>["symb
     work(libc.symbols);
     libc.close();
   } catch {
-    // Without glibc (musl) only the system's permissions protect the environment and the memory.
+    // Without glibc (on musl), only the system's permissions protect the environment and the memory.
   }
 }

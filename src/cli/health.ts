@@ -3,11 +3,11 @@ import { readConfig } from "../core/settings.ts";
 import { answer } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 
-/** `keyhole health`: for the health check of a container, which holds no other program that could ask. */
+/** `keyhole health`: a health check for a container, which has no other HTTP client. */
 export function healthCommand(here: Surroundings) {
   return verb("health", "Ask the server on this machine whether it is ready.", "keyhole health").action(async () => {
     const { host, port, ops } = readConfig(here.env);
-    // Without the second listener: Keyhole answers an unknown path without a key and without its database.
+    // Without the ops listener, an unknown path is asked: the server needs neither a key nor the database for a 404.
     const [at, wanted] = ops ? [urlOf(ops.host, ops.port, "/readyz"), 200] : [urlOf(host, port, "/health"), 404];
     const response = await fetch(at, { signal: AbortSignal.timeout(2000), redirect: "manual", proxy: "" }).catch(
       () => undefined,

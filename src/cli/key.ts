@@ -64,7 +64,7 @@ const overlapMs = 86_400_000;
 
 const outOption = ["--out <file>", "write the key to this new file, mode 0600, instead of stdout"] as const;
 
-/** @throws Problem before a key is made for which there is no file */
+/** @throws Problem if the file exists. Call it before the key is made, or nobody would have the key. */
 function requireFree(out: string | undefined): void {
   if (out === undefined || tryStat(out) === undefined) return;
   throw new Problem(exits.failed, "exists", `${out} is there already, and --out replaces no file: name another.`);

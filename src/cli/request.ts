@@ -70,7 +70,7 @@ function approveVerb(here: Surroundings) {
       await withAdmin(here, async (admin) => {
         const shown = await showRequest(admin, id);
         requirePending(shown);
-        // What is approved is what stands on the screen, whatever is written to the database meanwhile.
+        // The person approves what the screen shows, even if somebody changes the row in between.
         const { stderr } = here.terminal;
         if (!here.json) await write(stderr, blockOf(here, stderr, shown, allDetails)).catch(unlessClosed);
         await approveShown(here, admin, shown, file);

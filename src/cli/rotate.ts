@@ -20,7 +20,7 @@ function rootVerb(here: Surroundings) {
     "KEYHOLE_ROOT_KEY=$NEW,$OLD keyhole rotate root",
   )
     .option("--finish", "move the older key from the generated root.key into a file of its own")
-    .option("--delete-old", "with --finish: keep the older key in no file; earlier backups cannot be read without it")
+    .option("--delete-old", "with --finish: delete the older key; earlier backups cannot be read without it")
     .option(...yesOption)
     .action(async ({ finish: finishes, deleteOld = false, yes }) => {
       if (deleteOld && !finishes) throw usageProblem("--delete-old goes with --finish.");

@@ -14,7 +14,7 @@ import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
 import { harden } from "./harden.ts";
 
-/** `keyhole serve`: the API, until it is told to stop. */
+/** `keyhole serve`: serves the API until it is told to stop. */
 export function serveCommand(here: Surroundings) {
   return verb(
     "serve",
@@ -36,18 +36,18 @@ export function serveCommand(here: Surroundings) {
       if (workers > 1 && config.databaseUrl === undefined) {
         throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
       }
-      // A worker's parent has already said everything about the settings.
+      // A worker's parent has already printed the messages about the settings.
       const say = worker === undefined ? here.say : () => {};
       const env = { ...here.env };
-      // From here on, because the first answer of the database may be malformed.
+      // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser.
       const link = worker === undefined ? undefined : openWorkerLink();
       if (config.databaseUrl !== undefined) startWatchdog(pretty);
       const installation = await openInstallation(config, say);
       if (worker === undefined) removeLeftovers(config);
-      // Not before: to migrate the embedded database may keep this thread busy for long.
+      // With the embedded database it starts now: migrations may keep this thread busy for long.
       if (config.databaseUrl === undefined) startWatchdog(pretty);
       harden();
-      // Asked before the port opens: a database that is cut later must not stop the server.
+      // Asked before the port opens: if the database goes away later, the server must not stop.
       const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;
       if (workers > 1) {
         if (hint) say(hint);

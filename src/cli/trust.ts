@@ -86,7 +86,7 @@ const termColumns: Columns<KeyRecord> = {
   KEYS: ({ terms }) => terms?.keys ?? "-",
 };
 
-/** Judges a token as a server does. @throws Problem that names the first check that it fails */
+/** Verifies a token as a server does. @throws Problem that names the first check that fails */
 async function testToken(admin: AdminContext, asked: string, text: string): Promise<KeyRecord> {
   const record = await showKey(admin, asked, "trust");
   const { id, status, terms } = record;

@@ -25,10 +25,10 @@ export async function verifyAudit(
 }
 
 /**
- * Puts it on record that these losses are known. Each is accepted as it is now: a further one beside it is named again.
+ * Records that these losses are known. If a gap grows later, it is reported again.
  * @param gaps - as {@link gapName} spells them
  * @returns what was found, with these losses accepted
- * @throws Refused `not_found` if no such flaw was found, `conflict` if it is not a loss; then none is accepted
+ * @throws Refused `not_found`; `conflict` if entries were not only lost. Then none is accepted.
  */
 export async function acceptGaps(admin: AdminContext, found: Verified, gaps: readonly string[]): Promise<Verified> {
   const known = new Set(found.accepted.map(gapName));
@@ -64,12 +64,11 @@ function prunesBefore(admin: AdminContext, keepMs: number): number {
 }
 
 /**
- * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane says
- * up to where, so that the rest can be verified. The segments are verified first, so that pruning does not remove the
- * traces of tampering.
+ * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane marks
+ * the cut, so that the rest can be verified. The segments are verified first: pruning must not remove traces of
+ * tampering.
  *
- * @param options - `unverified` deletes without verifying; `agree` asks a person, once nothing is left that would refuse
- *   it, and throws if the answer is no
+ * @param options - `unverified` deletes without verifying; `agree` is called last, asks a person, and throws on a no
  * @returns the flaws if there are any: then nothing was deleted
  * @throws Refused `unavailable` if others use the table for too long
  */
@@ -111,8 +110,8 @@ export async function pruneAudit(
 }
 
 /**
- * The last start of a month, `keptFromAt` or before, at which each lane can be cut in two: an entry that a wrong clock
- * dated too early stays until those before it may go, and so does its month.
+ * The latest start of a month, up to `keptFromAt`, at which every lane can be cut. An entry that a wrong clock dated
+ * too early stays, with its month, until the entries before it may go.
  */
 async function inOrderBefore(database: Database, keptFromAt: number): Promise<number> {
   const { auditSegments: s } = database.tables;
@@ -133,7 +132,7 @@ async function inOrderBefore(database: Database, keptFromAt: number): Promise<nu
 
 type Mark = Omit<Dropped, "seal">;
 
-/** Entries of the embedded database that one transaction deletes, and the pause after it, for the server's journal. */
+/** On the embedded database, one transaction deletes this many entries. The pause lets the server's journal write. */
 const entriesPerChunk = 5000;
 const pauseMs = 10;
 
@@ -156,7 +155,7 @@ async function droppedOf(database: Database, lane: string): Promise<Dropped | un
   return row;
 }
 
-/** Passes the segments on, and adds to `marks` the ends of chunks and the last one of each lane. */
+/** Yields the segments, and adds the ends of chunks and of lanes to `marks`. */
 async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncGenerator<Segment> {
   let last: Mark | undefined;
   let since = 0;

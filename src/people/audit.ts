@@ -34,16 +34,16 @@ export type AuditRecord = {
 };
 
 /**
- * Which entries; an absent field matches all. An organization or project is found in all its entries, those under an
- * earlier slug included, and so is whatever was recorded under the same slug before. What does not exist any more is
- * found by the slug or the whole id that its entries hold.
+ * Which entries; an absent field matches all. An organization or project matches all its entries, also under an earlier
+ * slug, and the entries of whatever had the slug before. If it does not exist any more, its slug or its whole id
+ * matches.
  */
 export type AuditFilter = {
   /** Its slug, or its id. */
   readonly organization?: string | undefined;
   /** `ORG/PROJECT`, or a slug if the organization is given or the only one. */
   readonly project?: string | undefined;
-  /** What this key or trust read, and what was done to it: its id, or the beginning of it if it exists. */
+  /** What this key or trust read, and what was done to it. Its id, or the beginning of it if it exists. */
   readonly keyId?: string | undefined;
   /** Any of these. */
   readonly actions?: readonly string[] | undefined;
@@ -82,7 +82,7 @@ export async function* auditPages(admin: AdminContext, filter: AuditFilter): Asy
 export class AuditTail {
   readonly #filter: AuditFilter;
   #admin: AdminContext;
-  /** The time of each entry that was shown or is no news. Older ones than `lateMs` before the newest are forgotten. */
+  /** The times of entries that must not be shown again. Those more than `lateMs` before the newest are forgotten. */
   readonly #seen = new Map<string, number>();
   #conditions: readonly Condition[] | undefined;
   #newestAt = 0;
@@ -92,7 +92,7 @@ export class AuditTail {
     this.#filter = filter;
   }
 
-  /** Goes on with another connection after the first was lost. */
+  /** Continues with another connection. */
   goOnWith(admin: AdminContext): void {
     this.#admin = admin;
   }
@@ -122,26 +122,26 @@ export class AuditTail {
     }
   }
 
-  /** An entry may be written a little after a newer one of another server. */
+  /** Another server may write an entry a little after a newer one. */
   get #sinceAt(): number {
     return Math.max(this.#newestAt - lateMs, this.#filter.sinceAt ?? 0);
   }
 
   #note(record: AuditRecord): void {
     this.#seen.set(nameOf(record), record.time);
-    // An entry that is dated ahead must not hide those that follow.
+    // An entry with a time in the future must not hide the ones after it.
     this.#newestAt = Math.max(Math.min(record.time, this.#admin.now()), this.#newestAt);
   }
 }
 
-/** After a failover that lost entries of people's changes, others have their numbers. */
+/** The time, too: after a failover that lost entries of people's changes, new entries have their numbers. */
 function nameOf({ lane, seq, time }: AuditRecord): string {
   return `${lane} ${seq} ${time}`;
 }
 
 const lateMs = 5000;
 
-/** One of the texts is among the values of an entry. */
+/** Met if one of the texts is among the values of an entry. */
 type Condition = { readonly texts: readonly string[]; readonly valuesOf: (entry: AuditEntry) => readonly string[] };
 
 const valuesOf = {
@@ -180,9 +180,9 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
 }
 
 /**
- * The condition that an entry is of what `find` finds the id of, or was recorded under `word`.
- * @param within - conditions that its entries meet as well
- * @throws whatever `find` throws, unless it is `not_found` and there is such an entry
+ * The condition that an entry has the id that `find` returns, or the word itself.
+ * @param within - other conditions that the entries must meet
+ * @throws whatever `find` throws; but if it is `not_found` and the journal has such an entry, the word is enough
  */
 async function conditionOn(
   admin: AdminContext,
@@ -217,7 +217,7 @@ function segmentsWith(conditions: readonly Condition[], sinceAt: number | undefi
   return { texts: conditions.map(({ texts }) => texts), sinceAt };
 }
 
-/** The entries of a segment that meet all conditions. If there are none, a damaged segment is shown as one entry. */
+/** The entries of a segment that meet all conditions. Without conditions, a damaged segment is one entry. */
 function recordsOf(segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
   const { lane, firstSeq, at } = segment;
   const entries = decodeEntries(segment);

@@ -7,8 +7,8 @@ import { holdNotes } from "./failure.ts";
 import { readLine } from "./terminal.ts";
 
 /**
- * Runs `work` with the database and the root key that the environment names.
- * @param begin - whether they are made if there are none
+ * Opens the installation that the environment names, runs `work` with it, and closes it.
+ * @param begin - whether to make one if there is none
  */
 export async function withAdmin<T>(
   here: Surroundings,
@@ -23,8 +23,8 @@ export async function withAdmin<T>(
 }
 
 /**
- * Says on a terminal what a command that cannot be undone will do, and asks. Elsewhere, and with `--json`, the command
- * needs `--yes`. Call it once nothing is left that would refuse the command.
+ * Asks on a terminal before a command does what cannot be undone. Elsewhere, and with `--json`, the command needs
+ * `--yes`. Call it last, after everything that may refuse the command.
  *
  * @param yes - whether `--yes` was given
  * @param deed - what it will do, such as `delete project acme/web`
@@ -48,8 +48,8 @@ export async function confirm(
 }
 
 /**
- * Makes a change after {@link confirm}. The change is rehearsed first: if it would be refused, nobody is asked.
- * @param deed - says what the change will do, from what it would return
+ * Makes a change after {@link confirm}. It is rehearsed first, so that nobody is asked about a change that is refused.
+ * @param deed - says what the change will do, from the result of the rehearsal
  */
 export async function confirmChange<T>(
   here: Surroundings,

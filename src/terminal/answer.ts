@@ -4,13 +4,13 @@ import { block, columnsThatFit, hasColour, jsonLine, screenWidth, table, visible
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
 export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {
   if (here.json) return write(here.terminal.stdout, jsonLine(document));
-  // The work is done even if nobody reads stdout, and the message still says so.
+  // The work is done even if nobody reads stdout, so the message is printed in any case.
   await write(here.terminal.stdout, out).finally(() => {
     if (message !== "") here.say(message);
   });
 }
 
-/** Ends a command that shows a secret: its exact bytes on a pipe, on a line of its own with a warning on a terminal. */
+/** Ends a command that shows a secret: its exact bytes on a pipe; a line and a warning on a terminal. */
 export async function answerSecret(here: Surroundings, document: unknown, secret: string, what: string): Promise<void> {
   const { stdout } = here.terminal;
   if (here.json) return write(stdout, jsonLine(document));
@@ -32,9 +32,9 @@ export type Listing<T> = {
 };
 
 /**
- * Ends a command that lists something: an array with `--json`, a table or the message for none without it. Unless the
- * table is `wide`, the last columns are left out if they do not fit, on 80 columns where there is no terminal. A wide
- * table that a terminal would break is a block for each item instead.
+ * Ends a command that lists something: with `--json` by an array, else by a table. Columns that do not fit the terminal
+ * (or 80 columns) are left out from the right, unless the table is `wide`. If a wide table does not fit the terminal,
+ * each item is a block of lines instead.
  */
 export async function answerList<T>(
   here: Surroundings,

@@ -25,7 +25,7 @@ export function verb(name: string, description: string, ...examples: [string, ..
   return noun(name, description).addHelpText("after", `\n${heading}\n${examples.map(exampleLines).join("\n")}`);
 }
 
-/** An example as a shell takes it, in lines of at most 80 columns if its words allow it. */
+/** Breaks an example into lines of at most 80 columns, with the backslashes that a shell needs. */
 function exampleLines(example: string): string {
   const lines = [""];
   // An option stays with its value.
@@ -46,8 +46,8 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
     .configureHelp({
-      minWidthToWrap: 30, // long options leave less than the 40 columns below which it does not wrap
-      // What a command takes is in its own help.
+      minWidthToWrap: 30, // by default it does not wrap in less than 40 columns, which long options leave
+      // The help of a command shows its arguments; the help of the program does not.
       ...(command.parent === null && { subcommandTerm: (child: CommandUnknownOpts) => child.name() }),
     })
     .configureOutput({ writeOut: show, writeErr: () => {}, outputError: () => {} })
@@ -71,7 +71,7 @@ export function pathOf(command: CommandUnknownOpts): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-/** Rewrites commander's message without its quotes of the command line, where a misplaced word may be a secret. */
+/** Rewrites commander's message, which quotes the command line: a misplaced word may be a secret. */
 function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
   const path = pathOf(command);
   const commands = command.commands.map((child) => child.name()).join(", ");
@@ -82,7 +82,7 @@ function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
   const sentence = error.message
     .replace(/^error: /, "")
     .replace(/^too many arguments.*/s, "there are too many arguments")
-    // Without commander's suggestion: `get` resembles `set`, and a command that writes is never proposed for a reader.
+    // Without commander's suggestion: it may propose `set`, which writes, for a mistyped `get`.
     .replace(/^(unknown command '.*')(?:\n\(.*\))?$/s, (_, words) => `${words}: the commands are ${commands}`)
     .replace(/^(unknown option '[^=]*)=.*'/s, "$1'")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument missing/, "$1 needs a value")
@@ -96,7 +96,7 @@ function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
   return usageProblem(`${own}${sentence} See '${path} --help'.`);
 }
 
-/** Begins a sentence about a setting's value. It repeats the value if that is a short word, too short for most secrets. */
+/** Begins a sentence about a wrong value. It quotes only short words, which are too short for most secrets. */
 export function wrong(setting: string, value: string): string {
   return /^[\w,-]{1,30}$/.test(value) ? `${setting} cannot be '${value}': it` : setting;
 }

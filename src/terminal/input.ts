@@ -6,7 +6,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { Surroundings } from "./command.ts";
 import { readHidden } from "./terminal.ts";
 
-/** Reads a local file, or stdin for `-`. @throws Problem, which calls it `what` if it is larger than `bytesMax` */
+/** Reads a local file, or stdin for `-`. @param what - its name in messages @throws Problem */
 export async function readLocal(
   here: Surroundings,
   path: string,
@@ -30,7 +30,7 @@ export async function readLocal(
 
 /**
  * Reads the value of a variable: from a file if one is named, else from stdin, byte for byte, or from a hidden prompt.
- * @param unlessEmpty - what to do if an empty value is meant @throws Problem, also if it is empty
+ * @param unlessEmpty - how to store an empty value, for the message that refuses it @throws Problem
  */
 export async function readValue(
   here: Surroundings,

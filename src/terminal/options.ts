@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
 
-/* Parsers of option values. Errors continue after the option's name and never quote the value: see `wrong`. */
+/* Parsers of option values. Their messages continue after the option's name and never quote the value: see `wrong`. */
 
 /** A comma-separated list without empty and repeated members. */
 export function parseList(text: string): string[] {
@@ -31,7 +31,7 @@ export function parseChoices<const T extends string>(allowed: readonly T[]) {
   };
 }
 
-/** The option `--env` of a command that must be told a list of environments. */
+/** The required option `--env`, a list of environments. */
 export function environmentsOption(description: string) {
   return choiceOption("--env <list>", `required: ${description}`, environments).makeOptionMandatory();
 }
@@ -51,7 +51,7 @@ export function parseInterval(text: string): number {
   throw new InvalidArgumentError("takes a duration such as 30s or 15m, of at most 24h.");
 }
 
-/** @returns epoch milliseconds of a duration ago, of a day's start in UTC, or of a time with its offset */
+/** @returns epoch milliseconds; takes a duration ago, a day (its start in UTC), or a time with an offset */
 export function parseMoment(text: string, nowMs: number): number {
   if (/^\d+[smhd]$/.test(text)) return nowMs - parseDuration(text);
   const [, day, time = "T00:00Z"] =
@@ -63,7 +63,7 @@ export function parseMoment(text: string, nowMs: number): number {
   );
 }
 
-/** @returns a day in UTC that is not over, as it was given */
+/** @returns the day, which must not be over in UTC */
 export function parseComingDay(text: string, nowMs: number): string {
   if (isDay(text) && Date.parse(text) + unitMs.d > nowMs) return text;
   throw new InvalidArgumentError("takes a day in UTC that is not past, such as 2030-01-31.");

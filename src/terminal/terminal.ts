@@ -2,7 +2,7 @@ import { createInterface, type Key } from "node:readline";
 import { Writable } from "node:stream";
 import { exits, interrupted, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 
-/* What people see and type. Stored text may hold characters that control a terminal: it is shown through `visible`. */
+/* What people see and type. Stored text may hold characters that control a terminal, so `visible` escapes them. */
 
 /** The process's three streams. */
 export type Terminal = {
@@ -11,7 +11,7 @@ export type Terminal = {
   readonly stderr: NodeJS.WriteStream;
 };
 
-/** Escapes every character that a screen would act on or not show, as in `\u001b`: one escape for each UTF-16 unit. */
+/** Escapes every character that a screen would act on or hide, such as `\u001b`. One escape is one UTF-16 unit. */
 export function visible(text: string): string {
   const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replace(unseen, (character) => character.replace(/[\s\S]/g, escapeUnit));
@@ -27,14 +27,14 @@ export function jsonLine(document: unknown): string {
   return `${visible(JSON.stringify(document))}\n`;
 }
 
-/** Text in one line that a screen shows as it is: {@link visible}, and with one blank in place of each run of blanks. */
+/** {@link visible} text in one line, with one blank for each run of blanks. */
 export function oneLine(text: string): string {
   return visible(text.replace(blanks, " "));
 }
 
 /**
- * A text that strangers chose, such as a reason or a name, for a table or a message: in {@link oneLine}, which cannot
- * pose as several, and of bounded length.
+ * Text that strangers chose, such as a reason or a name, for a table or a message. It is one line, so it cannot look
+ * like other fields, and of bounded length.
  */
 export function excerpt(text: string): string {
   const characters = [...oneLine(text)];
@@ -43,7 +43,7 @@ export function excerpt(text: string): string {
 
 /**
  * Aligned columns of cells, each in {@link oneLine}, under a row of headers.
- * @param screen - the width to which cells of text are cut, except the first of each row; ids and times stay whole
+ * @param screen - cells of text are cut to fit this width, except the first of each row; ids and times stay whole
  * @param colour - whether to show the word `revoked` in red
  */
 export function table(rows: readonly (readonly string[])[], screen?: number, colour = false): string {
@@ -61,8 +61,8 @@ export function table(rows: readonly (readonly string[])[], screen?: number, col
 }
 
 /**
- * One thing: a line for each label with its text. A text that is longer than the screen continues under itself, so no
- * part of it stands where a label would.
+ * A line for each label with its text. Longer text continues in its own column, so no part of it can look like a
+ * label.
  */
 export function block(
   rows: readonly (readonly [label: string, text: string])[],
@@ -90,7 +90,7 @@ export function wrapped(text: string, screen: number, hard = false): string {
   return Bun.wrapAnsi(text, screen, { hard, wordWrap: true, trim: true });
 }
 
-/** Lines for people: on a terminal, those that are wider than it are broken between words, and keep their indentation. */
+/** Breaks lines between words to fit a terminal, and keeps their indentation. */
 export function fitted(text: string, stream: NodeJS.WriteStream): string {
   if (!stream.isTTY) return text;
   return text
@@ -102,7 +102,7 @@ export function fitted(text: string, stream: NodeJS.WriteStream): string {
     .join("\n");
 }
 
-/** The columns of a screen; 80 if it is none. */
+/** The columns of a terminal; 80 for anything else. */
 export function screenWidth(stream: NodeJS.WriteStream): number {
   return (stream.isTTY && stream.columns) || 80;
 }
@@ -132,11 +132,11 @@ export function hasColour(stream: NodeJS.WriteStream, env: Readonly<Record<strin
 /** @returns ISO 8601 in UTC and whole seconds; `-` for no time */
 export function formatTime(at: number | null | undefined): string {
   if (at === null || at === undefined) return "-";
-  // Somebody may have written a number to the database that is no time.
+  // The database may hold any number.
   return Number.isNaN(new Date(at).getTime()) ? `no time: ${at}` : `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** For output that is not the point of a command: its failure counts, not whether somebody reads to the end. */
+/** For output that a command does not need: a closed reader is not a failure, but any other error is. */
 export function unlessClosed(error: unknown): void {
   if (!(error instanceof Problem && error.code === "output_closed")) throw error;
 }
@@ -159,8 +159,8 @@ export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 }
 
 /**
- * Asks a person for a value and shows nothing of what is typed. A paste of several lines is taken whole if the terminal
- * marks pastes, as nearly all do.
+ * Asks for a value without showing it. A paste of several lines is one value if the terminal marks pastes, as nearly
+ * all do.
  * @returns the bytes typed before Enter; none if the input ended. @throws Problem, also after Ctrl-C or a signal
  */
 export async function readHidden(terminal: Terminal, question: string): Promise<Uint8Array> {
@@ -175,14 +175,14 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
   const onKey = (_text: string | undefined, { name, sequence = "" }: Key) => {
     if (name === "paste-start") pasting = true;
     else if (name === "paste-end") pasting = false;
-    // readline would take these as commands, and as line ends, and change the value.
+    // readline would treat these as commands or line ends, and change the value.
     else if (pasting && /[^\P{Cc}\t\r\n]|[\u2028\u2029]/u.test(sequence)) reject(usageProblem(controls));
   };
   const onLine = (line: string) => {
     if (settling !== undefined) return reject(usageProblem(severalLines));
     lines.push(line);
     if (pasting) return;
-    // Lines that follow at once are an unmarked paste. Its first line is not the value, and a shell would run the rest.
+    // Lines that follow at once are an unmarked paste. If only the first were taken, a shell would run the others.
     settling = setTimeout(() => {
       const text = lines.join("\n");
       if (reader.line !== "") reject(usageProblem(severalLines));
@@ -195,7 +195,7 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
   reader
     .on("line", onLine)
     .on("SIGINT", () => reject(interrupted(2)))
-    .on("SIGTSTP", () => {}) // readline would turn echo on even if nothing can suspend this process
+    .on("SIGTSTP", () => {}) // without a listener, readline would turn echo on
     .on("close", () => resolve(new Uint8Array()));
   stderr.write(`${visible(question)} (hidden, Enter ends it): ${bracketedPaste.on}`);
   try {
@@ -209,7 +209,7 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
 }
 
 /**
- * Asks a person a question that is answered in one line.
+ * Asks a question and reads one line.
  * @returns what was typed before Enter; empty if the input ended. @throws Problem after Ctrl-C or a signal
  */
 export async function readLine(terminal: Terminal, question: string): Promise<string> {
@@ -242,10 +242,10 @@ const severalLines = `This terminal cannot take a paste of several lines: ${useS
 const controls = `The prompt cannot take a paste with control characters: ${useStdin}`;
 const notText = "What was typed is not UTF-8 text.";
 
-/** Told how far some work is; the total may be unknown. */
+/** Reports progress; the total may be unknown. */
 export type Report = (done: number, total?: number) => void;
 
-/** Shows on a terminal how far work of more than 300 things or half a second is, and erases the line at the end. */
+/** Shows progress on a terminal, for more than 300 things or half a second, and erases the line at the end. */
 export async function withProgress<T>(
   stream: NodeJS.WriteStream,
   verb: string,
@@ -269,12 +269,12 @@ export async function withProgress<T>(
 
 const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Whatever looks like a blank and is not {@link unseen}. */
+/** What looks like a blank and is not {@link unseen}. */
 const blanks = /[\p{Zs}\u2800]+/gu;
 const excerptMax = 500;
 
 const gap = "  ";
-/** The columns of text. What is cut of an id, a number or a time is missed. */
+/** The columns that may be cut. Ids, numbers and times must stay whole. */
 const textHeaders = new Set([
   "ACTOR",
   "NAME",
@@ -289,7 +289,7 @@ const textHeaders = new Set([
 ]);
 const textWidthMin = 10;
 
-/** The width of each column, and the least that it may be cut to. */
+/** The width of each column, and the least width that it may be cut to. */
 function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {
   const headers = lines[0] ?? [];
   const widths = headers.map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
@@ -312,7 +312,7 @@ function shrink(widths: number[], least: readonly number[], room: number): void 
 function fit(cell: string, width: number): string {
   const missing = width - Bun.stringWidth(cell);
   if (missing >= 0) return cell + " ".repeat(missing);
-  // Not Bun.sliceAnsi (1.4.5): if a wide character crosses the limit, its result is one column too wide.
+  // Bun.sliceAnsi (1.4.5) returns one column too many if a wide character crosses the limit.
   let kept = "";
   for (const { segment } of graphemes.segment(cell)) {
     if (Bun.stringWidth(kept + segment) >= width) break;
@@ -323,5 +323,5 @@ function fit(cell: string, width: number): string {
 
 const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const eraseToEnd = "\x1b[K";
-/** Makes the terminal mark what is pasted, so that a line end in it is not taken for Enter. */
+/** Makes the terminal mark pasted text, so that a line break in it does not count as Enter. */
 const bracketedPaste = { on: "\x1b[?2004h", off: "\x1b[?2004l" };

@@ -54,7 +54,7 @@ function setVerb(here: Surroundings) {
     "pass show stripe-json | keyhole account set web stripe --env production",
   )
     .argument("<name>", "the account")
-    .addOption(environmentsOption("all environments it belongs to; asks before it leaves one"))
+    .addOption(environmentsOption("all environments it belongs to; asks before it removes it from one"))
     .option(...yesOption)
     .action(async (project, name, { env, yes }) => {
       const values = await readValues(here, name);
@@ -73,7 +73,7 @@ function setVerb(here: Surroundings) {
 function getVerb(here: Surroundings) {
   return projectVerb(
     "get",
-    "Print the fields of an account as a JSON object. That you saw them is on record.",
+    "Print the fields of an account as a JSON object. The audit records that you saw them.",
     "keyhole account get acme/web stripe --env production",
   )
     .argument("<name>", "the account")
@@ -87,7 +87,7 @@ function getVerb(here: Surroundings) {
     });
 }
 
-/** Only JSON: `setAccount` validates that it is an object of strings. The parser's message would quote the text. */
+/** Parses JSON; `setAccount` checks that it is an object of strings. The parser's message would quote the text. */
 async function readValues(here: Surroundings, name: string): Promise<unknown> {
   const bytes = here.terminal.stdin.isTTY
     ? await readHidden(here.terminal, `Values of ${name} as a JSON object`)
@@ -104,10 +104,10 @@ async function readValues(here: Surroundings, name: string): Promise<unknown> {
   return values;
 }
 
-/** A field that occurs twice in a flat object of strings; JSON.parse silently keeps its last value. */
+/** Finds a field that occurs twice in a flat object of strings: JSON.parse silently keeps the last value. */
 function repeatedField(text: string, values: unknown): string | undefined {
   if (!Object.values(values ?? {}).every((value) => typeof value === "string")) return undefined;
-  // In such text every other string is a name.
+  // In such text, every other string is a name.
   const strings = text.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
   const names = strings.filter((_, at) => at % 2 === 0).map((quoted) => String(JSON.parse(quoted)));
   return names.find((name, at) => names.indexOf(name) !== at);

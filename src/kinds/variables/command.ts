@@ -53,7 +53,7 @@ function setVerb(here: Surroundings) {
     .option("--value <value>", "the value, if it is not secret: other users of this machine may see it")
     .option(
       "--rotate-by <day>",
-      "the last day to rotate it, in UTC: keyhole expiring and a metric remind of it (default: none)",
+      "rotate it by this day (UTC); `keyhole expiring` and a metric show it (default: none)",
       (text) => parseComingDay(text, Date.now()),
     )
     .action(async (project, targets, name, options) => {
@@ -107,7 +107,7 @@ function listVerb(here: Surroundings) {
 function getVerb(here: Surroundings) {
   return environmentVerb(
     "get",
-    "Print the value of a variable, byte for byte. That you saw it is on record.",
+    "Print the value of a variable, byte for byte. The audit records that you saw it.",
     "keyhole var get acme/web staging DATABASE_URL",
     "keyhole var get web production TLS_KEY > key.pem",
   )
@@ -130,7 +130,7 @@ function diffVerb(here: Surroundings) {
     .action(async (project, environment, otherEnvironment, { version }) => {
       const other = otherEnvironment ?? version;
       if (other === undefined || (otherEnvironment !== undefined && version !== undefined)) {
-        throw usageProblem("var diff: name another environment or give --version, one of the two.");
+        throw usageProblem("var diff: name another environment, or give --version.");
       }
       const [ours, theirs] = version === undefined ? [environment, other] : ["the current version", `version ${other}`];
       const words = { only: `only in ${ours}`, missing: `only in ${theirs}`, differs: "another value" };
@@ -193,7 +193,7 @@ function importVerb(here: Surroundings) {
     });
 }
 
-/** What a prune deletes, for the question. */
+/** Names what a prune deletes. */
 function deletions(names: readonly string[]): string {
   if (names.length === 0) return "none";
   const more = names.length > namesMax ? ` and ${names.length - namesMax} more (--dry-run lists them)` : "";
@@ -221,7 +221,7 @@ async function answerDryRun(
 }
 
 function encodeArgument(value: string): Uint8Array {
-  // The runtime replaces the bytes of an argument that is not UTF-8 by U+FFFD.
+  // If an argument is not UTF-8, the runtime replaces its bytes by U+FFFD.
   if (value.includes("\ufffd")) throw usageProblem("--value is not UTF-8 text: give such a value on stdin.");
   return Buffer.from(value);
 }

@@ -6,16 +6,16 @@ import { isSteering } from "../../core/steering.ts";
 export type EnvFile = {
   /** In the file's order; `line` is where the assignment begins, counted from 1. */
   readonly variables: readonly { readonly name: string; readonly value: string; readonly line: number }[];
-  /** About values that their author may not have meant. */
+  /** About values that may not be what their author meant. */
   readonly warnings: readonly string[];
   /** Why the file is refused. */
   readonly problems: readonly string[];
 };
 
 /**
- * Reads a dotenv file for an import. A value means what the npm package dotenv makes of it, which silently skips what
- * it does not understand. So this function splits the file into statements, decodes each value alone, and refuses
- * whatever two readers of such files read differently. A byte order mark and CR LF are allowed.
+ * Reads a dotenv file for an import. The npm package dotenv decodes the values, but it silently skips what it does not
+ * understand. So this function splits the file into statements, decodes each value alone, and refuses what two readers
+ * of such files read differently. A byte order mark and CR LF are allowed.
  */
 export function parseEnvFile(text: string): EnvFile {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
@@ -51,7 +51,7 @@ export function nameWarnings(name: string): string | undefined {
   return undefined;
 }
 
-/** What a person may not have meant by a variable's value. */
+/** Warnings about a value that may be a mistake. */
 export function valueWarnings(name: string, value: Uint8Array): string[] {
   return [
     ...(value.at(-1) === 0x0a ? [`The value of ${name} ends in a newline, which is part of it.`] : []),
@@ -59,7 +59,7 @@ export function valueWarnings(name: string, value: Uint8Array): string[] {
   ];
 }
 
-/** Why no variable can have this value. */
+/** Says why a variable cannot have this value. */
 export function findValueProblem(value: string): string | undefined {
   if (value.includes("\0")) return "holds a NUL, which no environment can carry";
   if (!value.isWellFormed()) return "holds half a surrogate pair, which is not text";
@@ -75,7 +75,7 @@ const shellNames: ReadonlySet<string> = new Set([
   ...["path", "status", "argv"],
 ]);
 
-/** One line, or the lines that a quoted value spans, up to `end`. A wrong one has no `value`, perhaps no `name`. */
+/** One line, or the lines of a quoted value, up to `end`. A wrong statement has no `value`, and perhaps no `name`. */
 type Statement = {
   readonly end: number;
   readonly name?: string;
@@ -87,7 +87,7 @@ type Statement = {
 /** A value before decoding: without its quotes, or without the blanks around it and the comment after it. */
 type Written = { readonly end: number; readonly quote: string; readonly raw: string; readonly problem?: string };
 
-// All are sticky, and none backtracks over a line more than a fixed number of times.
+// Sticky. None backtracks over a line more than a fixed number of times.
 const blankOrComment = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
 const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?\r?(?:\n|$)/y;
 const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;
@@ -129,9 +129,9 @@ function readQuoted(body: string, open: number, line: number): Written {
 }
 
 /**
- * In double quotes a backslash escapes the next character for every reader. In the other quotes it does so for dotenv
- * but not for a shell. There a quote after a backslash closes the value only at the end of a line: both read `'C:\'`
- * so, and anything else is refused later.
+ * In double quotes, a backslash escapes the next character for every reader. In other quotes it does so for dotenv, but
+ * not for a shell. So there, a quote after a backslash closes the value only at the end of a line, as in `'C:\'`, which
+ * both read alike. Anything else is refused later.
  */
 function closingQuote(body: string, open: number): number {
   const quote = body.charAt(open);
@@ -165,7 +165,7 @@ function trimBlankEnd(text: string): string {
   return text.slice(0, end);
 }
 
-/** Decodes with dotenv's fast parser: the other one is a regular expression that silently fails on some hundred KiB. */
+/** Decodes with dotenv's fast parser: its other one is a regular expression that fails silently on large values. */
 function decode(name: string, written: Written): { readonly value: string } | { readonly problem: string } {
   const { quote, raw, problem } = written;
   if (problem !== undefined) return { problem };
