@@ -179,30 +179,6 @@ describe("on a terminal", () => {
     expect(screen).toEndWith("\x1b[?2004l\r\nkeyhole: Interrupted: nothing was written.\r\n");
   });
 
-  test.each([
-    ["y\r", 0],
-    ["yes\r", 0],
-    ["\r", 1],
-    ["n\r", 1],
-    ["yess\r", 1],
-    ["\x04", 1],
-    ["\x03", 130],
-  ])("a project is deleted only if the answer is yes, which %j ends with %d", async (keys, expected) => {
-    await place.json(["project", "create", "acme/doomed"]);
-    const terminal = place.onTerminal(["project", "delete", "doomed"], 200);
-    await terminal.shows(
-      "This will delete project acme/doomed with 0 variables, 0 accounts and 0 files, for good. Go on?",
-    );
-    terminal.type(keys);
-    const { exitCode, screen } = await terminal.ended;
-    expect(exitCode).toBe(expected);
-    const slugs = ((await place.json(["project", "list"])) as { slug: string }[]).map(({ slug }) => slug);
-    expect(slugs.includes("doomed")).toBe(expected !== 0);
-    if (expected === 0) return expect(screen).toContain("Deleted project doomed");
-    expect(screen).toMatch(/\r\nkeyhole: (Nothing was changed|Interrupted: nothing was written)\.\r\n$/);
-    await place.json(["project", "delete", "doomed", "--yes"]);
-  });
-
   test("a program that asks for JSON is not asked, even on a terminal", async () => {
     const { exitCode, screen } = await place.onTerminal(["project", "delete", "web", "--json"], 300).ended;
     expect([exitCode, screen]).toEqual([2, expect.stringMatching(/^\{"error":"This would delete .*--yes\.".*\}\r\n$/)]);

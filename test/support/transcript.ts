@@ -127,7 +127,7 @@ async function record(
 ): Promise<void> {
   // In a table, what stands for a time is as wide as the time.
   const generalized = (text: string) =>
-    Object.entries({ ...patterns, short: "(?<=\n)[0-9a-f]{8}(?:-[0-9a-f]{1,4}){1,4}(?=  )" }).reduce(
+    Object.entries({ ...patterns, short: "(?<=^)[0-9a-f]{8}(?:-[0-9a-f]{1,4}){1,4}(?=  )" }).reduce(
       (all, [type, pattern]) =>
         all.replace(new RegExp(`\\b${pattern}\\b( {2})?`, "g"), (found, gap) =>
           gap === undefined ? `<${type}>` : `<${type}>`.padEnd(found.length),
@@ -137,7 +137,8 @@ async function record(
   const texts = await Promise.all(
     sections.map(async ({ title }, at) => {
       const [shown = ""] = (await played[at]) ?? [];
-      return `## ${title}\n\n${generalized(shown)}\n`;
+      const lines = shown.split("\n").map((line) => (/^[$>] /.test(line) ? line : generalized(line)));
+      return `## ${title}\n\n${lines.join("\n")}\n`;
     }),
   );
   writeFileSync(path, `${head.trimEnd()}\n\n${texts.join("\n")}`);
