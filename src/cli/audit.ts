@@ -259,14 +259,9 @@ const csvFields = [
 
 function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
   if (field === "time") return Number.isNaN(new Date(one.time).getTime()) ? "" : new Date(one.time).toISOString();
-  if (field === "actor") return actorOf(one);
+  if (field === "actor") return one.actor.type === "person" ? one.actor.name : one.actor.id;
   const value = one[field] ?? "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/** The id of a key or a trust, or a person's `user@host`. */
-function actorOf({ actor }: AuditRecord): string {
-  return actor.type === "person" ? actor.name : actor.id;
 }
 
 /**

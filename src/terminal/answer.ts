@@ -49,13 +49,8 @@ export async function answerList<T>(
   const screen = screenWidth(stdout);
   const count = wide ? headers.length : columnsThatFit(rows, screen);
   const shown = rows.map((row) => row.slice(0, count));
-  if (
-    wide &&
-    stdout.isTTY &&
-    table(shown)
-      .split("\n")
-      .some((line) => Bun.stringWidth(line) > screen)
-  ) {
+  const lines = wide && stdout.isTTY ? table(rows).split("\n") : [];
+  if (lines.some((line) => Bun.stringWidth(line) > screen)) {
     return write(stdout, items.map((item) => blockOf(here, stdout, item, columns)).join("\n"));
   }
   await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, here.env)));

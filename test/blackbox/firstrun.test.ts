@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import {
-  chmodSync,
   chownSync,
   copyFileSync,
   cpSync,
@@ -13,7 +12,6 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,32 +54,6 @@ describe("demo", () => {
   });
   afterAll(() => site.remove());
   const demo = (...args: string[]) => run(site, ["demo", ...args], { ...site.env, PORT: "0" });
-  /** Runs a command on the demo's own folder, and parses its JSON. */
-  const json = async (...args: string[]) =>
-    JSON.parse((await run(site, [...args, "--json"], { KEYHOLE_DATA: join(site.data, "demo") })).stdout) as unknown;
-
-  test("--once makes its data, shows a first read and no line for a server that has ended, and ends with 0", async () => {
-    const ran = await demo("--once");
-    expect(ran.exitCode).toBe(0);
-    expect(ran.stdout).not.toContain("curl");
-    expect(ran.stdout).toStartWith("GET /api/v1/projects/web/variables?environment=staging answered 200:");
-    expect(ran.stdout).toContain('"value": "It\'s \\"demo\\" time, für alle: $HOME stays as it is"');
-    expect(ran.stderr).toContain(`A NEW ROOT KEY was made: ${join(site.data, "demo", "root.key")}`);
-    expect(readdirSync(site.data).sort()).toEqual([".gitignore", "demo"]);
-    expect((await site.keyhole(["org", "list"])).exitCode).toBe(4);
-    expect(ran.stderr).not.toContain("keyhole: ");
-  });
-
-  test("again makes a new key, ends the old one, and finds the data as it was", async () => {
-    const first = JSON.parse((await demo("--once", "--json")).stdout) as { key: string; status: number; body: unknown };
-    const second = JSON.parse((await demo("--once", "--json")).stdout) as typeof first;
-    expect([first.status, second.status]).toEqual([200, 200]);
-    expect(second.key).not.toBe(first.key);
-    expect(second.body).toMatchObject({ environment: "staging" });
-    const keys = (await json("key", "list")) as { status: string }[];
-    expect(keys.filter(({ status }) => status === "active")).toHaveLength(1);
-    expect(await json("org", "list")).toMatchObject([{ slug: "demo" }]);
-  });
 
   test("serves until it is stopped, every line that it shows works, and a second one beside it is refused", async () => {
     const child = Bun.spawn([binary, "demo"], {
@@ -117,30 +89,6 @@ describe("demo", () => {
     const shown = JSON.parse(ran.stdout) as { origin: string };
     expect(shown).toMatchObject({ status: 200, origin: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) });
     expect(shown.origin).not.toBe(`http://127.0.0.1:${taken.port}`);
-  });
-
-  test("leaves a folder with data of another kind alone", async () => {
-    const other = await makeSite("sqlite");
-    const env = { KEYHOLE_DATA: join(other.data, "demo") };
-    expect((await run(other, ["org", "create", "acme"], env)).exitCode).toBe(0);
-    expectSentence(await run(other, ["demo", "--once"], { ...other.env, PORT: "0" }), 1, "KEYHOLE_DATA");
-    const listed = await run(other, ["org", "list", "--json"], env);
-    expect(JSON.parse(listed.stdout)).toMatchObject([{ slug: "acme" }]);
-    await other.remove();
-  });
-
-  test("leaves the data beside it alone", async () => {
-    const other = await makeSite("sqlite");
-    await other.json(["org", "create", "acme"]);
-    expect(await run(other, ["demo", "--once"], { ...other.env, PORT: "0" })).toMatchObject({ exitCode: 0 });
-    expect(await other.json(["org", "list"])).toMatchObject([{ slug: "acme" }]);
-    await other.remove();
-  });
-
-  test("stays out of the database that DATABASE_URL names", async () => {
-    const env = { ...site.env, PORT: "0", DATABASE_URL: "postgres://127.0.0.1:1/production" };
-    const ran = await run(site, ["demo", "--once"], env);
-    expect([ran.exitCode, ran.stdout.includes("answered 200:")]).toEqual([0, true]);
   });
 });
 
@@ -178,72 +126,6 @@ describe("the data folder", () => {
     // A killed server's lock is gone with it.
     const fourth = await site.serve();
     expect(await fourth.stop()).toBe(0);
-  });
-
-  test("that others may read is closed where it is Keyhole's, and refused where it is not", async () => {
-    chmodSync(site.data, 0o755);
-    await site.json(["org", "list"]);
-    expect(modeOf(site.data)).toBe("700");
-    const theirs = join(site.folder, "theirs");
-    mkdirSync(theirs);
-    chmodSync(theirs, 0o755);
-    writeFileSync(join(theirs, "thesis.txt"), "");
-    expectSentence(await run(site, ["org", "create", "acme"], { KEYHOLE_DATA: theirs }), 2, "KEYHOLE_DATA");
-    expect([modeOf(theirs), readdirSync(theirs)]).toEqual(["755", ["thesis.txt"]]);
-  });
-
-  test("without its root key is noticed, and no new key is made over it", async () => {
-    const path = join(site.data, "root.key");
-    const key = readFileSync(path);
-    rmSync(path);
-    for (const args of [
-      ["serve", "--port", "0"],
-      ["org", "list"],
-      ["org", "create", "other"],
-    ]) {
-      expectSentence(await site.keyhole(args), 2, path);
-      expect(existsSync(path)).toBe(false);
-    }
-    writeFileSync(path, "", { mode: 0o600 });
-    expectSentence(await site.keyhole(["serve", "--port", "0"]), 2, path);
-    writeFileSync(path, key, { mode: 0o600 });
-    await site.json(["org", "list"]);
-  });
-
-  test("with the root key of another one is noticed, and the key is named", async () => {
-    const path = join(site.data, "root.key");
-    const key = readFileSync(path);
-    writeFileSync(path, `${randomBytes(32).toString("base64")}\n`);
-    const ran = await site.keyhole(["serve", "--port", "0"]);
-    writeFileSync(path, key, { mode: 0o600 });
-    expectSentence(ran, 2, path);
-  });
-
-  test("whose database is a link is refused, and nothing is made where the link leads", async () => {
-    for (const target of ["elsewhere.db", join(site.data, "keyhole.db")]) {
-      const folder = mkdtempSync(join(site.folder, "linked-"));
-      symlinkSync(target.startsWith("/") ? target : join(site.folder, target), join(folder, "keyhole.db"));
-      for (const args of [
-        ["org", "list"],
-        ["org", "create", "acme"],
-        ["serve", "--port", "0"],
-      ]) {
-        expectSentence(await run(site, args, { KEYHOLE_DATA: folder }), 2, "keyhole.db is a symbolic link: name the");
-      }
-      expect(readdirSync(folder)).toEqual(["keyhole.db"]);
-    }
-    expect(existsSync(join(site.folder, "elsewhere.db"))).toBe(false);
-  });
-
-  test("whose database is something else is said so, and left as it is", async () => {
-    const broken = await makeSite("sqlite");
-    mkdirSync(broken.data, { mode: 0o700 });
-    writeFileSync(join(broken.data, "keyhole.db"), "This is no database at all. ".repeat(100));
-    const ran = await broken.keyhole(["serve", "--port", "0"]);
-    expect([ran.exitCode, ran.stdout]).toEqual([1, ""]);
-    expect(ran.stderr).toMatch(/^keyhole: [^\n]*keyhole\.db[^\n]*\n$/);
-    expect(readFileSync(join(broken.data, "keyhole.db"), "utf8")).toStartWith("This is no database at all.");
-    await broken.remove();
   });
 });
 
