@@ -38,6 +38,7 @@ export const ways: readonly Way[] = [
     pages: [
       { text: "Production on one host", page: "production" },
       { text: "Operations", page: "operations" },
+      { text: "Being told", page: "alerts" },
       { text: "Root key", page: "root-key" },
       { text: "TLS", page: "tls" },
       { text: "Database role", page: "least-privilege" },

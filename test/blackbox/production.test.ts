@@ -155,13 +155,23 @@ whereInstalled(["systemd-analyze"], "the units of docs/deploy", (analyze) => {
         mkdirSync(join(system, path), { recursive: true });
       }
       for (const unit of units) cpSync(join(docs, "deploy", unit), join(system, "etc/systemd/system", unit));
-      for (const target of ["sysinit", "basic", "network-online", "shutdown", "timers", "time-set", "time-sync"]) {
+      for (const target of [
+        "sysinit",
+        "basic",
+        "multi-user",
+        "network-online",
+        "shutdown",
+        "timers",
+        "time-set",
+        "time-sync",
+      ]) {
         writeFileSync(join(system, `usr/lib/systemd/system/${target}.target`), "[Unit]\nDescription=empty\n");
       }
       writeFileSync(join(system, "usr/lib/systemd/system/-.slice"), "[Unit]\nDescription=empty\n");
-      for (const program of ["usr/local/bin/keyhole", "usr/local/sbin/keyhole-backup", "bin/sh"]) {
-        writeFileSync(join(system, program), "", { mode: 0o755 });
+      for (const program of ["bin/keyhole", "sbin/keyhole-backup", "sbin/keyhole-follow", "sbin/keyhole-report"]) {
+        writeFileSync(join(system, "usr/local", program), "", { mode: 0o755 });
       }
+      writeFileSync(join(system, "bin/sh"), "", { mode: 0o755 });
       const verified = Bun.spawnSync([analyze, "verify", "--man=no", `--root=${system}`, ...units]);
       expect({ exitCode: verified.exitCode, said: verified.stderr.toString() }).toEqual({ exitCode: 0, said: "" });
     } finally {
