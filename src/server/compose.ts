@@ -105,17 +105,7 @@ export async function openKeyhole(
       used: (keyId) => uses.note(keyId, Date.now()),
       recess: drain.recess,
     },
-    source: {
-      keyring,
-      listingKey: systemKeys.listing,
-      projects: projectQueries(database),
-      sets: setQueries(database),
-      contents: contentQueries(database, databases.bulk),
-      requests: requestQueries(database, background),
-      memory,
-      remembered: new RememberedSets(),
-      rememberedContents: new RememberedContents(),
-    },
+    source: sourceOf(installation, databases, memory),
     etagKey: etagKeyOf(systemKeys.listing),
     journal,
     log,
@@ -140,6 +130,8 @@ export async function openKeyhole(
   };
 }
 
+type Databases = Awaited<ReturnType<typeof openDatabases>>;
+
 /** Opens the connections, each for its own work. @throws Problem if a connection pooler is between */
 async function openDatabases(installation: Installation) {
   const database = installation.open("serve");
@@ -149,8 +141,27 @@ async function openDatabases(installation: Installation) {
     throw configProblem("DATABASE_URL leads to a connection pooler such as PgBouncer: name PostgreSQL itself.");
   }
   await Promise.all([warm(lookups), warm(database)]);
-  // No request waits for `background`: it writes last uses and reads what is due.
+  // No read waits for `background`: last uses, what scrapes ask for, and the requests that agents file.
   return { database, lookups, bulk: installation.open("files"), background: installation.open("journal") };
+}
+
+/** What reads need of the database, the keys and the memory. */
+function sourceOf(
+  { keyring, systemKeys }: Installation,
+  { database, bulk, background }: Databases,
+  memory: MemoryBudget,
+): Keyhole["source"] {
+  return {
+    keyring,
+    listingKey: systemKeys.listing,
+    projects: projectQueries(database),
+    sets: setQueries(database),
+    contents: contentQueries(database, bulk),
+    requests: requestQueries(database, background),
+    memory,
+    remembered: new RememberedSets(),
+    rememberedContents: new RememberedContents(),
+  };
 }
 
 async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
@@ -162,7 +173,7 @@ async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
 }
 
 async function openMetrics(
-  { database, lookups, bulk, background }: Awaited<ReturnType<typeof openDatabases>>,
+  { database, lookups, bulk, background }: Databases,
   journal: Journal,
   { limiter, shared, refusals, lookupQueue }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,

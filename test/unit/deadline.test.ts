@@ -6,13 +6,13 @@ setDefaultTimeout(60_000);
 const refusal = new Error("too late");
 const never = new Promise<never>(() => {});
 
-test("work that ends in time is answered with what it came to", async () => {
+test("work that ends in time passes on its result or its error", async () => {
   const deadline = new Deadline(60_000, () => refusal, 1);
   expect(await deadline.of(Promise.resolve(7))).toBe(7);
   expect(deadline.of(Promise.reject(new Error("its own")))).rejects.toThrow("its own");
 });
 
-test("work that does not is refused, in the order of its beginning", async () => {
+test("work that takes longer is refused, in the order in which it began", async () => {
   const deadline = new Deadline(5, () => refusal, 1);
   const ended: number[] = [];
   const waits = Array.from({ length: 20 }, (_, index) =>
@@ -23,10 +23,10 @@ test("work that does not is refused, in the order of its beginning", async () =>
   );
   await Promise.all(waits);
   expect(ended).toEqual(Array.from({ length: 20 }, (_, index) => index));
-  expect(deadline.of(never)).rejects.toBe(refusal); // the timer starts anew
+  expect(deadline.of(never)).rejects.toBe(refusal); // the timer starts again
 });
 
-test("who is told of a refusal is told once, and of nothing else", async () => {
+test("`late` is called once, and only for a refusal", async () => {
   const deadline = new Deadline(5, () => refusal, 1);
   let late = 0;
   const wait = deadline.of(never, () => late++);
@@ -36,7 +36,7 @@ test("who is told of a refusal is told once, and of nothing else", async () => {
   expect(late).toBe(1);
 });
 
-test("one that ends in time does not keep another from its end", async () => {
+test("a wait that ends in time does not end another", async () => {
   const deadline = new Deadline(20, () => refusal, 1);
   const { promise, resolve } = Promise.withResolvers<string>();
   const quick = deadline.of(promise);
@@ -47,18 +47,18 @@ test("one that ends in time does not keep another from its end", async () => {
   await slow.catch(() => {});
 });
 
-describe("where the process itself stood still", () => {
-  test("what was answered meanwhile counts", async () => {
-    // Beside the standstill there is time for a slow start of the child, and for the news of its end.
-    const deadline = new Deadline(1500, () => refusal, 10);
+describe("if the process itself stood still", () => {
+  test("an answer that arrived in that time counts", async () => {
+    // Long enough for a slow start of the child, and for the news of its end.
+    const deadline = new Deadline(700, () => refusal, 10);
     const child = Bun.spawn(["sleep", "0.05"]);
     const answer = deadline.of(child.exited);
     await Bun.sleep(20);
-    Bun.sleepSync(2000);
+    Bun.sleepSync(1300);
     expect(await answer).toBe(0);
   });
 
-  test("what was not answered is refused all the same", async () => {
+  test("work without an answer is refused", async () => {
     const deadline = new Deadline(100, () => refusal, 10);
     const wait = deadline.of(never);
     Bun.sleepSync(300);
@@ -66,7 +66,7 @@ describe("where the process itself stood still", () => {
     await wait.catch(() => {});
   });
 
-  test.each([50, 700])("what keeps it busy for %p ms at a time counts: nothing waits for ever", async (ms) => {
+  test.each([50, 700])("work that keeps it busy for %p ms at a time extends no wait for ever", async (ms) => {
     const deadline = new Deadline(200, () => refusal, 10);
     let times = 0;
     const busy = setInterval(() => {
