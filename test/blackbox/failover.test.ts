@@ -1,10 +1,9 @@
 /** PostgreSQL as a primary and a standby: one takes the other's place, under servers that answer meanwhile. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import postgres from "postgres";
 import { ranMs } from "../support/clock.ts";
 import { freeze } from "../support/freeze.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { createDatabase, type Replica, startPrimary } from "../support/postgres.ts";
+import { createDatabase, type Replica, runOn, startPrimary } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
 import {
   type Answer,
@@ -45,14 +44,7 @@ function failover(a: Replica): void {
     return `postgres://${username}:${password}@${hosts}${name}`;
   };
   const serve = (databaseUrl: string) => site.serve({ env: { DATABASE_URL: databaseUrl, KEYHOLE_OPS_PORT: "0" } });
-  const run = async (replica: Replica, statement: string) => {
-    const client = postgres(urlOf(replica), { max: 1, fetch_types: false, onnotice: () => {} });
-    try {
-      return [...(await client.unsafe(statement))];
-    } finally {
-      await client.end({ timeout: 5 });
-    }
-  };
+  const run = (replica: Replica, statement: string) => runOn(urlOf(replica), statement);
 
   beforeAll(async () => {
     name = new URL((await createDatabase(a.url)).url).pathname;

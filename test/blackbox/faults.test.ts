@@ -3,11 +3,19 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { ranMs } from "../support/clock.ts";
 import { freeze, signalIfThere } from "../support/freeze.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
-import { createDatabase, type Postgres, postgresUrl, startPostgres, type TestDatabase } from "../support/postgres.ts";
+import {
+  connectTo,
+  createDatabase,
+  type Postgres,
+  postgresUrl,
+  readyPid,
+  startPostgres,
+  type TestDatabase,
+} from "../support/postgres.ts";
 import { startProxy } from "../support/proxy.ts";
 import {
   type Answer,
@@ -173,7 +181,7 @@ onPostgres("a server under a role of its own", () => {
     const password = randomBytes(12).toString("hex");
     role = `keyhole_test_${randomBytes(6).toString("hex")}`;
     await (await site.serve()).stop(); // makes the tables
-    sql = postgres(site.env["DATABASE_URL"] ?? "", { max: 1, fetch_types: false, onnotice: () => {} });
+    sql = connectTo(site.env["DATABASE_URL"] ?? "");
     await sql.unsafe(`create role ${role} login password '${password}'`);
     await sql.unsafe(`grant usage on schema public, drizzle to ${role}`);
     await sql.unsafe(`grant select on all tables in schema public, drizzle to ${role}`);
@@ -416,7 +424,7 @@ onPostgres("a PostgreSQL that fails", () => {
 
   test("whose backends are terminated at whatever moment, again and again, does not end the server", async () => {
     await underLoad(async (readers) => {
-      const client = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+      const client = connectTo(database.url);
       for (let times = 0; times < (long ? 300 : 20); times++) {
         await client`select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and application_name like 'keyhole %' and random() < 0.7`;
@@ -471,7 +479,7 @@ onPostgres("a PostgreSQL that fails", () => {
   });
 
   test("of which a table is locked is not asked for more and more connections", async () => {
-    const client = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+    const client = connectTo(database.url);
     await client`select 1`; // as in lockAudit
     const session = await client.reserve();
     await session`begin`;
@@ -564,7 +572,10 @@ function killable(cluster: Postgres | undefined): Killable {
         });
         again = started;
         current = started.pid;
-        const ready = await eventually(() => (started.exitCode !== null ? "no" : isReady(pgdata, started.pid)), 60_000);
+        const ready = await eventually(
+          () => (started.exitCode !== null ? "no" : readyPid(pgdata) === started.pid && "yes"),
+          60_000,
+        );
         if (ready === "yes") return ranMs();
       }
     },
@@ -573,13 +584,4 @@ function killable(cluster: Postgres | undefined): Killable {
       await again?.exited;
     },
   };
-}
-
-function isReady(pgdata: string, pid: number): "yes" | undefined {
-  try {
-    const lines = readFileSync(join(pgdata, "postmaster.pid"), "utf8").split("\n");
-    return Number(lines[0]) === pid && lines[7]?.trim() === "ready" ? "yes" : undefined;
-  } catch {
-    return undefined;
-  }
 }

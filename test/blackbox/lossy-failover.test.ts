@@ -1,9 +1,8 @@
 /** A primary that fails with what its standby has not received: what the audit says of it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import postgres from "postgres";
-import { createDatabase, type Replica, startPrimary } from "../support/postgres.ts";
+import { createDatabase, type Replica, runOn, startPrimary } from "../support/postgres.ts";
 import { skipWithout } from "../support/programs.ts";
-import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "../support/server.ts";
+import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 
@@ -26,14 +25,7 @@ function lossyFailover(a: Replica): void {
     const { username, password } = new URL(a.url);
     return `postgres://${username}:${password}@${hosts}${name}`;
   };
-  const run = async (replica: Replica, statement: string): Promise<Row[]> => {
-    const client = postgres(urlOf(replica), { max: 1, fetch_types: false, onnotice: () => {} });
-    try {
-      return [...(await client.unsafe(statement))];
-    } finally {
-      await client.end({ timeout: 5 });
-    }
-  };
+  const run = (replica: Replica, statement: string) => runOn(urlOf(replica), statement);
   const read = async () => (await server.get(values, key.key)).status;
   const isStreaming = async () => (await run(a, "select 1 from pg_stat_replication where state = 'streaming'")).length;
   const verify = async (...args: readonly string[]) => {

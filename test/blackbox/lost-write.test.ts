@@ -1,7 +1,6 @@
 /** A standby that is promoted without the newest write: its next write looks like the lost one. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import postgres from "postgres";
-import { createDatabase, type Replica, startPrimary } from "../support/postgres.ts";
+import { createDatabase, type Replica, runOn, startPrimary } from "../support/postgres.ts";
 import { eventually, furnish, type Key, makeSite, type Row, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
@@ -17,16 +16,8 @@ function lostWrite(a: Replica): void {
   let site: Site;
   let server: Server;
   let key: Key;
-  const run = async (replica: Replica, statement: string): Promise<Row[]> => {
-    const url = new URL(replica.url);
-    url.pathname = name;
-    const client = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });
-    try {
-      return [...(await client.unsafe(statement))];
-    } finally {
-      await client.end({ timeout: 5 });
-    }
-  };
+  const databaseOn = (replica: Replica) => Object.assign(new URL(replica.url), { pathname: name }).href;
+  const run = (replica: Replica, statement: string) => runOn(databaseOn(replica), statement);
   const isTrue = async (replica: Replica, condition: string) =>
     (await run(replica, `select 1 where ${condition}`)).length > 0;
   const rowVersion = async (replica: Replica) =>

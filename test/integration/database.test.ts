@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
-import { createDatabase, postgresUrl, withPostgres } from "../support/postgres.ts";
+import { connectTo, createDatabase, postgresUrl, withPostgres } from "../support/postgres.ts";
 
 setDefaultTimeout(60_000);
 
@@ -12,7 +12,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   let killer: postgres.Sql;
   beforeAll(async () => {
     database = await createDatabase(postgresUrl as string);
-    killer = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+    killer = connectTo(database.url);
   });
   afterAll(async () => {
     await killer.end({ timeout: 5 });
@@ -49,7 +49,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   });
 
   test("is not taken for one that refuses a statement", async () => {
-    const lost = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+    const lost = connectTo(database.url);
     const pid = (await lost`select pg_backend_pid() as pid`)[0]?.["pid"];
     const cut = lost`select pg_sleep(30)`.catch((error: unknown) => error);
     await killer`select pg_terminate_backend(${pid})`;

@@ -5,14 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateDrizzleJson, generateSQLiteDrizzleJson } from "drizzle-kit/api";
 import { getTableColumns, getTableName } from "drizzle-orm";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { readConfig } from "../../src/core/settings.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { migrations } from "../../src/store/migrate.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
 import { postgresTables, sqliteTables, type Tables } from "../../src/store/tables.ts";
-import { createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
+import { connectTo, createDatabase, postgresUrl, type TestDatabase, withPostgres } from "../support/postgres.ts";
 
 setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../..");
@@ -184,7 +184,7 @@ withPostgres("on PostgreSQL", () => {
   const key = Buffer.from(newKey()).toString("base64");
   beforeAll(async () => {
     database = await createDatabase(postgresUrl as string);
-    sql = postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} });
+    sql = connectTo(database.url);
   });
   afterAll(async () => {
     await sql.end({ timeout: 1 });

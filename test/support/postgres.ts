@@ -147,8 +147,21 @@ function warn(sentence: string): void {
   process.stderr.write(`${sentence}\n`);
 }
 
+/** One connection, which is made when it is first used. */
+export function connectTo(url: string): postgres.Sql {
+  return postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
+}
+
+/** Runs a statement on a connection of its own. */
+export function runOn(url: string, statement: string) {
+  return withServer(
+    url,
+    async (sql): Promise<Readonly<Record<string, unknown>>[]> => [...(await sql.unsafe(statement))],
+  );
+}
+
 async function withServer<T>(url: string, use: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
+  const sql = connectTo(url);
   try {
     return await use(sql);
   } finally {
@@ -357,22 +370,23 @@ async function runCluster(
     url: `postgres://keyhole:${password}@127.0.0.1:${port}/postgres`,
     version,
     origin,
-    pid: Number(stateOf(folder)[0]),
+    pid: readyPid(join(folder, "data")) as number,
     pgdata: join(folder, "data"),
     stop,
   };
 }
 
 function isReady(folder: string): boolean {
-  return stateOf(folder)[7]?.trim() === "ready";
+  return readyPid(join(folder, "data")) !== undefined;
 }
 
-/** As in pg_ctl: the lines of postmaster.pid. The first is the process, the eighth the state of the server. */
-function stateOf(folder: string): string[] {
+/** The process of the server on this folder, once it takes connections. As in pg_ctl: by the lines of postmaster.pid. */
+export function readyPid(pgdata: string): number | undefined {
   try {
-    return readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n");
+    const lines = readFileSync(join(pgdata, "postmaster.pid"), "utf8").split("\n");
+    return lines[7]?.trim() === "ready" ? Number(lines[0]) : undefined;
   } catch {
-    return [];
+    return undefined;
   }
 }
 
