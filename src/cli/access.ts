@@ -2,13 +2,21 @@ import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
-import { type CredentialType, type KeyRecord, listAccess, listExpiring, shortKeyIds } from "../people/keys.ts";
+import {
+  type CredentialType,
+  type KeyRecord,
+  listAccess,
+  listExpiring,
+  listKeys,
+  shortKeyIds,
+} from "../people/keys.ts";
 import { type Columns, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { excerpt, formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption } from "../terminal/verbs.ts";
+import { neverEnds } from "./grant.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */
 export function accessCommand(here: Surroundings) {
@@ -51,15 +59,24 @@ export function expiringCommand(here: Surroundings) {
   )
     .option("--within <duration>", "how soon (default: 30d)", parseDuration)
     .option(...wideOption)
-    .action(({ within = monthMs, wide }) =>
-      listFound(
+    .action(async ({ within = monthMs, wide }) => {
+      let endless: KeyRecord[] = [];
+      await listFound(
         here,
         wide,
-        (admin) => findExpiring(admin, within),
+        async (admin) => {
+          endless = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))].filter(neverEnds);
+          return findExpiring(admin, within);
+        },
         `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`,
         async (admin) => expiringColumns(await shortKeyIds(admin)),
-      ),
-    );
+      );
+      for (const type of ["key", "trust"] as const) {
+        const count = endless.filter((one) => one.type === type).length;
+        const never = count === 1 ? "never expires" : "never expire";
+        if (count > 0) here.say(`${counted(count, type)} ${never}: keyhole ${type} list --never-expires`);
+      }
+    });
 }
 
 async function findExpiring(admin: AdminContext, withinMs: number): Promise<Expiring[]> {

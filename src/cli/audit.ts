@@ -6,17 +6,18 @@ import type { Checkpoint } from "../audit/journal.ts";
 import type { Verified } from "../audit/verify.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import { environments } from "../core/names.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { commandsLane } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { csvLine } from "../formats/csv.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit } from "../people/audit.ts";
+import { type AuditFilter, type AuditRecord, AuditTail, auditPages, listAudit, showAudit } from "../people/audit.ts";
 import { acceptGaps, pruneAudit, verifyAudit } from "../people/audit-chain.ts";
 import { keyNames, shortKeyIds } from "../people/keys.ts";
 import { confirm, withAdmin } from "../terminal/admin.ts";
-import { answer, type Columns, cellsOf, counted } from "../terminal/answer.ts";
+import { answer, answerOne, type Columns, cellsOf, counted } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { localName } from "../terminal/input.ts";
@@ -32,6 +33,7 @@ export function auditCommand(here: Surroundings) {
     "audit",
     "The record of every value that was read and of every change.",
     listVerb(here),
+    showVerb(here),
     exportVerb(here),
     verifyVerb(here),
     pruneVerb(here),
@@ -43,6 +45,7 @@ function listVerb(here: Surroundings) {
     "list",
     "List who read which values, and what people changed, oldest first.",
     "keyhole audit list --org acme --since 24h",
+    "keyhole audit list --name STRIPE_KEY --env production --since 7d",
     "keyhole audit list --follow",
   )
     .option("--limit <count>", "only the newest entries (default: 100)", parseCount)
@@ -52,6 +55,18 @@ function listVerb(here: Surroundings) {
       const filter = { ...filterOf(options), limit };
       if (follow) return followAudit(here, filter);
       return listFound(here, wide, (admin) => listAudit(admin, filter), "No entries match.", columnsOf);
+    });
+}
+
+function showVerb(here: Surroundings) {
+  return verb("show", "Show one entry whole, with every name.", "keyhole audit show commands:12")
+    .argument("<entry>", "LANE:NUMBER, as `audit list --wide` shows it")
+    .action(async (asked) => {
+      const [record, columns] = await withAdmin(here, async (admin) => [
+        await showAudit(admin, asked),
+        await columnsOf(admin),
+      ]);
+      await answerOne(here, record, record, { ...columns, ...wholeColumns });
     });
 }
 
@@ -144,16 +159,33 @@ function filteredVerb(...description: Parameters<typeof verb>) {
     .option("--org <org>", "only entries of this organization")
     .option("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT")
     .option("--key <id>", "only what this key or trust read, and what was done to it")
+    .option("--name <name>", "only what concerns this variable, account or file")
+    .addOption(new Option("--env <env>", "only entries of this environment").choices(environments))
+    .option("--actor <actor>", "only what this person did, or a key or a trust with this name or id")
     .addOption(choiceOption("--action <list>", "only these actions", auditActions))
-    .option("--since <moment>", "24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
+    .option("--since <moment>", "from then on: 24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
       parseMoment(text, Date.now()),
-    );
+    )
+    .option("--until <moment>", "only entries from before this moment", (text) => parseMoment(text, Date.now()));
 }
 
 type FilterOptions = ReturnType<ReturnType<typeof filteredVerb>["opts"]>;
 
-function filterOf({ org, project, key, action, since }: FilterOptions): AuditFilter {
-  return { organization: org, project, keyId: key, actions: action, sinceAt: since };
+/** @throws Problem if no moment can match */
+function filterOf(options: FilterOptions): AuditFilter {
+  const { org, project, key, action, name, env, actor, since, until } = options;
+  if (since !== undefined && until !== undefined && until <= since) throw usageProblem("--until is not after --since.");
+  const who = { keyId: key, actor };
+  return {
+    organization: org,
+    project,
+    ...who,
+    actions: action,
+    name,
+    environment: env,
+    sinceAt: since,
+    beforeAt: until,
+  };
 }
 
 async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
@@ -173,9 +205,23 @@ async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
     COUNT: (one) => one.count,
     CLIENT: (one) => one.clientAddress || "-",
     "USER AGENT": (one) => excerpt(one.userAgent || "-"),
+    ENTRY: entryName,
     TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
   };
 }
+
+function entryName({ lane, seq }: AuditRecord): string {
+  return `${lane}:${seq}`;
+}
+
+/** What a list shortens. */
+const wholeColumns: Columns<AuditRecord> = {
+  KEY: ({ actor }) => (actor.type === "person" ? "" : actor.id),
+  "USER AGENT": (one) => one.userAgent,
+  ADDED: (one) => one.added?.join(",") ?? "",
+  CHANGED: (one) => one.changed?.join(",") ?? "",
+  DELETED: (one) => one.deleted?.join(",") ?? "",
+};
 
 /**
  * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. If the

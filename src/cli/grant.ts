@@ -81,9 +81,15 @@ export function credentialVerbs(
     columns: { ...grantColumns, ...more },
     listed: { ...first, ...more, ORG, RESOURCES, SURFACES, CREATED, REVOKED },
   };
-  const list = listVerb(type, words.list, `keyhole ${type} list --org acme`).action((options) =>
-    listRecords(here, records, options, words.none),
-  );
+  const list = listVerb(type, words.list, `keyhole ${type} list --org acme`, `keyhole ${type} list --unused 90d`)
+    .option("--unused <duration>", `only active ${type}s that were not used for this long`, parseDuration)
+    .option("--never-expires", `only active ${type}s that never expire`)
+    .action(({ unused, neverExpires, ...options }) => {
+      const isWanted = (one: KeyRecord) =>
+        (unused === undefined || isUnused(one, Date.now() - unused)) && (!neverExpires || neverEnds(one));
+      const none = unused === undefined && !neverExpires ? words.none : `No ${type} is like that.`;
+      return listRecords(here, records, options, none, isWanted);
+    });
   const show = idVerb(type, "show", words.show, `keyhole ${type} show 0199a3c4`).action(async (id) => {
     await showRecord(here, records, id);
   });
@@ -99,6 +105,16 @@ export function credentialVerbs(
       await answer(here, record, `Revoked ${nameOf(record)} of ${record.organization}.`);
     });
   return [list, show, revoke] as const;
+}
+
+/** Whether a key or a trust is active, is as old as this moment, and was not used since. */
+function isUnused({ status, lastUsedAt, createdAt }: KeyRecord, sinceAt: number): boolean {
+  return status === "active" && (lastUsedAt ?? createdAt) <= sinceAt;
+}
+
+/** Whether a key or a trust is active and has no end. */
+export function neverEnds({ status, expiresAt }: KeyRecord): boolean {
+  return status === "active" && expiresAt === null;
 }
 
 /** What a new key or trust may do, in three lines. */

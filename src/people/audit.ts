@@ -1,11 +1,12 @@
 import type { Actor, AuditEntry, TokenWords } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
+import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
-import { type SegmentFilter, segmentsByTime } from "../store/segments.ts";
-import { findKeyId } from "./keys.ts";
+import { type SegmentFilter, segmentsByTime, segmentsHolding } from "../store/segments.ts";
+import { findKeyId, keyNames } from "./keys.ts";
 
 /** An audit entry for people. */
 export type AuditRecord = {
@@ -47,8 +48,15 @@ export type AuditFilter = {
   readonly keyId?: string | undefined;
   /** Any of these. */
   readonly actions?: readonly string[] | undefined;
-  /** Epoch milliseconds. */
+  /** Something that was read or changed, such as a variable; keys and trusts are found by `keyId`. */
+  readonly name?: string | undefined;
+  readonly environment?: Environment | undefined;
+  /** Who did it: a person as the entries name them, or a key or a trust by its name or id. */
+  readonly actor?: string | undefined;
+  /** From this moment on. Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
+  /** Before this moment. Epoch milliseconds. */
+  readonly beforeAt?: number | undefined;
 };
 
 /**
@@ -63,10 +71,11 @@ export async function listAudit(
   const { limit = 100 } = filter;
   const conditions = await conditionsOf(admin, filter);
   const newestFirst: AuditRecord[] = [];
-  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter.sinceAt), "newest first")) {
+  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter), "newest first")) {
     for (const segment of page) newestFirst.push(...recordsOf(segment, conditions).reverse());
     if (newestFirst.length >= limit) break;
   }
+  if (newestFirst.length === 0) await requireEntries(admin, conditions);
   return newestFirst.slice(0, limit).reverse();
 }
 
@@ -75,7 +84,31 @@ export async function listAudit(
  * @throws Refused `not_found` as {@link listAudit}
  */
 export async function* auditPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
-  yield* pages(admin, await conditionsOf(admin, filter), filter);
+  const conditions = await conditionsOf(admin, filter);
+  let isEmpty = true;
+  for await (const page of pages(admin, conditions, filter)) {
+    isEmpty &&= page.length === 0;
+    yield page;
+  }
+  if (isEmpty) await requireEntries(admin, conditions);
+}
+
+/**
+ * One entry, whole.
+ * @param name - `LANE:SEQ`; the lane may be shortened to its first 8 or more characters
+ * @throws Refused `invalid`, or `not_found` if nothing or several entries fit
+ */
+export async function showAudit(admin: AdminContext, name: string): Promise<AuditRecord> {
+  const [, start = "", seq] = /^(\S{1,64}):([1-9]\d{0,15})$/.exec(name) ?? [];
+  if (seq === undefined) {
+    throw new Refused("invalid", "An entry is called LANE:NUMBER, as `keyhole audit list --wide` shows it.");
+  }
+  const [segment, second] = await segmentsHolding(admin.database, start, Number(seq));
+  if (second !== undefined) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
+  if (segment === undefined) throw new Refused("not_found", `There is no entry ${name}.`);
+  const found = recordsOf(segment, []).find((record) => record.seq === Number(seq));
+  // A damaged segment is one entry.
+  return found ?? (recordsOf(segment, [])[0] as AuditRecord);
 }
 
 /** Follows the entries that are recorded after those already shown. */
@@ -142,7 +175,14 @@ function nameOf({ lane, seq, time }: AuditRecord): string {
 const lateMs = 5000;
 
 /** Met if one of the texts is among the values of an entry. */
-type Condition = { readonly texts: readonly string[]; readonly valuesOf: (entry: AuditEntry) => readonly string[] };
+type Condition = {
+  readonly texts: readonly string[];
+  readonly valuesOf: (entry: AuditEntry) => readonly string[];
+  /** Whether the texts are names of what was read or changed. */
+  readonly areNames?: true;
+  /** The refusal if no entry at all meets the condition. */
+  readonly otherwise?: string;
+};
 
 const valuesOf = {
   organization: (entry: AuditEntry) => [entry.organizationId, entry.organization],
@@ -152,11 +192,14 @@ const valuesOf = {
     ...(/^(?:key|trust)\./.test(action) ? names : []),
   ],
   action: ({ action }: AuditEntry) => [action],
+  name: ({ names }: AuditEntry) => names,
+  environment: ({ environment }: AuditEntry) => (environment === null ? [] : [environment]),
+  actor: ({ actor }: AuditEntry) => [actor.type === "person" ? actor.name : actor.id],
 };
 
 /** @throws Refused `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
 async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
-  const { project, keyId, actions } = filter;
+  const { project, keyId, actions, name, environment, actor } = filter;
   const conditions: Condition[] = [];
   const [ofProject] = project?.includes("/") ? project.split("/") : [];
   const organization = filter.organization ?? ofProject ?? (project && (await findOrganization(admin, undefined)).slug);
@@ -176,7 +219,39 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
   if (keyId !== undefined)
     conditions.push(await conditionOn(admin, valuesOf.key, keyId, () => findKeyId(admin, keyId)));
   if (actions !== undefined) conditions.push({ texts: actions, valuesOf: valuesOf.action });
+  if (environment !== undefined) conditions.push({ texts: [environment], valuesOf: valuesOf.environment });
+  if (name !== undefined) {
+    const otherwise = `No entry names ${JSON.stringify(name)}.`;
+    conditions.push({ texts: [name], valuesOf: valuesOf.name, areNames: true, otherwise });
+  }
+  if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
   return conditions;
+}
+
+/** After a search that found nothing. @throws Refused `not_found` if there is a condition that no entry at all meets */
+async function requireEntries(admin: AdminContext, conditions: readonly Condition[]): Promise<void> {
+  for (const condition of conditions) {
+    if (condition.otherwise !== undefined && !(await hasEntries(admin, [condition]))) {
+      throw new Refused("not_found", condition.otherwise);
+    }
+  }
+}
+
+async function hasEntries(admin: AdminContext, conditions: readonly Condition[]): Promise<boolean> {
+  for await (const page of pages(admin, conditions, {})) if (page.length > 0) return true;
+  return false;
+}
+
+/** The condition that this person, or a key or a trust with this name or id, did it. */
+async function conditionOnActor(admin: AdminContext, actor: string): Promise<Condition> {
+  const named = [...(await keyNames(admin))].filter(([, name]) => name === actor).map(([id]) => id);
+  if (named.length > 0) return { texts: [...named, actor], valuesOf: valuesOf.actor };
+  const id = await findKeyId(admin, actor).catch((error: unknown) => {
+    if (error instanceof Refused && error.kind === "not_found") return actor;
+    throw error;
+  });
+  const otherwise = `Nobody called ${JSON.stringify(actor)} has an entry, and no key or trust has that name or id.`;
+  return { texts: [id, actor], valuesOf: valuesOf.actor, ...(id === actor && { otherwise }) };
 }
 
 /**
@@ -196,7 +271,7 @@ async function conditionOn(
   } catch (error) {
     if (!(error instanceof Refused) || error.kind !== "not_found") throw error;
     const condition = { texts: [word], valuesOf: values };
-    for await (const page of pages(admin, [...within, condition], {})) if (page.length > 0) return condition;
+    if (await hasEntries(admin, [...within, condition])) return condition;
     throw error;
   }
 }
@@ -204,18 +279,21 @@ async function conditionOn(
 async function* pages(
   admin: AdminContext,
   conditions: readonly Condition[],
-  { sinceAt }: Pick<AuditFilter, "sinceAt">,
+  times: Times,
 ): AsyncGenerator<AuditRecord[]> {
-  const filter = segmentsWith(conditions, sinceAt);
+  const filter = segmentsWith(conditions, times);
   for await (const page of segmentsByTime(admin.database, filter, "oldest first")) {
     for (const segment of page) yield recordsOf(segment, conditions);
   }
 }
 
 /** Which segments may hold an entry that meets the conditions. */
-function segmentsWith(conditions: readonly Condition[], sinceAt: number | undefined): SegmentFilter {
-  return { texts: conditions.map(({ texts }) => texts), sinceAt };
+function segmentsWith(conditions: readonly Condition[], { sinceAt, beforeAt }: Times): SegmentFilter {
+  const texts = conditions.filter(({ areNames }) => !areNames).map((condition) => condition.texts);
+  return { texts, names: conditions.find(({ areNames }) => areNames)?.texts, sinceAt, beforeAt };
 }
+
+type Times = Pick<AuditFilter, "sinceAt" | "beforeAt">;
 
 /** The entries of a segment that meet all conditions. Without conditions, a damaged segment is one entry. */
 function recordsOf(segment: Segment, conditions: readonly Condition[]): AuditRecord[] {

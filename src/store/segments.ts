@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import type { Database } from "./database.ts";
@@ -9,6 +9,8 @@ import type { Database } from "./database.ts";
 export type SegmentFilter = {
   /** Lists of texts, such as ids of keys. A segment matches if it has at least one text of each list. */
   readonly texts?: readonly (readonly string[])[];
+  /** One of these is the name of something that was read or changed, such as a variable. */
+  readonly names?: readonly string[] | undefined;
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   readonly beforeAt?: number | undefined;
@@ -42,6 +44,22 @@ export async function* segmentsByLane(
     return sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
   });
   for await (const page of found) yield* page;
+}
+
+/**
+ * The segments, of at most two lanes, that hold the entry with this number.
+ * @param start - the lane, or at least 8 characters of its beginning
+ */
+export function segmentsHolding({ db, tables }: Database, start: string, seq: number): Promise<Segment[]> {
+  const { auditSegments: s } = tables;
+  const prefix = `${start.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const ofLane =
+    start.length < 8 ? eq(s.lane, start) : sql`(${s.lane} = ${start} or ${s.lane} like ${prefix} escape '\\')`;
+  return db
+    .select()
+    .from(s)
+    .where(and(ofLane, lte(s.firstSeq, seq), gte(s.lastSeq, seq)))
+    .limit(2);
 }
 
 /** Reads the end of a lane that several processes write; undefined if there is none, or its mac has not 32 bytes. */
@@ -87,12 +105,14 @@ const firstPageSize = 16;
 const pageSizeMax = 256;
 const pageLength = 256 * 1024;
 
-function matching(database: Database, { texts = [], sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
+function matching(database: Database, { texts = [], names, sinceAt, beforeAt }: SegmentFilter): SQL | undefined {
   const { auditSegments: s } = database.tables;
-  // As `texts` spells it.
-  const occurs = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
+  // As the columns spell it.
+  const occursIn = (column: typeof s.texts | typeof s.entries) => (text: string) =>
+    sql`${database.indexOf(column, sql`${JSON.stringify(text)}`)} > 0`;
   return and(
-    ...texts.map((some) => or(...some.map(occurs))),
+    ...texts.map((some) => or(...some.map(occursIn(s.texts)))),
+    names && or(...names.map(occursIn(s.entries))),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
   );

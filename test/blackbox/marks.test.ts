@@ -55,7 +55,7 @@ onBoth("a variable that the program marks for rotation", (dialect) => {
     expect(screen).toMatch(new RegExp(`variable +MARKED +${day} +web +staging`));
     expect(await site.json(["expiring", "--within", "9d"])).toHaveLength(1);
     expect((await site.keyhole(["expiring", "--within", "1h"])).stderr).toBe(
-      "Nothing expires or is to be rotated within 1 day.\n",
+      "Nothing expires or is to be rotated within 1 day.\n1 key never expires: keyhole key list --never-expires\n",
     );
   });
 

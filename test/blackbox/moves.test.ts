@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
-import { eventually, furnish, makeSite, onBoth, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { eventually, onBoth, siteOf } from "../support/server.ts";
 
 const canary = `canary-${randomBytes(8).toString("hex")}`;
 /** Values that dotenv text needs different quotes for, and one that it cannot carry. */
@@ -16,16 +14,14 @@ const all = `it's "all" \`three\` # and \\ `;
 const killProgram = `pid=$PPID; until [ "$(cat /proc/$pid/comm)" = keyhole ]; do pid=$(cut -d' ' -f4 /proc/$pid/stat); done; kill -9 $pid`;
 
 onBoth("changing many variables", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect, { staging: { TOKEN: canary, HOST: "h" } });
 
   beforeAll(async () => {
-    site = await furnish(await makeSite(dialect), { staging: { TOKEN: canary, HOST: "h" } });
     await site.keyhole(["project", "create", "acme/api"]);
     for (const [name, value] of Object.entries({ ...odd, ALL: all })) {
       await site.keyhole(["var", "set", "api", "development", name, "--value", value]);
     }
   });
-  afterAll(() => site?.remove());
 
   const get = async (place: string, environment: string, name: string) =>
     (await site.keyhole(["var", "get", place, environment, name])).stdout;

@@ -94,7 +94,7 @@ describe("the tree of commands", async () => {
   test.each<[words: string[], candidates: string[]]>([
     [
       ["key", "list", "-"],
-      ["--json", "--org", "--wide", "--help"],
+      ["--json", "--org", "--wide", "--unused", "--never-expires", "--help"],
     ],
     [
       ["key", "create", "--env", ""],

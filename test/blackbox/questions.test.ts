@@ -1,0 +1,89 @@
+import { beforeAll, expect, test } from "bun:test";
+import { type Key, onBoth, type Server, siteOf } from "../support/server.ts";
+
+type Entry = { lane: string; seq: number; action: string; actor: { type: string; id?: string }; names: string[] };
+
+/** "Who read STRIPE_KEY in production since Tuesday?" */
+onBoth("questions to the record", (dialect) => {
+  const site = siteOf(dialect, { production: { STRIPE_KEY: "s", OTHER: "o" }, staging: { STRIPE_KEY: "t" } });
+  let ci: Key;
+  let server: Server;
+  const list = async (...args: string[]) => (await site.json(["audit", "list", ...args])) as Entry[];
+  const read = (key: Key, query: string) => server.get(`/projects/web/variables?${query}`, key.key);
+
+  beforeAll(async () => {
+    ci = await site.key("--org", "acme", "--name", "ci");
+    const other = await site.key("--org", "acme", "--name", "deploy");
+    server = await site.serve();
+    await read(ci, "environment=production&keys=STRIPE_KEY");
+    await read(ci, "environment=staging");
+    await read(other, "environment=production&keys=OTHER");
+    await read(other, "environment=production");
+  });
+
+  test("are answered by name, environment and actor", async () => {
+    const readers = await list("--name", "STRIPE_KEY", "--env", "production", "--action", "variables.read");
+    expect(readers.map(({ names }) => names)).toEqual([["STRIPE_KEY"], ["OTHER", "STRIPE_KEY"]]);
+    expect(await list("--name", "STRIPE_KEY", "--env", "production", "--actor", "ci")).toMatchObject([
+      { actor: { type: "key", id: ci.id }, names: ["STRIPE_KEY"] },
+    ]);
+    expect(await list("--actor", ci.id.slice(0, 13))).toEqual(await list("--actor", "ci"));
+    const [first] = await list();
+    const person = (first as unknown as { actor: { name: string } }).actor.name;
+    const changes = await list("--actor", person);
+    expect(changes.length).toBeGreaterThan(4);
+    expect(changes.every(({ actor }) => actor.type === "person")).toBeTrue();
+    const table = await site.keyhole(["audit", "list", "--name", "STRIPE_KEY", "--action", "variables.read"]);
+    expect(table.stdout).toContain("key deploy");
+  });
+
+  test("have a beginning and an end", async () => {
+    const all = await list();
+    expect(await list("--since", "1h")).toEqual(all);
+    expect(await list("--until", "1h")).toEqual([]);
+    expect(await list("--until", "2099-01-01")).toEqual(all);
+    const wrong = await site.keyhole(["audit", "list", "--since", "1h", "--until", "2h"]);
+    expect(wrong).toEqual({ exitCode: 2, stdout: "", stderr: "keyhole: --until is not after --since.\n" });
+  });
+
+  test.each([
+    ["--name", "STRIPE_KEI", 'No entry names "STRIPE_KEI".'],
+    ["--actor", "nobody", 'Nobody called "nobody" has an entry, and no key or trust has that name or id.'],
+  ])("an unknown %s is an error, and no empty answer", async (option, word, message) => {
+    const ran = await site.keyhole(["audit", "list", option, word]);
+    expect(ran).toEqual({ exitCode: 4, stdout: "", stderr: `keyhole: ${message}\n` });
+    expect(await site.keyhole(["audit", "export", option, word])).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(await site.keyhole(["audit", "list", "--env", "development"])).toMatchObject({ exitCode: 0 });
+  });
+
+  test("an entry is shown whole by its name", async () => {
+    const entries = await list();
+    for (const entry of [entries[0], entries.at(-1)] as Entry[]) {
+      expect(await site.json(["audit", "show", `${entry.lane}:${entry.seq}`])).toEqual(entry);
+      const begun = entry.lane.slice(0, 13);
+      expect(await site.json(["audit", "show", `${begun}:${entry.seq}`])).toEqual(entry);
+    }
+    const shown = (await site.keyhole(["audit", "show", `${entries.at(-1)?.lane}:${entries.at(-1)?.seq}`])).stdout;
+    expect(shown).toMatch(/^NAMES +OTHER,STRIPE_KEY$/m);
+    expect(await site.keyhole(["audit", "show", "commands:9999"])).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(await site.keyhole(["audit", "show", "commands"])).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+
+  test("keys that nobody used, or that never expire, are listed", async () => {
+    const names = async (...args: string[]) =>
+      ((await site.json(["key", "list", ...args])) as { name: string }[]).map(({ name }) => name);
+    await site.key("--org", "acme", "--name", "short", "--expires-in", "90d");
+    const revoked = await site.key("--org", "acme", "--name", "gone");
+    await site.json(["key", "revoke", revoked.id]);
+    expect((await names("--never-expires")).sort()).toEqual(["ci", "deploy"]);
+    expect(await names("--unused", "1d")).toEqual([]);
+    const old = Date.now() - 100 * 86_400_000;
+    await site.sql("update api_keys set created_at = ? where name in ('short', 'gone')", [old]);
+    expect(await names("--unused", "90d")).toEqual(["short"]);
+    const none = await site.keyhole(["key", "list", "--unused", "1000d"]);
+    expect(none).toEqual({ exitCode: 0, stdout: "", stderr: "No key is like that.\n" });
+    expect((await site.keyhole(["expiring"])).stderr).toEndWith(
+      "2 keys never expire: keyhole key list --never-expires\n",
+    );
+  });
+});
