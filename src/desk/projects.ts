@@ -57,6 +57,11 @@ export function noProject(where: string): Refused {
   return new Refused("not_found", `There is no project ${JSON.stringify(where)}.`);
 }
 
+/** `ORG/PROJECT`, as people write it. */
+export function projectPath({ organization, slug }: FoundProject): string {
+  return `${organization.slug}/${slug}`;
+}
+
 /** A project as writers need it: found, and with its organization. */
 export type FoundProject = { readonly id: string; readonly slug: string; readonly organization: Organization };
 

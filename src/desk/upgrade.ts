@@ -62,7 +62,12 @@ async function sealRecords(database: Database, db: Db, systemKeys: SystemKeys): 
       await db
         .update(v)
         .set({ listingMac, mac })
-        .where(and(isOfSet(v, project, record, record.environment), eq(v.version, record.version)));
+        .where(
+          and(
+            isOfSet(v, { project, descriptor: record, environment: record.environment }),
+            eq(v.version, record.version),
+          ),
+        );
     }
   }
 }

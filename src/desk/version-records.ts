@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { and, desc, eq, getTableColumns, gt } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, type SQL } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
@@ -9,23 +9,28 @@ import type { Database, Db, Tables } from "../store/database.ts";
 
 /*
  * The records of a set's versions: who wrote each, when, and which names. The mac of a record covers that of the listing
- * too, so that nobody's name can be put on another content. A record that does not verify is believed nowhere.
+ * too, so that nobody can be blamed for other content. A record that does not verify is never believed.
  */
 
 type Keys = { readonly systemKeys: { readonly listing: Uint8Array } };
 type Admin = Keys & { readonly database: Database };
 
+/** Which set. */
+export type SetName = {
+  readonly project: { readonly id: string };
+  readonly descriptor: { readonly kind: string };
+  readonly environment: Environment;
+};
+
 /** A condition: which rows of a table are of this set. */
 export function isOfSet(
   table: Tables["sets"] | Tables["setVersions"],
-  project: { readonly id: string },
-  { kind }: { readonly kind: string },
-  environment: Environment,
-) {
-  return and(eq(table.projectId, project.id), eq(table.kind, kind), eq(table.environment, environment));
+  { project, descriptor, environment }: SetName,
+): SQL | undefined {
+  return and(eq(table.projectId, project.id), eq(table.kind, descriptor.kind), eq(table.environment, environment));
 }
 
-/** Stores the record of a version that is current from now on. It replaces a made-up one of that number. */
+/** Stores the record of the version that has just become current. A forged record of that number is replaced. */
 export async function insertRecord(
   admin: Admin & { readonly actor: string },
   db: Db,
@@ -68,45 +73,35 @@ export function isVerified(
 }
 
 /**
- * The number of the version that follows the current one. A set that SQL put back to an earlier version goes on after
- * its newest one: no number is given twice.
+ * The number of the version that follows the current one. If SQL put the set back to an earlier version, it follows
+ * the newest record: no number is given twice.
  */
-export async function nextVersion(
-  admin: Admin,
-  db: Db,
-  project: { readonly id: string },
-  {
-    kind,
-    environment,
-    version,
-  }: { readonly kind: string; readonly environment: Environment; readonly version: number },
-): Promise<number> {
+export async function nextVersion(admin: Admin, db: Db, of: SetName, version: number): Promise<number> {
   const { setVersions: v } = admin.database.tables;
   const newer = await db
     .select(recordColumns(admin))
     .from(v)
-    .where(and(isOfSet(v, project, { kind }, environment), gt(v.version, version)))
+    .where(and(isOfSet(v, of), gt(v.version, version)))
     .orderBy(desc(v.version));
   return (newer.find((record) => isVerified(admin, record))?.version ?? version) + 1;
 }
 
 /**
- * What a record says after its version was sealed again as it is: the new mac of the listing. Nothing if it is not the
- * record of just this content.
+ * The macs of a version's record after the version was sealed again as it is; undefined unless the record is verified
+ * and of this content.
  */
 export async function resealedRecord(
   admin: Admin,
   db: Db,
-  project: { readonly id: string },
-  { kind }: { readonly kind: string },
-  { environment, stored }: { readonly environment: Environment; readonly stored: StoredSet },
+  of: SetName,
+  stored: StoredSet,
   listingMac: Buffer,
 ): Promise<{ readonly listingMac: Buffer; readonly mac: Buffer } | undefined> {
   const { setVersions: v } = admin.database.tables;
   const [record] = await db
     .select(recordColumns(admin))
     .from(v)
-    .where(and(isOfSet(v, project, { kind }, environment), eq(v.version, stored.version)));
+    .where(and(isOfSet(v, of), eq(v.version, stored.version)));
   if (!(record && isVerified(admin, record) && isRecordOf(record, stored))) return undefined;
   return { listingMac, mac: versionMac(admin.systemKeys.listing, { ...record, listingMac }) };
 }

@@ -5,24 +5,15 @@ import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { type FoundProject, findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
-import { isOfSet, isRecordOf, isVerified, recordColumns } from "../desk/version-records.ts";
+import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../desk/version-records.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
 import { keptSizes } from "../sets/kept-versions.ts";
 import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import { damagedVersion, findSet, type Item, type OpenSet, openSet, openVersion } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import {
-  damagedVersion,
-  findSet,
-  type NewItem,
-  openSet,
-  openValues,
-  openVersion,
-  type SetChanges,
-  writeSets,
-} from "../sets/write.ts";
+import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets/write.ts";
 import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
-import type { Db } from "../store/database.ts";
 
 /* What people did to a set, version by version, and how they undo it. */
 
@@ -50,9 +41,9 @@ export async function listHistory(
   const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where);
-  const { db } = admin.database;
-  const current = await findSet(admin, db, project, descriptor, environment);
-  const { records, unverified } = await readRecords(admin, db, project, descriptor, environment, current);
+  const of = { project, descriptor, environment };
+  const current = await findSet(admin, of);
+  const { records, unverified } = await readRecords(admin, of, current);
   const what = `the ${kind} of ${where} in ${environment}`;
   const warnings = unverified.map((version) => `Version ${version} is not listed: its record was changed with SQL.`);
   if (current === undefined)
@@ -63,8 +54,7 @@ export async function listHistory(
     warnings.push(`Somebody put ${what} back to an earlier version with SQL. Lost by that: version ${gone}.`);
   }
   const { version = Number.MAX_SAFE_INTEGER } = current?.stored ?? {};
-  const set = { project, descriptor, environment };
-  const sizes = await keptSizes(admin, db, set, { version, entries: current?.entries ?? [] });
+  const sizes = await keptSizes(admin, admin.database.db, of, { version, entries: current?.entries ?? [] });
   const kept = { versions: sizes.length, bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0) };
   return { versions: records.map(({ isKept: _, ...record }) => record), kept, warnings };
 }
@@ -76,10 +66,7 @@ export async function listHistory(
  */
 export async function readRecords(
   admin: AdminContext,
-  db: Db,
-  project: FoundProject,
-  set: { readonly kind: string },
-  environment: Environment,
+  of: SetName,
   current: Pick<VerifiedSet<Entry>, "stored"> | undefined,
 ): Promise<{
   readonly records: readonly (VersionRecord & { readonly isKept: boolean })[];
@@ -87,10 +74,10 @@ export async function readRecords(
 }> {
   const { setVersions: v } = admin.database.tables;
   const isKept = sql`${v.listing} is not null`.mapWith(Boolean);
-  const rows = await db
+  const rows = await admin.database.db
     .select({ ...recordColumns(admin), isKept })
     .from(v)
-    .where(isOfSet(v, project, set, environment))
+    .where(isOfSet(v, of))
     .orderBy(desc(v.version));
   const verified = rows.filter(
     (row) => isVerified(admin, row) && (row.version !== current?.stored.version || isRecordOf(row, current.stored)),
@@ -147,17 +134,17 @@ export async function rollBack(
   const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
-    const { plan, changes } = await changesBack(admin, project, descriptor, environment, to);
+    const { before, plan, changes } = await changesBack(admin, project, descriptor, environment, to);
     if (plan.from !== from) {
       throw new Refused(
         "conflict",
         `Somebody wrote the ${kind} meanwhile. Nothing was changed: run the command again.`,
       );
     }
-    const writes = await writeSets(admin, project, descriptor, new Map([[environment, changes]]));
+    const writes = await writeSets(admin, project, descriptor, new Map([[before, changes]]));
     await requireProjectRoom(admin, project, descriptor);
     if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
-    const { version = 0, total = 0 } = writes.get(environment) ?? {};
+    const { version, total } = writes.get(environment) as SetWrite;
     return [{ version, warnings: descriptor.warningsOf(where, environment, total) }, writes] as const;
   };
   return writingProject(admin, where, descriptor, work, "rollback");
@@ -170,57 +157,42 @@ async function changesBack(
   descriptor: KindDescriptor<Entry>,
   environment: Environment,
   to: number,
-): Promise<{ readonly plan: Rollback; readonly changes: SetChanges<Entry> }> {
+): Promise<{ readonly before: OpenSet<Entry>; readonly plan: Rollback; readonly changes: SetChanges<Entry> }> {
   const { db, now } = project;
-  const current = await openSet(admin, db, project, descriptor, environment);
-  const from = current.stored.version;
+  const of = { project, descriptor, environment };
+  const before = await openSet(admin, of);
+  const from = before.version;
   if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
-  const earlier = await openVersion(admin, db, project, descriptor, environment, to);
-  const [before, after] = [itemsIn(project, descriptor, current, false), itemsIn(project, descriptor, earlier, true)];
+  const { items: after } = await openVersion(admin, of, to);
   const changes = new Map<string, NewItem<Entry> | null>();
   const [added, changed]: [string[], string[]] = [[], []];
   for (const [name, item] of after) {
-    const old = before.get(name);
+    const old = before.items.get(name);
     if (old !== undefined && isSame(dated(descriptor, item, old.entry.updatedAt), old)) continue;
     (old === undefined ? added : changed).push(name);
     changes.set(name, dated(descriptor, item, now));
     const content = namesContent(descriptor, item.entry) && (await openContent(admin, db, project.id, item.entry));
-    if (content === undefined) throw damagedVersion(project, descriptor, environment, to);
+    if (content === undefined) throw damagedVersion(of, to);
     if (content) content.fill(0);
   }
-  const deleted = [...before.keys()].filter((name) => !after.has(name));
+  const deleted = [...before.items.keys()].filter((name) => !after.has(name));
   for (const name of deleted) changes.set(name, null);
-  return { plan: { from, to, added, changed, deleted }, changes };
+  return { before, plan: { from, to, added, changed, deleted }, changes };
 }
 
-function itemsIn(
-  project: FoundProject,
-  descriptor: KindDescriptor<Entry>,
-  set: VerifiedSet<Entry>,
-  isKept: boolean,
-): ReadonlyMap<string, NewItem<Entry>> {
-  const values = descriptor.hasValues ? openValues(project, descriptor, set, isKept) : undefined;
-  return new Map(
-    set.entries.map((entry, index) => {
-      const name = set.names[index] ?? "";
-      // A value that was written twice is the same one; the writer gives the version.
-      return [name, { entry: { ...entry, version: undefined }, value: values?.get(name) ?? null }];
-    }),
-  );
-}
-
-/** An item as if it had been written at `updatedAt`. */
+/** An item as if it had been written at `updatedAt`. The writer gives the version. */
 function dated(
   { datedValue }: KindDescriptor<Entry>,
-  { entry, value }: NewItem<Entry>,
+  { entry, value }: Item<Entry>,
   updatedAt: number,
 ): NewItem<Entry> {
   return { entry: { ...entry, updatedAt }, value: value && datedValue(Buffer.from(value), updatedAt) };
 }
 
+/** Whether a value was only written again. */
 function isSame(a: NewItem<Entry>, b: NewItem<Entry>): boolean {
-  const [values, others] = [a.value ?? Buffer.of(), b.value ?? Buffer.of()];
-  return JSON.stringify(a.entry) === JSON.stringify(b.entry) && Buffer.compare(values, others) === 0;
+  const [entry, other] = [a, b].map((item) => JSON.stringify({ ...item.entry, version: undefined }));
+  return entry === other && Buffer.compare(a.value ?? Buffer.of(), b.value ?? Buffer.of()) === 0;
 }
 
 /**
@@ -241,13 +213,11 @@ export async function purgeHistory(
   return writing(admin, async (db) => {
     const project = await lockProject(admin, db, found);
     if (!project) throw noProject(where);
-    const current = db
-      .select({ version: s.version })
-      .from(s)
-      .where(isOfSet(s, project, descriptor, environment));
+    const of = { project, descriptor, environment };
+    const current = db.select({ version: s.version }).from(s).where(isOfSet(s, of));
     const gone = await db
       .delete(v)
-      .where(and(isOfSet(v, project, descriptor, environment), ne(v.version, sql`coalesce(${current}, 0)`)))
+      .where(and(isOfSet(v, of), ne(v.version, sql`coalesce(${current}, 0)`)))
       .returning({ version: v.version });
     const damaged = descriptor.hasValues ? [] : await deleteUnusedContents(admin, project, everyKind);
     const warnings = damaged.map(

@@ -6,7 +6,8 @@ import { findProject, lockProject, noProject, splitPlace } from "../desk/project
 import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { countsColumnOf } from "../sets/kind.ts";
-import { createSets, damagedVersion, keptVersions, openSets, resealSet } from "../sets/write.ts";
+import { damagedVersion, keptVersions, requireSets } from "../sets/open.ts";
+import { createSets, resealSet } from "../sets/write.ts";
 import { countIn } from "../sets/write-project.ts";
 import type { CountsColumns } from "../store/tables.ts";
 
@@ -140,11 +141,11 @@ export async function renameProject(
       const project = await lockProject(admin, db, found);
       if (!project) throw noProject(where);
       for (const descriptor of everyKind) {
-        for (const set of await openSets(admin, project, descriptor)) {
-          const { environment } = set;
+        for (const set of await requireSets(admin, project, descriptor)) {
+          const of = { project, descriptor, environment: set.environment };
           await resealSet(admin, { ...project, slug }, descriptor, set);
-          for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
-            if (kept === undefined) throw damagedVersion(project, descriptor, environment, version);
+          for await (const [version, kept] of keptVersions(admin, of)) {
+            if (kept === undefined) throw damagedVersion(of, version);
             await resealSet(admin, { ...project, slug }, descriptor, kept, true);
           }
         }

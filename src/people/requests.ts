@@ -8,6 +8,7 @@ import { findOrganization } from "../desk/organizations.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
+import { openSet } from "../sets/open.ts";
 import { writeSets } from "../sets/write.ts";
 import { writingProject } from "../sets/write-project.ts";
 import type { Db } from "../store/database.ts";
@@ -89,14 +90,17 @@ export async function approveRequest(
     if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
       throw new Refused("conflict", `The request ${id} was changed meanwhile: look at it again. Nothing was written.`);
     }
-    const changes = new Map([[name, variableItem(name, text, project.now)]]);
-    const writes = await writeSets(admin, project, variables, new Map([[environment, changes]]));
-    const { added = [], total = 0 } = writes.get(environment) ?? {};
-    if (added.length === 0) {
+    const before = await openSet(admin, { project, descriptor: variables, environment });
+    if (before.items.has(name)) {
       throw new Refused("exists", `${name} exists in ${where} ${environment} already. Nothing was written.`);
     }
+    const changes = new Map([[name, variableItem(name, text, project.now)]]);
+    const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
     const decided = await decide(admin, project.db, request, "approved", null);
-    const result = { request: decided.record, warnings: variables.warningsOf(where, environment, total) };
+    const result = {
+      request: decided.record,
+      warnings: variables.warningsOf(where, environment, before.items.size + 1),
+    };
     return [result, writes, [decided.change]];
   });
 }

@@ -21,8 +21,9 @@ import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";
 import { findListed, openContent, sealContent } from "../sets/contents.ts";
 import type { ContentEntry, Entry } from "../sets/kind.ts";
+import { findSet } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import { findSet, resealSet } from "../sets/write.ts";
+import { resealSet } from "../sets/write.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 
 /*
@@ -375,7 +376,7 @@ async function resealSets(admin: AdminContext, project: LockedProject, after: st
   const next = due[due.findIndex(({ id }) => id === after) + 1];
   if (next === undefined) return {};
   const { descriptor, environment, id } = next;
-  const set = await findSet(admin, project.db, project, descriptor, environment);
+  const set = await findSet(admin, { project, descriptor, environment });
   if (set === undefined || !opens(set)) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
   if (set.stored.generation === project.dataKey.generation) return { after: id };
   await resealSet(admin, project, descriptor, set);
@@ -412,7 +413,7 @@ async function resealVersions(admin: AdminContext, project: LockedProject, after
   let [versions, bytes, last] = [0, 0, ""];
   for (const row of rows) {
     const descriptor = descriptorOf(row.kind);
-    const set = await findSet(admin, project.db, project, descriptor, row.environment, row.version);
+    const set = await findSet(admin, { project, descriptor, environment: row.environment }, row.version);
     if (set === undefined || !opens(set)) {
       broken.push(`version ${row.version} of the ${row.kind} in ${row.environment} of ${nameOf(project)}`);
     } else {

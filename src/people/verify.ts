@@ -10,8 +10,9 @@ import { everyKind } from "../kinds/kind.ts";
 import type { OpenedItems } from "../seal/set.ts";
 import { namesContent, openContent } from "../sets/contents.ts";
 import { type ContentEntry, countsColumnOf, type Entry, type KindDescriptor } from "../sets/kind.ts";
+import { findSet, keptVersions } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import { countsOf, findSet, keptVersions } from "../sets/write.ts";
+import { countsOf } from "../sets/write.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { readRecords } from "./history.ts";
 
@@ -94,7 +95,6 @@ async function openKind(
   opened: Opened,
 ): Promise<void> {
   const { kind, hasValues } = descriptor;
-  const { db } = admin.database;
   const entries = new Map<Environment, readonly Entry[]>();
   const contentsOpened = new Set<string>();
   const openAll = async (what: string, set: VerifiedSet<Entry> | undefined): Promise<readonly Entry[]> => {
@@ -114,17 +114,18 @@ async function openKind(
     return verified.entries;
   };
   for (const environment of environments) {
+    const of = { project, descriptor, environment };
     const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
-    const set = await findSet(admin, db, project, descriptor, environment);
+    const set = await findSet(admin, of);
     const found = await openAll(what, set);
     entries.set(environment, found);
     opened.sets += 1;
     opened.items[kind] = (opened.items[kind] ?? 0) + found.length;
-    for await (const [version, kept] of keptVersions(admin, db, project, descriptor, environment)) {
+    for await (const [version, kept] of keptVersions(admin, of)) {
       await openAll(`version ${version} of ${what}`, kept);
       opened.versions += 1;
     }
-    const { records, unverified } = await readRecords(admin, db, project, descriptor, environment, set);
+    const { records, unverified } = await readRecords(admin, of, set);
     const [forged] = unverified;
     if (forged !== undefined) throw new DoesNotOpen(`Who wrote version ${forged} of ${what} was changed with SQL.`);
     const newest = records[0]?.version ?? 0;

@@ -6,7 +6,7 @@ import { contentAssociatedData } from "../seal/associated-data.ts";
 import { open, orUndefined, seal } from "../seal/envelope.ts";
 import type { Db } from "../store/database.ts";
 import type { ContentEntry, Entry, KindDescriptor } from "./kind.ts";
-import { findSet, keptVersions } from "./write.ts";
+import { findSet, keptVersions } from "./open.ts";
 
 /* Contents: items whose values are too large for a set. Each is a row of its own, and listings name it by its id. */
 
@@ -74,8 +74,9 @@ export async function findListed(
       }
     };
     for (const environment of environments) {
-      note(`the ${kind} in ${environment}`, await findSet(admin, project.db, project, descriptor, environment));
-      for await (const [version, kept] of keptVersions(admin, project.db, project, descriptor, environment)) {
+      const of = { project, descriptor, environment };
+      note(`the ${kind} in ${environment}`, await findSet(admin, of));
+      for await (const [version, kept] of keptVersions(admin, of)) {
         note(`version ${version} of the ${kind} in ${environment}`, kept);
       }
     }

@@ -1,41 +1,37 @@
 import { and, desc, eq, gt, isNotNull, lt, lte, max, min, sql } from "drizzle-orm";
-import type { Environment } from "../core/names.ts";
 import { arrayOf } from "../desk/validate.ts";
-import { isOfSet } from "../desk/version-records.ts";
+import { isOfSet, type SetName } from "../desk/version-records.ts";
 import type { Database, Db } from "../store/database.ts";
 import type { Entry, KindDescriptor } from "./kind.ts";
 
 /* How long versions are kept: by age, by number and by bytes. */
 
-/** How long a version is kept after it was replaced, and how many are kept at least if the bytes allow it. */
+/** How long a version is kept after it was replaced, and how many are kept in any case if the bytes allow it. */
 const keptMs = 90 * 86_400_000;
 const keptMin = 20;
-/** How many are kept however many bytes they have. */
+/** How many are kept whatever their bytes. */
 const keptAlways = 2;
 
 type Admin = { readonly database: Database; readonly historyBytesMax: number };
-type OfSet = {
-  readonly project: { readonly id: string };
-  readonly descriptor: KindDescriptor<Entry>;
-  readonly environment: Environment;
-};
+type OfKind = SetName & { readonly descriptor: KindDescriptor<Entry> };
+type Current = { readonly version: number; readonly entries: readonly unknown[] };
 
 /**
- * Removes the versions that are not to be kept any longer, with their records.
- * @param current - the version that has just been written, with its entries
- * @returns whether one of them named the content of a file that the current version does not: it may be unused now
+ * Removes the versions that are too old or have no room, with their records.
+ * @param current - the version that has just been written
+ * @returns whether a removed one named a file's content that the current one does not: it may be unused now
  */
 export async function pruneVersions(
   admin: Admin,
   db: Db,
-  set: OfSet,
-  current: { readonly version: number; readonly entries: readonly unknown[] },
+  set: OfKind,
+  current: Current,
   now: number,
 ): Promise<boolean> {
   const { setVersions: v } = admin.database.tables;
-  const ofVersions = isOfSet(v, set.project, set.descriptor, set.environment);
-  // A version is kept for 90 days from when it was replaced: when the next one was written. One that a clock dated too
-  // early does not make those before it old.
+  const ofVersions = isOfSet(v, set);
+  // A version is kept for 90 days from when it was replaced: when the next one was written. A version dated too early
+  // must not expire the ones before it.
   const recent = db
     .select({ version: min(v.version) })
     .from(v)
@@ -68,13 +64,8 @@ function contentOf(entry: unknown): unknown {
   return (entry as { readonly id?: unknown } | null)?.id;
 }
 
-/** The newest version that has no room; undefined if all have. */
-async function firstBeyond(
-  admin: Admin,
-  db: Db,
-  set: OfSet,
-  current: { readonly version: number; readonly entries: readonly unknown[] },
-): Promise<number | undefined> {
+/** The newest version that has no room; undefined if all have room. */
+async function firstBeyond(admin: Admin, db: Db, set: OfKind, current: Current): Promise<number | undefined> {
   const among = (sizes: readonly { readonly version: number; readonly bytes: number }[], moreBytes = 0) => {
     let bytes = moreBytes;
     return sizes.find((kept, index) => {
@@ -85,7 +76,7 @@ async function firstBeyond(
   const rows = await keptRows(admin, db, set, current.version);
   const atLeast = among(rows);
   if (set.descriptor.hasValues) return atLeast;
-  // The kept listings are read only if contents that are stored for history matter: there may be hundreds of long ones.
+  // There may be hundreds of long kept listings: they are read only if the contents stored for history matter.
   const { fileContents: c, sets: s } = admin.database.tables;
   const [stored] = await db
     .select({ bytes: sql`coalesce(sum(${c.size}), 0)`.mapWith(Number) })
@@ -102,14 +93,14 @@ async function firstBeyond(
 }
 
 /**
- * How many bytes each kept version takes, newest first: of files with the contents that no newer version names. They are
- * counted as their rows have them, since they decide about nothing but room.
+ * How many bytes each kept version takes, newest first: of files with the contents that no newer version names. The
+ * rows are believed without verification, since only room depends on them.
  */
 export async function keptSizes(
   { database }: Pick<Admin, "database">,
   db: Db,
-  set: OfSet,
-  current: { readonly version: number; readonly entries: readonly unknown[] },
+  set: OfKind,
+  current: Current,
 ): Promise<readonly { readonly version: number; readonly bytes: number }[]> {
   const { setVersions: v } = database.tables;
   const kept = await keptRows({ database }, db, set, current.version);
@@ -121,7 +112,7 @@ export async function keptSizes(
     const [row] = await db
       .select({ listing: v.listing })
       .from(v)
-      .where(and(isOfSet(v, set.project, set.descriptor, set.environment), eq(v.version, version)));
+      .where(and(isOfSet(v, set), eq(v.version, version)));
     sizes.push({ version, bytes: bytes + contentBytes(arrayOf(row?.listing ?? ""), named) });
   }
   return sizes;
@@ -131,16 +122,16 @@ export async function keptSizes(
 function keptRows(
   { database }: Pick<Admin, "database">,
   db: Db,
-  { project, descriptor, environment }: OfSet,
+  set: OfKind,
   before: number,
 ): Promise<{ version: number; bytes: number }[]> {
   const { setVersions: v } = database.tables;
-  const isKept = and(isOfSet(v, project, descriptor, environment), isNotNull(v.listing), lt(v.version, before));
+  const isKept = and(isOfSet(v, set), isNotNull(v.listing), lt(v.version, before));
   const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);
   return db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
 }
 
-/** The bytes of the contents that are not among those `named`, which they join. */
+/** The bytes of the contents that `named` does not have yet. Adds them to it. */
 function contentBytes(entries: readonly unknown[], named: Set<unknown>): number {
   let bytes = 0;
   for (const entry of entries as readonly ({ readonly id?: unknown; readonly size?: unknown } | null)[]) {

@@ -6,18 +6,18 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { countsColumnOf, type Entry, type KindDescriptor } from "./kind.ts";
-import { namesWritten, type SetWrites } from "./write.ts";
+import type { SetWrites } from "./write.ts";
 
 /**
- * Runs a write to one project's items of a kind in one transaction, with the project locked. What it did to the set of
- * each environment is on record with it, and so is what `work` says it did besides.
+ * Runs a write to one project's items of a kind in one transaction, with the project locked. The audit records what it
+ * did to each environment, and the further changes that `work` returns.
  * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
  */
 export async function writingProject<E extends Entry, T>(
   admin: AdminContext,
   where: string,
   descriptor: KindDescriptor<E>,
-  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites<E>, more?: readonly Change[]]>,
+  work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[]]>,
   action: "write" | "rollback" = "write",
 ): Promise<T> {
   const found = await findProject(admin, where);
@@ -26,9 +26,9 @@ export async function writingProject<E extends Entry, T>(
     if (!locked) throw noProject(where);
     const [result, writes, more = []] = await work(locked);
     const { organization, id, slug } = found;
-    const changes = [...writes].map(([environment, done]): Change => {
-      const write = namesWritten(descriptor, done);
-      const names = [...write.added, ...write.changed, ...write.deleted].sort(compareBytes);
+    const changes = [...writes].map(([environment, { added, changed, deleted }]): Change => {
+      const write = { added, changed, deleted };
+      const names = [...added, ...changed, ...deleted].sort(compareBytes);
       const project = { id, slug };
       return { action: `${descriptor.kind}.${action}`, organization, project, environment, names, write };
     });
@@ -49,7 +49,7 @@ export async function requireProjectRoom(
   throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
 }
 
-/** How many items of a kind a project's row counts. Damaged counts are 0 until the next write mends them. */
+/** How many items of a kind a project's row counts. Damaged counts are 0 until the next write repairs them. */
 export function countIn(row: object, descriptor: { readonly item: string }): number {
   const countsByMask = String((row as Readonly<Record<string, unknown>>)[countsColumnOf(descriptor)]);
   return arrayOf(countsByMask).reduce<number>((total, count) => total + (Number(count) || 0), 0);

@@ -9,6 +9,7 @@ import { setVariables } from "../../src/kinds/variables/write.ts";
 import { createKey } from "../../src/people/keys.ts";
 import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject } from "../../src/people/projects.ts";
+import { openSet } from "../../src/sets/open.ts";
 import { writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
 
@@ -106,7 +107,8 @@ async function setAccounts(admin: AdminContext, where: string): Promise<void> {
       const item = { entry: { name, updatedAt: project.now }, value: Buffer.from(JSON.stringify({ password: value })) };
       return [name, item] as const;
     });
-    return [undefined, await writeSets(admin, project, accounts, new Map([["production", new Map(items)]]))];
+    const set = await openSet(admin, { project, descriptor: accounts, environment: "production" });
+    return [undefined, await writeSets(admin, project, accounts, new Map([[set, new Map(items)]]))];
   });
 }
 

@@ -10,6 +10,7 @@ import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/peo
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openEverything } from "../../src/people/verify.ts";
+import { openSet } from "../../src/sets/open.ts";
 import { writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
 import {
@@ -381,7 +382,8 @@ describeBoth("a rollback", (w) => {
     await insertFiles(w, project, paths, ["production"]);
     await writingProject(w.admin, where, files, async (locked) => {
       const gone = new Map(paths.map((path) => [path, null]));
-      return [undefined, await writeSets(w.admin, locked, files, new Map([["production" as const, gone]]))];
+      const set = await openSet(w.admin, { project: locked, descriptor: files, environment: "production" });
+      return [undefined, await writeSets(w.admin, locked, files, new Map([[set, gone]]))];
     });
     await insertFiles(w, project, numbered("g/", 600), ["staging"]);
     const before = await rowsOf(w, project);

@@ -19,6 +19,7 @@ import { openEverything } from "../../src/people/verify.ts";
 import { openKeyhole } from "../../src/server/compose.ts";
 import type { Entry, KindDescriptor } from "../../src/sets/kind.ts";
 import { readSets } from "../../src/sets/lookup.ts";
+import { openSet } from "../../src/sets/open.ts";
 import { writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
 import { postgresTables, sqliteTables } from "../../src/store/tables.ts";
@@ -71,8 +72,8 @@ function writeNotes(w: World, where: string, texts: Readonly<Record<string, stri
       const entry = { title, updatedAt: project.now };
       return [title, text === null ? null : { entry, value: Buffer.from(JSON.stringify(text)) }] as const;
     });
-    const writes = await writeSets(w.admin, project, notes, new Map([["production", new Map(changes)]]));
-    return [undefined, writes];
+    const before = await openSet(w.admin, { project, descriptor: notes, environment: "production" });
+    return [undefined, await writeSets(w.admin, project, notes, new Map([[before, new Map(changes)]]))];
   });
 }
 

@@ -10,7 +10,7 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import type { VariableEntry } from "../../src/kinds/variables/entry.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
-import { planRollback, purgeHistory } from "../../src/people/history.ts";
+import { planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
 import { deleteOrganization } from "../../src/people/organizations.ts";
 import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
 import { openEverything } from "../../src/people/verify.ts";
@@ -550,20 +550,29 @@ describeBoth("an organization that is deleted", (w) => {
   });
 });
 
+/** What `work` opens: the values of each set, in the order of their opening. */
+async function openedBy(work: () => Promise<unknown>): Promise<Buffer[]> {
+  const { open } = VerifiedSet.prototype;
+  const opened: Buffer[] = [];
+  VerifiedSet.prototype.open = function (this: VerifiedSet<VariableEntry>) {
+    const items = open.call(this);
+    opened.push(items.all);
+    return items;
+  };
+  try {
+    await work();
+  } finally {
+    VerifiedSet.prototype.open = open;
+  }
+  return opened;
+}
+
 describeBoth("the values of a set", (w) => {
   test("are zeroed once an answer was made of them, in every format, small or not", async () => {
     const { key, setVariable } = await furnished(w);
-    const { open } = VerifiedSet.prototype;
-    const opened: Buffer[] = [];
-    VerifiedSet.prototype.open = function (this: VerifiedSet<VariableEntry>) {
-      const items = open.call(this);
-      opened.push(items.all);
-      return items;
-    };
-    try {
-      for (const length of [1, 20_000]) {
-        await setVariable("A", "x".repeat(length));
-        opened.length = 0;
+    for (const length of [1, 20_000]) {
+      await setVariable("A", "x".repeat(length));
+      const opened = await openedBy(async () => {
         for (const path of [
           "/projects/web/variables?environment=staging",
           "/projects/web/variables?environment=staging&format=env",
@@ -574,11 +583,25 @@ describeBoth("the values of a set", (w) => {
           const answer = await w.client().ask(path, { key });
           expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("x".repeat(length)) });
         }
-        expect(opened).toHaveLength(5);
-        for (const bytes of opened) expect(bytes.every((byte) => byte === 0)).toBe(true);
-      }
-    } finally {
-      VerifiedSet.prototype.open = open;
+      });
+      expect(opened).toHaveLength(5);
+      for (const bytes of opened) expect(bytes.every((byte) => byte === 0)).toBe(true);
     }
+  });
+
+  test("are opened once by a write to it, and not by a write to another one", async () => {
+    const { project, setVariable, setAccount, putFile } = await furnished(w);
+    const { where } = project;
+    const openings: [what: string, work: () => Promise<unknown>, sets: number][] = [
+      ["a variable", () => setVariable("A", "3"), 1],
+      ["a deleted variable", () => deleteVariable(w.admin, where, "staging", "B"), 1],
+      ["an account in two environments", () => setAccount("a", "other", "staging", "production"), 2],
+      ["an account that leaves one of them", () => setAccount("a", "other", "staging"), 2],
+      ["a deleted account", () => deleteAccount(w.admin, where, "a"), 1],
+      ["a file", () => putFile("a", "other", "staging"), 0],
+    ];
+    for (const [what, work, sets] of openings) expect([what, (await openedBy(work)).length]).toEqual([what, sets]);
+    const plan = await planRollback(w.admin, where, "staging", "variables", 1);
+    expect(await openedBy(() => rollBack(w.admin, where, "staging", "variables", plan))).toHaveLength(2);
   });
 });

@@ -15,7 +15,7 @@ import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/peo
 import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { openContent } from "../../src/sets/contents.ts";
-import { openSet, openValues, openVersion } from "../../src/sets/write.ts";
+import { openSet, openVersion } from "../../src/sets/open.ts";
 import { seed } from "../support/seed.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
@@ -290,17 +290,12 @@ class Play {
     version?: number,
   ): Promise<Record<string, Item>> {
     const { admin } = this.#w;
-    const { db } = admin.database;
-    const descriptor = descriptorOf(kind);
-    const set =
-      version === undefined
-        ? await openSet(admin, db, project, descriptor, environment)
-        : await openVersion(admin, db, project, descriptor, environment, version);
-    const values = descriptor.hasValues ? openValues(project, descriptor, set) : undefined;
+    const of = { project, descriptor: descriptorOf(kind), environment };
+    const set = version === undefined ? await openSet(admin, of) : await openVersion(admin, of, version);
     const found: Record<string, Item> = {};
-    for (const entry of set.entries) {
-      const [name, { updatedAt }] = [descriptor.nameOf(entry), entry];
-      const value = JSON.parse(values?.get(name)?.toString("utf8") ?? "null");
+    for (const [name, { entry, value: stored }] of set.items) {
+      const { updatedAt } = entry;
+      const value = JSON.parse(String(stored));
       if (kind === "variables") {
         expect(value).toEqual({ key: name, value: value.value, updatedAt });
         found[name] = { value: value.value, updatedAt };
@@ -308,7 +303,7 @@ class Play {
         found[name] = { value: value.updatedAt, updatedAt };
       } else {
         const { id } = entry as FileEntry;
-        const content = await openContent(admin, db, project.id, entry as FileEntry);
+        const content = await openContent(admin, admin.database.db, project.id, entry as FileEntry);
         expect(content?.toString("utf8")).toBe(this.#contents.get(id));
         found[name] = { value: id, updatedAt };
       }

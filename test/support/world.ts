@@ -30,6 +30,7 @@ import { createOrganization } from "../../src/people/organizations.ts";
 import { createProject, type Project } from "../../src/people/projects.ts";
 import { type DataKey, newKey } from "../../src/seal/keyring.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/server/compose.ts";
+import { openSets } from "../../src/sets/open.ts";
 import { type NewItem, writeSets } from "../../src/sets/write.ts";
 import { writingProject } from "../../src/sets/write-project.ts";
 import { expectDescribed } from "./described.ts";
@@ -472,8 +473,8 @@ export async function insertAccounts(
       const value = Buffer.from(JSON.stringify({ a: a ?? name }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
     });
-    const changes = new Map(environments.map((environment) => [environment, new Map(items)]));
-    return [undefined, await writeSets(w.admin, locked, accounts, changes)];
+    const sets = await openSets(w.admin, locked, accounts, environments);
+    return [undefined, await writeSets(w.admin, locked, accounts, new Map(sets.map((set) => [set, new Map(items)])))];
   });
 }
 
@@ -507,8 +508,8 @@ export async function insertFiles(
       await storeContent(w.admin, locked, entry, content);
       items.push([path, { entry, value: null }]);
     }
-    const changes = new Map(environments.map((environment) => [environment, new Map(items)]));
-    return [undefined, await writeSets(w.admin, locked, files, changes)];
+    const sets = await openSets(w.admin, locked, files, environments);
+    return [undefined, await writeSets(w.admin, locked, files, new Map(sets.map((set) => [set, new Map(items)])))];
   });
 }
 

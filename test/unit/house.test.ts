@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** The right side of the house: what changes something, and who runs it. */
 const writers =
-  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(write|contents)|kinds\/\w+\/(write|command|reveal|edit|moves|env-file|import-text))/;
+  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/\w+\/(write|command|reveal|edit|moves|env-file|import-text))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -69,7 +69,7 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/kinds/files/read.ts": { readFiles: ["kinds/files/endpoint.ts"] },
   "src/sets/remembered-sets.ts": { RememberedSets: ["server/compose.ts"] },
   "src/sets/remembered-contents.ts": { RememberedContents: ["server/compose.ts"] },
-  "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "sets/write.ts"] },
+  "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "sets/open.ts"] },
   "src/seal/set.ts": { setOpener: ["sets/verified-set.ts"] },
   "src/seal/envelope.ts": { open: ["seal", "sets/contents.ts"], startOpening: ["seal"] },
   "src/seal/file-content.ts": { FileContent: ["kinds/files/read.ts"] },

@@ -4,36 +4,36 @@ import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
-import { openSets, openValues } from "../../sets/write.ts";
+import { openItems, requireSets } from "../../sets/open.ts";
 import { accounts } from "./entry.ts";
 
 /**
- * The fields of an account: in `environment`, or else in the one in which it changed last, as the API answers.
+ * The fields of an account: in this environment, or else in the one in which it changed last, as the API answers.
  * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`
  */
 export async function revealAccount(
   admin: AdminContext,
   where: string,
   name: string,
-  environment?: string,
+  environmentName?: string,
 ): Promise<{ readonly environment: Environment; readonly values: Readonly<Record<string, string>> }> {
-  const only = environment === undefined ? undefined : requireEnvironment(environment);
+  const only = environmentName === undefined ? undefined : requireEnvironment(environmentName);
   const project = await findProject(admin, where);
   return writing(admin, async (db) => {
-    const sets = await openSets(admin, { ...project, db }, accounts);
+    const sets = await requireSets(admin, { ...project, db }, accounts);
     const [latest] = sets
       .filter((set) => only === undefined || set.environment === only)
       .flatMap((set) => set.entries.filter((entry) => entry.name === name).map(({ updatedAt }) => ({ set, updatedAt })))
       .sort((a, b) => b.updatedAt - a.updatedAt);
-    const item = latest && openValues(project, accounts, latest.set).get(name);
-    if (item === undefined) {
+    if (latest === undefined) {
       throw new Refused(
         "not_found",
         `There is no account ${JSON.stringify(name)} in ${where}${only ? ` ${only}` : ""}.`,
       );
     }
-    const found = latest?.set.environment as Environment;
-    const values = JSON.parse(item.toString("utf8")) as Record<string, string>;
-    return [{ environment: found, values }, [revealOf("accounts.reveal", project, found, [name])]];
+    const { environment } = latest.set;
+    const item = openItems({ project, descriptor: accounts, environment }, latest.set).items.get(name);
+    const values = JSON.parse(String(item?.value)) as Record<string, string>;
+    return [{ environment, values }, [revealOf("accounts.reveal", project, environment, [name])]];
   });
 }

@@ -3,7 +3,8 @@ import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { itemsOf, openSets, type SetChanges, writeSets } from "../../sets/write.ts";
+import { itemsOf, type OpenSet, openItems, requireSets } from "../../sets/open.ts";
+import { type SetChanges, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
@@ -42,25 +43,30 @@ export async function setAccount(
     );
   }
   return writingProject(admin, where, accounts, async (project) => {
-    const before = itemsOf(accounts, await openSets(admin, project, accounts)).find(({ entry }) => entry.name === name);
-    const changes = new Map<Environment, SetChanges<AccountEntry>>();
-    for (const environment of environments) {
-      const item = targets.includes(environment) ? { entry: { name, updatedAt: project.now }, value } : null;
-      if (item || before?.environments.includes(environment)) changes.set(environment, new Map([[name, item]]));
-    }
-    const dropped = (before?.environments ?? []).filter((environment) => !targets.includes(environment));
+    const sets = await requireSets(admin, project, accounts);
+    const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
+    const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));
     if (surprise !== undefined) {
       throw new Refused("conflict", `${name} was put into ${surprise} meanwhile. Nothing was changed: try again.`);
     }
+    const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
+    for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
+      const isTarget = targets.includes(set.environment);
+      const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
+      changes.set(
+        openItems({ project, descriptor: accounts, environment: set.environment }, set),
+        new Map([[name, item]]),
+      );
+    }
     const writes = await writeSets(admin, project, accounts, changes);
-    return [{ created: before === undefined, dropped }, writes];
+    return [{ created: holders.length === 0, dropped }, writes];
   });
 }
 
 /** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
 export async function listAccounts(admin: AdminContext, where: string): Promise<StoredAccount[]> {
-  const sets = await openSets(admin, await findProject(admin, where), accounts);
+  const sets = await requireSets(admin, await findProject(admin, where), accounts);
   return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
     name: entry.name,
     environments,
@@ -71,12 +77,15 @@ export async function listAccounts(admin: AdminContext, where: string): Promise<
 /** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous`, `conflict` */
 export async function deleteAccount(admin: AdminContext, where: string, name: string): Promise<void> {
   await writingProject(admin, where, accounts, async (project) => {
-    const account = itemsOf(accounts, await openSets(admin, project, accounts)).find(
-      ({ entry }) => entry.name === name,
+    const holders = (await requireSets(admin, project, accounts)).filter(({ names }) => names.includes(name));
+    if (holders.length === 0) {
+      throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
+    }
+    const opened = holders.map((set) =>
+      openItems({ project, descriptor: accounts, environment: set.environment }, set),
     );
-    if (!account) throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
-    const gone = new Map(account.environments.map((environment) => [environment, new Map([[name, null]])]));
-    return [undefined, await writeSets(admin, project, accounts, gone)];
+    const changes = new Map(opened.map((set) => [set, new Map([[name, null]])]));
+    return [undefined, await writeSets(admin, project, accounts, changes)];
   });
 }
 

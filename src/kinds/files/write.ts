@@ -5,7 +5,8 @@ import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
 import { deleteUnusedContents, sealContent } from "../../sets/contents.ts";
-import { itemsOf, openSet, openSets, type SetWrites, writeSets } from "../../sets/write.ts";
+import { itemsOf, openSets, requireSets } from "../../sets/open.ts";
+import { type SetWrites, writeSets } from "../../sets/write.ts";
 import { requireProjectRoom, writingProject } from "../../sets/write-project.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
@@ -32,9 +33,9 @@ export async function putFile(
 ): Promise<Pick<StoredFile, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
   const { content, environments, ...file } = validate(asked);
   return writingProject(admin, where, files, async (project) => {
-    for (const environment of environments) {
-      const { names } = await openSet(admin, project.db, project, files, environment);
-      const clash = pathSetProblem([...names.filter((path) => path !== file.path), file.path]);
+    const sets = await openSets(admin, project, files, environments);
+    for (const { environment, items } of sets) {
+      const clash = pathSetProblem([...[...items.keys()].filter((path) => path !== file.path), file.path]);
       if (clash === undefined) continue;
       throw new Refused(
         "invalid",
@@ -44,7 +45,7 @@ export async function putFile(
     const id = Bun.randomUUIDv7();
     await storeContent(admin, project, { id, ...file }, content);
     const item = { entry: { id, ...file, updatedAt: project.now }, value: null };
-    const changes = new Map(environments.map((environment) => [environment, new Map([[file.path, item]])]));
+    const changes = new Map(sets.map((set) => [set, new Map([[file.path, item]])]));
     const writes = await writeFiles(admin, project, changes);
     await requireProjectRoom(admin, project, files);
     const created = [...writes.values()].every(({ added }) => added.length > 0);
@@ -55,7 +56,7 @@ export async function putFile(
 
 /** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
 export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
-  const sets = await openSets(admin, await findProject(admin, where), files);
+  const sets = await requireSets(admin, await findProject(admin, where), files);
   return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => ({
     ...file,
     environments,
@@ -75,13 +76,12 @@ export async function deleteFile(
 ): Promise<void> {
   const environments = environmentsOf(requireEnvironments(environmentNames));
   await writingProject(admin, where, files, async (project) => {
-    const changes = new Map(environments.map((environment) => [environment, new Map([[path, null]])]));
-    const writes = await writeFiles(admin, project, changes);
-    const missing = [...writes].filter(([, { deleted }]) => deleted.length === 0).map(([environment]) => environment);
+    const sets = await openSets(admin, project, files, environments);
+    const missing = sets.filter(({ items }) => !items.has(path)).map(({ environment }) => environment);
     if (missing.length > 0) {
       throw new Refused("not_found", `There is no file ${JSON.stringify(path)} in ${where} ${missing.join(", ")}.`);
     }
-    return [undefined, writes];
+    return [undefined, await writeFiles(admin, project, new Map(sets.map((set) => [set, new Map([[path, null]])])))];
   });
 }
 
@@ -90,7 +90,7 @@ async function writeFiles(
   admin: AdminContext,
   project: LockedProject,
   changes: Parameters<typeof writeSets<FileEntry>>[3],
-): Promise<SetWrites<FileEntry>> {
+): Promise<SetWrites> {
   const writes = await writeSets(admin, project, files, changes);
   if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
   return writes;

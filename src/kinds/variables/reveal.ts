@@ -1,14 +1,12 @@
 import { compareBytes, type Environment } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
-import type { VerifiedSet } from "../../sets/verified-set.ts";
-import { openSet, openValues, openVersion } from "../../sets/write.ts";
+import { type OpenSet, openSet, openVersion } from "../../sets/open.ts";
 import { type VariableEntry, variables } from "./entry.ts";
-import { valueIn } from "./write.ts";
+import { noVariable, storedValue } from "./write.ts";
 
 /** The value of one variable. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
 export async function revealVariable(
@@ -20,12 +18,10 @@ export async function revealVariable(
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where);
   return writing(admin, async (db) => {
-    const set = await openSet(admin, db, project, variables, target);
-    const item = openValues(project, variables, set).get(name);
-    if (item === undefined) {
-      throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
-    }
-    return [valueIn(item), [revealOf("variables.reveal", project, target, [name])]];
+    const of = { project: { ...project, db }, descriptor: variables, environment: target };
+    const item = (await openSet(admin, of)).items.get(name);
+    if (item === undefined) throw noVariable(name, where, target);
+    return [storedValue(item), [revealOf("variables.reveal", project, target, [name])]];
   });
 }
 
@@ -44,10 +40,11 @@ export async function revealVariables(
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where);
   return writing(admin, async (db) => {
-    const set = await openSet(admin, db, project, variables, target);
-    const opened = [...openValues(project, variables, set)].map(([name, item]) => ({ name, value: valueIn(item) }));
-    const revealed = { text: render(opened), variables: opened, version: set.stored.version };
-    return [revealed, opened.length === 0 ? [] : [revealOf("variables.reveal", project, target, set.names)]];
+    const of = { project: { ...project, db }, descriptor: variables, environment: target };
+    const { items, version } = await openSet(admin, of);
+    const opened = [...items].map(([name, item]) => ({ name, value: storedValue(item) }));
+    const revealed = { text: render(opened), variables: opened, version };
+    return [revealed, items.size === 0 ? [] : [revealOf("variables.reveal", project, target, [...items.keys()])]];
   });
 }
 
@@ -62,20 +59,15 @@ export async function diffVariables(
   other: string | number,
 ): Promise<Difference[]> {
   const here = requireEnvironment(environment);
-  const { db } = admin.database;
-  const project = await findProject(admin, where);
-  const valuesIn = (set: VerifiedSet<VariableEntry>, isKept = false) => {
-    const items = [...openValues(project, variables, set, isKept)];
-    return new Map(items.map(([name, item]) => [name, valueIn(item)]));
+  const of = { project: await findProject(admin, where), descriptor: variables, environment: here };
+  const openOther = (current: OpenSet<VariableEntry>) => {
+    if (typeof other === "string") return openSet(admin, { ...of, environment: requireEnvironment(other) });
+    return other === current.version ? current : openVersion(admin, of, other);
   };
-  const current = await openSet(admin, db, project, variables, here);
-  const ours = valuesIn(current);
-  const theirs =
-    typeof other === "string"
-      ? valuesIn(await openSet(admin, db, project, variables, requireEnvironment(other)))
-      : other === current.stored.version
-        ? ours
-        : valuesIn(await openVersion(admin, db, project, variables, here, other), true);
+  const valuesIn = ({ items }: OpenSet<VariableEntry>) =>
+    new Map([...items].map(([name, item]) => [name, storedValue(item)]));
+  const current = await openSet(admin, of);
+  const [ours, theirs] = [valuesIn(current), valuesIn(await openOther(current))];
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort(compareBytes).flatMap((name): Difference[] => {
     if (ours.get(name) === theirs.get(name)) return [];
     const status = !theirs.has(name) ? "only" : !ours.has(name) ? "missing" : "differs";

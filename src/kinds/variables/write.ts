@@ -5,7 +5,8 @@ import { revealOf } from "../../desk/changes.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
-import { type NewItem, openSet, openValues, type SetWrites, writeSets } from "../../sets/write.ts";
+import { type Item, type OpenSet, openSet, openSets, requireSet } from "../../sets/open.ts";
+import { type NewItem, type SetWrite, type SetWrites, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
@@ -67,9 +68,9 @@ export async function setVariablesIn(
   const targets = places.map(requireEnvironment);
   const given = validateVariables(entries);
   return writingProject(admin, where, variables, async (project) => {
-    const plans = new Map<Environment, Plan>();
-    for (const target of targets) plans.set(target, await planWrite(admin, project, target, given, options));
-    const changes = new Map([...plans].map(([target, plan]) => [target, plan.changes]));
+    const sets = await openSets(admin, project, variables, targets);
+    const plans = new Map(sets.map((before) => [before, planWrite(project, before, given, options)]));
+    const changes = new Map([...plans].map(([before, plan]) => [before, plan.changes]));
     const writes = await writeSets(admin, project, variables, changes);
     return [writtenBy(where, plans, writes), writes];
   });
@@ -82,31 +83,26 @@ type Plan = {
   readonly deleted: readonly string[];
 };
 
-async function planWrite(
-  admin: AdminContext,
+function planWrite(
   project: LockedProject,
-  target: Environment,
+  before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
   { prune = false, agreed, remove = [], version }: WriteOptions,
-): Promise<Plan> {
-  const before = await openSet(admin, project.db, project, variables, target);
-  if (version !== undefined && before.stored.version !== version) {
-    const words = `The variables of ${project.slug} in ${target} were changed meanwhile, by somebody else.`;
+): Plan {
+  if (version !== undefined && before.version !== version) {
+    const words = `The variables of ${project.slug} in ${before.environment} were changed meanwhile, by somebody else.`;
     throw new Refused("conflict", `${words} Nothing was written: run the command again.`);
   }
-  const values = openValues(project, variables, before);
-  const marks = new Map(before.entries.map(({ key, rotateBy }) => [key, rotateBy]));
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
   for (const [key, { value, rotateBy: mark }] of given) {
-    const old = values.get(key);
-    const isSame = old !== undefined && valueIn(old) === value;
+    const old = before.items.get(key);
+    const isSame = old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
-    const rotateBy = mark === undefined && isSame ? marks.get(key) : mark;
+    const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     changes.set(key, variableItem(key, value, project.now, rotateBy));
   }
-  for (const value of values.values()) value.fill(0);
-  const pruned = prune ? before.names.filter((name) => !given.has(name)) : remove;
+  const pruned = prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove;
   const mayGo = new Set(agreed ?? pruned);
   const surprise = pruned.find((name) => !mayGo.has(name));
   if (surprise !== undefined) {
@@ -118,14 +114,15 @@ async function planWrite(
 
 function writtenBy(
   where: string,
-  plans: ReadonlyMap<Environment, Plan>,
-  writes: SetWrites<VariableEntry>,
+  plans: ReadonlyMap<OpenSet<VariableEntry>, Plan>,
+  writes: SetWrites,
 ): ReadonlyMap<Environment, VariablesWrite> {
   return new Map(
-    [...plans].map(([target, { changed, deleted }]) => {
-      const { added = [], replaced = [], total = 0 } = writes.get(target) ?? {};
-      const warnings = variables.warningsOf(where, target, total);
-      return [target, { added: added.toSorted(compareBytes), updated: replaced.length, changed, deleted, warnings }];
+    [...plans].map(([{ environment }, { changed, deleted }]) => {
+      const { added, changed: updated, total } = writes.get(environment) as SetWrite;
+      const warnings = variables.warningsOf(where, environment, total);
+      const names = { added: added.toSorted(compareBytes), changed, deleted };
+      return [environment, { ...names, updated: updated.length, warnings }];
     }),
   );
 }
@@ -160,31 +157,33 @@ export async function copyVariables(
         "The source and the target are the same environment: name another with --to-env or --to.",
       );
     }
-    const set = await openSet(admin, project.db, origin, variables, source);
-    const values = openValues(origin, variables, set);
-    const chosen = set.entries.filter(({ key }) => names === undefined || names.includes(key));
-    const missing = (names ?? []).filter((name) => !values.has(name));
+    const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
+    const { items } = await openSet(admin, of);
+    const chosen = [...items.values()].filter(({ entry }) => names === undefined || names.includes(entry.key));
+    const missing = (names ?? []).filter((name) => !items.has(name));
     if (missing.length > 0 || chosen.length === 0) {
       const what = missing.length > 0 ? `These are not in` : "There is nothing to copy in";
       const list = missing.length > 0 ? `: ${missing.join(", ")}` : "";
       throw new Refused("not_found", `${what} ${from.project}, ${source}${list}.`);
     }
     const given = validateVariables(
-      chosen.map(({ key, rotateBy }) => {
-        return { name: key, value: valueIn(values.get(key) as Buffer), rotateBy: rotateBy ?? null };
+      chosen.map((item) => {
+        return { name: item.entry.key, value: storedValue(item), rotateBy: item.entry.rotateBy ?? null };
       }),
     );
-    const present = await openSet(admin, project.db, project, variables, target);
-    const marks = new Map(present.entries.map(({ key, rotateBy }) => [key, rotateBy ?? null]));
-    const plan = await planWrite(admin, project, target, given, {});
-    const isSame = (name: string) => marks.get(name) === given.get(name)?.rotateBy && !plan.changed.includes(name);
+    const before = await openSet(admin, { project, descriptor: variables, environment: target });
+    const plan = planWrite(project, before, given, {});
+    const isSame = (name: string) => {
+      const old = before.items.get(name)?.entry;
+      return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
+    };
     const same = [...given.keys()].filter(isSame);
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
     const copied = [...changes.keys()].sort(compareBytes);
     const result = { changed: plan.changed, same: same.sort(compareBytes) };
     if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()];
-    const writes = await writeSets(admin, project, variables, new Map([[target, changes]]));
-    const { added = [], total = 0 } = writes.get(target) ?? {};
+    const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
+    const { added, total } = writes.get(target) as SetWrite;
     const warnings = variables.warningsOf(to.project, target, total);
     return [
       { ...result, added: added.toSorted(compareBytes), warnings },
@@ -194,9 +193,9 @@ export async function copyVariables(
   });
 }
 
-/** The value in an item of a set of variables. */
-export function valueIn(item: Buffer): string {
-  return (JSON.parse(item.toString("utf8")) as { readonly value: string }).value;
+/** The value of a variable as {@link variableItem} wrote it. */
+export function storedValue({ value }: Item<VariableEntry>): string {
+  return (JSON.parse(String(value)) as { readonly value: string }).value;
 }
 
 /** A variable as a set holds it. */
@@ -218,7 +217,7 @@ export async function listVariables(
 ): Promise<VariableRecord[]> {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where);
-  const { entries } = await openSet(admin, admin.database.db, project, variables, target);
+  const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
   return entries.map(({ key: name, updatedAt, rotateBy }) => ({ name, updatedAt, ...(rotateBy && { rotateBy }) }));
 }
 
@@ -235,7 +234,7 @@ export type DueVariable = {
   readonly status: "due" | "overdue";
 };
 
-/** The variables of all projects that are due within this time, or overdue. @throws Refused `conflict` as `openSet` */
+/** The variables of all projects that are due within this time, or overdue. @throws Refused `conflict` as `requireSet` */
 export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
   const { sets: s, projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
@@ -247,7 +246,7 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
   const now = admin.now();
   const found: DueVariable[] = [];
   for (const { environment, ...project } of rows) {
-    const { entries } = await openSet(admin, admin.database.db, project, variables, environment);
+    const { entries } = await requireSet(admin, { project, descriptor: variables, environment });
     const place = { organization: project.organization.slug, project: project.slug, environment };
     for (const { key: name, rotateBy } of entries) {
       if (rotateBy === undefined) continue;
@@ -268,13 +267,15 @@ export async function deleteVariable(
 ): Promise<void> {
   const target = requireEnvironment(environment);
   await writingProject(admin, where, variables, async (project) => {
-    const changes = new Map([[target, new Map([[name, null]])]]);
-    const writes = await writeSets(admin, project, variables, changes);
-    if (writes.get(target)?.deleted.length !== 1) {
-      throw new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${target}.`);
-    }
-    return [undefined, writes];
+    const before = await openSet(admin, { project, descriptor: variables, environment: target });
+    if (!before.items.has(name)) throw noVariable(name, where, target);
+    return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];
   });
+}
+
+/** The refusal of what needs a variable that does not exist. */
+export function noVariable(name: string, where: string, environment: Environment): Refused {
+  return new Refused("not_found", `There is no variable ${JSON.stringify(name)} in ${where} ${environment}.`);
 }
 
 /** Values and marks by name, all checked before anything is written. @throws Refused `invalid`, `bound` */

@@ -1,0 +1,201 @@
+import { and, asc, eq, isNotNull } from "drizzle-orm";
+import { compareBytes, type Environment, environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
+import { type FoundProject, projectPath } from "../desk/projects.ts";
+import { isOfSet, type SetName } from "../desk/version-records.ts";
+import { orUndefined } from "../seal/envelope.ts";
+import type { Db } from "../store/database.ts";
+import type { Entry, KindDescriptor } from "./kind.ts";
+import { VerifiedSet } from "./verified-set.ts";
+
+/*
+ * People's way to the sets: found, verified and opened. A set that is missing or does not verify is never treated as an
+ * empty one.
+ */
+
+/** One set. With a `db`, it is read in that transaction. */
+export type SetOf<E extends Entry> = SetName & {
+  readonly project: FoundProject & { readonly db?: Db };
+  readonly descriptor: KindDescriptor<E>;
+};
+
+/** An item as it is stored. The value is null for files, whose contents are stored separately. */
+export type Item<E extends Entry> = { readonly entry: E; readonly value: Uint8Array | null };
+
+/** An opened set: its items by name. */
+export type OpenSet<E extends Entry> = SetOf<E> & {
+  readonly version: number;
+  readonly items: ReadonlyMap<string, Item<E>>;
+};
+
+/**
+ * The current version of a set, verified.
+ * @throws Refused `conflict` if it is missing or was changed by other means
+ */
+export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf<E>): Promise<VerifiedSet<E>> {
+  const set = await findSet(admin, of);
+  if (set === undefined) throw unusable(of, "were deleted or changed by other means than Keyhole");
+  return set;
+}
+
+/** The verified sets of a kind in every environment. @throws Refused `conflict` as {@link requireSet} */
+export async function requireSets<E extends Entry>(
+  admin: AdminContext,
+  project: SetOf<E>["project"],
+  descriptor: KindDescriptor<E>,
+): Promise<readonly VerifiedSet<E>[]> {
+  const found: VerifiedSet<E>[] = [];
+  for (const environment of environments) found.push(await requireSet(admin, { project, descriptor, environment }));
+  return found;
+}
+
+/** The current version of a set, or a kept one; undefined if it is missing or does not verify. */
+export async function findSet<E extends Entry>(
+  admin: AdminContext,
+  of: SetOf<E>,
+  version?: number,
+): Promise<VerifiedSet<E> | undefined> {
+  const row = await findRow(admin, of, version);
+  return row && verify(admin, of, row);
+}
+
+/** The current version of a set, opened for a write. @throws Refused `conflict` if it does not verify or open */
+export async function openSet<E extends Entry>(admin: AdminContext, of: SetOf<E>): Promise<OpenSet<E>> {
+  return openItems(of, await requireSet(admin, of));
+}
+
+/** The same in several environments. */
+export async function openSets<E extends Entry>(
+  admin: AdminContext,
+  project: SetOf<E>["project"],
+  descriptor: KindDescriptor<E>,
+  from: readonly Environment[],
+): Promise<readonly OpenSet<E>[]> {
+  const opened: OpenSet<E>[] = [];
+  for (const environment of from) opened.push(await openSet(admin, { project, descriptor, environment }));
+  return opened;
+}
+
+/**
+ * A kept version of a set, opened.
+ * @throws Refused `not_found` if it is not kept; `conflict` if it was changed by other means than Keyhole
+ */
+export async function openVersion<E extends Entry>(
+  admin: AdminContext,
+  of: SetOf<E>,
+  version: number,
+): Promise<OpenSet<E>> {
+  const row = await findRow(admin, of, version);
+  if (row === undefined || row.set.listing === null) {
+    throw new Refused(
+      "not_found",
+      `Version ${version} of ${setName(of)} is not kept: \`keyhole history\` lists those that are.`,
+    );
+  }
+  const set = verify(admin, of, row);
+  if (set === undefined) throw damagedVersion(of, version);
+  return openItems(of, set, true);
+}
+
+/** The kept versions of a set, oldest first, one at a time because each may have 16 MiB; undefined if damaged. */
+export async function* keptVersions<E extends Entry>(
+  admin: AdminContext,
+  of: SetOf<E>,
+): AsyncGenerator<readonly [version: number, set: VerifiedSet<E> | undefined]> {
+  const { setVersions: v } = admin.database.tables;
+  const rows = await dbOf(admin, of)
+    .select({ version: v.version })
+    .from(v)
+    .where(and(isOfSet(v, of), isNotNull(v.listing)))
+    .orderBy(asc(v.version));
+  for (const { version } of rows) yield [version, await findSet(admin, of, version)];
+}
+
+/**
+ * Opens a verified set: decrypts its values, if its kind has them there.
+ * @param isKept - whether it is a kept version
+ * @throws Refused `conflict` if it does not open
+ */
+export function openItems<E extends Entry>(of: SetOf<E>, set: VerifiedSet<E>, isKept = false): OpenSet<E> {
+  const { version } = set.stored;
+  const values = of.descriptor.hasValues ? orUndefined(() => set.open()) : undefined;
+  if (of.descriptor.hasValues && values === undefined)
+    throw isKept ? damagedVersion(of, version) : unusable(of, "do not open");
+  const items = set.entries.map((entry, index) => {
+    return [of.descriptor.nameOf(entry), { entry, value: values?.item(index) ?? null }] as const;
+  });
+  return { ...of, version, items: new Map(items) };
+}
+
+/** The items of several sets, each once, in byte order of name, with the environments that have it and its last change. */
+export function itemsOf<E extends Entry>(
+  { identityOf, nameOf }: KindDescriptor<E>,
+  sets: readonly VerifiedSet<E>[],
+): readonly { readonly entry: E; readonly environments: readonly Environment[]; readonly updatedAt: number }[] {
+  const found = new Map<string, { entry: E; environments: Environment[]; updatedAt: number }>();
+  for (const { environment, entries } of sets) {
+    for (const entry of entries) {
+      const item = found.get(identityOf(entry)) ?? { entry, environments: [], updatedAt: 0 };
+      item.environments.push(environment);
+      item.updatedAt = Math.max(item.updatedAt, entry.updatedAt);
+      found.set(identityOf(entry), item);
+    }
+  }
+  return [...found.values()].sort((a, b) => compareBytes(nameOf(a.entry), nameOf(b.entry)));
+}
+
+/** The refusal of whatever needs a kept version that was changed by other means than Keyhole. */
+export function damagedVersion<E extends Entry>(of: SetOf<E>, version: number): Refused {
+  const arguments_ = `${projectPath(of.project)} ${of.environment} ${of.descriptor.kind}`;
+  return new Refused(
+    "conflict",
+    `Version ${version} of ${setName(of)} was changed by other means than Keyhole. Nothing was written. \`keyhole history purge ${arguments_}\` removes the kept versions.`,
+  );
+}
+
+function unusable<E extends Entry>(of: SetOf<E>, why: string): Refused {
+  const name = setName(of).replace("the", "The");
+  return new Refused(
+    "conflict",
+    `${name} ${why}. Nothing was written. Restore a backup, or delete the project and create it again.`,
+  );
+}
+
+function setName<E extends Entry>({ project, descriptor, environment }: SetOf<E>): string {
+  return `the ${descriptor.kind} of ${projectPath(project)} in ${environment}`;
+}
+
+function dbOf<E extends Entry>(admin: AdminContext, { project }: SetOf<E>): Db {
+  return project.db ?? admin.database.db;
+}
+
+async function findRow<E extends Entry>(admin: AdminContext, of: SetOf<E>, version?: number) {
+  const { sets, setVersions, dataKeys: d } = admin.database.tables;
+  const s = version === undefined ? sets : setVersions;
+  const ofVersion = version === undefined ? undefined : eq(s.version, version);
+  const [row] = await dbOf(admin, of)
+    .select({ set: s, dataKey: { rootId: d.rootId, wrapped: d.wrapped } })
+    .from(s)
+    .leftJoin(d, and(eq(d.projectId, s.projectId), eq(d.generation, s.generation)))
+    .where(and(isOfSet(s, of), ofVersion));
+  return row;
+}
+
+function verify<E extends Entry>(
+  { keyring, systemKeys }: AdminContext,
+  { project, descriptor }: SetOf<E>,
+  { set, dataKey }: NonNullable<Awaited<ReturnType<typeof findRow>>>,
+): VerifiedSet<E> | undefined {
+  const owner = { id: project.id, organizationId: project.organization.id, slug: project.slug };
+  const stored = {
+    ...set,
+    rowVersion: "",
+    generation: set.generation ?? 0,
+    listingBytes: set.listing?.length ?? 0,
+    sealedBytes: set.sealed?.length ?? null,
+    rootId: dataKey?.rootId ?? null,
+    wrapped: dataKey?.wrapped ?? null,
+  };
+  return orUndefined(() => new VerifiedSet({ keyring, listingKey: systemKeys.listing }, owner, descriptor, stored));
+}
