@@ -342,7 +342,7 @@ async function flawed(here: Surroundings, found: Verified, more: readonly string
     ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
     ...more,
     ...(losses.length > 0
-      ? [`If you know of a loss, such as from a failover, audit verify --accept ${losses[0]} puts it on record.`]
+      ? [`If you know of a loss, such as from a failover, audit verify --accept ${losses[0]} records that it is known.`]
       : []),
   ];
   return new Problem(exits.failed, `audit_${first?.what}`, lines.join("\n") + knownLosses(found));

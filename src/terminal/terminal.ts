@@ -22,7 +22,7 @@ export function visibleLines(text: string): string {
   return text.split("\n").map(visible).join("\n");
 }
 
-/** A line of compact JSON that is safe on a terminal. The escapes are JSON's own: every parser returns the exact text. */
+/** A line of compact JSON that is safe on a terminal. The escapes are JSON's own, so parsers return the exact text. */
 export function jsonLine(document: unknown): string {
   return `${visible(JSON.stringify(document))}\n`;
 }

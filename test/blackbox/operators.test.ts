@@ -233,7 +233,7 @@ onBoth("the record of what left", (dialect) => {
     expect(first).toBe("keyhole: Lane commands: entry 6 is not the one that the log's checkpoint shows.");
     expect(others).toEqual([
       expect.stringMatching(/^Lane [\w-]+: entries 1 to 7 were removed\.$/),
-      "If you know of a loss, such as from a failover, audit verify --accept commands:6-6 puts it on record.",
+      "If you know of a loss, such as from a failover, audit verify --accept commands:6-6 records that it is known.",
     ]);
     await site.sql("update audit_segments set entries = '{}' where first_seq = 3");
     const changed = await site.keyhole(["audit", "verify"]);

@@ -16,7 +16,7 @@ import { setVariables } from "./write.ts";
 export function editCommand(here: Surroundings) {
   return environmentVerb(
     "edit",
-    "Edit the variables of an environment as dotenv text in $EDITOR. That you saw them is on record.",
+    "Edit the variables of an environment as dotenv text in $EDITOR. The audit records that you saw them.",
     "keyhole var edit acme/web staging",
     "EDITOR='code --wait' keyhole var edit web production",
   )

@@ -64,7 +64,7 @@ async function answerCopy(
 export function exportCommand(here: Surroundings) {
   return environmentVerb(
     "export",
-    "Print all variables of an environment with their values, or write them to a file. That you did is on record.",
+    "Print all variables of an environment with their values, or write them to a file. The audit records that you did.",
     "keyhole var export acme/web production --out production.env",
     "keyhole var export acme/web staging --format yaml | sops encrypt --filename-override x.yaml",
   )
