@@ -3,8 +3,8 @@ import type { Caller } from "./authenticate.ts";
 
 /*
  * The tag of an answer: 43 base64url characters in double quotes. It is an HMAC over the key's id, the project, the
- * exact question and a fingerprint of the answer. So it tells nothing without the etag key, and no two keys or
- * questions share one.
+ * exact query and a fingerprint of the answer. So it tells nothing without the etag key, and no two keys or
+ * queries share one.
  */
 
 /** @returns the tag that the header names; undefined for a list, `*`, a weak tag or one of another form */
@@ -14,17 +14,17 @@ export function parseEtag(header: string | null): string | undefined {
 
 /**
  * The tag of what this caller gets.
- * @param question - the endpoint and its parsed parameters: one spelling for each question
- * @param fingerprint - equal only for equal answers to this question about this project
+ * @param query - the endpoint and its parsed parameters: one spelling for each query
+ * @param fingerprint - equal only for equal answers to this query about this project
  */
 export function etagOf(
   etagKey: Uint8Array,
   { grant, target }: Caller,
-  question: readonly unknown[],
+  query: readonly unknown[],
   fingerprint: string,
 ): string {
   // JSON of one array has one reading.
-  const fields = JSON.stringify(["keyhole etag v1", grant.keyId, target?.projectId, question, fingerprint]);
+  const fields = JSON.stringify(["keyhole etag v1", grant.keyId, target?.projectId, query, fingerprint]);
   return `"${new Bun.CryptoHasher("sha256", etagKey).update(fields).digest("base64url")}"`;
 }
 

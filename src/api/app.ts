@@ -24,7 +24,7 @@ export function createApp(keyhole: Keyhole) {
     // By default Elysia looks for the path from the eleventh character on, which a short Host moves.
     handler: { standardHostname: false },
   });
-  const wanted = { stages: (keyhole.meter ?? keyhole.trace) !== undefined, traceparent: keyhole.trace !== undefined };
+  const measured = { stages: (keyhole.meter ?? keyhole.trace) !== undefined, traceparent: keyhole.trace !== undefined };
   const prepared = app
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
@@ -33,7 +33,7 @@ export function createApp(keyhole: Keyhole) {
       // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
-      context.exchange = beginExchange(request, address, keyhole.draining(), wanted);
+      context.exchange = beginExchange(request, address, keyhole.draining(), measured);
       judgeTransport(request, context.exchange, keyhole.mcp !== undefined);
     })
     .onError({ as: "global" }, ({ error, code, exchange }) =>

@@ -67,7 +67,7 @@ function describe(endpoint: Endpoint) {
   const flag = names.find((name) => /^metadata_?only$/i.test(name));
   const buckets = [...(flag ? [`metadata (with \`${flag}\`)`] : []), policies[admission.bucket].name];
   const { surface, resource, bucket } = admission;
-  // What costs more than metadata can be asked for on condition that it changed.
+  // A read that costs more than metadata can be conditional.
   const isConditional = bucket !== "metadata";
   const needs = `Needs ${surface ? `the surface \`${surface}\`` : "no surface"} and ${resource ? `the resource \`${resource.name}\`` : "no resource"}.`;
   return {

@@ -45,7 +45,7 @@ export function defectOf(error: unknown): { readonly defect: string; readonly at
   return { defect: error.name, at: /^ +(at .*)$/m.exec(error.stack ?? "")?.[1] };
 }
 
-/** Quotes a parameter's name, unless it is so unusual that it may be something else, such as a key or markup. */
+/** Quotes a parameter's name. An unusual one may be a key or markup, and is not quoted. */
 function quotable(name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/.test(name) ? `'${name}'` : "with an unusual name";
 }

@@ -115,7 +115,7 @@ export const tools: Readonly<Record<string, Tool>> = {
 };
 
 /**
- * What the lookup looks for besides the key, for a call of a tool that was not judged yet. The tool reads the same
+ * What to look up with the key for a call of a tool that was not judged yet. The tool reads the same
  * arguments from the same object.
  */
 export function lookupOfCall(name: unknown, given: unknown): Lookup {
@@ -128,8 +128,8 @@ export function lookupOfCall(name: unknown, given: unknown): Lookup {
 }
 
 /**
- * The same JSON value with every text in it cleaned of what a screen would act on or not show, such as control and
- * bidirectional characters: stored text may be aimed at the people who read a model's transcript.
+ * The same JSON value without the characters that a screen would act on or not show, such as control and bidirectional
+ * characters: stored text may be aimed at people who read a model's transcript.
  */
 export function cleaned<T>(value: T): T {
   return JSON.parse(JSON.stringify(value), (_, inner) => (typeof inner === "string" ? cleanText(inner) : inner)) as T;

@@ -114,7 +114,7 @@ async function recognize(
   return caller;
 }
 
-/** Runs work that anybody can cause, once its turn has come. */
+/** Runs work that any token, valid or not, can trigger, when its turn comes. */
 type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 async function identifyByKey(gate: Gatekeeper, digest: Buffer, lookup: Lookup, inTurn: InTurn): Promise<Caller> {

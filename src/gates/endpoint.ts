@@ -21,7 +21,7 @@ export type Endpoint = {
   readonly description: string;
   /** The schemas of the answer by name. The last is the answer, and refers to the others. */
   readonly answers: Readonly<Record<string, TSchema>>;
-  /** Codes besides those that follow from the parameters and from what the key needs. */
+  /** Codes in addition to those that follow from the parameters and from what the key needs. */
   readonly refusals: readonly FaultCode[];
   readonly example: unknown;
 };

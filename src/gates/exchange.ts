@@ -41,19 +41,19 @@ export type Exchange = {
   readonly traceparent: string | null;
 };
 
-/** Begins an exchange; the one place that reads a request's headers. */
+/** Begins an exchange with a request's address and headers. */
 export function beginExchange(
   request: Request,
   clientAddress: () => string,
   closing: boolean,
-  wanted: { readonly stages: boolean; readonly traceparent: boolean },
+  measured: { readonly stages: boolean; readonly traceparent: boolean },
 ): Exchange {
   const { url, headers } = request;
   const pathAt = url.indexOf("/", url.indexOf("://") + 3);
   const queryAt = url.indexOf("?", pathAt);
-  const asked = headers.get("x-request-id");
+  const id = headers.get("x-request-id");
   return {
-    requestId: asked !== null && /^[A-Za-z0-9._-]{1,128}$/.test(asked) ? asked : crypto.randomUUID(),
+    requestId: id !== null && /^[A-Za-z0-9._-]{1,128}$/.test(id) ? id : crypto.randomUUID(),
     startedAtMs: performance.now(),
     path: url.slice(pathAt, queryAt < 0 ? undefined : queryAt),
     rawQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
@@ -70,8 +70,8 @@ export function beginExchange(
     byToken: false,
     organizationId: undefined,
     bytes: undefined,
-    stages: wanted.stages ? newStages() : undefined,
-    traceparent: wanted.traceparent ? headers.get("traceparent") : null,
+    stages: measured.stages ? newStages() : undefined,
+    traceparent: measured.traceparent ? headers.get("traceparent") : null,
   };
 }
 

@@ -37,8 +37,8 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
 }
 
 /**
- * What the lookup looks for besides the key. Gate 5 judges the query afterwards, with the same decoder, so for a query that
- * it accepts this is what was asked for. Never throws.
+ * What to look up with the key. Gate 5 judges the query later with the same decoder, so for a query that it accepts,
+ * this is what the query names. Never throws.
  *
  * @param slug - from the path; undefined: the parameter `project`
  * @param values - whether values are needed, not only names
@@ -70,7 +70,7 @@ export function lookupOf(
 const pairsMax = itemsMax + 5;
 
 /**
- * The parameters of a query. Endpoints spell one question in one way, because the tag of the answer is made of it.
+ * The parameters of a query. Endpoints spell one query in one way, because the tag of the answer is made of it.
  * @throws Fault `invalid_request` that names the first invalid parameter
  */
 export function parseQuery<P extends TProperties>(schema: ReturnType<typeof querySchema<P>>, raw: string) {

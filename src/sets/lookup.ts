@@ -74,7 +74,7 @@ export async function readSets<E extends Entry, T extends object>(
   const project = { id: target.projectId, organizationId: grant.organizationId, slug: query.slug };
   const current = query.fresh ? undefined : currentSets(source, project, caller, query);
   if (current !== undefined && query.values === 0) return { ...read(project, current), share: noShare };
-  // Sets of unknown size are first asked for as small ones, which all of them together may still be.
+  // Sets of unknown size are first fetched as if all of them together were small.
   const count = environmentsOf(query.environments & grant.environments).length;
   let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), query.values);
   let bytesMax = current === undefined ? Math.floor(smallBytesMax / count) : bytes;
@@ -181,15 +181,15 @@ function missingSet({ id }: ReadProject, kind: string, environment: Environment)
   return new Fault("decryption_failed", `the ${kind} of project ${id} in ${environment} are missing`);
 }
 
-/** Listings and wanted values: what a statement returns. */
+/** Listings and needed values: what a statement returns. */
 function fetchedBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
   return sets.reduce((sum, { listingBytes }) => sum + listingBytes, valueBytes(sets, values));
 }
 
-/** Wanted values: what is held until the answer has left. */
+/** Needed values: what is held until the answer has left. */
 function valueBytes(sets: readonly StoredSet[], values: EnvironmentMask): number {
-  const wanted = sets.filter(({ environment }) => values & environmentMask(environment));
-  return wanted.reduce((sum, { sealedBytes }) => sum + (sealedBytes ?? 0), 0);
+  const needed = sets.filter(({ environment }) => values & environmentMask(environment));
+  return needed.reduce((sum, { sealedBytes }) => sum + (sealedBytes ?? 0), 0);
 }
 
 function storedOf(sets: readonly VerifiedSet<Entry>[]): StoredSet[] {

@@ -24,7 +24,7 @@ export class RememberedContents {
 }
 
 /**
- * All that its associated data is made of. With the same checksum it is the same content, even if a standby that lost
+ * Everything in its associated data. With the same checksum it is the same content, even if a standby that lost
  * writes gives another row the same row version.
  */
 function keyOf(projectId: string, { id, size, sha256 }: ContentEntry): string {

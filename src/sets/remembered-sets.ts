@@ -14,7 +14,7 @@ export class RememberedSets {
     this.#sets = new Remembered(bytesMax);
   }
 
-  /** The set, if it is remembered as this very row, for just this organization and slug. */
+  /** The set, if it is remembered as exactly this row, for this organization and slug. */
   find(
     { id, organizationId, slug }: ReadProject,
     kind: string,

@@ -33,7 +33,7 @@ export function readAccounts(
   });
 }
 
-/** Gates 7 to 9 for names: as {@link readAccounts}, nothing decrypted. The fingerprint is that of the values, too. */
+/** Gates 7 to 9 for names, as {@link readAccounts}, but nothing is decrypted. The fingerprint covers the values too. */
 export async function listAccountNames(
   reading: Reading,
   slug: string,

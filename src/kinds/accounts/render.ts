@@ -7,7 +7,7 @@ export type AccountRecord = {
   readonly environments: readonly string[];
   readonly updatedAt: number;
 };
-/** Opened accounts: of each its record up to where its values stand, and where its values are. */
+/** Opened accounts: for each, the JSON before its values, and where its values are. */
 export type OpenedAccounts = readonly {
   readonly before: string;
   readonly index: number;

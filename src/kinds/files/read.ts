@@ -65,7 +65,7 @@ export async function fingerprintFiles(reading: Reading, query: FilesQuery) {
   return { fingerprint: fingerprintOf(listed) };
 }
 
-/** Gates 7 to 9 for content: every file that is asked for. @throws Fault as {@link listFiles}, `content_too_large` */
+/** Gates 7 to 9 for content: every requested file. @throws Fault as {@link listFiles}, `content_too_large` */
 export async function readFiles(reading: Reading, query: FilesQuery): Promise<ReadFiles> {
   const { source, caller, signal } = reading;
   passed(reading.stages, "readFromMs");
@@ -113,7 +113,7 @@ const fingerprints = new WeakMap<readonly ListedFile[], string>();
 type Found = {
   readonly project: ReadProject;
   readonly version: number;
-  /** The files that are asked for, in byte order of path. */
+  /** The requested files, in byte order of path. */
   readonly listed: readonly ListedFile[];
 };
 
@@ -174,7 +174,7 @@ function listedFiles(own: FileSet, sets: readonly FileSet[]): readonly ListedFil
 type FileSet = VerifiedSet<FileEntry>;
 const listedBefore = new WeakMap<FileSet, { sets: readonly FileSet[]; listed: readonly ListedFile[] }>();
 
-/** Contents with their row versions, in the order of the entries; a word if one is not there or was written meanwhile. */
+/** Contents with their row versions, in the order of the entries; a word if one is missing or was just written. */
 async function findContents(
   reading: Reading,
   project: ReadProject,
