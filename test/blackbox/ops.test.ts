@@ -5,31 +5,19 @@ import { runBinary } from "../support/keyhole.ts";
 import { postgresUrl } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
 import { startProxy } from "../support/proxy.ts";
-import {
-  eventually,
-  furnish,
-  type Key,
-  makeSite,
-  onBoth,
-  onPostgres,
-  type Site,
-  siteOf,
-  standStill,
-} from "../support/server.ts";
+import { eventually, type Key, onBoth, onPostgres, type Site, siteOf, standStill } from "../support/server.ts";
 
 const docs = join(import.meta.dir, "../../docs");
 const path = "/projects/web/variables?environment=staging";
 
-async function stocked(site: Site): Promise<Key> {
-  await furnish(site, { staging: { TOKEN: "not-a-secret" } });
-  return site.key("--org", "acme", "--project", "web", "--env", "staging");
-}
+const stock = { staging: { TOKEN: "not-a-secret" } };
+const keyOf = (site: Site): Promise<Key> => site.key("--org", "acme", "--project", "web", "--env", "staging");
 
 onBoth("the second listener of the program", (dialect) => {
-  const site = siteOf(dialect);
+  const site = siteOf(dialect, stock);
   let key: Key;
   beforeAll(async () => {
-    key = await stocked(site);
+    key = await keyOf(site);
   });
 
   test("is off by default, and has a port of its own", async () => {
@@ -121,12 +109,13 @@ onBoth("the second listener of the program", (dialect) => {
 });
 
 onPostgres("readiness", () => {
+  const site = siteOf("postgres");
+
   test("without its database the server is alive but not ready, and ready again when the database is back", async () => {
     const way = await startProxy(new URL(postgresUrl ?? ""));
-    const direct = await makeSite("postgres");
-    const databaseUrl = new URL(direct.env["DATABASE_URL"] ?? "");
+    const databaseUrl = new URL(site.env["DATABASE_URL"] ?? "");
     databaseUrl.host = `127.0.0.1:${way.port}`;
-    const server = await direct.serve({ env: { DATABASE_URL: databaseUrl.href, KEYHOLE_OPS_PORT: "0" } });
+    const server = await site.serve({ env: { DATABASE_URL: databaseUrl.href, KEYHOLE_OPS_PORT: "0" } });
     const ops = server.ops();
     expect((await fetch(`${ops}/readyz`)).status).toBe(200);
     way.cut();
@@ -143,20 +132,19 @@ onPostgres("readiness", () => {
     await eventually(async () => (await fetch(`${ops}/readyz`)).status === 200);
     expect(await server.stop()).toBe(0);
     await way.stop();
-    await direct.remove();
   });
 });
 
 withPrograms(["promtool"], "a scrape", (promtool) => {
+  const site = siteOf("sqlite", stock);
+
   test("is what Prometheus takes", async () => {
-    const site = await makeSite("sqlite");
-    const { key } = await stocked(site);
+    const { key } = await keyOf(site);
     const server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
     expect((await server.get(path, key)).status).toBe(200);
     const text = await (await fetch(`${server.ops()}/metrics`)).text();
     const ran = Bun.spawnSync([promtool, "check", "metrics"], { stdin: Buffer.from(text) });
     expect({ code: ran.exitCode, said: `${ran.stderr}` }).toEqual({ code: 0, said: "" });
-    await site.remove();
   });
 });
 

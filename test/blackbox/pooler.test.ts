@@ -6,7 +6,7 @@ import { runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
 import { clusterOwner } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, makeSite, onPostgres, type Site } from "../support/server.ts";
+import { eventually, onPostgres, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -16,16 +16,12 @@ const settings =
 
 onPostgres("PgBouncer before the database", () => {
   withPrograms(["pgbouncer"], "is not served through", (pgbouncer) => {
-    let site: Site;
+    const site = siteOf("postgres");
     const folder = mkdtempSync(join(tmpdir(), "keyhole-pooler-"));
     const poolers: Bun.Subprocess[] = [];
-    beforeAll(async () => {
-      site = await makeSite("postgres");
-      await site.json(["org", "create", "acme"]);
-    });
-    afterAll(async () => {
+    beforeAll(() => site.json(["org", "create", "acme"]));
+    afterAll(() => {
       for (const pooler of poolers) pooler.kill("SIGKILL");
-      await site.remove();
       rmSync(folder, { recursive: true });
     });
 
