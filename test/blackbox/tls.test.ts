@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Ran, runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
-import { eventually, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { eventually, type Key, type Server, siteOf } from "../support/server.ts";
 
 const docs = join(import.meta.dir, "../../docs");
 const secret = "sent-through-a-proxy";
@@ -75,10 +73,16 @@ const recipes: readonly Recipe[] = [
   },
 ];
 
+const site = siteOf("sqlite", { production: { TOKEN: secret } });
+beforeAll(async () => {
+  const file = join(site.folder, "large.bin");
+  writeFileSync(file, content);
+  await site.json(["file", "put", "web", file, "--path", "large.bin", "--env", "production"]);
+});
+
 for (const recipe of recipes) {
   withPrograms([recipe.program, "openssl"], `TLS by docs/${recipe.file}`, (program, openssl) => {
     let folder: string;
-    let site: Site;
     let server: Server;
     let key: Key;
     let proxy: Bun.Subprocess<"ignore", "pipe", "pipe">;
@@ -89,10 +93,6 @@ for (const recipe of recipes) {
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), "keyhole-tls-"));
       makeCertificates(openssl ?? "", folder);
-      site = await furnish(await makeSite("sqlite"), { production: { TOKEN: secret } });
-      const file = join(site.folder, "large.bin");
-      writeFileSync(file, content);
-      await site.json(["file", "put", "web", file, "--path", "large.bin", "--env", "production"]);
       key = await site.key("--org", "acme", "--resource", "variables,files");
       server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
       port = freePort();
@@ -126,7 +126,6 @@ for (const recipe of recipes) {
     afterAll(async () => {
       proxy?.kill("SIGTERM");
       await proxy?.exited;
-      await site?.remove();
       if (folder) rmSync(folder, { recursive: true });
     });
 
@@ -204,19 +203,20 @@ for (const recipe of recipes) {
     });
 
     test("the audit has the proxy's address, whatever a caller says", async () => {
+      const id = `forwarded-${port}`;
       await get("/api/v1/projects/web/variables?environment=production", {
         "X-Forwarded-For": "203.0.113.9",
         Forwarded: "for=203.0.113.9",
-        "x-request-id": "forwarded",
+        "x-request-id": id,
       });
       const entries = (await site.json(["audit", "list"])) as { requestId: string; clientAddress: string }[];
-      expect(entries.find(({ requestId }) => requestId === "forwarded")?.clientAddress).toBe("127.0.0.1");
+      expect(entries.find(({ requestId }) => requestId === id)?.clientAddress).toBe("127.0.0.1");
       // HAProxy's configuration has no log.
       if (recipe.program === "haproxy") return;
       const line = await eventually(() =>
         logs()
           .split("\n")
-          .find((one) => one.includes("forwarded")),
+          .find((one) => one.includes(id)),
       );
       expect(line).toContain("127.0.0.1");
       expect(line).toContain("/api/v1/projects/web/variables");
