@@ -80,7 +80,7 @@ const scenes: Readonly<Record<string, Scene & { readonly stores: object }>> = {
 };
 
 test("each block of the page has a scene, and each scene a block", () => {
-  const entering = lines.filter(({ text }) => !text.includes("keyhole pull"));
+  const entering = lines.filter(({ text }) => !text.includes("keyhole var export"));
   const found = entering.map(({ text }) => Object.keys(scenes).filter((word) => text.includes(word)));
   expect(found.map(({ length }) => length)).toEqual(found.map(() => 1));
   expect(found.flat().sort()).toEqual(Object.keys(scenes).sort());
@@ -162,7 +162,7 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
     });
 
     test("leaving: what was brought in goes out", async () => {
-      const { text = "" } = lines.find((block) => block.text.includes("keyhole pull")) ?? {};
+      const { text = "" } = lines.find((block) => block.text.includes("keyhole var export")) ?? {};
       const { text: entering = "" } = lines.find((block) => block.text.includes("doppler")) ?? {};
       const came = await run(entering, { prints: goJson(values) });
       writeFileSync(join(came.folder, "key.pem"), pem);

@@ -124,7 +124,15 @@ describe("what an import refuses, by line and name:", () => {
       "line 4: D",
       "line 5: w",
     ]);
-    for (const broken of [text, `${text}canary`, '{"A":canary}', '{"A":"\\canary"}', '{"A" "canary"}', "canary"]) {
+    for (const broken of [
+      text,
+      `${text}canary`,
+      '{"A":canary}',
+      '{"A":"\\canary"}',
+      '{"A" "canary"}',
+      "canary",
+      "A: |canary\n  x",
+    ]) {
       for (const format of ["json", "yaml"] as const) expect(problems(format, broken).join()).not.toContain("canary");
     }
   });
