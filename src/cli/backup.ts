@@ -2,10 +2,9 @@ import { existsSync } from "node:fs";
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { writeWhole } from "../core/whole-file.ts";
-import { actorOf } from "../desk/changes.ts";
+import { actorOf } from "../desk/actor.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { backUp, databaseFile, restore, verifyBackup } from "../people/backup.ts";
-import { DoesNotOpen } from "../people/verify.ts";
 import { confirm } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
@@ -25,8 +24,7 @@ export function backupCommand(here: Surroundings) {
       const opened = await withProgress(here.terminal.stderr, "Decrypting", "items", (report) =>
         verifyBackup(readConfig(here.env), file, here.say, report),
       ).catch((error: unknown) => {
-        if (!(error instanceof DoesNotOpen)) throw readFailure(file, error);
-        throw new Problem(exits.failed, "backup_damaged", error.message, { cause: error });
+        throw readFailure(file, error);
       });
       const { projects, sets, versions, items, keys, auditEntries } = opened;
       const what = [

@@ -1,11 +1,8 @@
-import { readFileSync } from "node:fs";
-import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, sql } from "drizzle-orm";
 import type { AuditEntry, ChangeAction, NamesWritten, RevealAction } from "../audit/entry.ts";
 import { encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
-import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import type { Database, Db } from "../store/database.ts";
 
@@ -112,27 +109,4 @@ function entryOf(name: string, { organization, project, environment, ...change }
     clientAddress: "",
     userAgent: "",
   };
-}
-
-/**
- * Who runs a command: KEYHOLE_ACTOR, or the account as the operating system names it, `user@host`; behind sudo the
- * account that called it.
- * @throws Problem
- */
-export function actorOf(env: Readonly<Record<string, string | undefined>>): string {
-  const { KEYHOLE_ACTOR: given, SUDO_USER: caller } = env;
-  if (given === undefined) return `${caller ?? accountName()}@${hostname()}`;
-  if (/^[^\p{Cc}\p{Cf}]{1,128}$/u.test(given)) return given;
-  throw configProblem("KEYHOLE_ACTOR must have 1 to 128 characters and none that controls a terminal.");
-}
-
-/** Bun's own `userInfo` trusts USER. In a container an account may have no name. */
-function accountName(): string {
-  const uid = String(process.getuid?.() ?? "");
-  try {
-    const accounts = readFileSync("/etc/passwd", "utf8").split("\n");
-    const own = accounts.map((line) => line.split(":")).find((fields) => fields[2] === uid);
-    if (own?.[0]) return own[0];
-  } catch {}
-  return userInfo().username || uid;
 }

@@ -1,4 +1,28 @@
+import { sql } from "drizzle-orm";
+import { Refused } from "../core/refused.ts";
 import { databaseErrorCode, isStandby } from "../store/database.ts";
+import { openPostgres, type Servers } from "../store/postgres.ts";
+
+/** Asks each server until one is the primary, which is then the current one of `servers`. @throws Refused */
+export async function findPrimary(servers: Servers): Promise<void> {
+  const database = openPostgres(servers, "admin");
+  const ask = database.query(sql`select 1 as one`, { retry: false });
+  const failures: string[] = [];
+  try {
+    for (;;) {
+      try {
+        await ask({});
+        return;
+      } catch (error) {
+        failures.push(describeUnreachable(servers.url, error));
+        if (failures.length < servers.count) continue;
+        throw new Refused("unavailable", `DATABASE_URL: ${failures.join(" ")}`, { cause: error });
+      }
+    }
+  } finally {
+    await database.close();
+  }
+}
 
 /**
  * Why a PostgreSQL server cannot be used, as one sentence with its host and port, and what a person can do. It holds
@@ -7,7 +31,7 @@ import { databaseErrorCode, isStandby } from "../store/database.ts";
  * @param url - of one server
  * @param error - what its first query failed with
  */
-export function describeUnreachable(url: string, error: unknown): string {
+function describeUnreachable(url: string, error: unknown): string {
   const { hostname, port, searchParams } = new URL(url);
   const where = `${hostname || searchParams.get("host") || "localhost"}:${port || 5432}`;
   if (isStandby(error)) return `${where} is a standby, and Keyhole needs the primary.`;

@@ -17,7 +17,8 @@ import type { Config, RootKeySource } from "../core/settings.ts";
 import { moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
 import { adminContextOf } from "../desk/context.ts";
-import { openInstallation, prepareFolder, requireReadable, serveLock } from "../desk/installation.ts";
+import { prepareFolder, requireReadable, serveLock } from "../desk/data-folder.ts";
+import { openInstallation } from "../desk/installation.ts";
 import { openKeyring } from "../desk/root-keys.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
@@ -152,7 +153,7 @@ function removeNewFolder({ dataFolder }: Config): void {
 /**
  * Restores a backup into a folder of its own, brings its tables up to date and opens every item with the root key.
  * @param progress - told how many of how many items have been opened
- * @throws DoesNotOpen naming the first item that does not; Problem where the root key is missing or another one;
+ * @throws Problem that names the first item that does not open, or says that the root key is missing or another one;
  *   Refused `invalid` for what is no backup
  */
 export async function verifyBackup(

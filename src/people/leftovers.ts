@@ -1,5 +1,5 @@
 import type { Config } from "../core/settings.ts";
-import { serveLock } from "../desk/installation.ts";
+import { serveLock } from "../desk/data-folder.ts";
 import { removeKeyDrafts, rotateLock } from "../desk/root-keys.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { removeRestoreDrafts } from "./backup.ts";

@@ -5,7 +5,6 @@ import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { purposes } from "../desk/installation.ts";
 import { type FoundProject, findProject, type LockedProject, lockProject } from "../desk/projects.ts";
 import {
   addRootKey,
@@ -16,6 +15,7 @@ import {
   removeKeyDrafts,
   rootKeyName,
 } from "../desk/root-keys.ts";
+import { purposes } from "../desk/system-keys.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type DataKey, newKey, type SystemKeyPurpose } from "../seal/keyring.ts";

@@ -3,6 +3,7 @@ import { asc, count, eq, sql } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
 import { describeFlaw } from "../audit/flaw.ts";
 import { type Environment, environments } from "../core/names.ts";
+import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { verified } from "../desk/organizations.ts";
 import type { FoundProject } from "../desk/projects.ts";
@@ -28,17 +29,12 @@ export type Opened = {
   auditEntries: number;
 };
 
-/** The first item that is not what was stored, in words that hold no value. */
-export class DoesNotOpen extends Error {
-  override readonly name = "DoesNotOpen";
-}
-
 /**
  * Opens every set and every file content of a database, one after the other, and keeps nothing of it; checks every
  * project's counts and the grant seal of every key and trust, and walks the audit chain.
  *
  * @param progress - called with how many projects and audit entries are done, of how many
- * @throws DoesNotOpen
+ * @throws Problem that names the first item that is not what was stored; it shows no value
  */
 export async function openEverything(
   admin: AdminContext,
@@ -71,7 +67,7 @@ export async function openEverything(
   await checkGrants(admin, opened);
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
   const [flaw] = audit.flaws;
-  if (flaw) throw new DoesNotOpen(`The audit does not verify. ${describeFlaw(flaw)}`);
+  if (flaw) throw damaged(`The audit does not verify. ${describeFlaw(flaw)}`);
   opened.auditEntries = audit.entries;
   return opened;
 }
@@ -127,10 +123,10 @@ async function openKind(
     }
     const { records, unverified } = await readRecords(admin, of, set);
     const [forged] = unverified;
-    if (forged !== undefined) throw new DoesNotOpen(`Who wrote version ${forged} of ${what} was changed with SQL.`);
+    if (forged !== undefined) throw damaged(`Who wrote version ${forged} of ${what} was changed with SQL.`);
     const newest = records[0]?.version ?? 0;
     if (newest > (set?.stored.version ?? 0)) {
-      throw new DoesNotOpen(`Somebody put ${what} back to an earlier version with SQL: version ${newest} was written.`);
+      throw damaged(`Somebody put ${what} back to an earlier version with SQL: version ${newest} was written.`);
     }
   }
   check(`the count of ${kind} of ${nameOf(project)}`, () => {
@@ -183,6 +179,10 @@ function check<T>(what: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new DoesNotOpen(`${what[0]?.toUpperCase()}${what.slice(1)} does not open.`, { cause: error });
+    throw damaged(`${what[0]?.toUpperCase()}${what.slice(1)} does not open.`, error);
   }
+}
+
+function damaged(message: string, cause?: unknown): Problem {
+  return new Problem(exits.failed, "backup_damaged", message, { cause });
 }

@@ -1,6 +1,6 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
-import { actorOf } from "../desk/changes.ts";
+import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, openAdminContext, rehearse } from "../desk/context.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";

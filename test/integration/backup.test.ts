@@ -9,7 +9,6 @@ import { openInstallation } from "../../src/desk/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { backUp, restore, verifyBackup } from "../../src/people/backup.ts";
-import { DoesNotOpen } from "../../src/people/verify.ts";
 import { newKey } from "../../src/seal/keyring.ts";
 import { takeOutOfUse } from "../../src/store/backup.ts";
 import { exclusively } from "../../src/store/sqlite-file.ts";
@@ -203,7 +202,7 @@ describe("backup", () => {
     ],
   ])("with another value of %s is refused by its name", async (what, statement, word) => {
     const failure = await verifyBackup(w.config, altered(what.replaceAll(" ", "-"), statement), silent).catch((e) => e);
-    expect(failure).toBeInstanceOf(DoesNotOpen);
+    expect(failure).toMatchObject({ name: "Problem", code: "backup_damaged" });
     expect(failure.message).toStartWith(word);
   });
 

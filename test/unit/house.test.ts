@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** The right side of the house: what changes something, and who runs it. */
 const writers =
-  /^src\/(people|cli|terminal|machines|desk\/(?!installation|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/\w+\/(write|command|reveal|edit|moves|env-file|import-text))/;
+  /^src\/(people|cli|terminal|machines|desk\/(?!installation|data-folder|system-keys|actor|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/\w+\/(write|command|reveal|edit|moves|env-file|import-text))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

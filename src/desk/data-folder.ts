@@ -1,0 +1,107 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { configProblem } from "../core/problem.ts";
+import { Refused } from "../core/refused.ts";
+import type { Config } from "../core/settings.ts";
+import { databaseErrorCode } from "../store/database.ts";
+import { accountName } from "./actor.ts";
+
+/* The folder of the embedded database: who may use it, and what is wrong with it. */
+
+/** Makes the folder with mode 0700, or takes others' rights away from one that is Keyhole's. @throws Problem */
+export function prepareFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const mode = statSync(folder).mode & 0o777;
+    const names = readdirSync(folder);
+    const ours = names.length === 0 || names.includes("keyhole.db");
+    if (mode & 0o077) {
+      if (!ours) {
+        throw configProblem(
+          `KEYHOLE_DATA ${folder} holds other things and others may read it: name a folder for Keyhole alone.`,
+        );
+      }
+      chmodSync(folder, 0o700);
+    }
+    // Nothing in the folder is ever committed to a repository around it.
+    const ignore = join(folder, ".gitignore");
+    if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { mode: 0o600 });
+  } catch (error) {
+    throw folderProblem(folder, error);
+  }
+}
+
+/** Turns an error of the file system into what is wrong with the data folder; returns every other error as it is. */
+export function folderProblem(folder: string, error: unknown): unknown {
+  const code = databaseErrorCode(error);
+  if (/^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)$/.test(code)) {
+    return new Refused("unavailable", `The disk of the data folder ${folder} is full: make room, then try again.`);
+  }
+  if (!/^(?:E[A-Z]+|SQLITE_(?:READONLY|CANTOPEN)\w*)$/.test(code)) return error;
+  const { path = folder } = error as NodeJS.ErrnoException;
+  const what = path === folder ? "it" : path.replace(`${folder}/`, "");
+  const reason = /^(?:EACCES|EPERM|SQLITE_\w+)$/.test(code) ? `this user may not write ${what}` : `${what}: ${code}`;
+  return configProblem(`KEYHOLE_DATA ${folder} cannot be used (${reason}): change its owner or name another folder.`);
+}
+
+/** A folder that this user may not enter looks like one without a Keyhole. @throws Problem that names its owner */
+export function requireReadable(folder: string): void {
+  try {
+    accessSync(`${folder}/.`, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") return;
+    const { path, uid } = closedFolder(folder);
+    const where = path === resolve(folder) ? "" : `lies in ${path}, which `;
+    throw configProblem(
+      `KEYHOLE_DATA ${folder} ${where}belongs to ${accountName(uid) ?? `the user ${uid}`}, and this user may not read it: is sudo missing?`,
+    );
+  }
+}
+
+/** The folder that this user may not enter: this one, or the nearest one above it that can be looked at. */
+function closedFolder(folder: string): { readonly path: string; readonly uid: number } {
+  const path = resolve(folder);
+  try {
+    return { path, uid: statSync(path).uid };
+  } catch (error) {
+    if (path === dirname(path)) throw error;
+    return closedFolder(dirname(path));
+  }
+}
+
+/** SQLite would open the file that the link leads to, with its journal there, where nobody looks. @throws Problem */
+export function refuseLink(path: string): void {
+  if (!isLink(path)) return;
+  throw configProblem(
+    `${path} is a symbolic link: name the folder that has the database in KEYHOLE_DATA, or remove the link.`,
+  );
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the folder is this user's alone, as Keyhole makes it and a cloned repository does not. */
+export function isPrivate(folder: string): boolean {
+  const { mode, uid } = statSync(folder);
+  return (mode & 0o077) === 0 && uid === process.getuid?.();
+}
+
+/** The file that the server of the embedded database, or a restore, keeps locked. */
+export function serveLock({ dataFolder }: Pick<Config, "dataFolder">): string {
+  return join(dataFolder, "serve.lock");
+}
