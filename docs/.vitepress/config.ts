@@ -7,12 +7,16 @@ import { ways } from "./sidebar.ts";
 
 const docs = fileURLToPath(new URL("..", import.meta.url));
 
-/** What pages say where the site has more: `api.md` the reference, `clients.md` the files, `index.md` what `package.json` knows. */
+/** What pages say where the site has more: `api.md` the reference, `index.md` what `package.json` knows. */
 const parts: readonly [placeholder: RegExp, text: () => string][] = [
   [/<!-- reference -->.*<!-- end of reference -->/s, () => referenceOf(JSON.parse(readBeside("openapi.json")))],
+  [/<!-- about -->.*<!-- end of about -->/s, () => aboutOf(JSON.parse(readBeside("../package.json")))],
+];
+
+/** Code that a page shows. The search leaves it out: its comments would hide the pages that answer a question. */
+const shownFiles: typeof parts = [
   [/<!-- keyhole\.py -->/, () => `\`\`\`python\n${readBeside("clients/keyhole.py")}\`\`\``],
   [/<!-- keyhole\.go -->/, () => `\`\`\`go\n${readBeside("clients/keyhole.go")}\`\`\``],
-  [/<!-- about -->.*<!-- end of about -->/s, () => aboutOf(JSON.parse(readBeside("../package.json")))],
 ];
 
 /** Files beside the pages that a page links to. They are copied into the site. */
@@ -39,7 +43,8 @@ export default defineConfig({
       {
         name: "keyhole",
         enforce: "pre",
-        transform: (text, id) => (/\/(api|clients|index)\.md$/.test(id) ? expand(text) : null),
+        transform: (text, id) =>
+          /\/(api|clients|index)\.md$/.test(id) ? expand(text, [...parts, ...shownFiles]) : null,
         // The packages are in this folder, where a page of `docs/` does not find them; the program that renders does.
         resolveId: (id, _, { ssr }) => (ssr && /^vue(\/|$)/.test(id) ? { id, external: true } : null),
       },
@@ -69,8 +74,8 @@ export default defineConfig({
   },
 });
 
-function expand(text: string): string {
-  return parts.reduce((text, [placeholder, part]) => text.replace(placeholder, part), text);
+function expand(text: string, all = parts): string {
+  return all.reduce((text, [placeholder, part]) => text.replace(placeholder, part), text);
 }
 
 function readBeside(file: string): string {
