@@ -1,4 +1,4 @@
-import { and, asc, like, type SQL } from "drizzle-orm";
+import { and, asc, eq, like, type SQL } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
 
@@ -45,6 +45,25 @@ export async function shortIds(admin: AdminContext, table: Identified): Promise<
     ids.map((id, at) => [id, Math.max(7, sharedLength(id, ids[at - 1]), sharedLength(id, ids[at + 1])) + 1]),
   );
   return (id) => id.slice(0, lengths.get(id));
+}
+
+/**
+ * The one row that an id, or the beginning of one, names; see {@link findId}.
+ * @param find - reads rows by a condition
+ * @throws Refused `not_found`
+ */
+export async function showById<T>(
+  admin: AdminContext,
+  table: Identified,
+  noun: string,
+  asked: string,
+  find: (where: SQL) => Promise<readonly T[]>,
+  only?: SQL,
+): Promise<T> {
+  const id = await findId(admin, table, noun, asked, only);
+  const [found] = await find(eq(table.id, id));
+  if (found === undefined) throw noId(noun, id);
+  return found;
 }
 
 /** @returns a refusal of an id that fits nothing */

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { eq } from "drizzle-orm";
+import { eq, type SQL } from "drizzle-orm";
 import { type Plan, sealOrganization } from "../access/grant.ts";
 import { slugPattern } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -28,6 +28,16 @@ export async function findOrganization(admin: AdminContext, slug: string | undef
   if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
   if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
   return verified(admin, only);
+}
+
+/** A condition: which rows are of this organization; all are if none is named. @throws Refused as {@link findOrganization} */
+export async function ofOrganization(
+  admin: AdminContext,
+  table: AdminContext["database"]["tables"]["projects" | "apiKeys" | "variableRequests"],
+  slug: string | undefined,
+): Promise<SQL | undefined> {
+  if (slug === undefined) return undefined;
+  return eq(table.organizationId, (await findOrganization(admin, slug)).id);
 }
 
 export function requireSlug(what: string, slug: string): void {

@@ -46,7 +46,7 @@ export async function splitPlace(
 ): Promise<{ organization: Organization; slug: string }> {
   const [first = "", second, ...rest] = where.split("/");
   if (rest.length > 0 || first === "" || second === "") {
-    throw new Refused("invalid", `${JSON.stringify(where)} is no place: write ORG/PROJECT, or PROJECT alone.`);
+    throw new Refused("invalid", `${JSON.stringify(where)} is not a project: write ORG/PROJECT, or PROJECT alone.`);
   }
   const organization = await findOrganization(admin, second === undefined ? undefined : first);
   return { organization, slug: second ?? first };

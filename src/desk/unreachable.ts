@@ -47,7 +47,7 @@ function describeUnreachable(url: string, error: unknown): string {
 
 const sentences: readonly (readonly [codes: RegExp, words: string])[] = [
   [/^ECONNREFUSED$/, "refuses connections: PostgreSQL does not run there, or listens on another port."],
-  [/^(?:ENOTFOUND|EAI_AGAIN)$/, "is no host that this machine knows: correct the name, or look at its DNS."],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, "is not a host that this machine knows: correct the name, or look at its DNS."],
   [/^(?:E?(?:TIMEDOUT|HOSTUNREACH|NETUNREACH)|CONNECT_TIMEOUT)$/, "does not answer: is a firewall between?"],
   [
     /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL)/,

@@ -204,7 +204,7 @@ function requireDatabase(backup: string, found: Found): void {
     "invalid",
     {
       damaged: `${backup} is damaged.`,
-      other: `${backup} is no backup of Keyhole's.`,
+      other: `${backup} is not a backup of Keyhole.`,
       newer: `${backup} was made by a newer Keyhole: use that version, or a newer one.`,
     }[found.is],
   );

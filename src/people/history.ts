@@ -138,7 +138,7 @@ export async function rollBack(
     if (plan.from !== from) {
       throw new Refused(
         "conflict",
-        `Somebody wrote the ${kind} meanwhile. Nothing was changed: run the command again.`,
+        `Somebody wrote the ${kind} in between. Nothing was changed: run the command again.`,
       );
     }
     const writes = await writeSets(admin, project, descriptor, new Map([[before, changes]]));

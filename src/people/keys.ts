@@ -5,8 +5,8 @@ import { parseTerms, type Terms } from "../access/token.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findId, noId, shortIds } from "../desk/ids.ts";
-import { findOrganization, type Organization } from "../desk/organizations.ts";
+import { findId, noId, shortIds, showById } from "../desk/ids.ts";
+import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
 import { displayName, requireEnvironment, requireEnvironments } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
@@ -114,8 +114,7 @@ export async function listKeys(
   type: CredentialType = "key",
 ): Promise<KeyRecord[]> {
   const { apiKeys: k } = admin.database.tables;
-  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
-  return records(admin, and(ofType(admin, type), only && eq(k.organizationId, only.id)));
+  return records(admin, and(ofType(admin, type), await ofOrganization(admin, k, organization)));
 }
 
 /**
@@ -172,10 +171,14 @@ export async function keyNames(admin: AdminContext): Promise<ReadonlyMap<string,
 
 /** One key, or one trust, by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
 export async function showKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
-  const id = await findKeyId(admin, asked, type);
-  const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, id));
-  if (!found) throw noKey(id, type);
-  return found;
+  return showById(
+    admin,
+    admin.database.tables.apiKeys,
+    type,
+    asked,
+    (where) => records(admin, where),
+    ofType(admin, type),
+  );
 }
 
 /**

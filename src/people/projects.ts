@@ -1,7 +1,7 @@
 import { asc, eq } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findOrganization, requireSlug } from "../desk/organizations.ts";
+import { ofOrganization, requireSlug } from "../desk/organizations.ts";
 import { findProject, lockProject, noProject, splitPlace } from "../desk/projects.ts";
 import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -64,8 +64,7 @@ export async function createProject(
 
 /** The projects of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
 export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
-  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
-  return records(admin, only && eq(admin.database.tables.projects.organizationId, only.id));
+  return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization));
 }
 
 /** The project at `ORG/PROJECT`, as {@link findProject}. @throws Refused `not_found`, `ambiguous` */

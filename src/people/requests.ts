@@ -3,8 +3,8 @@ import { type Environment, reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findId, noId, shortIds } from "../desk/ids.ts";
-import { findOrganization } from "../desk/organizations.ts";
+import { noId, shortIds, showById } from "../desk/ids.ts";
+import { ofOrganization } from "../desk/organizations.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
@@ -40,21 +40,16 @@ export type RequestRecord = {
 /** The requests of one organization or of all, oldest first. @throws Refused `not_found` */
 export async function listRequests(admin: AdminContext, organization?: string): Promise<RequestRecord[]> {
   const { variableRequests: r } = admin.database.tables;
-  const only = organization === undefined ? undefined : await findOrganization(admin, organization);
-  const rows = await rowsOf(admin, admin.database.db, only && eq(r.organizationId, only.id)).orderBy(
-    asc(r.createdAt),
-    asc(r.id),
-  );
+  const only = await ofOrganization(admin, r, organization);
+  const rows = await rowsOf(admin, admin.database.db, only).orderBy(asc(r.createdAt), asc(r.id));
   return rows.map((row) => recordOf(admin, row));
 }
 
 /** One request by its id or the beginning of it. @throws Refused `not_found` */
 export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
-  const { variableRequests: r } = admin.database.tables;
-  const id = await findId(admin, r, "request", asked);
-  const [row] = await rowsOf(admin, admin.database.db, eq(r.id, id));
-  if (!row) throw noId("request", id);
-  return recordOf(admin, row);
+  const { database } = admin;
+  const find = (where: SQL) => rowsOf(admin, database.db, where);
+  return recordOf(admin, await showById<Row>(admin, database.tables.variableRequests, "request", asked, find));
 }
 
 /** Shortens ids of requests as tables show them. */
@@ -88,7 +83,10 @@ export async function approveRequest(
   return writingProject(admin, where, variables, async (project) => {
     const request = await lockPending(admin, project.db, id);
     if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
-      throw new Refused("conflict", `The request ${id} was changed meanwhile: look at it again. Nothing was written.`);
+      throw new Refused(
+        "conflict",
+        `The request ${id} has changed since it was shown: look at it again. Nothing was written.`,
+      );
     }
     const before = await openSet(admin, { project, descriptor: variables, environment });
     if (before.items.has(name)) {

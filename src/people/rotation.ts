@@ -5,7 +5,7 @@ import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, findProject, type LockedProject, lockProject } from "../desk/projects.ts";
+import { type FoundProject, findProject, type LockedProject, lockProject, projectPath } from "../desk/projects.ts";
 import {
   addRootKey,
   currentRootId,
@@ -27,9 +27,8 @@ import { resealSet } from "../sets/write.ts";
 import { type Db, databaseErrorCode, type Tables } from "../store/database.ts";
 
 /*
- * Rotation while servers run. Everything happens in small transactions that each leave the database whole: a reader sees
- * the state before one or after it, and a run that is killed between two of them is finished by the next run. What is
- * left to do is never noted anywhere: the rows themselves say it.
+ * Rotation while servers run, in small transactions that each leave the database whole. The next run finishes one that
+ * was killed: the rows themselves say what is left to do.
  */
 
 type Report = (done: number, total: number) => void;
@@ -197,7 +196,7 @@ async function rewrapDataKeys(admin: AdminContext, db: Db, projectIds: readonly 
   const { dataKeys: d } = admin.database.tables;
   const { keyring } = admin;
   if ((await currentRootId(admin.database, db)) !== keyring.rootId) {
-    throw new Refused("conflict", "Another rotation, to another root key, has begun meanwhile: run this one again.");
+    throw new Refused("conflict", "Another rotation, to another root key, has begun: run this one again.");
   }
   const due = and(ne(d.rootId, keyring.rootId), inArray(d.projectId, [...projectIds]));
   const rows = await db.select().from(d).where(due).orderBy(asc(d.projectId), asc(d.generation));
@@ -266,36 +265,42 @@ export async function rotateData(
     });
   }
   const tally = { sets: 0, versions: 0, contents: 0, deletedKeys: 0 };
-  const broken = lost.map((project) => `the data key of ${nameOf(project)}`);
+  const broken = lost.map((project) => `the data key of ${projectPath(project)}`);
   const projects = [...unfinished, ...due.map(({ project }) => project)];
   for (const [index, project] of projects.entries()) {
-    for (const step of [resealSets, resealVersions, resealContents, deleteOlderKeys]) {
-      let more = true;
-      for (let after = ""; more; ) {
-        const part: Part = await inTurn(admin, (db) => withLock(admin, db, project, after, step));
-        tally.sets += part.sets ?? 0;
-        tally.versions += part.versions ?? 0;
-        tally.contents += part.contents ?? 0;
-        tally.deletedKeys += part.deletedKeys ?? 0;
-        broken.push(...(part.broken ?? []));
-        more = part.after !== undefined;
-        after = part.after ?? "";
-      }
+    for await (const part of resealProject(admin, project)) {
+      tally.sets += part.sets ?? 0;
+      tally.versions += part.versions ?? 0;
+      tally.contents += part.contents ?? 0;
+      tally.deletedKeys += part.deletedKeys ?? 0;
+      broken.push(...(part.broken ?? []));
     }
     report(index + 1, projects.length);
   }
   return { projects: projects.length, resumed: unfinished.length, ...tally, broken: [...new Set(broken)] };
 }
 
+/** Moves all of a project under its newest data key, one transaction after the other. */
+async function* resealProject(admin: AdminContext, project: FoundProject): AsyncGenerator<Part> {
+  for (const step of [resealSets, resealVersions, resealContents, deleteOlderKeys]) {
+    let after: string | undefined = "";
+    while (after !== undefined) {
+      const from: string = after;
+      const part = await inTurn(admin, (db) => withLock(admin, db, project, from, step));
+      yield part;
+      after = part.after;
+    }
+  }
+}
+
 /** By id: projects are always locked in this order, so no two commands wait for each other. */
-async function everyProject(admin: AdminContext): Promise<FoundProject[]> {
+async function everyProject(admin: AdminContext): Promise<readonly FoundProject[]> {
   const { projects: p, organizations: o } = admin.database.tables;
-  const rows = await admin.database.db
+  return admin.database.db
     .select({ id: p.id, slug: p.slug, organization: o })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
     .orderBy(asc(p.id));
-  return rows;
 }
 
 type Due = { readonly project: FoundProject; readonly generation: number };
@@ -363,7 +368,7 @@ async function withLock(
     return locked === undefined ? {} : await step(admin, locked, after);
   } catch (error) {
     if (!(error instanceof Fault && error.code === "decryption_failed")) throw error;
-    return { broken: [`the data key of ${nameOf(project)}`] };
+    return { broken: [`the data key of ${projectPath(project)}`] };
   }
 }
 
@@ -377,14 +382,25 @@ async function resealSets(admin: AdminContext, project: LockedProject, after: st
   if (next === undefined) return {};
   const { descriptor, environment, id } = next;
   const set = await findSet(admin, { project, descriptor, environment });
-  if (set === undefined || !opens(set)) return { broken: [`the ${id} of ${nameOf(project)}`], after: id };
-  if (set.stored.generation === project.dataKey.generation) return { after: id };
-  await resealSet(admin, project, descriptor, set);
-  return { sets: 1, after: id };
+  const isCurrent = set?.stored.generation === project.dataKey.generation;
+  const isWhole = set !== undefined && (isCurrent ? opens(set) : await reseal(admin, project, descriptor, set));
+  if (!isWhole) return { broken: [`the ${id} of ${projectPath(project)}`], after: id };
+  return { ...(!isCurrent && { sets: 1 }), after: id };
 }
 
 function opens(set: VerifiedSet<Entry>): boolean {
   return orUndefined(() => set.open().all.fill(0)) !== undefined;
+}
+
+/** As {@link resealSet}. @returns whether it opened */
+async function reseal(...version: Parameters<typeof resealSet<Entry>>): Promise<boolean> {
+  try {
+    await resealSet(...version);
+    return true;
+  } catch (error) {
+    if (error instanceof Refused && error.kind === "conflict") return false;
+    throw error;
+  }
 }
 
 /** Reseals some kept versions that are under an older data key. */
@@ -414,12 +430,8 @@ async function resealVersions(admin: AdminContext, project: LockedProject, after
   for (const row of rows) {
     const descriptor = descriptorOf(row.kind);
     const set = await findSet(admin, { project, descriptor, environment: row.environment }, row.version);
-    if (set === undefined || !opens(set)) {
-      broken.push(`version ${row.version} of the ${row.kind} in ${row.environment} of ${nameOf(project)}`);
-    } else {
-      await resealSet(admin, project, descriptor, set, true);
-      versions += 1;
-    }
+    if (set !== undefined && (await reseal(admin, project, descriptor, set, true))) versions += 1;
+    else broken.push(`version ${row.version} of the ${row.kind} in ${row.environment} of ${projectPath(project)}`);
     last = `${row.kind} ${row.environment} ${row.version}`;
     bytes += row.bytes;
     if (bytes >= atOnceBytes) break;
@@ -441,7 +453,7 @@ async function resealContents(admin: AdminContext, project: LockedProject, after
     .where(and(eq(c.projectId, project.id), gt(c.id, after), isUnderOther(c, dataKey)))
     .orderBy(asc(c.id))
     .limit(itemsMax);
-  const broken = damaged.map((what) => `${what} of ${nameOf(project)}`);
+  const broken = damaged.map((what) => `${what} of ${projectPath(project)}`);
   let contents = 0;
   let bytes = 0;
   for (const { id, size } of rows) {
@@ -449,7 +461,7 @@ async function resealContents(admin: AdminContext, project: LockedProject, after
     bytes += size;
     if (found === undefined && damaged.length === 0) await db.delete(c).where(eq(c.id, id));
     else if (found !== undefined && (await resealContent(admin, project, found.entry))) contents += 1;
-    else if (found !== undefined) broken.push(`${found.what} of ${nameOf(project)}`);
+    else if (found !== undefined) broken.push(`${found.what} of ${projectPath(project)}`);
     if (bytes >= atOnceBytes) return { contents, broken, after: id };
   }
   return { contents, broken, ...(rows.length === itemsMax && { after: rows.at(-1)?.id ?? "" }) };
@@ -482,10 +494,7 @@ async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Pro
   return { deletedKeys: deleted.length };
 }
 
-/**
- * Whether a row is under another data key, by its column or by its envelope, which may differ if someone wrote to the
- * row by other means. What either of them names must not lose its key.
- */
+/** Whether a row is under another data key, by its column or by its envelope: SQL may have made them differ. */
 function isUnderOther(
   table: Tables["sets"] | Tables["setVersions"] | Tables["fileContents"],
   { generation }: DataKey,
@@ -496,9 +505,8 @@ function isUnderOther(
 }
 
 /**
- * One write transaction, tried again if it lost a race for a lock: `work` must change nothing but the database. The
- * embedded database has one writer at a time, and the server's journal polls for its turn: after each transaction it gets
- * as long as the transaction took.
+ * One write transaction, retried if it lost a race for a lock: `work` must change nothing but the database. The embedded
+ * database has one writer at a time, so the server's journal then gets as long a turn as the transaction took.
  */
 async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -519,12 +527,8 @@ async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Pro
 const attemptsMax = 5;
 const rewrappedAtOnce = 100;
 const begunAtOnce = 50;
-/** Some 30 ms of work. The embedded database has no other writer meanwhile, so no audit entry is written. */
+/** Some 30 ms of work, during which the embedded database can write no audit entry. */
 const atOnceBytes = 4 * 1024 * 1024;
-
-function nameOf(project: FoundProject): string {
-  return `${project.organization.slug}/${project.slug}`;
-}
 
 /** The first few, and how many more. */
 export function listed(items: readonly string[]): string {

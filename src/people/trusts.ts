@@ -74,7 +74,7 @@ function requireClaims(issuer: string, claims: ReadonlyMap<string, string>): Rec
     requireWord("The name of a claim", name);
     requireWord(`The claim ${name}`, value);
     if (reserved.includes(name)) {
-      throw new Refused("invalid", `The claim ${name} is no identity: every token is judged by it.`);
+      throw new Refused("invalid", `The claim ${name} is not an identity: it is checked in every token.`);
     }
     if (value.includes("*")) {
       throw new Refused("invalid", `The claim ${name} has a *, and there are no wildcards: give the exact text.`);

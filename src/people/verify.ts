@@ -6,7 +6,7 @@ import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { verified } from "../desk/organizations.ts";
-import type { FoundProject } from "../desk/projects.ts";
+import { type FoundProject, projectPath } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { OpenedItems } from "../seal/set.ts";
 import { namesContent, openContent } from "../sets/contents.ts";
@@ -76,7 +76,7 @@ async function openDataKeys(admin: AdminContext, project: FoundProject): Promise
   const { db, tables } = admin.database;
   const { dataKeys: d } = tables;
   for (const { generation, rootId, wrapped } of await db.select().from(d).where(eq(d.projectId, project.id))) {
-    check(`data key ${generation} of ${nameOf(project)}`, () => {
+    check(`data key ${generation} of ${projectPath(project)}`, () => {
       admin.keyring.dataKey(project.id, generation, rootId, wrapped);
     });
   }
@@ -111,7 +111,7 @@ async function openKind(
   };
   for (const environment of environments) {
     const of = { project, descriptor, environment };
-    const what = `the set of ${kind} of ${nameOf(project)}, ${environment},`;
+    const what = `the set of ${kind} of ${projectPath(project)}, ${environment},`;
     const set = await findSet(admin, of);
     const found = await openAll(what, set);
     entries.set(environment, found);
@@ -129,7 +129,7 @@ async function openKind(
       throw damaged(`Somebody put ${what} back to an earlier version with SQL: version ${newest} was written.`);
     }
   }
-  check(`the count of ${kind} of ${nameOf(project)}`, () => {
+  check(`the count of ${kind} of ${projectPath(project)}`, () => {
     if (row[countsColumnOf(descriptor)] !== JSON.stringify(countsOf(descriptor, entries))) throw new Error("other");
   });
 }
@@ -151,15 +151,11 @@ async function checkContent(
   entry: ContentEntry,
 ): Promise<void> {
   const content = await openContent(admin, admin.database.db, project.id, entry);
-  check(`the ${name} of ${nameOf(project)}`, () => {
+  check(`the ${name} of ${projectPath(project)}`, () => {
     const sha256 = content && new Bun.CryptoHasher("sha256").update(content).digest("hex");
     if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
   });
   content?.fill(0);
-}
-
-function nameOf({ organization, slug }: FoundProject): string {
-  return `${organization.slug}/${slug}`;
 }
 
 async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {

@@ -216,8 +216,8 @@ describe("backup", () => {
     const newer = altered("newer", "update __drizzle_migrations set created_at = created_at + 1");
     const refused = (path: string) => verifyBackup(w.config, path, silent).catch((error: Error) => error.message);
     expect(await refused(cut)).toBe(`${cut} is damaged.`);
-    expect(await refused(text)).toBe(`${text} is no backup of Keyhole's.`);
-    expect(await refused(empty)).toBe(`${empty} is no backup of Keyhole's.`);
+    expect(await refused(text)).toBe(`${text} is not a backup of Keyhole.`);
+    expect(await refused(empty)).toBe(`${empty} is not a backup of Keyhole.`);
     expect(await refused(newer)).toBe(`${newer} was made by a newer Keyhole: use that version, or a newer one.`);
   });
 

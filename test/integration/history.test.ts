@@ -370,7 +370,7 @@ describeBoth("a rollback", (w) => {
     await set("C", "3");
     const before = await rowsOf(w, project);
     const refused = rollBack(w.admin, where, "production", "variables", plan);
-    await expect(refused).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("meanwhile") });
+    await expect(refused).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("in between") });
     expect(await rowsOf(w, project)).toEqual(before);
   });
 

@@ -164,7 +164,13 @@ describeBoth("deciding about a request", (w) => {
     await revokeKey(w.admin, filed.keyId);
     expect(await showRequest(w.admin, filed.id)).toMatchObject({ keyStatus: "revoked" });
     expect((await listRequests(w.admin)).find(({ id }) => id === filed.id)).toMatchObject({ keyStatus: "revoked" });
-    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "conflict", "was changed meanwhile");
+    await expectNothingDone(
+      w,
+      filed,
+      () => approveRequest(w.admin, shown, "v"),
+      "conflict",
+      "has changed since it was shown",
+    );
     await approveRequest(w.admin, await showRequest(w.admin, filed.id), "v");
     const gone = await furnish(w);
     await w.run("update variable_requests set key_id = ? where id = ?", ["no key", gone.id]);
@@ -202,7 +208,7 @@ describeBoth("deciding about a request", (w) => {
       renamed,
       () => approveRequest(w.admin, before, "v"),
       "conflict",
-      "was changed meanwhile",
+      "has changed since it was shown",
     );
     expect(await names(w, impostor)).toEqual([]);
     // Looked at again, it is the renamed project's.
@@ -219,7 +225,13 @@ describeBoth("deciding about a request", (w) => {
     const filed = await furnish(w);
     const shown = await showRequest(w.admin, filed.id);
     await w.run(`update variable_requests set ${column} = ? where id = ?`, [value, filed.id]);
-    await expectNothingDone(w, filed, () => approveRequest(w.admin, shown, "v"), "conflict", "was changed meanwhile");
+    await expectNothingDone(
+      w,
+      filed,
+      () => approveRequest(w.admin, shown, "v"),
+      "conflict",
+      "has changed since it was shown",
+    );
     expect(await names(w, filed.project)).toEqual(["TOKEN"]);
   });
 
@@ -230,7 +242,7 @@ describeBoth("deciding about a request", (w) => {
       approveRequest(w.admin, { ...shown, ...change }, value);
     await expectNothingDone(w, filed, () => approve({}, "a\0b"), "invalid", "holds a NUL character");
     await expectNothingDone(w, filed, () => approve({}, "x".repeat(65_537)), "bound", "at most 65536");
-    await expectNothingDone(w, filed, () => approve({ name: "no name" }, "v"), "invalid", "is no variable name");
+    await expectNothingDone(w, filed, () => approve({ name: "no name" }, "v"), "invalid", "is not a variable name");
     await expectNothingDone(w, filed, () => approve({ environment: "prod" }, "v"), "invalid", "is not an environment");
     for (const reason of ["", "x".repeat(501)]) {
       await expectNothingDone(

@@ -594,7 +594,11 @@ describeBoth("a trust", (w) => {
         "This issuer needs --claim sub",
       ],
       ["with a wildcard", { claims: { sub: "job", ref: "refs/heads/*" } }, "there are no wildcards"],
-      ["with a claim that is judged anyway", { claims: { sub: "job", aud: audience } }, "The claim aud is no identity"],
+      [
+        "with a claim that is judged anyway",
+        { claims: { sub: "job", aud: audience } },
+        "The claim aud is not an identity",
+      ],
       ["with an empty claim", { claims: { sub: "" } }, "The claim sub must have 1 to 512 characters"],
       ["with control characters", { claims: { sub: "a\u001b" } }, "no control characters"],
       ["without an audience", { audience: "" }, "The audience must have 1 to 512 characters"],

@@ -38,7 +38,7 @@ describe("a PostgreSQL that cannot be used is described with its host and port:"
 
   test("a host that nobody knows, with the port that is the default", async () => {
     expect(await sentenceOf(at("no-such-host.invalid"))).toBe(
-      "no-such-host.invalid:5432 is no host that this machine knows: correct the name, or look at its DNS.",
+      "no-such-host.invalid:5432 is not a host that this machine knows: correct the name, or look at its DNS.",
     );
   });
 

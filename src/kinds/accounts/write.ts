@@ -48,7 +48,7 @@ export async function setAccount(
     const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));
     if (surprise !== undefined) {
-      throw new Refused("conflict", `${name} was put into ${surprise} meanwhile. Nothing was changed: try again.`);
+      throw new Refused("conflict", `${name} was put into ${surprise} in between. Nothing was changed: try again.`);
     }
     const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
     for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
@@ -97,7 +97,7 @@ function fieldsOf(values: unknown): Record<string, string> {
   if (fields.length === 0) throw new Refused("invalid", "An account needs at least one field.");
   for (const [field, value] of fields) {
     displayName("field", field);
-    if (typeof value !== "string") throw new Refused("invalid", `The field ${JSON.stringify(field)} is no string.`);
+    if (typeof value !== "string") throw new Refused("invalid", `The field ${JSON.stringify(field)} is not a string.`);
     requireText(`The field ${JSON.stringify(field)}`, value);
   }
   return values as Record<string, string>;

@@ -118,10 +118,10 @@ function validate(asked: NewFile) {
   }
   const mode = asked.mode ?? "0600";
   if (mode !== "0600" && mode !== "0400")
-    throw new Refused("invalid", `${JSON.stringify(mode)} is no mode: 0600 or 0400.`);
+    throw new Refused("invalid", `${JSON.stringify(mode)} is not a mode: 0600 or 0400.`);
   const contentType = asked.contentType ?? "application/octet-stream";
   if (!/^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:; ?[\w.+-]{1,40}=[\w.+-]{1,40})*$/.test(contentType)) {
-    throw new Refused("invalid", `${JSON.stringify(contentType)} is no media type, such as text/plain.`);
+    throw new Refused("invalid", `${JSON.stringify(contentType)} is not a media type, such as text/plain.`);
   }
   return {
     content,

@@ -90,7 +90,7 @@ function planWrite(
   { prune = false, agreed, remove = [], version }: WriteOptions,
 ): Plan {
   if (version !== undefined && before.version !== version) {
-    const words = `The variables of ${project.slug} in ${before.environment} were changed meanwhile, by somebody else.`;
+    const words = `The variables of ${project.slug} in ${before.environment} were changed in between, by somebody else.`;
     throw new Refused("conflict", `${words} Nothing was written: run the command again.`);
   }
   const changes = new Map<string, NewItem<VariableEntry> | null>();
@@ -106,7 +106,7 @@ function planWrite(
   const mayGo = new Set(agreed ?? pruned);
   const surprise = pruned.find((name) => !mayGo.has(name));
   if (surprise !== undefined) {
-    throw new Refused("conflict", `${surprise} was added meanwhile. Nothing was written: run the command again.`);
+    throw new Refused("conflict", `${surprise} was added in between. Nothing was written: run the command again.`);
   }
   for (const name of pruned) changes.set(name, null);
   return { changes, changed: changed.sort(compareBytes), deleted: pruned };
@@ -288,7 +288,7 @@ export function validateVariables(
     if (!isVariableName(name)) {
       throw new Refused(
         "invalid",
-        `${JSON.stringify(name)} is no variable name: a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.`,
+        `${JSON.stringify(name)} is not a variable name: a letter or _ first, then letters, digits and _, at most 255, and neither _ nor __proto__.`,
       );
     }
     if (values.has(name)) throw new Refused("invalid", `${name} is given twice.`);
