@@ -24,7 +24,7 @@ export function machineVerb(...description: Parameters<typeof verb>) {
     .option(...apiKeyFileOption)
     .option(...timeoutOption)
     .option("--wait <duration>", "how long to retry a busy or unavailable server (default: not at all)", parseDuration)
-    .option("--allow-empty", "accept that there is nothing at all");
+    .option("--allow-empty", "succeed even if there is nothing to fetch");
 }
 
 export const askedOptions = {

@@ -99,7 +99,7 @@ describe("from a real server", () => {
     60_000,
   );
 
-  test("only what is stale is fetched, each of it on record", async () => {
+  test("only stale files are fetched, and each is on record", async () => {
     const root = mkdtempSync(join(site.folder, "stale-"));
     await pull("small", ["--root", root]);
     const [first, second, third] = small.map(({ path }) => path) as [string, string, string];
@@ -200,7 +200,7 @@ describe("a server that lies makes the program write nothing at all and say why"
     expect(statSync(join(folder, "service.json")).mode & 0o777).toBe(0o640);
   });
 
-  test("links that somebody put in the way, at whatever place", async () => {
+  test("links on the path, wherever they are", async () => {
     for (const name of ["config", "config/tls.key", "service.json", "root"]) {
       const { keyhole, folder } = await machine();
       const outside = mkdtempSync(join(folder, "outside-"));
@@ -233,7 +233,7 @@ describe("what is asked for", () => {
     expect(filesBelow(folder)).toEqual(["config/tls.key"]);
   });
 
-  test("and is not there is not found, by name, and nothing else is written", async () => {
+  test("that does not exist is named, and nothing else is written", async () => {
     const { keyhole, folder } = await machine();
     const ran = await keyhole(["files", "pull", "--path", "service.json", "--path", "none.txt"]);
     expect(ran).toMatchObject({ exitCode: 4, stdout: "", stderr: expect.stringContaining("none.txt") });
@@ -243,7 +243,7 @@ describe("what is asked for", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("with --check is only looked at", async () => {
+  test("with --check is only compared", async () => {
     const { keyhole, folder, liar } = await machine();
     const all = { exitCode: 1, stdout: "config/tls.key\nservice.json\n" };
     expect(await keyhole(["files", "pull", "--check"])).toMatchObject(all);

@@ -19,7 +19,7 @@ import { binary, makePlace, type Ran } from "../support/keyhole.ts";
 import { honestly, type Question, type Reply, refusal } from "../support/liar.ts";
 import { machineMaker, runProgram, truth } from "../support/machine.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
-import nasty from "../support/readers/nasty.json" with { type: "json" };
+import { carriedValues } from "../support/readers/nasty.ts";
 import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
@@ -56,7 +56,7 @@ describe("from a real server", () => {
     expect(await pull(["-p", "api"])).toMatchObject({ exitCode: 2, stdout: "" });
   });
 
-  test("the default is dotenv text, with a word on values that not every reader gives back", async () => {
+  test("the default is dotenv text, with a warning of values that some readers change", async () => {
     const ran = await pull([]);
     expect(ran).toMatchObject({ exitCode: 0, stdout: 'A=plain\nB="it\'s \\"two\\"\\nlines"\n' });
     expect(ran.stderr).toContain("exactly: B.");
@@ -101,7 +101,7 @@ describe("from a real server", () => {
     }
   });
 
-  test("a bucket that is empty is waited for as long as --wait says", async () => {
+  test("an empty bucket is waited for as long as --wait says", async () => {
     const busy = await site.key("--name", "busy");
     const path = "/projects/web/variables?environment=staging";
     // A token comes every 2 s: a program that is slow to start may find one, and then another run is to find none.
@@ -124,12 +124,7 @@ describe("from a real server", () => {
 });
 
 describe("formats", () => {
-  const variables = Object.fromEntries(
-    Object.values(nasty)
-      .flat()
-      .filter((value) => value.isWellFormed() && !value.includes("\0"))
-      .map((value, at) => [`V${String(at).padStart(3, "0")}`, value]),
-  );
+  const variables = Object.fromEntries(carriedValues.map((value, at) => [`V${String(at).padStart(3, "0")}`, value]));
   const hostile = (question: Question) => honestly({ ...truth, variables }, question);
 
   test("json, yaml, toml and shell give every value of the nasty corpus back", async () => {
@@ -146,7 +141,7 @@ describe("formats", () => {
     }
   });
 
-  test("json on stdout is JSON with --json too, and any other format stands in one document", async () => {
+  test("--json prints the format json as it is, and any other format inside one document", async () => {
     const { keyhole } = await machine();
     expect(JSON.parse((await keyhole(["pull", "--json"])).stdout)).toEqual(truth.variables);
     expect(JSON.parse((await keyhole(["pull", "--json", "--format", "shell"])).stdout)).toEqual({
@@ -191,7 +186,7 @@ describe("formats", () => {
     expect(refused.stderr).toContain("The format tfvars cannot carry count (");
   });
 
-  test("names that steer are refused where the set becomes an environment, and are data elsewhere", async () => {
+  test("names that steer are refused in formats for an environment, and accepted in data formats", async () => {
     const { keyhole } = await machine((question) =>
       honestly({ ...truth, variables: { A: "x", LD_PRELOAD: "/tmp/x.so", PATH: "/tmp" } }, question),
     );
@@ -205,7 +200,7 @@ describe("formats", () => {
       expect((await keyhole(["pull", "--format", format])).exitCode).toBe(0);
   });
 
-  test("--out is of mode 0600 whatever stood there, and is no link", async () => {
+  test("--out replaces a file by one of mode 0600, and refuses a link", async () => {
     const { keyhole, folder } = await machine();
     writeFileSync(join(folder, ".env"), "old", { mode: 0o644 });
     const ran = await keyhole(["pull", "--out", ".env"]);
@@ -234,7 +229,7 @@ describe("github", () => {
     );
   });
 
-  test("nothing is appended, and no mask printed, unless everything is in hand", async () => {
+  test("nothing is appended, and no mask is printed, unless everything can be set", async () => {
     const { keyhole, folder } = await machine((question) =>
       honestly({ ...truth, variables: { A: "aaaa", GITHUB_TOKEN: "bbbb" } }, question),
     );
@@ -254,7 +249,7 @@ describe("github", () => {
     expect(readFileSync(file, "utf8")).toBe("OTHER=1\n");
   });
 
-  test("what is short or a common word is said once and not masked, unless --mask names it", async () => {
+  test("a short value or a common word is named and not masked, unless --mask names it", async () => {
     const variables = { NODE_ENV: "production", PIN: "1234", TOKEN: "tok-123456" };
     const { keyhole, folder } = await machine((question) => honestly({ ...truth, variables }, question));
     const env = { GITHUB_ENV: join(folder, "github_env") };
@@ -330,7 +325,7 @@ describe("on any failure stdout is empty and the disk as it was", () => {
     expect(JSON.parse(ran.stderr)).toMatchObject({ code: "unreachable", requestId: null });
   });
 
-  test("a server that comes while it is waited for", async () => {
+  test("a server that answers before --wait is over", async () => {
     const { keyhole } = await machine((question) =>
       question.count < 2 ? refusal(503, "unavailable", "Not yet.") : honestly(truth, question),
     );
@@ -351,7 +346,7 @@ describe("the key goes to the server alone", () => {
     expect([proxy.liar.questions.length, liar.questions.length]).toEqual([0, 1]);
   });
 
-  test("not to whoever wrote the folder that it is started in", async () => {
+  test("not to an address in a file of the current folder", async () => {
     const trap = await machine(() => ({ status: 500 }));
     const { keyhole, folder, liar } = await machine();
     writeFileSync(join(folder, ".env"), `KEYHOLE_URL=${trap.liar.origin}\n`);
@@ -444,7 +439,7 @@ test("values that would steer a terminal are not shown on one, but by json", asy
   }
 });
 
-test("a reader that has seen enough is no failure", async () => {
+test("a reader that closes early is not a failure", async () => {
   const { folder, env } = await machine();
   const ran = Bun.spawn(["bash", "-c", `set -o pipefail; ${binary} pull --format json | head -c 1`], {
     cwd: folder,

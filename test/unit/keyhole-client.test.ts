@@ -277,20 +277,14 @@ describe("the key", () => {
     expect(() => createClient({ ...both, apiKey: undefined, token: undefined } as never)).toThrow("One of apiKey");
   });
 
+  // The other rules of addresses are in client-settings.test.ts.
   const urls: [url: string, allowHttp: boolean, refused: RegExp | undefined][] = [
     ["https://keyhole.test", false, undefined],
-    ["https://keyhole.test/some/where/api/v1", false, undefined],
     ["http://127.0.0.1:4100", false, undefined],
-    ["http://localhost:4100/api/v1/", false, undefined],
-    ["http://[::1]:4100", false, undefined],
     ["http://keyhole.internal", true, undefined],
     ["http://keyhole.internal", false, /plain http to another machine/],
     ["http://127.0.0.1.keyhole.test", false, /plain http to another machine/],
-    ["http://localhost.keyhole.test", false, /plain http to another machine/],
     ["ftp://keyhole.test", true, /must be a URL/],
-    ["keyhole.test", false, /must be a URL/],
-    ["https://ann:pass@keyhole.test", false, /without a user/],
-    ["https://keyhole.test/?a=b", false, /without a user/],
     ["https://keyhole.test/api/v2", false, /ends in \/api\/v1/],
   ];
   test.each(urls)("for %s, with allowHttp %p: %p", (url, allowHttp, refused) => {

@@ -7,6 +7,9 @@ export const canary = "KHCANARY";
 /** Values that some reader of dotenv text reads wrongly in some form, or might. */
 export const nastyValues: readonly string[] = Object.values(corpus).flat();
 
+/** Those that an environment can carry. */
+export const carriedValues = nastyValues.filter((value) => value.isWellFormed() && !value.includes("\0"));
+
 const token = fc.constantFrom(
   ...`'"\`\\$(){}[]<>#=:,;!~*?%^_-/abZ09 \t\n\r`,
   ...["\u2028", "\u2029", "\u0085", "\u00a0", "\u3000", "\ufeff", "\u0001", "\u001b", "\u007f", "\uffff", "é", "🔑"],
