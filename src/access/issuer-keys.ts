@@ -17,7 +17,7 @@ const usableMs = 24 * 3_600_000;
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html
  */
 export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promise<KeySet> {
-  if (!mayAsk(issuer)) throw new Error("the issuer is no https URL");
+  if (!mayAsk(issuer)) throw new Error("the issuer is not an https URL");
   const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
   const { issuer: named, jwks_uri: url } = (document ?? {}) as {
     readonly issuer?: unknown;
@@ -25,7 +25,7 @@ export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promis
   };
   if (named !== issuer) throw new Error("its discovery document is another issuer's");
   const isWeaker = issuer.startsWith("https:") && !String(url).startsWith("https:");
-  if (typeof url !== "string" || !mayAsk(url) || isWeaker) throw new Error("its jwks_uri is no https URL");
+  if (typeof url !== "string" || !mayAsk(url) || isWeaker) throw new Error("its jwks_uri is not an https URL");
   return parseKeySet(await fetchJson(url));
 }
 

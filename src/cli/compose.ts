@@ -11,8 +11,8 @@ import { atMachine, variablesVerb } from "./machine.ts";
  * `keyhole compose …`, which Docker Compose calls for a service with `provider: {type: keyhole}`. It passes the options of
  * the provider as flags, drops stderr, and reads messages of JSON from stdout: `main.ts` sends errors there, too.
  *
- * There is no `compose metadata`: Compose would then leave out every option that is not in it, and a misspelt `keys` would
- * give a service all variables.
+ * There is no `compose metadata`: with it, Compose would drop every option that it does not list, and a misspelt `keys`
+ * would give a service all variables.
  *
  * @see https://github.com/docker/compose/blob/v5.5.0/docs/extension.md
  */
@@ -53,7 +53,7 @@ export function composeCommand(here: Surroundings) {
       });
       await sent;
     });
-  const down = verb("down", "Do nothing, since nothing was made.", "keyhole compose down secrets")
+  const down = verb("down", "Do nothing, because `up` leaves nothing behind.", "keyhole compose down secrets")
     .argument("[service]", "the name of the provider's service")
     .allowUnknownOption()
     .allowExcessArguments()

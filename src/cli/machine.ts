@@ -15,7 +15,7 @@ import { parseDuration, parseList } from "../terminal/options.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 
-/** A command that fetches, with the options they all have. The key is not one: other users can see arguments. */
+/** A command that fetches, with its common options. There is none for the key: other users can see arguments. */
 export function machineVerb(...description: Parameters<typeof verb>) {
   return verb(...description)
     .option(...askedOptions.project)
@@ -71,7 +71,7 @@ export async function atMachine<T>(
   });
 }
 
-/** Where the server is and what proves who asks. The options and the environment are validated. */
+/** The server and the credential, from the options and the environment. */
 export async function readApi(
   here: Surroundings,
   options: Pick<MachineOptions, "url" | "apiKeyFile" | "timeout" | "wait">,
@@ -117,7 +117,7 @@ function required(
   return [setting, value];
 }
 
-/** The hosts that may be asked without TLS, as URLs spell them. */
+/** The hosts of KEYHOLE_ALLOW_HTTP, as URLs spell them. */
 function readAllowedHosts(text: string | undefined): readonly string[] {
   if (text === undefined) return [];
   const hosts = text.split(",");
@@ -142,11 +142,11 @@ export function readApiRoot(setting: string, text: string, allowedHosts: readonl
 /** An API key. Any other text may be another secret that was put here by mistake, so it is never sent. */
 function parseApiKey(source: string, text: string): string {
   if (isApiKey(text)) return text;
-  const words = `${source} holds no API key: one begins with kh_ and has 52 characters.`;
+  const words = `${source} does not hold an API key, which begins with kh_ and has 52 characters.`;
   throw new Problem(exits.unauthorized, "unauthorized", words);
 }
 
-/** The API key, or a token if KEYHOLE_OIDC says where one is. Only a file is read again for each request. */
+/** Gives the API key, or the token that KEYHOLE_OIDC points to. A token file is read again for each request. */
 async function readCredential(
   here: Surroundings,
   flag: string | undefined,
@@ -174,7 +174,7 @@ async function readCredential(
   return runnerTokens(runner, rest || origin, timeoutMs);
 }
 
-/** Tokens of a job of GitHub Actions, which live for some minutes: each is used for one. */
+/** Tokens of a job of GitHub Actions. They are valid for some minutes, and each is used for one. */
 function runnerTokens(
   { url, bearer }: Partial<Record<keyof Runner, string | undefined>>,
   audience: string,
@@ -182,10 +182,10 @@ function runnerTokens(
 ): () => Promise<string> {
   if (!url || !bearer) {
     throw usageProblem(
-      "KEYHOLE_OIDC is github, and the runner gives no token: the job needs permissions: id-token: write.",
+      "KEYHOLE_OIDC is github, but the runner gives no tokens to this job: it needs permissions: id-token: write.",
     );
   }
-  if (!mayAsk(url)) throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is no https URL.");
+  if (!mayAsk(url)) throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is not an https URL.");
   let last: { readonly text: string; readonly atMs: number } | undefined;
   return async () => {
     if (last === undefined || performance.now() - last.atMs > tokenUseMs) {
@@ -209,7 +209,7 @@ function parseToken(source: string, text: string): string {
   throw new Problem(
     exits.unauthorized,
     "unauthorized",
-    `${source} holds no token: one has three parts, with dots between.`,
+    `${source} does not hold a token, which has three parts with dots between them.`,
   );
 }
 

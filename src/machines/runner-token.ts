@@ -5,7 +5,7 @@ import { exits, Problem } from "../core/problem.ts";
 /** Where a job of GitHub Actions gets tokens from: the runner's variables ACTIONS_ID_TOKEN_REQUEST_URL and …_TOKEN. */
 export type Runner = { readonly url: string; readonly bearer: string };
 
-/** Asks the runner for a token of its job. @param audience - whom the token is for @throws Problem */
+/** Asks the runner for a token of its job. @param audience - the server that the token is for @throws Problem */
 export async function fetchRunnerToken(runner: Runner, audience: string, timeoutMs: number): Promise<string> {
   const url = new URL(runner.url);
   url.searchParams.set("audience", audience);

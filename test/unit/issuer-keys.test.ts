@@ -34,10 +34,10 @@ describe("discovery", () => {
     ["another issuer", { issuer: "https://issuer.example", jwks_uri: "https://keys.example" }, "another issuer's"],
     ["no issuer", { jwks_uri: "https://keys.example" }, "another issuer's"],
     ["no object", null, "another issuer's"],
-    ["no address", { issuer }, "its jwks_uri is no https URL"],
-    ["plain http", { issuer, jwks_uri: "http://keys.example" }, "its jwks_uri is no https URL"],
-    ["plain http to this machine", { issuer, jwks_uri: "http://127.0.0.1/jwks" }, "its jwks_uri is no https URL"],
-    ["a file", { issuer, jwks_uri: "file:///etc/passwd" }, "its jwks_uri is no https URL"],
+    ["no address", { issuer }, "its jwks_uri is not an https URL"],
+    ["plain http", { issuer, jwks_uri: "http://keys.example" }, "its jwks_uri is not an https URL"],
+    ["plain http to this machine", { issuer, jwks_uri: "http://127.0.0.1/jwks" }, "its jwks_uri is not an https URL"],
+    ["a file", { issuer, jwks_uri: "file:///etc/passwd" }, "its jwks_uri is not an https URL"],
   ];
   test.each(wrong)("refuses a document with %s, and asks no further", async (_, document, says) => {
     const { asked, fetchJson } = network({ [discovery]: document });
@@ -48,7 +48,7 @@ describe("discovery", () => {
   test("asks no issuer over plain http, except on this machine", async () => {
     const { asked, fetchJson } = network({});
     for (const url of ["http://issuer.example", "http://127.0.0.1.example", "ftp://x", "issuer"]) {
-      await expect(discoverKeys(url, fetchJson)).rejects.toThrow("the issuer is no https URL");
+      await expect(discoverKeys(url, fetchJson)).rejects.toThrow("the issuer is not an https URL");
     }
     expect(asked).toEqual([]);
   });

@@ -196,12 +196,12 @@ function credentialOf({ apiKey, token }: ClientOptions): () => Promise<string> {
   if ((apiKey === undefined) === (token === undefined)) throw badOption("One of apiKey and token is required.");
   if (apiKey !== undefined) {
     if (isApiKey(apiKey)) return async () => apiKey;
-    throw badOption("apiKey is not an API key: one begins with kh_ and has 52 characters.");
+    throw badOption("apiKey is not an API key, which begins with kh_ and has 52 characters.");
   }
   return async () => {
     const text = typeof token === "function" ? await token() : token;
     if (typeof text === "string" && /^[A-Za-z0-9._~+/=-]{1,8192}$/.test(text)) return text;
-    throw badOption("token is, or returned, something that is not a bearer token: letters, digits and -._~+/= alone.");
+    throw badOption("token is not a bearer token, or returned none: it may have letters, digits and -._~+/= only.");
   };
 }
 
