@@ -93,7 +93,7 @@ export class Client {
     const { url } = question;
     const before = this.#remembered.get(url);
     const outcome = await this.#send({ ...question, ifNoneMatch: before?.etag });
-    if ("failure" in outcome && outcome.failure.code === "not_modified") return before?.value as Value;
+    if ("failure" in outcome && outcome.failure.isUnchanged) return before?.value as Value;
     const { answer, etag = "" } = this.#answered(outcome);
     const value = use(answer);
     if (/^"[0-9A-Za-z_-]{43}"$/.test(etag)) this.#remembered.set(url, { etag, value });
@@ -122,8 +122,8 @@ export class Client {
   #answered<T>(outcome: Outcome<T>) {
     if (!("failure" in outcome)) return outcome;
     const { failure } = outcome;
-    const { code, status = 0, requestId = null } = failure;
-    const problem = new Problem(exitCodeOf(status, code), code, messageOf(failure), { requestId });
+    const { code, requestId = null } = failure;
+    const problem = new Problem(exitCodeOf(failure), code, messageOf(failure), { requestId });
     if (!mayPass(failure)) throw problem;
     const words = `${problem.message} ${waitHint(failure, this.#api.waitMs)}`;
     throw new Problem(problem.exitCode, code, words, { requestId, cause: problem });
@@ -136,15 +136,18 @@ function stricter<T>(question: Question<T>, whyNot: (answer: T) => string | unde
 }
 
 function mayPass({ status, code, reason }: Failure): boolean {
-  return (status === 429 && code !== "http_429") || code === "unavailable" || reason === "ECONNREFUSED";
+  return (
+    (status === 429 && code !== "http_429") || (status === 503 && code === "unavailable") || reason === "ECONNREFUSED"
+  );
 }
 
 /** 6 is what the server could not do, decryption included; 1 is a wrong request. */
-function exitCodeOf(status: number, code: string): number {
+function exitCodeOf({ status, code }: Failure): number {
+  if (status === undefined) return code === "invalid_answer" ? exits.failed : exits.unavailable;
   if (status === 401 || status === 403) return exits.unauthorized;
   if (status === 404) return exits.notFound;
   if (status === 422 || status === 429) return exits.refused;
-  return status >= 500 || code === "timeout" || code === "unreachable" ? exits.unavailable : exits.failed;
+  return status >= 500 ? exits.unavailable : exits.failed;
 }
 
 function messageOf({ status, code, message }: Failure): string {

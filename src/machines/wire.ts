@@ -43,10 +43,7 @@ export type Question<T> = {
 
 /** Why there is no answer. No member contains the credential. */
 export type Failure = {
-  /**
-   * A code of the API, or `invalid_answer`, `redirected`, `timeout`, `unreachable`, `http_` and a status; or
-   * `not_modified` if the question has the tag of an earlier answer.
-   */
+  /** A code of the API, or `invalid_answer`, `redirected`, `timeout`, `unreachable`, or `http_` and a status. */
   readonly code: string;
   readonly message: string;
   readonly status?: number;
@@ -55,6 +52,8 @@ export type Failure = {
   readonly retryAfter?: number | undefined;
   /** The network's code. */
   readonly reason?: string | undefined;
+  /** There is no new answer: nothing changed since the one whose tag the question has. */
+  readonly isUnchanged?: true;
 };
 
 export type Outcome<T> = Answer<T> | { readonly failure: Failure };
@@ -123,7 +122,9 @@ function masked(text: string, sent: string): string {
 }
 
 function judge<T>({ status, headers, body }: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>): Answer<T> | Failure {
-  if (status === 304 && ifNoneMatch !== undefined) return { code: "not_modified", message: "Nothing changed.", status };
+  if (status === 304 && ifNoneMatch !== undefined) {
+    return { code: "http_304", message: "Nothing changed.", status, isUnchanged: true };
+  }
   if (status !== 200) return refused({ status, headers, body });
   if (!/^application\/json(?:;|$)/i.test(headers.get("content-type") ?? "")) {
     return untrusted("it is not JSON, so something other than Keyhole may have answered");

@@ -132,7 +132,12 @@ describe("settings", () => {
     ["no source of tokens", { ...noKey, KEYHOLE_OIDC: "gitlab" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
     ["an empty source of tokens", { ...noKey, KEYHOLE_OIDC: "" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
     ["a variable without a token", { ...noKey, KEYHOLE_OIDC: "env:TOKEN" }, /the variable TOKEN, which is not set/],
-    ["something else for a token", { ...noKey, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b" }, /TOKEN does not hold a token/, 3],
+    [
+      "something else for a token",
+      { ...noKey, KEYHOLE_OIDC: "env:TOKEN", TOKEN: "a.b" },
+      /TOKEN does not hold a token/,
+      3,
+    ],
     ["no runner", { ...noKey, KEYHOLE_OIDC: "github" }, /id-token: write/],
     [
       "a runner in the clear",

@@ -91,6 +91,12 @@ const lies: [
   ["204", () => ({ status: 204 }), /answered 204/, "http_204"],
   ["206 with half a set", (question) => ({ ...honestly(truth, question), status: 206 }), /answered 206/, "http_206"],
   [
+    "a refusal that says timeout",
+    () => refusal(400, "timeout", "No."),
+    /^The server answered timeout: No\.$/,
+    "timeout",
+  ],
+  [
     "a proxy's page",
     () => ({ status: 502, body: "<b>secret</b>", headers: { "Content-Type": "text/html" } }),
     /answered 502, but not in Keyhole's format: a proxy may have answered\.$/,
@@ -127,7 +133,7 @@ describe.each(clients)("%s", (_, ask) => {
   };
 
   test.each(lies)("refuses %s, and does not ask again", async (_, reply, says, code = "invalid_answer", selection) => {
-    const timeoutMs = code === "timeout" ? 2000 : 10_000;
+    const timeoutMs = says.source.includes("within 2 s") ? 2000 : 10_000;
     const { error, liar } = await failing(reply, { timeoutMs, waitMs: 60_000 }, selection);
     expect(error.message).toMatch(says);
     expect(error.code).toBe(code);

@@ -141,7 +141,7 @@ export function createClient(options: ClientOptions): KeyholeClient {
         throw new KeyholeError("invalid_request", "ifNoneMatch must be the etag of an earlier answer.");
       }
       const outcome = await ask(wire, { ...question(slugOf(project), environment, options), ifNoneMatch });
-      if ("failure" in outcome && outcome.failure.code === "not_modified") return undefined;
+      if ("failure" in outcome && outcome.failure.isUnchanged) return undefined;
       const { answer, etag } = answered(outcome);
       return { ...answer, etag };
     };
