@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exits, Problem } from "../core/problem.ts";
@@ -19,8 +19,8 @@ export async function withEditor<T>(
   name: string,
   work: (edit: (text: string) => Promise<Buffer>) => Promise<T>,
 ): Promise<T> {
-  const folder = mkdtempSync(join(folderInMemory(here), "keyhole-"));
-  const remover = removeAtOurEnd(folder);
+  const folder = newFolder(here);
+  const remover = removeAtOurEnd(here, folder);
   const file = join(folder, name);
   try {
     return await work(async (text) => {
@@ -39,10 +39,12 @@ export async function withEditor<T>(
 }
 
 /** A process that removes the folder once ours has ended, however it ended: then its standard input ends. */
-function removeAtOurEnd(folder: string): ChildProcess {
+function removeAtOurEnd({ env: { PATH } }: Surroundings, folder: string): ChildProcess {
   const script = `trap '' HUP INT TERM; cat > /dev/null; rm -rf -- "$1"`;
   // Detached, so that a signal to the terminal's processes does not reach it.
   const remover = spawn("/bin/sh", ["-c", script, "sh", folder], {
+    // The system shows the environment of a process to whoever runs under the same account.
+    env: { PATH },
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
@@ -50,15 +52,24 @@ function removeAtOurEnd(folder: string): ChildProcess {
   return remover;
 }
 
-/** A folder whose files never reach a disk, other than by swapping; else the temporary folder, and a message says so. */
-function folderInMemory({ env, say }: Surroundings): string {
-  for (const folder of [env["XDG_RUNTIME_DIR"], "/dev/shm"]) {
+/** A new folder whose files never reach a disk, other than by swapping; else a temporary one, and a message says so. */
+function newFolder({ env, say }: Surroundings): string {
+  const runtime = env["XDG_RUNTIME_DIR"];
+  for (const parent of [runtime, "/dev/shm"]) {
     try {
-      if (folder && memoryTypes.includes(statfsSync(folder).type)) return folder;
-    } catch {}
+      const isUsable =
+        parent && memoryTypes.includes(statfsSync(parent).type) && (parent !== runtime || isOurs(parent));
+      if (isUsable) return mkdtempSync(join(parent, "keyhole-"));
+    } catch {} // it is missing, or nothing can be created there
   }
   say(`No folder in memory was found, so the text is in a file in ${tmpdir()} while you edit it.`);
-  return tmpdir();
+  return mkdtempSync(join(tmpdir(), "keyhole-"));
+}
+
+/** Whether nobody else can exchange what is in a folder. After `su`, XDG_RUNTIME_DIR is the folder of somebody else. */
+function isOurs(folder: string): boolean {
+  const { uid, mode } = statSync(folder);
+  return uid === process.getuid?.() && (mode & 0o022) === 0;
 }
 
 /** tmpfs and ramfs. @see https://man7.org/linux/man-pages/man2/statfs.2.html */

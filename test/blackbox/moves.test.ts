@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { eventually, onBoth, siteOf } from "../support/server.ts";
@@ -29,11 +29,12 @@ onBoth("changing many variables", (dialect) => {
   type Entry = { action: string; environment: string; project: string; names: string[] };
 
   /** Runs `var edit` with a shell script for an editor, which gets the file as `$1`. */
-  const edit = (script: string, ...args: string[]): Promise<Ran> => {
+  const edit = (script: string, ...args: string[]): Promise<Ran> => editWith({}, script, ...args);
+  const editWith = (settings: Readonly<Record<string, string>>, script: string, ...args: string[]): Promise<Ran> => {
     const editor = join(site.folder, `editor-${randomBytes(4).toString("hex")}`);
     writeFileSync(editor, `#!/bin/sh\n${script}\n`);
     chmodSync(editor, 0o755);
-    return runBinary(["var", "edit", ...args], { cwd: site.folder, env: { ...site.env, EDITOR: editor } });
+    return runBinary(["var", "edit", ...args], { cwd: site.folder, env: { ...site.env, ...settings, EDITOR: editor } });
   };
 
   test("var set writes into several environments at once, or into none", async () => {
@@ -222,5 +223,31 @@ onBoth("changing many variables", (dialect) => {
     const [, , left = ""] = readFileSync(seen, "utf8").split("\n");
     expect(left).not.toBe("");
     await eventually(() => !existsSync(dirname(left)));
+  });
+
+  test("no process that an edit starts has Keyhole's settings", async () => {
+    const seen = join(site.folder, "environments");
+    const each = `for one in /proc/[0-9]*; do`;
+    const named = `tr '\\0' ' ' < $one/cmdline 2> /dev/null | grep -q "sh $folder $"`;
+    const script = `folder=$(dirname "$1"); ${each} if ${named}; then tr '\\0' '\\n' < $one/environ; echo found; fi; done > ${seen}`;
+    expect(await edit(script, "web", "staging")).toMatchObject({ exitCode: 0 });
+    const lines = readFileSync(seen, "utf8").split("\n");
+    expect(lines).toContain("found");
+    expect(lines.filter((line) => /^(KEYHOLE_|DATABASE_URL)/.test(line))).toEqual([]);
+  });
+
+  test("the text is never in a runtime folder that others may change", async () => {
+    const seen = join(site.folder, "where");
+    const runtime = mkdtempSync("/dev/shm/keyhole-runtime-");
+    try {
+      for (const [mode, isUsed] of [[0o700, true] as const, [0o777, false] as const]) {
+        chmodSync(runtime, mode);
+        const edited = await editWith({ XDG_RUNTIME_DIR: runtime }, `echo "$1" > ${seen}`, "web", "staging");
+        expect(edited).toMatchObject({ exitCode: 0 });
+        expect(readFileSync(seen, "utf8").startsWith(`${runtime}/`)).toBe(isUsed);
+      }
+    } finally {
+      rmSync(runtime, { recursive: true });
+    }
   });
 });
