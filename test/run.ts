@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { buildBinary } from "./support/build.ts";
 import { type Postgres, startPostgres } from "./support/postgres.ts";
 import { missingLines, type Untested } from "./support/programs.ts";
+import { missingProofs } from "./support/proofs.ts";
 import { makeScratch } from "./support/scratch.ts";
 
 /** Ends tests that hang, but no test that is only slow because the machine is busy. */
@@ -97,7 +98,11 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   });
   running = tests;
   await tests.exited;
-  const counted = existsSync(report) ? parseReport(readFileSync(report, "utf8")) : undefined;
+  const xml = existsSync(report) ? readFileSync(report, "utf8") : undefined;
+  const counted = xml === undefined ? undefined : parseReport(xml);
+  const isWhole = process.argv.length === 2;
+  if (isWhole && inCi)
+    problems.push(...missingProofs(readFileSync(join(root, "docs", "proofs.md"), "utf8"), xml ?? ""));
   if (!counted)
     problems.push(`bun test ended without a report (${tests.signalCode ?? `exit code ${tests.exitCode}`}).`);
   else if (tests.exitCode !== 0 && counted.failed === 0)

@@ -1,0 +1,46 @@
+/*
+ * docs/proofs.md names the tests that fail without a defence, as `folder/file`: "name". Of a long name it says a part,
+ * with … for the rest. A test that was renamed or deleted would leave a defence without its proof.
+ */
+
+/**
+ * @param page - docs/proofs.md
+ * @param report - of `bun test` over the whole suite, as JUnit
+ * @returns a sentence for each test that the page names and that did not run
+ */
+export function missingProofs(page: string, report: string): string[] {
+  const names = testNames(report);
+  const missing: string[] = [];
+  for (const row of page.split("\n").filter((line) => line.startsWith("|"))) {
+    const cell = row.split(/(?<!\\)\|/).at(-2) ?? "";
+    let file = "";
+    for (const [, named, quoted = ""] of cell.matchAll(
+      /`((?:unit|property|integration|blackbox)\/[\w-]+)`|"([^"]+)"/g,
+    )) {
+      file = named ?? file;
+      if (named !== undefined || file === "") continue;
+      const parts = quoted.replaceAll("\\|", "|").split(/\s*…\s*/);
+      const pattern = new RegExp(parts.map((part) => RegExp.escape(part)).join(".*"));
+      if (!names.get(file)?.some((name) => pattern.test(name))) {
+        missing.push(`docs/proofs.md names a test that did not run: ${file}: "${quoted}"`);
+      }
+    }
+  }
+  return missing;
+}
+
+/** What the tests of each file are called, with the names of their suites before them. */
+function testNames(report: string): Map<string, string[]> {
+  const names = new Map<string, string[]>();
+  for (const [, name = "", suites = "", file = ""] of report.matchAll(
+    /<testcase name="([^"]*)" classname="([^"]*)"[^>]*? file="test\/([^"]*)\.test\.ts"/g,
+  )) {
+    names.set(file, [...(names.get(file) ?? []), `${decode(suites)} > ${decode(name)}`]);
+  }
+  return names;
+}
+
+function decode(text: string): string {
+  const entities: Record<string, string> = { quot: '"', apos: "'", lt: "<", gt: ">", amp: "&" };
+  return text.replace(/&(\w+);/g, (whole, entity: string) => entities[entity] ?? whole);
+}
