@@ -2,34 +2,40 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { binary, runBinary } from "./keyhole.ts";
-import { type Dialect, furnish, makeSite, onPostgres, type Site } from "./server.ts";
+import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } from "./server.ts";
 
 /*
  * A transcript is a text of commands and what they print, and reads as a manual:
  *
  *     # Title                      Then sentences. One of them may say "PostgreSQL" (default: SQLite only) and
- *     # ...                        "acme/web" (default: nothing is installed).
+ *     # ...                        "acme/web" (default: nothing is installed), and one "a server", whose
+ *                                  address is KEYHOLE_URL.
  *
- *     ## A promise                 A test of this name. It runs the sections before it first, so it can run alone.
+ *     ## A promise                 A test of this name. It runs the sections before it first, so it can run alone. A
+ *                                  title that ends in "on SQLite" or "on PostgreSQL" is a test there alone.
+ *     Ana reads the list.          Sentences. "A week passes." dates every key and its last use a
+ *                                  week back, and starts the server again.
  *
  *     $ keyhole org list           A shell runs it, in a folder of its own.
+ *     ana$ keyhole org list        The same, typed by ana@laptop instead of ann@laptop.
  *     SLUG  NAME                   What it prints on stdout. A line without its line break ends in %.
  *     2> keyhole: There is ...     What it prints on stderr.
  *     [4]                          Its exit code, unless that is 0.
  *
- * In what is printed, <id>, <short>, <time>, <ms> and <key> stand for an id, the beginning of one, and so on. <id ci>
+ * In what is printed, <id>, <short>, <time>, <day>, <ms> and <key> stand for an id, the beginning of one, and so on. <id ci>
  * also gives it the name ci, and from there on <ci> is that id, in commands too. Three dots stand for any text, and two
  * blanks for two or more. TRANSCRIBE=1 writes what was printed into the file.
  */
 
-type Step = { readonly command: string; readonly printed: readonly string[] };
+type Step = { readonly person: string; readonly command: string; readonly printed: readonly string[] };
 type Played = readonly [shown: string, expected: string];
-type Section = { readonly title: string; readonly steps: readonly Step[] };
+type Section = { readonly title: string; readonly prose: string; readonly steps: readonly Step[] };
 
 const patterns: Readonly<Record<string, string>> = {
   id: "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
   short: "[0-9a-f-]{8,35}",
   time: "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ",
+  day: "\\d{4}-\\d\\d-\\d\\d",
   ms: "\\d{13}",
   key: "kh_[0-9A-Za-z]{49}",
 };
@@ -38,9 +44,10 @@ const patterns: Readonly<Record<string, string>> = {
 export function testTranscript(path: string): void {
   const text = readFileSync(path, "utf8");
   const [head = "", ...rest] = text.split(/^## /m);
-  const sections = rest.map(readSection);
+  const all = rest.map(readSection);
   const suite = (dialect: Dialect) => {
-    let site: Promise<Site> | undefined;
+    const sections = all.filter(({ title }) => !title.endsWith(dialect === "sqlite" ? "on PostgreSQL" : "on SQLite"));
+    let stage: Promise<Stage> | undefined;
     const names = new Map<string, string>();
     const played: Promise<Played>[] = [];
     const playOnce = (at: number): Promise<Played> => {
@@ -49,15 +56,17 @@ export function testTranscript(path: string): void {
     };
     const play = async (at: number): Promise<Played> => {
       if (at > 0) await playOnce(at - 1).catch(() => {});
-      site ??= makeSite(dialect).then((made) => (head.includes("acme/web") ? furnish(made) : made));
-      const { steps } = sections[at] as Section;
+      stage ??= setStage(dialect, head);
+      const { prose, steps } = sections[at] as Section;
+      if (prose.includes("A week passes.")) stage = stage.then(passWeek);
       const shown: string[] = [];
-      for (const step of steps) shown.push(...(await run(await site, step, names)));
-      return [shown.join("\n"), steps.flatMap(({ command, printed }) => [`$ ${command}`, ...printed]).join("\n")];
+      for (const step of steps) shown.push(...(await run(await stage, step, names)));
+      const expected = steps.flatMap(({ person, command, printed }) => [`${person}$ ${command}`, ...printed]);
+      return [shown.join("\n"), expected.join("\n")];
     };
     afterAll(async () => {
-      if (process.env["TRANSCRIBE"] === "1" && played.length > 0) await record(path, head, sections, played);
-      await (await site)?.remove();
+      if (process.env["TRANSCRIBE"] === "1" && played.length > 0) await record(path, sections, played);
+      await (await stage)?.site.remove();
     });
     test.each(sections.map(({ title }, at) => [title, at] as const))("%s", async (_, at) => {
       const [shown, expected] = await playOnce(at);
@@ -69,21 +78,52 @@ export function testTranscript(path: string): void {
   if (head.includes("PostgreSQL")) onPostgres(name, () => suite("postgres"));
 }
 
+/** Where a transcript is played. */
+type Stage = { readonly site: Site; readonly server?: Server };
+
+async function setStage(dialect: Dialect, head: string): Promise<Stage> {
+  const site = await makeSite(dialect);
+  if (head.includes("acme/web")) await furnish(site);
+  return head.includes("a server") ? { site, server: await site.serve() } : { site };
+}
+
+/** When a key expires is sealed, and stays. A server that ends writes when keys were last used. */
+async function passWeek({ site, server }: Stage): Promise<Stage> {
+  await server?.stop();
+  const weekMs = 7 * 86_400_000;
+  await site.sql("update api_keys set created_at = created_at - ?", [weekMs]);
+  await site.sql("update key_uses set last_used_at = last_used_at - ?", [weekMs]);
+  return server ? { site, server: await site.serve() } : { site };
+}
+
 function readSection(text: string): Section {
-  const [title = "", ...steps] = text.split(/^\$ /m);
-  const read = (step: string): Step => {
-    const [command = "", ...lines] = step.trimEnd().split("\n");
-    const more = lines.findIndex((line) => !line.startsWith("> "));
-    const own = lines.slice(0, more === -1 ? lines.length : more);
-    return { command: [command, ...own].join("\n"), printed: lines.slice(own.length) };
+  const [heading = "", ...steps] = text.split(/^(?=[a-z]*\$ )/m);
+  const [title = "", ...prose] = heading.trim().split("\n");
+  return { title, prose: prose.join("\n").trim(), steps: steps.map(readStep) };
+}
+
+function readStep(text: string): Step {
+  const [typed = "", ...lines] = text.trimEnd().split("\n");
+  const [person = ""] = typed.split("$", 1);
+  const more = lines.findIndex((line) => !line.startsWith("> "));
+  const own = lines.slice(0, more === -1 ? lines.length : more);
+  return {
+    person,
+    command: [typed.slice(person.length + 2), ...own].join("\n"),
+    printed: lines.slice(own.length),
   };
-  return { title: title.trim(), steps: steps.map(read) };
 }
 
 /** Runs a command, and returns the step as it went: a line that fits the expected one is shown as that. */
-async function run(site: Site, { command, printed }: Step, names: Map<string, string>): Promise<string[]> {
+async function run({ site, server }: Stage, step: Step, names: Map<string, string>): Promise<string[]> {
+  const { person, command, printed } = step;
   const script = command.replace(/\n> /g, "\n").replace(/<(\w+)>/g, (whole, name: string) => names.get(name) ?? whole);
-  const env = { ...site.env, KEYHOLE_ACTOR: "ann@laptop", PATH: `${dirname(binary)}:${process.env["PATH"]}` };
+  const env = {
+    ...site.env,
+    KEYHOLE_ACTOR: `${person || "ann"}@laptop`,
+    PATH: `${dirname(binary)}:${process.env["PATH"]}`,
+    ...(server && { KEYHOLE_URL: server.origin }),
+  };
   const ran = await runBinary(["-c", script], { program: "bash", cwd: site.folder, env });
   const lines = [
     ...linesOf(ran.stdout),
@@ -91,7 +131,7 @@ async function run(site: Site, { command, printed }: Step, names: Map<string, st
     ...(ran.exitCode === 0 ? [] : [`[${ran.exitCode}]`]),
   ];
   return [
-    `$ ${command}`,
+    `${person}$ ${command}`,
     ...lines.map((line, at) => (fits(line, printed[at] ?? "", names) ? (printed[at] ?? "") : line)),
   ];
 }
@@ -119,12 +159,8 @@ function fits(line: string, expected: string, names: Map<string, string>): boole
   return found !== null;
 }
 
-async function record(
-  path: string,
-  head: string,
-  sections: readonly Section[],
-  played: readonly Promise<Played>[],
-): Promise<void> {
+/** Writes these sections into the file, and leaves those of the other database alone. */
+async function record(path: string, sections: readonly Section[], played: readonly Promise<Played>[]): Promise<void> {
   // In a table, what stands for a time is as wide as the time.
   const generalized = (text: string) =>
     Object.entries({ ...patterns, short: "(?<=^)[0-9a-f]{8}(?:-[0-9a-f]{1,4}){1,4}(?=  )" }).reduce(
@@ -134,12 +170,12 @@ async function record(
         ),
       text,
     );
-  const texts = await Promise.all(
-    sections.map(async ({ title }, at) => {
-      const [shown = ""] = (await played[at]) ?? [];
-      const lines = shown.split("\n").map((line) => (/^[$>] /.test(line) ? line : generalized(line)));
-      return `## ${title}\n\n${lines.join("\n")}\n`;
-    }),
-  );
-  writeFileSync(path, `${head.trimEnd()}\n\n${texts.join("\n")}`);
+  const [head = "", ...texts] = readFileSync(path, "utf8").split(/^## /m);
+  for (const [at, { title, prose }] of sections.entries()) {
+    const [shown = ""] = (await played[at]) ?? [];
+    const lines = shown.split("\n").map((line) => (/^([a-z]*\$|>) /.test(line) ? line : generalized(line)));
+    const own = texts.findIndex((text) => text.startsWith(`${title}\n`));
+    texts[own] = `${[title, ...(prose === "" ? [] : [prose])].join("\n")}\n\n${lines.join("\n")}\n`;
+  }
+  writeFileSync(path, `${[head, ...texts].map((text) => text.trimEnd()).join("\n\n## ")}\n`);
 }
