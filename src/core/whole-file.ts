@@ -66,10 +66,10 @@ export function writeWholeSync(kind: WholeFile, path: string, force: boolean, co
 export function removeDrafts(folder: string, kind: WholeFile, which: "abandoned" | "every" = "abandoned"): void {
   const names = attempt(() => readdirSync(folder)) ?? [];
   for (const [name, draft = "", ...owner] of names.map((name) => draftName.exec(name) ?? [])) {
-    const [named, itsOrigin, pid] = owner;
+    const [named, itsOrigin, pid, itsRun] = owner;
     if (name === undefined || (named ?? (which === "every" ? kind : undefined)) !== kind) continue;
     attempt(() => {
-      const isGone = which === "every" || isAbandoned(join(folder, draft), itsOrigin, Number(pid));
+      const isGone = which === "every" || isAbandoned(join(folder, draft), itsOrigin, Number(pid), itsRun);
       if (isGone) rmSync(join(folder, name), { force: true });
     });
   }
@@ -92,7 +92,7 @@ export function moveIntoPlace(draft: string, path: string, force: boolean): void
 
 /** A path for a draft, with a random name: nobody can have created that file before. */
 export function draftIn(folder: string, kind: WholeFile): string {
-  return join(folder, `.keyhole-${kind}-${origin}-${process.pid}-${randomBytes(12).toString("hex")}.part`);
+  return join(folder, `.keyhole-${kind}-${origin}-${process.pid}-${run}${randomBytes(8).toString("hex")}.part`);
 }
 
 /** Writes a file that did not exist: synced, read back, and with its exact mode whatever the umask; or leaves none. */
@@ -168,8 +168,9 @@ function exists(path: string): Problem {
   return new Problem(exits.failed, "exists", `${path} is there already: name another file, or add --force.`);
 }
 
-/** A draft, or a file of SQLite's beside it: the draft's name, its kind, its origin and process id. */
-const draftName = /^(\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?[0-9a-f]{24}\.part)(?:-journal|-wal|-shm)?$/;
+/** A draft, or a file of SQLite's beside it: the draft's name, its kind, its origin, process id and run. */
+const draftName =
+  /^(\.keyhole-(?:([a-z-]+)-([0-9a-f]{8})-(\d+)-)?([0-9a-f]{8})[0-9a-f]{16}\.part)(?:-journal|-wal|-shm)?$/;
 const dayMs = 86_400_000;
 
 /** Where a process id means this process: the host, and on Linux the namespace of process ids (a container's own). */
@@ -177,6 +178,9 @@ const origin = createHash("sha256")
   .update(`${hostname()} ${attempt(() => readlinkSync("/proc/self/ns/pid")) ?? ""}`)
   .digest("hex")
   .slice(0, 8);
+
+/** This run of the program: a container that starts again often has the process id and the namespace of before. */
+const run = randomBytes(4).toString("hex");
 
 /** Starts a draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */
 function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8Array = new Uint8Array()) {
@@ -190,8 +194,9 @@ function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8A
 }
 
 /** Whether a draft's process is gone. One from another host or container counts as alive for a day. */
-function isAbandoned(draft: string, itsOrigin: string | undefined, pid: number): boolean {
+function isAbandoned(draft: string, itsOrigin: string | undefined, pid: number, itsRun: string | undefined): boolean {
   if (itsOrigin !== origin) return Date.now() - (tryStat(draft)?.mtimeMs ?? 0) > dayMs;
+  if (pid === process.pid) return itsRun !== run;
   try {
     process.kill(pid, 0);
     return false;

@@ -102,8 +102,10 @@ test("a draft is removed by the next writer of its kind once its process is gone
   const of = (id: number | string, kind = "backup") => mine.replace(pid, `-${id}-`).replace("backup", kind);
   const elsewhere = mine.replace(/backup-[0-9a-f]{8}/, "backup-00000000");
   const old = elsewhere.replace(/[0-9a-f](\.part)$/, "x$1").replace("x", elsewhere.includes("0.part") ? "1" : "0");
+  const ofEarlierRun = mine.replace(/[0-9a-f]{24}/, "0".repeat(24));
   const names = [
     of(gone.pid),
+    ofEarlierRun,
     `${of(gone.pid)}-journal`,
     of(1),
     of(gone.pid, "export"),
