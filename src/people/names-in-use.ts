@@ -5,7 +5,9 @@ import { arrayOf } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Database } from "../store/database.ts";
 
-/** What there are names of: a project's word is `ORG/PROJECT`, a key's, trust's and request's its id. Items may be of one environment. */
+/**
+ * Which names to list. Projects are `ORG/PROJECT`; keys, trusts and requests are ids. Items may be of one environment.
+ */
 export type NamesAsked =
   | { readonly of: "organizations" | "projects" | "keys" | "trusts" | "keysAndTrusts" | "requests" }
   | { readonly of: string; readonly project: string; readonly environment: string | undefined };

@@ -59,7 +59,7 @@ export async function deleteOrganization(
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
   return writing(admin, async (db) => {
     const query = db.select().from(o).where(eq(o.slug, slug));
-    // Locked, so that nothing is added to it meanwhile.
+    // Locked, so that nobody adds to it before the end.
     const [found] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
     if (!found) throw noOrganization(slug);
     verified(admin, found);

@@ -6,7 +6,7 @@ import { open, seal } from "./envelope.ts";
 /*
  * Which key is made of which. Random keys are wrapped (sealed by the key above them) and stored. The others are derived
  * from the key above them and never stored: HKDF-SHA-256, no salt, and for info length-prefixed fields
- * (`associated-data.ts`), of which the first is "keyhole 1 " and the label in quotes here.
+ * (`associated-data.ts`). The first part is "keyhole 1 " and the label in quotes here.
  *
  *   root key, 32 random bytes from the operator; the first of several wraps, all open
  *    ├─ root id      "root id"     8 bytes as 16 hex digits: stored beside what the root wrapped

@@ -8,7 +8,7 @@ import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
  *   another query's: one caller's secrets in another caller's answer.
  * - After an error it goes on counting rows where the answer broke off, so the next answer begins with holes.
  * - A connection that breaks with unsent bytes never sends again. If its peer vanished silently, it waits forever.
- * - Given several hosts of which none accepts it, it tries them in turn without pause or end, even after `end`.
+ * - If none of several hosts accepts it, it tries them in turn without pause or end, even after `end`.
  *
  * So a client has one host. Once one of its connections fails or is too slow, no answer of that client counts, and its
  * queries go to a new client.
@@ -70,7 +70,8 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
             if (first) this.#onAnswer();
             return answer;
           }
-          if (attempt >= attempts) throw new Fault("unavailable", "a connection to the database closed meanwhile");
+          if (attempt >= attempts)
+            throw new Fault("unavailable", "a connection to the database closed during the request");
         } catch (error) {
           if (error instanceof Fault) throw error;
           // A client that is no longer trusted may report another query's failure.
@@ -98,7 +99,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   async #next(): Promise<Client> {
     // Timers may fire a little early, so the clock is read again.
     while (this.#distrusted) {
-      if (this.#closed) throw new Fault("unavailable", "the database was closed meanwhile");
+      if (this.#closed) throw new Fault("unavailable", "the database was closed during the request");
       const youngMs = renewEveryMs - (performance.now() - this.#madeAt);
       if (youngMs > 0) {
         await Bun.sleep(Math.ceil(youngMs));

@@ -177,7 +177,7 @@ onBoth("changing many variables", (dialect) => {
     const other = `env ${program.join(" ")} ${binary} var set web staging HOST --value theirs`;
     const ran = await edit(`${other}; sed -i s/^HOST=.*/HOST=mine/ "$1"`, "web", "staging");
     expect(ran).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(ran.stderr).toContain("were changed in between");
+    expect(ran.stderr).toContain("were changed by somebody else");
     expect(await get("web", "staging", "HOST")).toBe("theirs");
   });
 

@@ -90,7 +90,7 @@ function planWrite(
   { prune = false, agreed, remove = [], version }: WriteOptions,
 ): Plan {
   if (version !== undefined && before.version !== version) {
-    const words = `The variables of ${project.slug} in ${before.environment} were changed in between, by somebody else.`;
+    const words = `The variables of ${project.slug} in ${before.environment} were changed by somebody else after you opened them.`;
     throw new Refused("conflict", `${words} Nothing was written: run the command again.`);
   }
   const changes = new Map<string, NewItem<VariableEntry> | null>();
