@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type MarkdownRenderer } from "vitepress";
+import { storyOf } from "./month.ts";
 import { referenceOf } from "./reference.ts";
 import { ways } from "./sidebar.ts";
 
@@ -17,6 +18,7 @@ const parts: readonly [placeholder: RegExp, text: () => string][] = [
 const shownFiles: typeof parts = [
   [/<!-- keyhole\.py -->/, () => `\`\`\`python\n${readBeside("clients/keyhole.py")}\`\`\``],
   [/<!-- keyhole\.go -->/, () => `\`\`\`go\n${readBeside("clients/keyhole.go")}\`\`\``],
+  [/<!-- month -->/, () => storyOf(readBeside("../test/blackbox/transcripts/month.txt"))],
 ];
 
 /** Files beside the pages that a page links to. They are copied into the site. */
@@ -44,7 +46,7 @@ export default defineConfig({
         name: "keyhole",
         enforce: "pre",
         transform: (text, id) =>
-          /\/(api|clients|index)\.md$/.test(id) ? expand(text, [...parts, ...shownFiles]) : null,
+          /\/(api|clients|index|month)\.md$/.test(id) ? expand(text, [...parts, ...shownFiles]) : null,
         // The packages are in this folder, where a page of `docs/` does not find them; the program that renders does.
         resolveId: (id, _, { ssr }) => (ssr && /^vue(\/|$)/.test(id) ? { id, external: true } : null),
       },

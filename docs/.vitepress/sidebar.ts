@@ -9,6 +9,7 @@ export const ways: readonly Way[] = [
     text: "Start",
     pages: [
       { text: "Start in five minutes", page: "start" },
+      { text: "A month of a team", page: "month" },
       { text: "Concepts", page: "concepts" },
       { text: "Configuration", page: "configuration" },
       { text: "Compared with others", page: "comparison" },

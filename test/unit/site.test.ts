@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { storyOf } from "../../docs/.vitepress/month.ts";
 import { type Description, referenceOf } from "../../docs/.vitepress/reference.ts";
 import { ways } from "../../docs/.vitepress/sidebar.ts";
 
@@ -18,6 +19,16 @@ describe("the site's sidebar", () => {
     expect([...headings].map(([, text]) => text).slice(0, 4)).toEqual(ways.map(({ text }) => text));
     expect(ways.map(({ text }) => text)).toEqual(["Start", "Fetch", "Operate", "Understand"]);
   });
+});
+
+test("the month of a team is a page with every section of its transcript, and every command that somebody types", () => {
+  const transcript = readFileSync(join(docs, "../test/blackbox/transcripts/month.txt"), "utf8");
+  const page = storyOf(transcript);
+  const linesOf = (text: string) => text.split("\n").filter((line) => /^(## |[a-z]+\$ |> |\[)/.test(line));
+  expect(linesOf(page)).toEqual(linesOf(transcript));
+  expect(page.match(/^## /gm)?.length).toBeGreaterThan(12);
+  expect(page).not.toContain("<id ci>");
+  expect(readFileSync(join(docs, "month.md"), "utf8")).toContain("<!-- month -->");
 });
 
 describe("the API reference", () => {
