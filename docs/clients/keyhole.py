@@ -10,6 +10,8 @@ import json
 import os
 import random
 import re
+import socket
+import threading
 import time
 import urllib.parse
 
@@ -59,8 +61,13 @@ def _get(scheme, host, port, path, key, timeout):
     connect = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
     connection = connect(host, port, timeout=timeout)
     deadline = time.monotonic() + timeout
-    failure = None
+    failure = timer = None
     try:
+        connection.connect()
+        # The timeout of a socket is for each read, and a server may send one byte at a time.
+        timer = threading.Timer(timeout, _shut_down, (connection.sock,))
+        timer.daemon = True
+        timer.start()
         connection.request("GET", path, headers={"Authorization": f"Bearer {key}", "Accept": "application/json"})
         response = connection.getresponse()
         body = bytearray()
@@ -68,8 +75,8 @@ def _get(scheme, host, port, path, key, timeout):
             body += chunk
             if len(body) > ANSWER_BYTES_MAX:
                 raise KeyholeError("invalid_answer", "the answer is too long")
-            if time.monotonic() > deadline:
-                raise KeyholeError("unreachable", "the answer took too long")
+        if time.monotonic() > deadline:
+            raise KeyholeError("unreachable", "the answer took too long")
         if response.length:
             raise KeyholeError("unreachable", "the answer was cut off")
     except OSError as error:
@@ -77,12 +84,22 @@ def _get(scheme, host, port, path, key, timeout):
     except http.client.HTTPException as error:
         failure = KeyholeError("unreachable", type(error).__name__)  # its text may quote the answer
     finally:
+        if timer:
+            timer.cancel()
         connection.close()
     if failure:
         raise failure
     if response.status == 200:
         return bytes(body)
     raise _refusal(response, body, key)
+
+
+def _shut_down(connected):
+    """Ends the connection under whatever reads it."""
+    try:
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+    except OSError:
+        pass  # it is closed already
 
 
 def _refusal(response, body, key):

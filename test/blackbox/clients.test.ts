@@ -125,6 +125,12 @@ const lies: readonly (readonly [
     { code: "unreachable" },
   ],
   ["silence", () => ({ silent: true }), { code: "unreachable" }, { timeout: 0.3 }],
+  [
+    "a head that never ends",
+    () => ({ drip: "HTTP/1.1 100 Continue\r\n\r\n" }),
+    { code: "unreachable" },
+    { timeout: 0.3 },
+  ],
   ["the key, where a code is", () => refusal(403, canary, canary), { code: "http_403" }],
   [
     "the key, as the request's id",

@@ -34,6 +34,8 @@ export type Reply = {
   readonly raw?: string | Uint8Array;
   /** Sent again and again until the client closes the connection. */
   readonly endless?: Uint8Array;
+  /** Sent a piece at a time, again and again, until the client closes the connection. There is no other head. */
+  readonly drip?: string;
   /** Nothing is sent, and the connection stays open. */
   readonly silent?: true;
 };
@@ -63,6 +65,10 @@ export async function startLiar(reply: (question: Question) => Reply | Promise<R
       questions.push(question);
       const answer = await reply(question);
       if (answer.silent) return;
+      if (answer.drip !== undefined) {
+        const dripping = setInterval(() => socket.write(answer.drip ?? ""), 50);
+        return void socket.on("close", () => clearInterval(dripping));
+      }
       if (answer.endless === undefined) return void socket.end(bytesOf(answer));
       socket.write(headOf(200, { Connection: "close", "Content-Type": "application/json", ...answer.headers }));
       const more = () => {
