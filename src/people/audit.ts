@@ -104,8 +104,9 @@ export async function showAudit(admin: AdminContext, name: string): Promise<Audi
     throw new Refused("invalid", "An entry is called LANE:NUMBER, as `keyhole audit list --wide` shows it.");
   }
   const [segment, second] = await segmentsHolding(admin.database, start, Number(seq));
-  if (second !== undefined) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
   if (segment === undefined) throw new Refused("not_found", `There is no entry ${name}.`);
+  const isAmbiguous = second !== undefined && segment.lane !== start && segment.lane !== second.lane;
+  if (isAmbiguous) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
   const found = recordsOf(segment, []).find((record) => record.seq === Number(seq));
   // A damaged segment is one entry.
   return found ?? (recordsOf(segment, [])[0] as AuditRecord);

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gte, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
-import type { Database } from "./database.ts";
+import { type Database, literal } from "./database.ts";
 
 // Audit segments are read in pages, so that memory is bounded and every statement is short.
 
@@ -47,18 +47,17 @@ export async function* segmentsByLane(
 }
 
 /**
- * The segments, of at most two lanes, that hold the entry with this number.
+ * At most two of the segments that hold the entry with this number; those of the lane with exactly this name come first.
  * @param start - the lane, or at least 8 characters of its beginning
  */
 export function segmentsHolding({ db, tables }: Database, start: string, seq: number): Promise<Segment[]> {
   const { auditSegments: s } = tables;
-  const prefix = `${start.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  const ofLane =
-    start.length < 8 ? eq(s.lane, start) : sql`(${s.lane} = ${start} or ${s.lane} like ${prefix} escape '\\')`;
+  const begins = sql`substr(${s.lane}, 1, ${literal(start.length)}) = ${start}`;
   return db
     .select()
     .from(s)
-    .where(and(ofLane, lte(s.firstSeq, seq), gte(s.lastSeq, seq)))
+    .where(and(start.length < 8 ? eq(s.lane, start) : begins, lte(s.firstSeq, seq), gte(s.lastSeq, seq)))
+    .orderBy(desc(eq(s.lane, start)), asc(s.firstSeq))
     .limit(2);
 }
 

@@ -55,6 +55,16 @@ onBoth("questions to the record", (dialect) => {
     expect(shown).toMatch(/^NAMES +OTHER,STRIPE_KEY$/m);
   });
 
+  test("an entry is shown whatever other lanes SQL adds", async () => {
+    const [first] = await list();
+    const { lane, seq } = first as Entry;
+    const columns = "first_seq, last_seq, at, texts, entries, mac";
+    const copy = `select ?, ${columns} from audit_segments where lane = ? and first_seq = ?`;
+    await site.sql(`insert into audit_segments (lane, ${columns}) ${copy}`, [`${lane}-more`, lane, seq]);
+    expect(await site.json(["audit", "show", `${lane}:${seq}`])).toEqual(first);
+    await site.sql("delete from audit_segments where lane = ?", [`${lane}-more`]);
+  });
+
   test("keys that nobody used, or that never expire, are listed", async () => {
     const names = async (...args: string[]) =>
       ((await site.json(["key", "list", ...args])) as { name: string }[]).map(({ name }) => name);
