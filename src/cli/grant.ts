@@ -87,7 +87,10 @@ export function credentialVerbs(
     .action(({ unused, neverExpires, ...options }) => {
       const isWanted = (one: KeyRecord) =>
         (unused === undefined || isUnused(one, Date.now() - unused)) && (!neverExpires || neverEnds(one));
-      const none = unused === undefined && !neverExpires ? words.none : `No ${type} is like that.`;
+      const unneeded = neverExpires
+        ? `No active ${type} lacks an end`
+        : `No active ${type} has been unused for this long`;
+      const none = unused === undefined && !neverExpires ? words.none : `${unneeded}.`;
       return listRecords(here, records, options, none, isWanted);
     });
   const show = idVerb(type, "show", words.show, `keyhole ${type} show 0199a3c4`).action(async (id) => {

@@ -93,8 +93,9 @@ async function runEditor({ env, terminal }: Surroundings, file: string): Promise
     child.on("error", reject).on("exit", (code, signal) => resolve(code ?? signal ?? "unknown"));
     const ended = await promise;
     if (ended === 0) return;
-    const how = typeof ended === "number" ? `exit code ${ended}` : ended;
-    throw new Problem(exits.failed, "editor_failed", `The editor '${editor}' ended with ${how}. Nothing was written.`);
+    const how =
+      ended === 127 ? "cannot be started" : `ended with ${typeof ended === "number" ? "exit code " : ""}${ended}`;
+    throw new Problem(exits.failed, "editor_failed", `The editor '${editor}' ${how}. Nothing was written.`);
   } finally {
     process.off("SIGINT", ignore);
   }

@@ -77,7 +77,7 @@ onBoth("questions to the record", (dialect) => {
     await site.sql("update api_keys set created_at = ? where name in ('short', 'gone')", [old]);
     expect(await names("--unused", "90d")).toEqual(["short"]);
     const none = await site.keyhole(["key", "list", "--unused", "1000d"]);
-    expect(none).toEqual({ exitCode: 0, stdout: "", stderr: "No key is like that.\n" });
+    expect(none).toEqual({ exitCode: 0, stdout: "", stderr: "No active key has been unused for this long.\n" });
     expect((await site.keyhole(["expiring"])).stderr).toEndWith(
       "2 keys never expire: keyhole key list --never-expires\n",
     );
