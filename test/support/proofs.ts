@@ -15,11 +15,14 @@ export function missingProofs(page: string, report: string): string[] {
     const cell = row.split(/(?<!\\)\|/).at(-2) ?? "";
     let file = "";
     for (const [, named, quoted = ""] of cell.matchAll(
-      /`((?:unit|property|integration|blackbox)\/[\w-]+)`|"([^"]+)"/g,
+      /`((?:unit|property|integration|blackbox)\/[\w-]+|[\w-]+)`(?=[:,])|"([^"]+)"/g,
     )) {
-      file = named ?? file;
+      if (named !== undefined) file = named.includes("/") ? named : `property/${named}`;
       if (named !== undefined || file === "") continue;
-      const parts = quoted.replaceAll("\\|", "|").split(/\s*…\s*/);
+      const parts = quoted
+        .replaceAll("\\|", "|")
+        .replaceAll(" > ", " ")
+        .split(/\s*…\s*/);
       const pattern = new RegExp(parts.map((part) => RegExp.escape(part)).join(".*"));
       if (!names.get(file)?.some((name) => pattern.test(name))) {
         missing.push(`docs/proofs.md names a test that did not run: ${file}: "${quoted}"`);
@@ -29,13 +32,14 @@ export function missingProofs(page: string, report: string): string[] {
   return missing;
 }
 
-/** What the tests of each file are called, with the names of their suites before them. */
+/** What the tests of each file are called, with the names of their suites before them, the outermost first. */
 function testNames(report: string): Map<string, string[]> {
   const names = new Map<string, string[]>();
   for (const [, name = "", suites = "", file = ""] of report.matchAll(
     /<testcase name="([^"]*)" classname="([^"]*)"[^>]*? file="test\/([^"]*)\.test\.ts"/g,
   )) {
-    names.set(file, [...(names.get(file) ?? []), `${decode(suites)} > ${decode(name)}`]);
+    const words = [...decode(suites).split(" > ").reverse(), decode(name)].join(" ");
+    names.set(file, [...(names.get(file) ?? []), words.replaceAll(/, on (?:SQLite|PostgreSQL)/g, "")]);
   }
   return names;
 }
