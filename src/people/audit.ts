@@ -75,7 +75,7 @@ export async function listAudit(
     for (const segment of page) newestFirst.push(...recordsOf(segment, conditions).reverse());
     if (newestFirst.length >= limit) break;
   }
-  if (newestFirst.length === 0) await requireEntries(admin, conditions);
+  if (newestFirst.length === 0) await requireEntries(admin, conditions, filter);
   return newestFirst.slice(0, limit).reverse();
 }
 
@@ -90,7 +90,7 @@ export async function* auditPages(admin: AdminContext, filter: AuditFilter): Asy
     isEmpty &&= page.length === 0;
     yield page;
   }
-  if (isEmpty) await requireEntries(admin, conditions);
+  if (isEmpty) await requireEntries(admin, conditions, filter);
 }
 
 /**
@@ -230,9 +230,11 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
 }
 
 /** After a search that found nothing. @throws Refused `not_found` if there is a condition that no entry at all meets */
-async function requireEntries(admin: AdminContext, conditions: readonly Condition[]): Promise<void> {
+async function requireEntries(admin: AdminContext, conditions: readonly Condition[], times: Times): Promise<void> {
+  // With one condition and no times, the search has looked at all entries already.
+  const isKnown = conditions.length === 1 && times.sinceAt === undefined && times.beforeAt === undefined;
   for (const condition of conditions) {
-    if (condition.otherwise !== undefined && !(await hasEntries(admin, [condition]))) {
+    if (condition.otherwise !== undefined && (isKnown || !(await hasEntries(admin, [condition])))) {
       throw new Refused("not_found", condition.otherwise);
     }
   }
