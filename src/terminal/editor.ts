@@ -43,7 +43,7 @@ function removeAtOurEnd({ env: { PATH } }: Surroundings, folder: string): ChildP
   const script = `trap '' HUP INT TERM; cat > /dev/null; rm -rf -- "$1"`;
   // Detached, so that a signal to the terminal's processes does not reach it.
   const remover = spawn("/bin/sh", ["-c", script, "sh", folder], {
-    // The system shows the environment of a process to whoever runs under the same account.
+    // Every process of the same account can read the environment of this one.
     env: { PATH },
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,

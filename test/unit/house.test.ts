@@ -154,10 +154,10 @@ describe("the house", () => {
     expect(exportsOf("src/core/held.ts")).toEqual(["Held", "Render", "renderHeld"]);
     expect(exportsOf("src/audit/release.ts")).toEqual(["release"]);
   });
-  test("has one name for each exported type, but for the npm package, whose names are its interface", () => {
+  test("exports no two types of one name, except the public names of the npm package", () => {
     expect(sameTypes(real)).toEqual([]);
   });
-  test("names a kind in its folder alone, but for what is about one kind", () => {
+  test("names a kind only in its folder, except in files that are about one kind", () => {
     expect(namingKinds(real)).toEqual([]);
     expect(aboutOneKind.filter((place) => ![...real.keys()].some((file) => isIn(file, place)))).toEqual([]);
   });
