@@ -78,6 +78,21 @@ export async function openSets<E extends Entry>(
 }
 
 /**
+ * Checks before a write that the set is still the version that the person has seen.
+ * @param seen - undefined if the person decided without looking
+ * @throws Refused `conflict` if somebody wrote the set since
+ */
+export function requireSeen<E extends Entry>(
+  { version, ...of }: SetOf<E> & { readonly version: number },
+  seen: number | undefined,
+): void {
+  if (seen === undefined || seen === version) return;
+  const name = setName(of).replace("the", "The");
+  const words = `${name} were changed by somebody else after you opened them.`;
+  throw new Refused("conflict", `${words} Nothing was written: open them again.`);
+}
+
+/**
  * A kept version of a set, opened.
  * @throws Refused `not_found` if it is not kept; `conflict` if it was changed by other means than Keyhole
  */

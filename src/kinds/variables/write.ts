@@ -5,7 +5,7 @@ import { revealOf } from "../../desk/changes.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
-import { type Item, type OpenSet, openSet, openSets, requireSet } from "../../sets/open.ts";
+import { type Item, type OpenSet, openSet, requireSeen, requireSet } from "../../sets/open.ts";
 import { type NewItem, type SetWrite, type SetWrites, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
@@ -42,9 +42,12 @@ export type VariablesWrite = {
   readonly warnings: readonly string[];
 };
 
+/** What is written in one environment. */
+export type EnvironmentWrite = WriteOptions & { readonly entries: readonly NewVariable[] };
+
 /**
  * Writes variables of one environment: all of them, or on any failure none.
- * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`; `conflict` if the set does not verify, or as the options say
+ * @throws Refused as {@link writeVariables}
  */
 export async function setVariables(
   admin: AdminContext,
@@ -58,20 +61,44 @@ export async function setVariables(
 }
 
 /** The same in several environments: in all of them or none. @returns what was written, by environment */
-export async function setVariablesIn(
+export function setVariablesIn(
   admin: AdminContext,
   where: string,
   places: readonly string[],
   entries: readonly NewVariable[],
   options: WriteOptions = {},
 ): Promise<ReadonlyMap<Environment, VariablesWrite>> {
-  const targets = places.map(requireEnvironment);
-  const given = validateVariables(entries);
+  return writeVariables(admin, where, new Map(places.map((place) => [place, { ...options, entries }])));
+}
+
+/**
+ * Writes several environments, each with changes of its own: all of them, or on any failure none.
+ * @param changes - by environment; each gets a new version, even if its changes are empty
+ * @returns what was written, by environment
+ * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`; `conflict` if a set does not verify, or as the options say
+ */
+export async function writeVariables(
+  admin: AdminContext,
+  where: string,
+  changes: ReadonlyMap<string, EnvironmentWrite>,
+): Promise<ReadonlyMap<Environment, VariablesWrite>> {
+  const asked = new Map(
+    [...changes].map(([place, { entries, ...options }]) => {
+      return [requireEnvironment(place), { given: validateVariables(entries), options }] as const;
+    }),
+  );
   return writingProject(admin, where, variables, async (project) => {
-    const sets = await openSets(admin, project, variables, targets);
-    const plans = new Map(sets.map((before) => [before, planWrite(project, before, given, options)]));
-    const changes = new Map([...plans].map(([before, plan]) => [before, plan.changes]));
-    const writes = await writeSets(admin, project, variables, changes);
+    const plans = new Map<OpenSet<VariableEntry>, Plan>();
+    for (const [environment, { given, options }] of asked) {
+      const before = await openSet(admin, { project, descriptor: variables, environment });
+      plans.set(before, planWrite(project, before, given, options));
+    }
+    const writes = await writeSets(
+      admin,
+      project,
+      variables,
+      new Map([...plans].map(([before, plan]) => [before, plan.changes])),
+    );
     return [writtenBy(where, plans, writes), writes];
   });
 }
@@ -89,10 +116,7 @@ function planWrite(
   given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
   { prune = false, agreed, remove = [], version }: WriteOptions,
 ): Plan {
-  if (version !== undefined && before.version !== version) {
-    const words = `The variables of ${project.slug} in ${before.environment} were changed by somebody else after you opened them.`;
-    throw new Refused("conflict", `${words} Nothing was written: run the command again.`);
-  }
+  requireSeen(before, version);
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
   for (const [key, { value, rotateBy: mark }] of given) {
@@ -102,7 +126,10 @@ function planWrite(
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     changes.set(key, variableItem(key, value, project.now, rotateBy));
   }
-  const pruned = prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove;
+  const unwanted = new Set(prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove);
+  const both = [...unwanted].find((name) => given.has(name));
+  if (both !== undefined) throw new Refused("invalid", `${both} is to be written and deleted at once.`);
+  const pruned = [...before.items.keys()].filter((name) => unwanted.has(name));
   const mayGo = new Set(agreed ?? pruned);
   const surprise = pruned.find((name) => !mayGo.has(name));
   if (surprise !== undefined) {
@@ -140,6 +167,7 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
  * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
  * That their values left the source is on record there.
  * @param names - which ones; all by default
+ * @param versions - those that the caller has seen; the copy is refused if the source or the target has another one
  * @throws Refused `invalid`, `bound`, `not_found` which names what is missing, `ambiguous`, `conflict`
  */
 export async function copyVariables(
@@ -147,6 +175,7 @@ export async function copyVariables(
   from: Place,
   to: Place,
   names?: readonly string[],
+  versions?: { readonly from: number; readonly to: number },
 ): Promise<VariablesCopy> {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project);
@@ -158,21 +187,11 @@ export async function copyVariables(
       );
     }
     const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
-    const { items } = await openSet(admin, of);
-    const chosen = [...items.values()].filter(({ entry }) => names === undefined || names.includes(entry.key));
-    const missing = (names ?? []).filter((name) => !items.has(name));
-    if (missing.length > 0 || chosen.length === 0) {
-      const what = missing.length > 0 ? `These are not in` : "There is nothing to copy in";
-      const list = missing.length > 0 ? `: ${missing.join(", ")}` : "";
-      throw new Refused("not_found", `${what} ${from.project}, ${source}${list}.`);
-    }
-    const given = validateVariables(
-      chosen.map((item) => {
-        return { name: item.entry.key, value: storedValue(item), rotateBy: item.entry.rotateBy ?? null };
-      }),
-    );
+    const opened = await openSet(admin, of);
+    requireSeen(opened, versions?.from);
+    const given = validateVariables(chosenOf(opened, from, names));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(project, before, given, {});
+    const plan = planWrite(project, before, given, { ...(versions && { version: versions.to }) });
     const isSame = (name: string) => {
       const old = before.items.get(name)?.entry;
       return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
@@ -190,6 +209,24 @@ export async function copyVariables(
       writes,
       [revealOf("variables.reveal", origin, source, copied)],
     ];
+  });
+}
+
+/** The variables to copy. @throws Refused `not_found` which names what is missing */
+function chosenOf(
+  { items, environment }: OpenSet<VariableEntry>,
+  from: Place,
+  names: readonly string[] | undefined,
+): NewVariable[] {
+  const chosen = [...items.values()].filter(({ entry }) => names === undefined || names.includes(entry.key));
+  const missing = (names ?? []).filter((name) => !items.has(name));
+  if (missing.length > 0 || chosen.length === 0) {
+    const what = missing.length > 0 ? `These are not in` : "There is nothing to copy in";
+    const list = missing.length > 0 ? `: ${missing.join(", ")}` : "";
+    throw new Refused("not_found", `${what} ${from.project}, ${environment}${list}.`);
+  }
+  return chosen.map((item) => {
+    return { name: item.entry.key, value: storedValue(item), rotateBy: item.entry.rotateBy ?? null };
   });
 }
 

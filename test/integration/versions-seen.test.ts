@@ -1,0 +1,202 @@
+/**
+ * What a person writes after looking: it is refused if somebody else wrote what they looked at.
+ */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { type Environment, environments } from "../../src/core/names.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { copyVariables, listVariables, setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { listHistory } from "../../src/people/history.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+/** Everything that a write may touch, as it is stored. */
+async function stored(w: World) {
+  const tables = ["sets", "set_versions", "projects", "audit_heads", "audit_segments"];
+  return JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
+}
+
+function changedBySomebodyElse(what: string) {
+  const words = "were changed by somebody else after you opened them. Nothing was written: open them again.";
+  return { kind: "conflict", message: `The ${what} ${words}` };
+}
+
+async function versionOf(w: World, where: string, environment: string, kind = "variables"): Promise<number> {
+  const [newest] = (await listHistory(w.admin, where, environment, kind)).versions;
+  return newest?.version as number;
+}
+
+const one = (name: string, value: string) => [{ name, value }];
+
+describeBoth("a write of several environments", (w) => {
+  const project = async () =>
+    w.project(await w.organization(), "web", {
+      variables: { development: { A: "d", OLD: "1" }, staging: { A: "s", OLD: "1" }, production: { A: "p" } },
+    });
+
+  test("gives each its own values, deletions and days of rotation, in one transaction", async () => {
+    const { where } = await project();
+    const written = await writeVariables(
+      w.admin,
+      where,
+      new Map([
+        ["production", { entries: [{ name: "A", value: "new p", rotateBy: "2099-01-31" }], version: 2 }],
+        ["development", { entries: one("B", "new d"), remove: ["OLD", "NEVER"], version: 2 }],
+        ["staging", { entries: one("A", "s"), prune: true, agreed: ["OLD"] }],
+      ]),
+    );
+    const nothing = { added: [], updated: 0, changed: [], deleted: [], warnings: [] };
+    expect([...written]).toEqual([
+      ["production", { ...nothing, updated: 1, changed: ["A"] }],
+      ["development", { ...nothing, added: ["B"], deleted: ["OLD"] }],
+      ["staging", { ...nothing, updated: 1, deleted: ["OLD"] }],
+    ]);
+    expect(await revealVariable(w.admin, where, "production", "A")).toBe("new p");
+    expect(await revealVariable(w.admin, where, "development", "A")).toBe("d");
+    const names = async (environment: string) =>
+      (await listVariables(w.admin, where, environment)).map(({ name, rotateBy }) => [name, rotateBy ?? null]);
+    expect(await names("development")).toEqual([
+      ["A", null],
+      ["B", null],
+    ]);
+    expect(await names("staging")).toEqual([["A", null]]);
+    expect(await names("production")).toEqual([["A", "2099-01-31"]]);
+    const entries = await listAudit(w.admin, { project: where, actions: ["variables.write"], limit: 3 });
+    expect(entries.map(({ environment, names }) => [environment, names])).toEqual([
+      ["production", ["A"]],
+      ["development", ["B", "OLD"]],
+      ["staging", ["A", "OLD"]],
+    ]);
+    // One segment: one transaction.
+    expect(new Set(entries.map(({ time }) => time)).size).toBe(1);
+  });
+
+  test("writes nowhere if one of them is refused", async () => {
+    const { where, slug } = await project();
+    const organization = where.split("/")[0];
+    await setVariables(w.admin, where, "staging", one("A", "theirs"));
+    const untouched = await stored(w);
+    const fine = { entries: one("A", "mine"), version: 2 };
+    const bad: [object, object][] = [
+      [fine, changedBySomebodyElse(`variables of ${organization}/${slug} in staging`)],
+      [{ entries: one("A", "mine"), version: 4 }, { kind: "conflict" }],
+      [{ entries: one("A", "mine"), prune: true, agreed: [] }, { kind: "conflict" }],
+      [{ entries: one("A", "mine"), remove: ["A"] }, { kind: "invalid" }],
+      [{ entries: one("not a name", "mine") }, { kind: "invalid" }],
+      [{ entries: one("A", "x".repeat(64 * 1024 + 1)) }, { kind: "bound" }],
+    ];
+    for (const [staging, refusal] of bad) {
+      const changes = new Map([
+        ["development", fine],
+        ["staging", staging as typeof fine],
+      ]);
+      await expect(writeVariables(w.admin, where, changes)).rejects.toMatchObject(refusal);
+    }
+    await expect(writeVariables(w.admin, where, new Map([["nowhere", fine]]))).rejects.toMatchObject({
+      kind: "invalid",
+    });
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("by several people at once: of those who saw one version, one writes", async () => {
+    const { where } = await project();
+    const version = await versionOf(w, where, "production");
+    const write = (value: string) => {
+      const change = { entries: one("A", value), version };
+      return writeVariables(w.admin, where, new Map(["staging", "production"].map((place) => [place, change])));
+    };
+    const outcomes = await Promise.allSettled(["1", "2", "3", "4"].map(write));
+    const won = outcomes.findIndex(({ status }) => status === "fulfilled");
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(await revealVariable(w.admin, where, "staging", "A")).toBe(`${won + 1}`);
+    expect(await revealVariable(w.admin, where, "production", "A")).toBe(`${won + 1}`);
+    expect(await versionOf(w, where, "staging")).toBe(version + 1);
+  });
+
+  test("does what a model in memory does", async () => {
+    const { where } = await w.project(await w.organization(), "web");
+    const name = fc.constantFrom("A", "B", "C", "D");
+    const change = fc.record({
+      values: fc.dictionary(name, fc.constantFrom("1", "2", "é\n")),
+      remove: fc.uniqueArray(name),
+      /** How many versions behind the current one the person is. */
+      behind: fc.constantFrom(undefined, 0, 0, 0, 1),
+    });
+    const changes = fc.uniqueArray(fc.tuple(fc.constantFrom(...environments), change), {
+      selector: ([environment]) => environment,
+      minLength: 1,
+    });
+    const model = new Map(environments.map((environment) => [environment, { version: 1, values: new Map() }]));
+    const place = (environment: Environment) =>
+      model.get(environment) as { version: number; values: Map<string, string> };
+    await fc.assert(
+      fc.asyncProperty(changes, async (asked) => {
+        const given = asked.map(([environment, { values, remove, behind }]) => {
+          const entries = Object.entries(values).map(([name, value]) => ({ name, value }));
+          const version = behind === undefined ? {} : { version: place(environment).version - behind };
+          const write = { entries, remove: remove.filter((name) => !(name in values)), ...version };
+          return [environment, write] as const;
+        });
+        const done = writeVariables(w.admin, where, new Map(given));
+        if (asked.some(([, { behind }]) => behind === 1)) {
+          await expect(done).rejects.toMatchObject({ kind: "conflict" });
+        } else {
+          const written = await done;
+          for (const [environment, { entries, remove }] of given) {
+            const at = place(environment);
+            const before = new Map(at.values);
+            for (const { name, value } of entries) at.values.set(name, value);
+            for (const name of remove) at.values.delete(name);
+            at.version++;
+            const names = entries.map((entry) => entry.name).toSorted();
+            expect(written.get(environment)).toMatchObject({
+              added: names.filter((name) => !before.has(name)),
+              changed: names.filter((name) => before.has(name) && before.get(name) !== at.values.get(name)),
+              updated: names.filter((name) => before.has(name)).length,
+              deleted: remove.filter((name) => before.has(name)).toSorted(),
+            });
+          }
+        }
+        for (const environment of environments) {
+          expect(await versionOf(w, where, environment)).toBe(place(environment).version);
+          const listed = await listVariables(w.admin, where, environment);
+          expect(listed.map(({ name }) => name)).toEqual([...place(environment).values.keys()].toSorted());
+        }
+      }),
+      { numRuns: w.dialect === "sqlite" ? 60 : 20 },
+    );
+    for (const environment of environments) {
+      for (const [name, value] of place(environment).values) {
+        expect(await revealVariable(w.admin, where, environment, name)).toBe(value);
+      }
+    }
+  });
+});
+
+describeBoth("a copy", (w) => {
+  test("is refused if its source or its target was written after the person looked", async () => {
+    const organization = await w.organization();
+    const { where: web } = await w.project(organization, "web", { variables: { staging: { A: "1", B: "2" } } });
+    const { where: api } = await w.project(organization, "api", { variables: { production: { C: "3" } } });
+    const [from, to] = [
+      { project: web, environment: "staging" },
+      { project: api, environment: "production" },
+    ];
+    const versions = { from: await versionOf(w, web, "staging"), to: await versionOf(w, api, "production") };
+    await setVariables(w.admin, web, "staging", [], { remove: ["B"] });
+    // Also if what was chosen is gone.
+    await expect(copyVariables(w.admin, from, to, ["B"], versions)).rejects.toMatchObject(
+      changedBySomebodyElse(`variables of ${web} in staging`),
+    );
+    const looked = { ...versions, from: versions.from + 1 };
+    await setVariables(w.admin, api, "production", one("C", "theirs"));
+    const untouched = await stored(w);
+    await expect(copyVariables(w.admin, from, to, ["A"], looked)).rejects.toMatchObject(
+      changedBySomebodyElse(`variables of ${api} in production`),
+    );
+    expect(await stored(w)).toBe(untouched);
+    const again = { ...looked, to: looked.to + 1 };
+    expect(await copyVariables(w.admin, from, to, ["A"], again)).toMatchObject({ added: ["A"], changed: [], same: [] });
+    expect(await revealVariable(w.admin, api, "production", "A")).toBe("1");
+  });
+});
