@@ -14,6 +14,7 @@ import { damagedVersion, findSet, type Item, type OpenSet, openSet, openVersion 
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import { type NewItem, type SetChanges, type SetWrite, writeSets } from "../sets/write.ts";
 import { requireProjectRoom, writingProject } from "../sets/write-project.ts";
+import { contentOf } from "./comparison.ts";
 
 /* What people did to a set, version by version, and how they undo it. */
 
@@ -168,7 +169,7 @@ async function changesBack(
   const [added, changed]: [string[], string[]] = [[], []];
   for (const [name, item] of after) {
     const old = before.items.get(name);
-    if (old !== undefined && isSame(dated(descriptor, item, old.entry.updatedAt), old)) continue;
+    if (old !== undefined && isSame(descriptor, item, old)) continue;
     (old === undefined ? added : changed).push(name);
     changes.set(name, dated(descriptor, item, now));
     const content = namesContent(descriptor, item.entry) && (await openContent(admin, db, project.id, item.entry));
@@ -189,10 +190,10 @@ function dated(
   return { entry: { ...entry, updatedAt }, value: value && datedValue(Buffer.from(value), updatedAt) };
 }
 
-/** Whether a value was only written again. */
-function isSame(a: NewItem<Entry>, b: NewItem<Entry>): boolean {
-  const [entry, other] = [a, b].map((item) => JSON.stringify({ ...item.entry, version: undefined }));
-  return entry === other && Buffer.compare(a.value ?? Buffer.of(), b.value ?? Buffer.of()) === 0;
+/** Whether an item was only written again. */
+function isSame(descriptor: KindDescriptor<Entry>, a: Item<Entry>, b: Item<Entry>): boolean {
+  const [entry, other] = [a, b].map((item) => JSON.stringify({ ...item.entry, updatedAt: 0, version: undefined }));
+  return entry === other && contentOf(descriptor, a) === contentOf(descriptor, b);
 }
 
 /**

@@ -11,6 +11,7 @@ import { authenticate } from "../../src/access/authenticate.ts";
 import { environmentMask } from "../../src/core/names.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { listAudit } from "../../src/people/audit.ts";
+import { compareEnvironments } from "../../src/people/comparison.ts";
 import { listHistory, planRollback, purgeHistory, rollBack } from "../../src/people/history.ts";
 import { namesInUse } from "../../src/people/names-in-use.ts";
 import { deleteProject, renameProject, showProject } from "../../src/people/projects.ts";
@@ -106,7 +107,7 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     for (const [{ projects }] of columnsOfNotes) Reflect.deleteProperty(getTableColumns(projects), "noteCounts");
   });
 
-  test("is written, read, counted, listed, rolled back, renamed, rotated and verified", async () => {
+  test("is written, read, counted, listed, compared, rolled back, renamed, rotated and verified", async () => {
     await migrate(w);
     const organization = await w.organization();
     const { where } = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
@@ -124,6 +125,10 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     await keyhole.close();
     const asked = { of: notes.kind, project: where, environment: undefined };
     expect(await namesInUse(w.config, asked)).toEqual([{ word: "door" }, { word: "stove" }]);
+
+    const { items } = await compareEnvironments(w.admin, where, notes.kind);
+    const production = { updatedAt: expect.any(Number), group: 1 };
+    expect(items).toEqual(["door", "stove"].map((name) => ({ name, environments: { production } })));
 
     await writeNotes(w, where, { door: "another note", stove: null });
     const { versions } = await listHistory(w.admin, where, "production", notes.kind);
