@@ -1,5 +1,6 @@
 import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import {
@@ -14,7 +15,7 @@ import { type Columns, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
-import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption } from "../terminal/verbs.ts";
 import { neverEnds } from "./grant.ts";
 

@@ -1,11 +1,11 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
 import { isEnvironment } from "../core/names.ts";
 import { readConfig } from "../core/settings.ts";
+import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Named, NamesAsked } from "../people/names-in-use.ts";
 import { answer } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
-import { visible } from "../terminal/terminal.ts";
 
 /*
  * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The

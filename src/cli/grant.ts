@@ -1,6 +1,7 @@
 import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
+import { excerpt } from "../core/visible.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import {
   type CredentialType,
@@ -17,7 +18,7 @@ import { answer, type Columns } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { choiceOption, parseDuration, parseList } from "../terminal/options.ts";
 import { listRecords, type Records, showRecord } from "../terminal/records.ts";
-import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { formatTime } from "../terminal/terminal.ts";
 import { idVerb, listVerb, yesOption } from "../terminal/verbs.ts";
 
 /* What the commands of keys and of trusts share: the options that say what one may do, and how a record is shown. */

@@ -1,4 +1,5 @@
 import { Argument, Option } from "@commander-js/extra-typings";
+import { excerpt } from "../core/visible.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { listKeys } from "../people/keys.ts";
 import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../people/organizations.ts";
@@ -6,7 +7,7 @@ import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted, joined } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { listFound } from "../terminal/records.ts";
-import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { formatTime } from "../terminal/terminal.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
 import { cuttingOff } from "./grant.ts";
 

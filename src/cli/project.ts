@@ -1,3 +1,4 @@
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
@@ -13,7 +14,7 @@ import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted, joined } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
 import { listFound } from "../terminal/records.ts";
-import { excerpt, formatTime } from "../terminal/terminal.ts";
+import { formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption, yesOption } from "../terminal/verbs.ts";
 import { cuttingOff, nameOf } from "./grant.ts";
 

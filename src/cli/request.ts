@@ -1,3 +1,4 @@
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import {
@@ -14,7 +15,7 @@ import { answer, blockOf, type Columns } from "../terminal/answer.ts";
 import { noun, type Surroundings } from "../terminal/command.ts";
 import { readValue } from "../terminal/input.ts";
 import { listRecords, type Records, showRecord } from "../terminal/records.ts";
-import { excerpt, formatTime, unlessClosed, write } from "../terminal/terminal.ts";
+import { formatTime, unlessClosed, write } from "../terminal/terminal.ts";
 import { idVerb, listVerb } from "../terminal/verbs.ts";
 
 /** `keyhole request …` */

@@ -3,6 +3,7 @@ import { discoverKeys } from "../access/issuer-keys.ts";
 import { isTokenShaped, readToken, tokenBytesMax, usableKeys, usableKinds, verifyToken } from "../access/token.ts";
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type KeyRecord, showKey } from "../people/keys.ts";
 import { createTrust, validTrusts } from "../people/trusts.ts";
@@ -11,7 +12,6 @@ import { withAdmin } from "../terminal/admin.ts";
 import { answer, type Columns } from "../terminal/answer.ts";
 import { noun, type Surroundings } from "../terminal/command.ts";
 import { decodeText, readLocal } from "../terminal/input.ts";
-import { excerpt } from "../terminal/terminal.ts";
 import { idVerb } from "../terminal/verbs.ts";
 import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 

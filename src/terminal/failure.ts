@@ -1,8 +1,9 @@
 import { Fault } from "../core/fault.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
+import { visibleLines } from "../core/visible.ts";
 import type { Surroundings } from "./command.ts";
-import { fitted, hasColour, jsonLine, red, visibleLines, write } from "./terminal.ts";
+import { fitted, hasColour, jsonLine, red, write } from "./terminal.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 

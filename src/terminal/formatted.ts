@@ -1,11 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { exits, Problem } from "../core/problem.ts";
+import { visible, visibleLines } from "../core/visible.ts";
 import { type WholeFile, writeWhole } from "../core/whole-file.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Format } from "../formats/format.ts";
 import { answer, counted } from "./answer.ts";
 import type { Surroundings } from "./command.ts";
-import { visible, visibleLines, write } from "./terminal.ts";
+import { write } from "./terminal.ts";
 
 /** Where a text of variables goes. */
 export type Destination = {

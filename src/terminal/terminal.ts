@@ -1,8 +1,9 @@
 import { createInterface, type Key } from "node:readline";
 import { Writable } from "node:stream";
 import { exits, interrupted, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
+import { oneLine, visible } from "../core/visible.ts";
 
-/* What people see and type. Stored text may hold characters that control a terminal, so `visible` escapes them. */
+/* What people see and type. Stored text may hold characters that control a terminal, so all of it is made visible. */
 
 /** The process's three streams. */
 export type Terminal = {
@@ -11,34 +12,9 @@ export type Terminal = {
   readonly stderr: NodeJS.WriteStream;
 };
 
-/** Escapes every character that a screen would act on or hide, such as `\u001b`. One escape is one UTF-16 unit. */
-export function visible(text: string): string {
-  const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return text.replace(unseen, (character) => character.replace(/[\s\S]/g, escapeUnit));
-}
-
-/** The same for text of several lines. */
-export function visibleLines(text: string): string {
-  return text.split("\n").map(visible).join("\n");
-}
-
 /** A line of compact JSON that is safe on a terminal. The escapes are JSON's own, so parsers return the exact text. */
 export function jsonLine(document: unknown): string {
   return `${visible(JSON.stringify(document))}\n`;
-}
-
-/** {@link visible} text in one line, with one blank for each run of blanks. */
-export function oneLine(text: string): string {
-  return visible(text.replace(blanks, " "));
-}
-
-/**
- * Text that strangers chose, such as a reason or a name, for a table or a message. It is one line, so it cannot look
- * like other fields, and of bounded length.
- */
-export function excerpt(text: string): string {
-  const characters = [...oneLine(text)];
-  return characters.length > excerptMax ? `${characters.slice(0, excerptMax).join("")}…` : characters.join("");
 }
 
 /**
@@ -266,12 +242,6 @@ export async function withProgress<T>(
     if (shownMs > 0) stream.write(`\r${eraseToEnd}`);
   }
 }
-
-const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-
-/** What looks like a blank and is not {@link unseen}. */
-const blanks = /[\p{Zs}\u2800]+/gu;
-const excerptMax = 500;
 
 const gap = "  ";
 /** The columns that may be cut. Ids, numbers and times must stay whole. */
