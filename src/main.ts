@@ -43,6 +43,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     restore: async () => (await import("./cli/backup.ts")).restoreCommand,
     rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
     db: async () => (await import("./cli/db.ts")).dbCommand,
+    dashboard: async () => (await import("./cli/dashboard.ts")).dashboardCommand,
     explain: async () => (await import("./cli/explain.ts")).explainCommand,
     openapi: async () => (await import("./cli/openapi.ts")).openapiCommand,
     completion: async () => {

@@ -30,8 +30,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sets: words("access audit core desk limit seal store node: drizzle-orm"),
   gates: words("access audit core formats limit sets typebox"),
   terminal: words("core formats desk node: @commander-js/extra-typings"),
+  pages: words("core desk preact"),
   kinds: words(
-    "access audit core desk formats gates limit seal sets store terminal",
+    "access audit core desk formats gates limit pages seal sets store terminal",
     "node: dotenv drizzle-orm typebox yaml @commander-js/extra-typings",
   ),
   people: words("access audit core desk kinds seal sets store node: drizzle-orm"),
@@ -46,16 +47,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
+  dashboard: words("core desk kinds pages people terminal node: elysia preact preact-render-to-string"),
   cli: words(
-    "access api audit core desk formats kinds machines people server terminal package.json",
+    "access api audit core dashboard desk formats kinds machines people server terminal package.json",
     "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",
   ),
-  "main.ts": words("cli kinds terminal package.json @commander-js/extra-typings"),
+  "main.ts": words("cli core kinds terminal package.json @commander-js/extra-typings"),
 };
 
 /** The right side of the house: what changes something, and who runs it. */
 const writers =
-  /^src\/(people|cli|terminal|machines|desk\/(?!installation|data-folder|system-keys|actor|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/\w+\/(write|command|reveal|edit|moves|env-file|import-text))/;
+  /^src\/(people|cli|dashboard|pages|terminal|machines|desk\/(?!installation|data-folder|system-keys|actor|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/(pages|\w+\/(page|write|command|reveal|edit|moves|env-file|import-text)))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -67,6 +69,7 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "src/kinds/variables/read.ts": { readVariables: ["kinds/variables/endpoint.ts"] },
   "src/kinds/accounts/read.ts": { readAccounts: ["kinds/accounts/endpoint.ts"] },
   "src/kinds/files/read.ts": { readFiles: ["kinds/files/endpoint.ts"] },
+  "src/pages/visit.ts": { Visit: ["dashboard/gate.ts"] },
   "src/sets/remembered-sets.ts": { RememberedSets: ["server/compose.ts"] },
   "src/sets/remembered-contents.ts": { RememberedContents: ["server/compose.ts"] },
   "src/sets/verified-set.ts": { VerifiedSet: ["sets/lookup.ts", "sets/open.ts"] },
@@ -106,7 +109,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
 const aboutOneKind = [
   ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
   ...words("cli/pull.ts cli/compose.ts cli/request.ts people/requests.ts api/tools.ts"),
-  ...words("cli/access.ts server/metrics.ts cli/demo.ts"),
+  ...words("cli/access.ts server/metrics.ts cli/demo.ts dashboard/today.tsx"),
 ];
 
 /** The functions of kinds that open values for requests, each into a Held. */
@@ -132,6 +135,10 @@ describe("the house", () => {
   });
   test("serves by no path of imports that reaches what writes", () => {
     expect(pathTo(real, /^src\/(api|gates|server|kinds\/\w+\/endpoint)\b/, writers)).toBeUndefined();
+  });
+  test("loads the dashboard for its own command only", () => {
+    const importers = graph(real).filter(({ from, target }) => isIn(target, "dashboard") && !isIn(from, "dashboard"));
+    expect([...new Set(importers.map(({ from }) => from))]).toEqual(["src/cli/dashboard.ts"]);
   });
   test("keeps SQL from keys, and machines from both", () => {
     for (const place of ["store", "formats"]) expect(reach(place)).not.toContain("seal");
@@ -388,13 +395,13 @@ function openers(sources: Sources): string[] {
 
 /** Files with an import that Bun's parser sees and {@link importsOf} does not, or that no rule would recognize. */
 function unreadable(sources: Sources): string[] {
-  const parser = new Bun.Transpiler({ loader: "ts" });
   return [...sources]
     .filter(([file, text]) => {
       const read = importsOf(file, text).map(({ target }) => target);
-      const parsed = parser.scanImports(text);
+      const parser = new Bun.Transpiler({ loader: file.endsWith("x") ? "tsx" : "ts" });
+      const parsed = parser.scanImports(text).filter(({ path }) => !/^react(?:\/|$)/.test(path));
       return (
-        read.some((target) => /^[#/]|^src\/.*(?<!\.ts)$/.test(target)) ||
+        read.some((target) => /^[#/]|^src\/.*(?<!\.tsx?|^src\/dashboard\/[a-z]+\.(?:css|js|svg))$/.test(target)) ||
         parsed.some(({ path, kind }) => kind === "require-call" || !read.includes(resolve(file, path)))
       );
     })

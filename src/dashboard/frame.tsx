@@ -1,0 +1,136 @@
+import type { VNode } from "preact";
+import { renderToString } from "preact-render-to-string";
+import { everyKind } from "../kinds/kind.ts";
+import { Field, Name, Word } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Shown } from "../pages/route.ts";
+
+/** Whom the frame names, and what it says once. */
+export type Reader = { readonly actor: string; readonly notice: string | undefined; readonly path: string };
+
+/** A whole page: the frame with its navigation, around what a route shows. */
+export function pageOf(shown: Shown, reader: Reader): string {
+  const { title, project, main } = shown;
+  return document(
+    title,
+    <>
+      <header>
+        <a class="skip" href="#main">
+          Skip to the page
+        </a>
+        <nav aria-label="Keyhole">
+          <a href="/" class="brand">
+            Keyhole
+          </a>
+          {Object.entries(sections).map(([path, name]) => (
+            <a href={path} aria-current={sectionOf(reader.path) === path ? "page" : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        <form method="post" action="/lock" class="who">
+          <span>
+            <Word>{reader.actor}</Word>
+          </span>
+          <button type="submit" class="quiet">
+            Lock
+          </button>
+        </form>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {reader.notice && (
+          <p role="status" class="notice">
+            {reader.notice}
+          </p>
+        )}
+        {project && <ProjectTabs {...project} />}
+        {main}
+      </main>
+    </>,
+  );
+}
+
+/** The page for a browser that has not signed in. */
+export function lockedPage(refusal?: string): string {
+  return document(
+    "Locked",
+    <main id="main" class="locked">
+      <h1>Keyhole</h1>
+      <p>
+        Open the link that <code>keyhole dashboard</code> printed. It works once, for five minutes. Press Enter in that
+        terminal for a new one.
+      </p>
+      <form method="post" action="/unlock" data-unlock>
+        <Field id="code" label="Code, the part of the link after #">
+          <input id="code" name="code" autocomplete="off" spellcheck={false} required />
+        </Field>
+        <div class="send">
+          <button type="submit">Open</button>
+        </div>
+      </form>
+      <p role="alert" class="refusal">
+        {refusal}
+      </p>
+    </main>,
+  );
+}
+
+/** The page of a refusal, or of a failure. */
+export function refusalPage(title: string, message: string, reader?: Reader): string {
+  const main = (
+    <>
+      <h1>{title}</h1>
+      <p>{message}</p>
+      <p>
+        <a href="/">Back to the first page</a>
+      </p>
+    </>
+  );
+  return reader === undefined ? document(title, <main id="main">{main}</main>) : pageOf({ title, main }, reader);
+}
+
+const sections: Readonly<Record<string, string>> = {
+  "/": "Today",
+  "/projects": "Projects",
+  "/requests": "Requests",
+  "/keys": "Keys and trusts",
+  "/audit": "Audit",
+};
+
+function sectionOf(path: string): string {
+  const first = path.split("/")[1] ?? "";
+  return first === "p" ? "/projects" : `/${first}`;
+}
+
+function ProjectTabs({ org, project, tab }: NonNullable<Shown["project"]>) {
+  const where = `${org}/${project}`;
+  const tabs = [...everyKind.map(({ kind }) => kind), "history", "access"];
+  return (
+    <nav class="tabs" aria-label={`Project ${where}`}>
+      <Name>{where}</Name>
+      {tabs.map((name) => (
+        <a href={projectPagePath(where, name)} aria-current={tab === name ? "page" : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function document(title: string, body: VNode): string {
+  const page = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · Keyhole`}</title>
+        <link rel="stylesheet" href="/style.css" />
+        <link rel="icon" href="/icon.svg" />
+        <script src="/script.js" defer />
+      </head>
+      <body>{body}</body>
+    </html>
+  );
+  return `<!doctype html>${renderToString(page)}`;
+}

@@ -1,0 +1,115 @@
+import { type Environment, environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { kindPages } from "../kinds/pages.ts";
+import { Ago, type Column, Empty, Filter, Name, Table } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { type ComparedItem, compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
+
+type Compared = ItemsAcross<ComparedItem>["items"][number];
+
+export const gridRoutes: readonly Route[] = [
+  { method: "GET", path: "/p/:org/:project/:kind", right: "see", answer: grid },
+];
+
+/** The names of one kind by the three environments: there, missing, the same, different. */
+async function grid(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const kind = requireKind(visit.param("kind"));
+  const pages = kindPages[kind];
+  const { items } = await compareEnvironments(admin, where, kind);
+  const now = admin.now();
+  const columns: readonly Column<Compared>[] = [
+    {
+      heading: "Name",
+      cell: ({ name }) => (
+        <a href={projectPagePath(where, `${kind}/item`, { name })}>
+          <Name>{name}</Name>
+        </a>
+      ),
+      sortBy: ({ name }) => name,
+    },
+    ...environments.map((environment): Column<Compared> => {
+      return {
+        heading: environment,
+        cell: (one) => <Cell of={one} environment={environment} now={now} />,
+        sortBy: (one) => one.environments[environment]?.updatedAt ?? 0,
+      };
+    }),
+    { heading: "Compared", cell: comparison, sortBy: comparison, class: "compared" },
+  ];
+  const main = (
+    <>
+      <h1>{kind[0]?.toUpperCase() + kind.slice(1)}</h1>
+      <p class="actions">
+        {pages?.actions.map(({ page, label }) => (
+          <a class="button" href={projectPagePath(where, page)}>
+            {label}
+          </a>
+        ))}
+      </p>
+      {items.length === 0 ? (
+        <Empty>
+          {where} has no {kind} yet. {pages?.firstStep}
+        </Empty>
+      ) : (
+        <>
+          <Filter table="grid" what={kind} />
+          <Table
+            caption={`The ${kind} of ${where} by environment`}
+            id="grid"
+            columns={columns}
+            rows={items}
+            nameOf={({ name }) => name}
+          />
+        </>
+      )}
+    </>
+  );
+  return {
+    title: `${where} ${kind}`,
+    project: { org: visit.param("org"), project: visit.param("project"), tab: kind },
+    main,
+  };
+}
+
+/** The kind in a path. @throws Refused `not_found` */
+export function requireKind(text: string): string {
+  const found = everyKind.find(({ kind }) => kind === text);
+  if (found === undefined) throw new Refused("not_found", "There is no such page.");
+  return found.kind;
+}
+
+function Cell({
+  of,
+  environment,
+  now,
+}: {
+  readonly of: Compared;
+  readonly environment: Environment;
+  readonly now: number;
+}) {
+  const there = of.environments[environment];
+  if (there === undefined) return <span class="missing">missing</span>;
+  return (
+    <span class="there">
+      <Ago at={there.updatedAt} now={now} />
+    </span>
+  );
+}
+
+/** What a row says about the values that are there, such as `same` or `production differs`. */
+export function comparison({ environments: found }: Compared): string {
+  const there = environments.flatMap((environment) => {
+    const one = found[environment];
+    return one === undefined ? [] : [{ environment, group: one.group }];
+  });
+  if (there.length < 2) return `only ${there[0]?.environment}`;
+  const groups = new Set(there.map(({ group }) => group));
+  if (groups.size === 1) return "same";
+  if (groups.size === there.length) return there.length === 2 ? "different" : "all different";
+  const odd = there.find(({ group }) => there.filter((other) => other.group === group).length === 1);
+  return `${odd?.environment} differs`;
+}

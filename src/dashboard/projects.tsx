@@ -1,0 +1,98 @@
+import { everyKind } from "../kinds/kind.ts";
+import { Ago, Change, type Column, Empty, Field, Filter, Name, Table, Word } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { listOrganizations } from "../people/organizations.ts";
+import { createProject, listProjects, type Project } from "../people/projects.ts";
+
+const [first] = everyKind;
+const firstKind = first?.kind ?? "";
+
+export const projectRoutes: readonly Route[] = [
+  { method: "GET", path: "/projects", right: "see", answer: projects },
+  { method: "POST", path: "/projects", right: "write", answer: create },
+  {
+    method: "GET",
+    path: "/p/:org/:project",
+    right: "see",
+    answer: async ({ where }) => ({ to: projectPagePath(where, firstKind) }),
+  },
+];
+
+async function projects({ admin }: Visit): Promise<Answer> {
+  const now = admin.now();
+  const rows = await listProjects(admin);
+  const organizations = await listOrganizations(admin);
+  const columns: readonly Column<Project>[] = [
+    {
+      heading: "Project",
+      cell: (one) => (
+        <a href={projectPagePath(`${one.organization}/${one.slug}`, firstKind)}>
+          <Name>{`${one.organization}/${one.slug}`}</Name>
+        </a>
+      ),
+      sortBy: (one) => `${one.organization}/${one.slug}`,
+    },
+    { heading: "Name", cell: (one) => <Word>{one.name}</Word>, sortBy: (one) => one.name },
+    ...everyKind.map(({ item, kind }): Column<Project> => {
+      return {
+        heading: kind,
+        cell: (one) => one[`${item}Count`],
+        sortBy: (one) => Number(one[`${item}Count`]),
+        class: "number",
+      };
+    }),
+    { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} />, sortBy: (one) => one.updatedAt },
+  ];
+  const main = (
+    <>
+      <h1>Projects</h1>
+      {rows.length === 0 ? (
+        <Empty>There is no project yet. A project holds what one service needs: create the first one below.</Empty>
+      ) : (
+        <>
+          <Filter table="projects" what="projects" />
+          <Table
+            caption="Projects"
+            id="projects"
+            columns={columns}
+            rows={rows}
+            nameOf={(one) => `${one.organization}/${one.slug} ${one.name}`}
+          />
+        </>
+      )}
+      <section>
+        <h2>Create a project</h2>
+        {organizations.length === 0 ? (
+          <Empty>
+            A project belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
+          </Empty>
+        ) : (
+          <Change action="/projects" button="Create">
+            <Field id="org" label="Organization">
+              <select id="org" name="org">
+                {organizations.map(({ slug }) => (
+                  <option value={slug}>{slug}</option>
+                ))}
+              </select>
+            </Field>
+            <Field id="slug" label="Slug" help="Lower-case letters, digits and hyphens. Machines read it by this word.">
+              <input id="slug" name="slug" required maxLength={64} autocomplete="off" spellcheck={false} />
+            </Field>
+            <Field id="name" label="Name" help="What people call it. By default, the slug.">
+              <input id="name" name="name" maxLength={200} autocomplete="off" />
+            </Field>
+          </Change>
+        )}
+      </section>
+    </>
+  );
+  return { title: "Projects", main };
+}
+
+async function create({ admin, form }: Visit): Promise<Answer> {
+  const where = `${form.read("org")}/${form.read("slug")}`;
+  await createProject(admin, where, { name: form.find("name") || undefined });
+  return { to: projectPagePath(where, firstKind), notice: `Created ${where}.` };
+}

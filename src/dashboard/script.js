@@ -1,0 +1,142 @@
+/* The dashboard's one script: filter, sort, send forms, show a value and take it away again. Text is set as text. */
+
+const shownMs = 30_000;
+
+// The link in the terminal has its code after the #, which browsers send to nobody. It leaves the history at once.
+const unlockForm = document.querySelector("form[data-unlock]");
+if (unlockForm && location.hash.length > 1) {
+  unlockForm.elements.code.value = decodeURIComponent(location.hash.slice(1));
+  history.replaceState(null, "", "/");
+  unlockForm.requestSubmit();
+}
+
+/* Filter */
+
+for (const field of document.querySelectorAll("[data-filter]")) {
+  const rows = [...document.getElementById(field.dataset.filter).tBodies[0].rows].map((row) => {
+    return { row, text: row.dataset.name.toLowerCase() };
+  });
+  const count = document.querySelector(`[data-count="${field.dataset.filter}"]`);
+  const filter = () => {
+    const words = field.value.toLowerCase().split(/\s+/);
+    let left = 0;
+    for (const { row, text } of rows) {
+      const isShown = words.every((word) => text.includes(word));
+      if (isShown) left++;
+      if (row.hidden === isShown) row.hidden = !isShown;
+    }
+    count.textContent = field.value === "" ? "" : `${left} of ${rows.length}`;
+  };
+  field.addEventListener("input", filter);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    field.value = "";
+    filter();
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest("input, textarea, select") !== null;
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const field = document.querySelector("[data-filter]");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+});
+
+/* Sort */
+
+for (const button of document.querySelectorAll("button[data-sort]")) {
+  button.addEventListener("click", () => {
+    const heading = button.closest("th");
+    const body = heading.closest("table").tBodies[0];
+    const isUp = heading.ariaSort !== "ascending";
+    for (const other of heading.parentElement.cells) other.ariaSort = null;
+    heading.ariaSort = isUp ? "ascending" : "descending";
+    const cellValue = (row) => row.cells[heading.cellIndex].dataset.value ?? "";
+    const order = new Intl.Collator("en", { numeric: true }).compare;
+    const sorted = [...body.rows].map((row) => ({ row, value: cellValue(row) }));
+    sorted.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
+    body.append(...sorted.map(({ row }) => row));
+  });
+}
+
+/* Boxes: one that checks all that are shown */
+
+for (const box of document.querySelectorAll("[data-all]")) {
+  box.addEventListener("change", () => {
+    for (const other of document.getElementsByName(box.dataset.all)) {
+      if (!other.closest("tr").hidden) other.checked = box.checked;
+    }
+  });
+}
+
+/* Changes and secrets */
+
+for (const form of document.querySelectorAll("form[data-change]")) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void send(form, event.submitter);
+  });
+}
+
+async function send(form, button) {
+  const refusal = form.querySelector(".refusal");
+  refusal.textContent = "";
+  button.disabled = true;
+  try {
+    const response = await fetch(form.action, {
+      method: "POST",
+      headers: { accept: "application/json" },
+      body: new URLSearchParams(new FormData(form, button)),
+    });
+    const { error, to, secret } = await response.json();
+    if (error !== undefined) refusal.textContent = error;
+    else if (to !== undefined) location.assign(to);
+    else await take(form, secret, button);
+  } catch {
+    refusal.textContent = "The dashboard did not answer. Does it still run?";
+  } finally {
+    button.disabled = false;
+  }
+}
+
+async function take(form, secret, button) {
+  if (form.dataset.secret === "copied") {
+    await navigator.clipboard.writeText(secret);
+    const words = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => {
+      button.textContent = words;
+    }, 2000);
+    return;
+  }
+  const output = form.querySelector("output.secret");
+  output.textContent = secret;
+  // A new key is shown once: it stays until the person leaves.
+  if (form.dataset.secret === "once") return finish(form, output);
+  setTimeout(() => {
+    output.textContent = "";
+  }, shownMs);
+}
+
+/** After a key was made: copying and going on are what is left to do. */
+function finish(form, output) {
+  for (const part of form.querySelectorAll("fieldset, .field, .send")) part.remove();
+  const copy = document.createElement("button");
+  copy.type = "button";
+  copy.textContent = "Copy";
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(output.textContent);
+    copy.textContent = "Copied";
+  });
+  const note = document.createElement("p");
+  note.textContent = "Store it now: it is not shown again.";
+  form.append(note, copy);
+  copy.focus();
+}
+
+// Nothing is left in a page that the browser keeps for going back.
+addEventListener("pagehide", () => {
+  for (const output of document.querySelectorAll("output.secret")) output.textContent = "";
+});

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { Refused } from "../core/refused.ts";
+import type { Installation } from "../desk/installation.ts";
+import { createDashboard, serveOptions } from "./app.ts";
+import { Sessions, SignInCode } from "./sessions.ts";
+
+/** A dashboard that runs. */
+export type RunningDashboard = {
+  /** Such as `http://keyhole-3f9a.localhost:40123`. */
+  readonly origin: string;
+  /** A link that opens one session within five minutes, in place of the link before. */
+  readonly link: () => string;
+  readonly stop: () => void;
+  /** Resolves when it has stopped; whether because nobody used it for an hour. */
+  readonly stopped: Promise<{ readonly unused: boolean }>;
+};
+
+export type DashboardOptions = {
+  /** 0 for any free one. */
+  readonly port: number;
+  /** What browsers call it; by default a random name, since cookies do not tell ports of one host apart. */
+  readonly name?: string | undefined;
+  readonly actor: string;
+  readonly report: (error: unknown) => void;
+  readonly now?: () => number;
+};
+
+/**
+ * Starts the dashboard on loopback. It stops after an hour without use.
+ * @throws Refused `unavailable` if the port is taken
+ */
+export function startDashboard(installation: Installation, options: DashboardOptions): RunningDashboard {
+  const { port, actor, report, now = Date.now } = options;
+  const host = options.name ?? `keyhole-${randomBytes(8).toString("hex")}.localhost`;
+  const { promise: stopped, resolve } = Promise.withResolvers<{ unused: boolean }>();
+  const code = new SignInCode(now);
+  let timer = setTimeout(() => end(true), unusedMs);
+  const used = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => end(true), unusedMs);
+  };
+  // The port is known after it listens, and the app answers to its origin only.
+  let handle: (request: Request) => Response | Promise<Response> = () => new Response(null, { status: 503 });
+  const server = listening(port, (request) => handle(request));
+  const origin = `http://${host}:${server.port}`;
+  const app = createDashboard({
+    installation,
+    sessions: new Sessions(now),
+    code,
+    actor,
+    origin,
+    now,
+    used,
+    report,
+  });
+  handle = app.handle;
+  const end = (unused: boolean) => {
+    clearTimeout(timer);
+    void server.stop(true).then(() => resolve({ unused }));
+  };
+  return { origin, link: () => `${origin}/#${code.make()}`, stop: () => end(false), stopped };
+}
+
+const unusedMs = 3_600_000;
+
+function listening(port: number, fetch: (request: Request) => Response | Promise<Response>) {
+  try {
+    return Bun.serve({ ...serveOptions, hostname: "127.0.0.1", port, fetch });
+  } catch {
+    throw new Refused("unavailable", `The port ${port} is taken: name another with --port.`);
+  }
+}

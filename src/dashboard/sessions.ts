@@ -1,0 +1,96 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { Drafts } from "../pages/visit.ts";
+
+/** A browser that signed in. Sessions are in memory only, so they end with the process. */
+export type Session = {
+  readonly startedAt: number;
+  usedAt: number;
+  readonly drafts: Drafts;
+  /** What the next page says, once. */
+  notice: string | undefined;
+};
+
+const idleMs = 15 * 60_000;
+const wholeMs = 8 * 3_600_000;
+const codeMs = 5 * 60_000;
+const triesMax = 10;
+
+/** Who is signed in, by the digest of what the cookie holds. */
+export class Sessions {
+  readonly #sessions = new Map<string, Session>();
+  readonly #now: () => number;
+
+  /** @param now - epoch milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Begins a session. @returns what the cookie holds: 256 random bits */
+  begin(): string {
+    const token = randomBytes(32).toString("base64url");
+    const now = this.#now();
+    for (const [id, session] of this.#sessions) if (this.#hasEnded(session)) this.#end(id);
+    this.#sessions.set(digest(token), { startedAt: now, usedAt: now, drafts: new Drafts(), notice: undefined });
+    return token;
+  }
+
+  /** The session of a cookie, used now; undefined if there is none or it has ended. */
+  use(token: string | undefined): Session | undefined {
+    const id = digest(token ?? "");
+    const session = this.#sessions.get(id);
+    if (session === undefined) return undefined;
+    if (this.#hasEnded(session)) {
+      this.#end(id);
+      return undefined;
+    }
+    session.usedAt = this.#now();
+    return session;
+  }
+
+  end(token: string): void {
+    this.#end(digest(token));
+  }
+
+  #hasEnded({ startedAt, usedAt }: Session): boolean {
+    return this.#now() >= Math.min(startedAt + wholeMs, usedAt + idleMs);
+  }
+
+  #end(id: string): void {
+    this.#sessions.get(id)?.drafts.clear();
+    this.#sessions.delete(id);
+  }
+}
+
+/** The code in the printed link. It opens one session, within five minutes and ten tries. */
+export class SignInCode {
+  readonly #now: () => number;
+  #code: { readonly digest: Buffer; readonly endsAt: number; tries: number } | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** A new code, in place of the one before. */
+  make(): string {
+    const code = randomBytes(16).toString("base64url");
+    this.#code = { digest: sha256(code), endsAt: this.#now() + codeMs, tries: 0 };
+    return code;
+  }
+
+  /** Whether this is the code. If so, it is used up. */
+  take(text: string): boolean {
+    const code = this.#code;
+    if (code === undefined || this.#now() >= code.endsAt || ++code.tries > triesMax) return false;
+    if (!timingSafeEqual(sha256(text), code.digest)) return false;
+    this.#code = undefined;
+    return true;
+  }
+}
+
+function digest(token: string): string {
+  return sha256(token).toString("base64");
+}
+
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

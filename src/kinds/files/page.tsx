@@ -1,0 +1,8 @@
+import type { KindPages } from "../../pages/kind-pages.ts";
+
+/** The pages of files. Their contents are for `keyhole files pull`, not for a page. */
+export const pages: KindPages = {
+  actions: [],
+  firstStep: "Put one there with `keyhole file put`.",
+  routes: [],
+};

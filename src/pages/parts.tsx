@@ -1,0 +1,214 @@
+import type { ComponentChildren } from "preact";
+import type { Environment } from "../core/names.ts";
+import { excerpt } from "../core/visible.ts";
+
+/* What pages are made of. Whatever they show of stored text is escaped by Preact, and made visible by `Word`. */
+
+/** Text that people or machines chose, such as a name or a reason. It cannot look like anything else on the page. */
+export function Word({ children }: { readonly children: string }) {
+  return <bdi>{excerpt(children)}</bdi>;
+}
+
+/** The name of an item, in the letters of code. */
+export function Name({ children }: { readonly children: string }) {
+  return (
+    <code>
+      <bdi>{excerpt(children)}</bdi>
+    </code>
+  );
+}
+
+/** An environment. Production looks different, and says its name like the others. */
+export function Env({ of }: { readonly of: Environment }) {
+  return <span class={`env ${of}`}>{of}</span>;
+}
+
+/** A moment, as people say it. Its exact time is in the title. */
+export function Ago({ at, now }: { readonly at: number | null; readonly now: number }) {
+  if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
+  const exact = `${new Date(at).toISOString().slice(0, 19)}Z`;
+  return (
+    <time dateTime={exact} title={exact}>
+      {inWords(at - now)}
+    </time>
+  );
+}
+
+/** Such as `3 days ago` or `in 2 hours`. @param ms - from now; the past is below zero */
+export function inWords(ms: number): string {
+  const size = Math.abs(ms);
+  const [count, unit] =
+    size < 60_000
+      ? [0, ""]
+      : size < 3_600_000
+        ? [Math.floor(size / 60_000), "minute"]
+        : size < 2 * 86_400_000
+          ? [Math.floor(size / 3_600_000), "hour"]
+          : [Math.floor(size / 86_400_000), "day"];
+  if (count === 0) return ms <= 0 ? "just now" : "in a moment";
+  const words = counted(count, unit);
+  return ms < 0 ? `${words} ago` : `in ${words}`;
+}
+
+/** Such as `1 key` or `3 keys`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** What a page says if there is nothing to show, and what to do next. */
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <div class="empty">{children}</div>;
+}
+
+/** A column of a {@link Table}. */
+export type Column<T> = {
+  readonly heading: string;
+  readonly cell: (row: T) => ComponentChildren;
+  /** What the column is sorted by; without it, people cannot sort by it. */
+  readonly sortBy?: (row: T) => string | number;
+  readonly class?: string;
+};
+
+/**
+ * A table that turns into cards on a phone, where each cell says its heading.
+ * @param id - if people can filter it: what {@link Filter} names
+ * @param nameOf - what the filter searches and the row is called by
+ */
+export function Table<T>(props: {
+  readonly caption: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly id?: string;
+  readonly nameOf?: (row: T) => string;
+}) {
+  const { caption, columns, rows, id, nameOf } = props;
+  return (
+    <table id={id}>
+      <caption class="unseen">{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map(({ heading, sortBy, class: name }) => (
+            <th scope="col" class={name}>
+              {sortBy ? (
+                <button type="button" class="sort" data-sort>
+                  {heading}
+                </button>
+              ) : (
+                heading
+              )}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr data-name={nameOf?.(row)}>
+            {columns.map((column, at) => {
+              const cell = {
+                class: column.class,
+                "data-heading": column.heading,
+                "data-value": column.sortBy?.(row),
+              };
+              return at === 0 ? (
+                <th scope="row" {...cell}>
+                  {column.cell(row)}
+                </th>
+              ) : (
+                <td {...cell}>
+                  <div>{column.cell(row)}</div>
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** A field that filters a table while typing. `/` goes there. */
+export function Filter({ table, what }: { readonly table: string; readonly what: string }) {
+  return (
+    <p class="filter">
+      <label>
+        <span class="unseen">Filter {what}</span>
+        <input type="search" placeholder={`Filter ${what}`} data-filter={table} autocomplete="off" spellcheck={false} />
+      </label>
+      <kbd title="The key / goes to the filter">/</kbd>
+      <output class="count" data-count={table} />
+    </p>
+  );
+}
+
+/**
+ * A form that changes something. Its script sends it and shows a refusal beside the button, so that nothing typed is
+ * lost; without the script the browser does.
+ * @param secret - whether the answer is a secret, which the script puts into the form's output
+ */
+export function Change(props: {
+  readonly action: string;
+  readonly button: string;
+  readonly children?: ComponentChildren;
+  readonly secret?: "shown" | "copied" | "once";
+  readonly danger?: boolean;
+  readonly hidden?: Readonly<Record<string, string | number>>;
+  /** What a screen reader says in place of the button's words. */
+  readonly label?: string;
+  readonly inline?: boolean;
+}) {
+  const { action, button, children, secret, danger, hidden = {}, label, inline } = props;
+  return (
+    <form
+      method="post"
+      action={action}
+      class={inline ? "inline" : undefined}
+      data-change
+      data-secret={secret}
+      autocomplete="off"
+    >
+      {Object.entries(hidden).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {children}
+      <div class="send">
+        <button type="submit" class={danger ? "danger" : inline ? "quiet" : undefined} aria-label={label}>
+          {button}
+        </button>
+        <span role="alert" class="refusal" />
+      </div>
+      {secret && secret !== "copied" && <output class="secret" />}
+    </form>
+  );
+}
+
+/** A labelled control with, below it, what may be put there. @param id - of the control */
+export function Field(props: {
+  readonly id: string;
+  readonly label: ComponentChildren;
+  readonly help?: string;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <div class="field">
+      <label for={props.id}>{props.label}</label>
+      {props.children}
+      {props.help && <small id={`${props.id}-help`}>{props.help}</small>}
+    </div>
+  );
+}
+
+/** Whoever changes production types the name of what they change. @param name - what {@link requireNamed} compares */
+export function NameAgain({ name, what }: { readonly name: string; readonly what: string }) {
+  return (
+    <Field
+      id="again"
+      label={
+        <>
+          For production, type {what} again: <Name>{name}</Name>
+        </>
+      }
+    >
+      <input id="again" name="again" autocomplete="off" spellcheck={false} />
+    </Field>
+  );
+}

@@ -1,0 +1,36 @@
+import type { VNode } from "preact";
+import type { Visit } from "./visit.ts";
+
+/** What a person needs where a route shows or changes something. */
+export type Right = "see" | "reveal" | "write" | "keys" | "decide" | "audit";
+
+/** One thing that the dashboard shows or does. There is one table of them, `dashboard/routes.ts`. */
+export type Route = {
+  /** A GET changes nothing. */
+  readonly method: "GET" | "POST";
+  /** Such as `/p/:org/:project`. */
+  readonly path: string;
+  readonly right: Right;
+  /** Whether the answer is a secret: only the page's script may ask for it, since no page has a value in its HTML. */
+  readonly isSecret?: true;
+  readonly answer: (visit: Visit) => Promise<Answer>;
+};
+
+export type Answer = Shown | Done | Secret | Download;
+
+/** A page. */
+export type Shown = {
+  readonly title: string;
+  /** The place that the page is about, if it is in a project: the frame shows it with its tabs. */
+  readonly project?: { readonly org: string; readonly project: string; readonly tab: string };
+  readonly main: VNode;
+};
+
+/** A change was made: the browser goes on to this path, and the next page shows the notice. */
+export type Done = { readonly to: string; readonly notice?: string };
+
+/** Text for the script to show, and to take away again. */
+export type Secret = { readonly secret: string };
+
+/** A file that the browser saves. */
+export type Download = { readonly name: string; readonly type: string; readonly chunks: AsyncIterable<string> };

@@ -1,0 +1,127 @@
+import { type Environment, isEnvironment } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext } from "../desk/context.ts";
+
+/**
+ * One request of somebody who may be here: what a handler gets. Only the gate makes one (`dashboard/gate.ts`), so no
+ * handler runs before the gate has judged.
+ */
+export class Visit {
+  /** Of this request alone: with a shared one, a page could show what another request has not committed. */
+  readonly admin: AdminContext;
+  readonly url: URL;
+  /** The fields of a form; empty for a GET. */
+  readonly form: Form;
+  readonly drafts: Drafts;
+  readonly #params: Readonly<Record<string, string>>;
+
+  constructor(admin: AdminContext, url: URL, params: Readonly<Record<string, string>>, form: Form, drafts: Drafts) {
+    this.admin = admin;
+    this.url = url;
+    this.form = form;
+    this.drafts = drafts;
+    this.#params = params;
+  }
+
+  /** A part of the path, such as `:id`. */
+  param(name: string): string {
+    return this.#params[name] ?? "";
+  }
+
+  /** The project in the path as commands write it: `ORG/PROJECT`. */
+  get where(): string {
+    return `${this.param("org")}/${this.param("project")}`;
+  }
+
+  /** A parameter of the URL; undefined if it is absent or empty. */
+  query(name: string): string | undefined {
+    return this.url.searchParams.get(name) || undefined;
+  }
+
+  /** An environment in the URL. @throws Refused `invalid` if it is none of the three */
+  environment(name = "environment"): Environment | undefined {
+    const text = this.query(name);
+    return text === undefined ? undefined : requireEnvironment(text);
+  }
+}
+
+/** What a person typed, or chose, in a form. */
+export class Form {
+  readonly #fields: URLSearchParams;
+
+  constructor(body: string) {
+    this.#fields = new URLSearchParams(body);
+  }
+
+  /** A field; undefined if the form has no such field. Browsers send line breaks as CR LF, and nobody can type a CR. */
+  find(name: string): string | undefined {
+    return this.#fields.get(name)?.replaceAll("\r\n", "\n");
+  }
+
+  /** @throws Refused `invalid` if the form has no such field */
+  read(name: string): string {
+    const text = this.find(name);
+    if (text === undefined) throw new Refused("invalid", `The form has no field ${name}: load the page again.`);
+    return text;
+  }
+
+  /** All that were chosen under this name. */
+  all(name: string): readonly string[] {
+    return this.#fields.getAll(name);
+  }
+
+  /** Whether a box is checked. */
+  has(name: string): boolean {
+    return this.#fields.has(name);
+  }
+
+  /** @throws Refused `invalid` */
+  environment(name = "environment"): Environment {
+    return requireEnvironment(this.read(name));
+  }
+
+  /** A whole number, such as the version that the form showed. @throws Refused `invalid` */
+  number(name: string): number {
+    const text = this.read(name);
+    if (!/^\d{1,15}$/.test(text)) throw new Refused("invalid", `${name} is not a number: load the page again.`);
+    return Number(text);
+  }
+}
+
+/**
+ * What a person has begun and not yet agreed to, such as a pasted text: kept in memory for some minutes, because no page
+ * may have values in its HTML. One at a time.
+ */
+export class Drafts {
+  #draft: { readonly id: string; readonly value: unknown; readonly endsAt: number } | undefined;
+  #timer: Timer | undefined;
+
+  /** Keeps a draft in place of the one before. @returns its id */
+  keep(value: unknown, now: number): string {
+    const id = Bun.randomUUIDv7();
+    this.clear();
+    this.#draft = { id, value, endsAt: now + draftMs };
+    this.#timer = setTimeout(() => this.clear(), draftMs);
+    this.#timer.unref();
+    return id;
+  }
+
+  /** The draft with this id. @throws Refused `not_found` if it is gone */
+  read<T>(id: string, type: new (...parts: never[]) => T, now: number): T {
+    const draft = this.#draft;
+    if (draft?.id === id && draft.endsAt > now && draft.value instanceof type) return draft.value;
+    throw new Refused("not_found", "What you began is not kept any more, after 5 minutes or a newer one: begin again.");
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+    this.#draft = undefined;
+  }
+}
+
+const draftMs = 5 * 60_000;
+
+function requireEnvironment(text: string): Environment {
+  if (isEnvironment(text)) return text;
+  throw new Refused("invalid", `${JSON.stringify(text)} is not an environment.`);
+}
