@@ -29,16 +29,16 @@ async function grid(visit: Visit): Promise<Answer> {
           <Name>{name}</Name>
         </a>
       ),
-      sortBy: ({ name }) => name,
+      isSorted: true,
     },
     ...environments.map((environment): Column<Compared> => {
       return {
         heading: environment,
         cell: (one) => <Cell of={one} environment={environment} now={now} />,
-        sortBy: (one) => one.environments[environment]?.updatedAt ?? 0,
+        isSorted: true,
       };
     }),
-    { heading: "Compared", cell: comparison, sortBy: comparison, class: "compared" },
+    { heading: "Compared", cell: comparison, isSorted: true },
   ];
   const main = (
     <>
@@ -57,13 +57,7 @@ async function grid(visit: Visit): Promise<Answer> {
       ) : (
         <>
           <Filter table="grid" what={kind} />
-          <Table
-            caption={`The ${kind} of ${where} by environment`}
-            id="grid"
-            columns={columns}
-            rows={items}
-            nameOf={({ name }) => name}
-          />
+          <Table caption={`The ${kind} of ${where} by environment`} id="grid" columns={columns} rows={items} isLong />
         </>
       )}
     </>

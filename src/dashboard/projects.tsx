@@ -32,18 +32,18 @@ async function projects({ admin }: Visit): Promise<Answer> {
           <Name>{`${one.organization}/${one.slug}`}</Name>
         </a>
       ),
-      sortBy: (one) => `${one.organization}/${one.slug}`,
+      isSorted: true,
     },
-    { heading: "Name", cell: (one) => <Word>{one.name}</Word>, sortBy: (one) => one.name },
+    { heading: "Name", cell: (one) => <Word>{one.name}</Word>, isSorted: true },
     ...everyKind.map(({ item, kind }): Column<Project> => {
       return {
         heading: kind,
         cell: (one) => one[`${item}Count`],
-        sortBy: (one) => Number(one[`${item}Count`]),
+        isSorted: true,
         class: "number",
       };
     }),
-    { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} />, sortBy: (one) => one.updatedAt },
+    { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} />, isSorted: true },
   ];
   const main = (
     <>

@@ -14,7 +14,7 @@ if (unlockForm && location.hash.length > 1) {
 
 for (const field of document.querySelectorAll("[data-filter]")) {
   const rows = [...document.getElementById(field.dataset.filter).tBodies[0].rows].map((row) => {
-    return { row, text: row.dataset.name.toLowerCase() };
+    return { row, text: (row.dataset.name ?? row.cells[0].textContent).toLowerCase() };
   });
   const count = document.querySelector(`[data-count="${field.dataset.filter}"]`);
   const filter = () => {
@@ -53,13 +53,22 @@ for (const button of document.querySelectorAll("button[data-sort]")) {
     const isUp = heading.ariaSort !== "ascending";
     for (const other of heading.parentElement.cells) other.ariaSort = null;
     heading.ariaSort = isUp ? "ascending" : "descending";
-    const cellValue = (row) => row.cells[heading.cellIndex].dataset.value ?? "";
+    const cellValue = (row) => {
+      const cell = row.cells[heading.cellIndex];
+      return cell.dataset.value ?? cell.querySelector("time")?.dateTime ?? cell.textContent;
+    };
     const order = new Intl.Collator("en", { numeric: true }).compare;
     const sorted = [...body.rows].map((row) => ({ row, value: cellValue(row) }));
     sorted.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
     body.append(...sorted.map(({ row }) => row));
   });
 }
+
+/* Times */
+
+document.addEventListener("mouseover", ({ target }) => {
+  if (target instanceof HTMLTimeElement) target.title = target.dateTime;
+});
 
 /* Boxes: one that checks all that are shown */
 

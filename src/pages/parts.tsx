@@ -23,15 +23,11 @@ export function Env({ of }: { readonly of: Environment }) {
   return <span class={`env ${of}`}>{of}</span>;
 }
 
-/** A moment, as people say it. Its exact time is in the title. */
+/** A moment, as people say it. The script shows its exact time to whoever points at it. */
 export function Ago({ at, now }: { readonly at: number | null; readonly now: number }) {
   if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
   const exact = `${new Date(at).toISOString().slice(0, 19)}Z`;
-  return (
-    <time dateTime={exact} title={exact}>
-      {inWords(at - now)}
-    </time>
-  );
+  return <time dateTime={exact}>{inWords(at - now)}</time>;
 }
 
 /** Such as `3 days ago` or `in 2 hours`. @param ms - from now; the past is below zero */
@@ -64,7 +60,8 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 export type Column<T> = {
   readonly heading: string;
   readonly cell: (row: T) => ComponentChildren;
-  /** What the column is sorted by; without it, people cannot sort by it. */
+  /** Whether people can sort by it: by `sortBy`, or else by the moment or the text in the cell. */
+  readonly isSorted?: boolean;
   readonly sortBy?: (row: T) => string | number;
   readonly class?: string;
 };
@@ -72,7 +69,8 @@ export type Column<T> = {
 /**
  * A table that turns into cards on a phone, where each cell says its heading.
  * @param id - if people can filter it: what {@link Filter} names
- * @param nameOf - what the filter searches and the row is called by
+ * @param nameOf - what the filter searches; by default, the text of the first cell
+ * @param isLong - whether it may have thousands of rows: then browsers lay out only those that are seen
  */
 export function Table<T>(props: {
   readonly caption: string;
@@ -80,16 +78,17 @@ export function Table<T>(props: {
   readonly rows: readonly T[];
   readonly id?: string;
   readonly nameOf?: (row: T) => string;
+  readonly isLong?: boolean;
 }) {
-  const { caption, columns, rows, id, nameOf } = props;
+  const { caption, columns, rows, id, nameOf, isLong } = props;
   return (
-    <table id={id}>
+    <table id={id} class={isLong ? `long of-${columns.length}` : undefined}>
       <caption class="unseen">{caption}</caption>
       <thead>
         <tr>
-          {columns.map(({ heading, sortBy, class: name }) => (
+          {columns.map(({ heading, sortBy, isSorted, class: name }) => (
             <th scope="col" class={name}>
-              {sortBy ? (
+              {sortBy || isSorted ? (
                 <button type="button" class="sort" data-sort>
                   {heading}
                 </button>
