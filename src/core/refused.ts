@@ -1,7 +1,7 @@
-/** Why a command was refused; decides the exit code. */
+/** Why a change was refused. A command makes an exit code of it. */
 export type RefusedKind = "invalid" | "ambiguous" | "not_found" | "exists" | "conflict" | "bound" | "unavailable";
 
-/** A command was refused and changed nothing. The message is one sentence for the person who typed it. */
+/** What a person asked for was refused, and nothing was changed. The message says why, and is theirs to read. */
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly kind: RefusedKind;

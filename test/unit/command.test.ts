@@ -4,6 +4,7 @@ import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
 import { Refused } from "../../src/core/refused.ts";
+import { failureOf } from "../../src/desk/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
 import { frame, noun, pathOf, type Surroundings, verb } from "../../src/terminal/command.ts";
@@ -287,6 +288,14 @@ describe("a failure", () => {
     expect(problem).toMatchObject({ exitCode, code, requestId: null });
     expect(problem.message).not.toContain("s3cret");
     expect(problem.message).toMatch(/\.$/);
+  });
+
+  test("is told in words that fit a page, too", () => {
+    const codes = ["3D000", "28P01", "42501", "ECONNREFUSED", "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_IOERR", "EPERM"];
+    const faults = [new Fault("unavailable", "no"), new Fault("decryption_failed", "no"), new Error("no")];
+    for (const thrown of [...codes.map(coded), coded("SQLITE_CORRUPT"), ...faults]) {
+      expect(failureOf(thrown).message).not.toMatch(/command|option|--|exit/);
+    }
   });
 
   test("of the embedded database says nothing of DATABASE_URL", () => {
