@@ -4,9 +4,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
+import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables, writeVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
+import { listAcross } from "../../src/people/comparison.ts";
 import { listHistory } from "../../src/people/history.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
@@ -198,5 +200,28 @@ describeBoth("a copy", (w) => {
     const again = { ...looked, to: looked.to + 1 };
     expect(await copyVariables(w.admin, from, to, ["A"], again)).toMatchObject({ added: ["A"], changed: [], same: [] });
     expect(await revealVariable(w.admin, api, "production", "A")).toBe("1");
+  });
+});
+
+describeBoth("an account", (w) => {
+  test("is written and deleted only as the person saw every environment that they looked at", async () => {
+    const { where } = await w.project(await w.organization(), "web");
+    await setAccount(w.admin, where, "ci", ["staging", "production"], { user: "first" });
+    const { versions } = await listAcross(w.admin, where, "accounts");
+    const seen = new Map(environments.map((environment) => [environment, versions[environment]]));
+    const write = (user: string, versions: ReadonlyMap<Environment, number>) =>
+      setAccount(w.admin, where, "ci", ["staging"], { user }, { versions });
+    await setAccount(w.admin, where, "mail", ["production"], { user: "theirs" });
+    const untouched = await stored(w);
+    const refusal = changedBySomebodyElse(`accounts of ${where} in production`);
+    await expect(write("second", seen)).rejects.toMatchObject(refusal);
+    await expect(deleteAccount(w.admin, where, "ci", { versions: seen })).rejects.toMatchObject(refusal);
+    await expect(deleteAccount(w.admin, where, "never", { versions: seen })).rejects.toMatchObject(refusal);
+    expect(await stored(w)).toBe(untouched);
+    const looked = new Map([...seen, ["production", versions.production + 1] as const]);
+    expect(await write("second", looked)).toEqual({ created: false, dropped: ["production"] });
+    // Who names no version of an environment has not looked at it.
+    await deleteAccount(w.admin, where, "ci", { versions: new Map([["development", versions.development]]) });
+    expect((await listAccounts(w.admin, where)).map(({ name }) => name)).toEqual(["mail"]);
   });
 });

@@ -61,7 +61,7 @@ function setVerb(here: Surroundings) {
       const { created, dropped } = await withAdmin(here, async (admin) => {
         const { dropped } = await rehearse(admin, (it) => setAccount(it, project, name, env, values));
         if (dropped.length > 0) await confirm(here, yes, `take account ${name} out of ${dropped.join(", ")}`);
-        return setAccount(admin, project, name, env, values, dropped);
+        return setAccount(admin, project, name, env, values, { agreed: dropped });
       });
       const status = created ? "created" : "updated";
       const document = { project, name, environments: env, status, ...(dropped.length > 0 && { dropped }) };

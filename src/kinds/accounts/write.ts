@@ -1,9 +1,9 @@
 import { type Environment, environments, environmentsOf } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { findProject } from "../../desk/projects.ts";
+import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { itemsOf, type OpenSet, openItems, requireSets } from "../../sets/open.ts";
+import { itemsOf, type OpenSet, openItems, requireSeen, requireSets } from "../../sets/open.ts";
 import { type SetChanges, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
@@ -14,6 +14,9 @@ export type StoredAccount = {
   readonly updatedAt: number;
 };
 
+/** The versions that a person has seen; the change is refused if one of these sets has another one. */
+type Seen = { readonly versions?: ReadonlyMap<Environment, number> | undefined };
+
 /** The most bytes an account's fields may take as JSON. */
 const accountBytesMax = 64 * 1024;
 
@@ -22,6 +25,7 @@ const accountBytesMax = 64 * 1024;
  *
  * @param values - must be an object of strings, and not empty
  * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
+ * @param versions - those that the person has seen; a set that was written since is a `conflict`
  * @returns whether it is new, and the environments that it is no longer in
  * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
  */
@@ -31,7 +35,7 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  agreed: readonly Environment[] = environments,
+  { agreed = environments, versions }: Seen & { readonly agreed?: readonly Environment[] } = {},
 ): Promise<{ readonly created: boolean; readonly dropped: readonly Environment[] }> {
   displayName("account", name);
   const targets = environmentsOf(requireEnvironments(environmentNames));
@@ -43,7 +47,7 @@ export async function setAccount(
     );
   }
   return writingProject(admin, where, accounts, async (project) => {
-    const sets = await requireSets(admin, project, accounts);
+    const sets = await requireSeenSets(admin, project, versions);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
     const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));
@@ -74,10 +78,19 @@ export async function listAccounts(admin: AdminContext, where: string): Promise<
   }));
 }
 
-/** Deletes an account from every environment. @throws Refused `not_found`, `ambiguous`, `conflict` */
-export async function deleteAccount(admin: AdminContext, where: string, name: string): Promise<void> {
+/**
+ * Deletes an account from every environment.
+ * @param versions - those that the person has seen; a set that was written since is a `conflict`
+ * @throws Refused `not_found`, `ambiguous`, `conflict`
+ */
+export async function deleteAccount(
+  admin: AdminContext,
+  where: string,
+  name: string,
+  { versions }: Seen = {},
+): Promise<void> {
   await writingProject(admin, where, accounts, async (project) => {
-    const holders = (await requireSets(admin, project, accounts)).filter(({ names }) => names.includes(name));
+    const holders = (await requireSeenSets(admin, project, versions)).filter(({ names }) => names.includes(name));
     if (holders.length === 0) {
       throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
     }
@@ -87,6 +100,16 @@ export async function deleteAccount(admin: AdminContext, where: string, name: st
     const changes = new Map(opened.map((set) => [set, new Map([[name, null]])]));
     return [undefined, await writeSets(admin, project, accounts, changes)];
   });
+}
+
+/** The sets of every environment, which are all still the versions that the person has seen. @throws Refused `conflict` */
+async function requireSeenSets(admin: AdminContext, project: LockedProject, versions: Seen["versions"]) {
+  const sets = await requireSets(admin, project, accounts);
+  for (const { environment, stored } of sets) {
+    const of = { project, descriptor: accounts, environment, version: stored.version };
+    requireSeen(of, versions?.get(environment));
+  }
+  return sets;
 }
 
 function fieldsOf(values: unknown): Record<string, string> {
