@@ -64,7 +64,7 @@ async function grid(visit: Visit): Promise<Answer> {
   );
   return {
     title: `${where} ${kind}`,
-    project: { org: visit.param("org"), project: visit.param("project"), tab: kind },
+    project: visit.inProject(kind),
     main,
   };
 }

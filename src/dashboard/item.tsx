@@ -114,7 +114,7 @@ async function item(visit: Visit): Promise<Answer> {
   );
   return {
     title: `${name} · ${where}`,
-    project: { org: visit.param("org"), project: visit.param("project"), tab: kind },
+    project: visit.inProject(kind),
     main,
   };
 }

@@ -196,14 +196,14 @@ export function Field(props: {
   );
 }
 
-/** Whoever changes production types the name of what they change. @param name - what {@link requireNamed} compares */
+/** Whoever changes production types the name of what they change: `Form.requireAgain` compares it. */
 export function NameAgain({ name, what }: { readonly name: string; readonly what: string }) {
   return (
     <Field
       id="again"
       label={
         <>
-          For production, type {what} again: <Name>{name}</Name>
+          For production, type the {what} again: <Name>{name}</Name>
         </>
       }
     >

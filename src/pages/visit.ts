@@ -33,6 +33,11 @@ export class Visit {
     return `${this.param("org")}/${this.param("project")}`;
   }
 
+  /** The place of a page in this project, for the frame. @param tab - the one that is marked */
+  inProject(tab: string): { readonly org: string; readonly project: string; readonly tab: string } {
+    return { org: this.param("org"), project: this.param("project"), tab };
+  }
+
   /** A parameter of the URL; undefined if it is absent or empty. */
   query(name: string): string | undefined {
     return this.url.searchParams.get(name) || undefined;
@@ -78,6 +83,15 @@ export class Form {
   /** @throws Refused `invalid` */
   environment(name = "environment"): Environment {
     return requireEnvironment(this.read(name));
+  }
+
+  /**
+   * Asks whoever changes production to have typed a name again.
+   * @throws Refused `invalid` if they did not
+   */
+  requireAgain(name: string, changed: readonly Environment[]): void {
+    if (!changed.includes("production") || this.find("again")?.trim() === name) return;
+    throw new Refused("invalid", `For production, type ${name} again. Nothing was changed.`);
   }
 
   /** A whole number, such as the version that the form showed. @throws Refused `invalid` */

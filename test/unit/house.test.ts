@@ -33,7 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   pages: words("core desk preact"),
   kinds: words(
     "access audit core desk formats gates limit pages seal sets store terminal",
-    "node: dotenv drizzle-orm typebox yaml @commander-js/extra-typings",
+    "node: dotenv drizzle-orm preact typebox yaml @commander-js/extra-typings",
   ),
   people: words("access audit core desk kinds seal sets store node: drizzle-orm"),
   api: words(
@@ -57,7 +57,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** The right side of the house: what changes something, and who runs it. */
 const writers =
-  /^src\/(people|cli|dashboard|pages|terminal|machines|desk\/(?!installation|data-folder|system-keys|actor|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/(pages|\w+\/(page|write|command|reveal|edit|moves|env-file|import-text)))/;
+  /^src\/(people|cli|dashboard|pages|terminal|machines|desk\/(?!installation|data-folder|system-keys|actor|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/(pages|\w+\/((?:\w+-)?page|write|command|reveal|edit|moves|env-file|import-text)))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {

@@ -1,0 +1,158 @@
+import { type Environment, environments } from "../../core/names.ts";
+import { Refused } from "../../core/refused.ts";
+import { rehearse } from "../../desk/context.ts";
+import { findProject } from "../../desk/projects.ts";
+import { Change, counted, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
+import { projectPagePath } from "../../pages/paths.ts";
+import type { Answer, Route } from "../../pages/route.ts";
+import type { Visit } from "../../pages/visit.ts";
+import { requireSet } from "../../sets/open.ts";
+import { variables } from "./entry.ts";
+import { parseEnvFile } from "./env-file.ts";
+import { type NewVariable, setVariables, type VariablesWrite } from "./write.ts";
+
+/** Pasting a dotenv text: first what it would do, then exactly that. */
+export const pasteRoutes: readonly Route[] = [
+  { method: "GET", path: "/p/:org/:project/variables/paste", right: "write", answer: pastePage },
+  { method: "POST", path: "/p/:org/:project/variables/paste", right: "write", answer: paste },
+  { method: "GET", path: "/p/:org/:project/variables/paste/:draft", right: "write", answer: planPage },
+  { method: "POST", path: "/p/:org/:project/variables/paste/:draft", right: "write", answer: apply },
+];
+
+/** A text that was pasted, and what it would do. */
+class Pasted {
+  readonly where: string;
+  readonly environment: Environment;
+  readonly entries: readonly NewVariable[];
+  readonly prune: boolean;
+  /** The version that the plan was made for. */
+  readonly version: number;
+  readonly plan: VariablesWrite;
+
+  constructor(
+    where: string,
+    environment: Environment,
+    entries: readonly NewVariable[],
+    prune: boolean,
+    version: number,
+    plan: VariablesWrite,
+  ) {
+    this.where = where;
+    this.environment = environment;
+    this.entries = entries;
+    this.prune = prune;
+    this.version = version;
+    this.plan = plan;
+  }
+}
+
+async function pastePage(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  await findProject(admin, where);
+  const main = (
+    <>
+      <h1>Paste variables</h1>
+      <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
+        <Field id="environment" label="Environment">
+          <select id="environment" name="environment">
+            {environments.map((environment) => (
+              <option value={environment}>{environment}</option>
+            ))}
+          </select>
+        </Field>
+        <Field id="text" label="Text of an .env file" help="Lines such as NAME=value. Nothing is written yet.">
+          <textarea id="text" name="text" rows={14} required autocomplete="off" spellcheck={false} />
+        </Field>
+        <label>
+          <input type="checkbox" name="prune" value="yes" />
+          Also delete what the text does not have
+        </label>
+      </Change>
+    </>
+  );
+  return { title: "Paste variables", project: visit.inProject("variables"), main };
+}
+
+/** Finds out what a text would do, and keeps it. @throws Refused `invalid` that names each line that is wrong */
+async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
+  const environment = form.environment();
+  const parsed = parseEnvFile(form.read("text"));
+  if (parsed.problems.length > 0) {
+    throw new Refused("invalid", `Nothing was written: ${parsed.problems.join("; ")}.`);
+  }
+  if (parsed.variables.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
+  const entries = parsed.variables.map(({ name, value }) => ({ name, value }));
+  const prune = form.has("prune");
+  const of = { project: await findProject(admin, where), descriptor: variables, environment };
+  const { version } = (await requireSet(admin, of)).stored;
+  const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, { prune, version }));
+  const draft = new Pasted(where, environment, entries, prune, version, plan);
+  const id = drafts.keep(draft, admin.now());
+  const notice = parsed.warnings.length > 0 ? `Look again: ${parsed.warnings.join("; ")}.` : undefined;
+  return { to: projectPagePath(where, `variables/paste/${id}`), ...(notice && { notice }) };
+}
+
+/** What a pasted text would do, by name. */
+async function planPage(visit: Visit): Promise<Answer> {
+  const { where } = visit;
+  const { environment, plan } = draftOf(visit);
+  const changes = [
+    ["Added", plan.added],
+    ["Changed", plan.changed],
+    ["Deleted", plan.deleted],
+  ] as const;
+  const same = plan.updated - plan.changed.length;
+  const main = (
+    <>
+      <h1>
+        What it would do in <Env of={environment} />
+      </h1>
+      <div class="cards">
+        {changes.map(([what, names]) => (
+          <section>
+            <h2>
+              {what}: {names.length}
+            </h2>
+            {names.length === 0 && <p class="quiet">none</p>}
+            <ul>
+              {names.map((name) => (
+                <li>
+                  <Name>{name}</Name>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+      </div>
+      {same > 0 && <p class="quiet">{counted(same, "variable")} with the same value already.</p>}
+      {plan.warnings.map((warning) => (
+        <p class="warning">{warning}</p>
+      ))}
+      <Change action={projectPagePath(where, `variables/paste/${visit.param("draft")}`)} button="Apply exactly that">
+        {environment === "production" && <NameAgain name={where} what="project" />}
+      </Change>
+      <p>
+        <a href={projectPagePath(where, "variables/paste")}>Paste another text</a>
+      </p>
+    </>
+  );
+  return { title: "What it would do", project: visit.inProject("variables"), main };
+}
+
+/** Writes what the plan says. @throws Refused `conflict` if somebody wrote the environment since */
+async function apply(visit: Visit): Promise<Answer> {
+  const { admin, where, form, drafts } = visit;
+  const { environment, entries, prune, version, plan } = draftOf(visit);
+  form.requireAgain(where, [environment]);
+  const options = { prune, agreed: plan.deleted, version };
+  const { added, changed, deleted } = await setVariables(admin, where, environment, entries, options);
+  drafts.clear();
+  const counts = `${added.length} added, ${changed.length} changed, ${deleted.length} deleted`;
+  return { to: projectPagePath(where, "variables"), notice: `Wrote ${environment}: ${counts}.` };
+}
+
+function draftOf(visit: Visit): Pasted {
+  const draft = visit.drafts.read(visit.param("draft"), Pasted, visit.admin.now());
+  if (draft.where === visit.where) return draft;
+  throw new Refused("not_found", "This was begun in another project.");
+}
