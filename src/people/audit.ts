@@ -69,14 +69,27 @@ export async function listAudit(
   filter: AuditFilter & { readonly limit?: number | undefined },
 ): Promise<AuditRecord[]> {
   const { limit = 100 } = filter;
-  const conditions = await conditionsOf(admin, filter);
   const newestFirst: AuditRecord[] = [];
-  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter), "newest first")) {
-    for (const segment of page) newestFirst.push(...recordsOf(segment, conditions).reverse());
+  for await (const page of newestPages(admin, filter)) {
+    for (const record of page) newestFirst.push(record);
     if (newestFirst.length >= limit) break;
   }
-  if (newestFirst.length === 0) await requireEntries(admin, conditions, filter);
   return newestFirst.slice(0, limit).reverse();
+}
+
+/**
+ * Every matching entry, newest first, in pages: who stops early reads no more than they need.
+ * @throws Refused `not_found` as {@link listAudit}
+ */
+export async function* newestPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
+  const conditions = await conditionsOf(admin, filter);
+  let isEmpty = true;
+  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter), "newest first")) {
+    const records = page.flatMap((segment) => recordsOf(segment, conditions).reverse());
+    isEmpty &&= records.length === 0;
+    yield records;
+  }
+  if (isEmpty) await requireEntries(admin, conditions, filter);
 }
 
 /**
