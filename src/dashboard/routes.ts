@@ -1,9 +1,19 @@
 import { kindRoutes } from "../kinds/pages.ts";
 import type { Route } from "../pages/route.ts";
 import { gridRoutes } from "./grid.tsx";
+import { historyRoutes } from "./history.tsx";
 import { itemRoutes } from "./item.tsx";
 import { projectRoutes } from "./projects.tsx";
+import { requestRoutes } from "./requests.tsx";
 import { todayRoutes } from "./today.tsx";
 
 /** Everything that the dashboard shows or does, with the right that it needs. */
-export const routes: readonly Route[] = [...todayRoutes, ...projectRoutes, ...gridRoutes, ...itemRoutes, ...kindRoutes];
+export const routes: readonly Route[] = [
+  ...todayRoutes,
+  ...projectRoutes,
+  ...gridRoutes,
+  ...itemRoutes,
+  ...kindRoutes,
+  ...historyRoutes,
+  ...requestRoutes,
+];

@@ -119,7 +119,7 @@ export async function rejectRequest(admin: AdminContext, asked: string, reason?:
 }
 
 /** What the person who approves agrees to. */
-function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
+export function asksFor({ organization, project, environment, name, keyId, keyStatus, reason }: RequestRecord): string {
   return JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason]);
 }
 

@@ -1,0 +1,155 @@
+import type { ComponentChildren } from "preact";
+import type { NamesWritten } from "../audit/entry.ts";
+import { type Environment, environments } from "../core/names.ts";
+import { everyKind } from "../kinds/kind.ts";
+import { Ago, Change, counted, Empty, Env, Name, NameAgain, Word } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { listHistory, planRollback, rollBack } from "../people/history.ts";
+import { requireKind } from "./grid.tsx";
+
+export const historyRoutes: readonly Route[] = [
+  { method: "GET", path: "/p/:org/:project/history", right: "see", answer: history },
+  { method: "GET", path: "/p/:org/:project/undo", right: "write", answer: undoPage },
+  { method: "POST", path: "/p/:org/:project/undo", right: "write", answer: undo },
+];
+
+/** The versions of one set, newest first: who wrote them, when, and which names. */
+async function history(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const kind = requireKind(visit.query("kind") ?? everyKind[0]?.kind ?? "");
+  const environment = visit.environment() ?? "production";
+  const { versions, warnings } = await listHistory(admin, where, environment, kind);
+  const now = admin.now();
+  const main = (
+    <>
+      <h1>History</h1>
+      <form class="actions">
+        <label>
+          Of{" "}
+          <select name="kind">
+            {everyKind.map((one) => (
+              <option value={one.kind} selected={one.kind === kind}>
+                {one.kind}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          in{" "}
+          <select name="environment">
+            {environments.map((one) => (
+              <option value={one} selected={one === environment}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit" class="quiet">
+          Show
+        </button>
+      </form>
+      {warnings.map((warning) => (
+        <p class="warning">{warning}</p>
+      ))}
+      {versions.length === 0 && (
+        <Empty>
+          Nobody has written the {kind} of {where} in {environment} yet. What people write is listed here, and can be
+          undone.
+        </Empty>
+      )}
+      <ol class="versions">
+        {versions.map((one, at) => (
+          <li>
+            <p>
+              <strong>Version {one.version}</strong>
+              {at === 0 && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
+            </p>
+            <Changes of={one} />
+            {at > 0 && (
+              <p>
+                <a href={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
+                  Go back to version {one.version}
+                </a>
+              </p>
+            )}
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+  return { title: `History of ${where}`, project: visit.inProject("history"), main };
+}
+
+const namesMax = 20;
+
+/** What a version changed, or would change. Long lists are cut. */
+function Changes({ of }: { readonly of: NamesWritten }) {
+  const parts = [
+    ["added", of.added],
+    ["changed", of.changed],
+    ["deleted", of.deleted],
+  ] as const;
+  const named = parts.filter(([, names]) => names.length > 0);
+  if (named.length === 0) return <p class="quiet">no changes</p>;
+  return (
+    <ul>
+      {named.map(([what, names]) => (
+        <li>
+          {what}: {joined(names.slice(0, namesMax).map((name) => <Name>{name}</Name>))}
+          {names.length > namesMax && ` and ${counted(names.length - namesMax, "other")}`}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function joined(parts: readonly ComponentChildren[]): ComponentChildren {
+  return parts.map((part, at) => (at === 0 ? part : <>, {part}</>));
+}
+
+/** What going back to a version would do. */
+async function undoPage(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const kind = requireKind(visit.query("kind") ?? "");
+  const environment = visit.environment() ?? "production";
+  const plan = await planRollback(admin, where, environment, kind, Number(visit.query("to")));
+  const main = (
+    <>
+      <h1>
+        Go back to version {plan.to} in <Env of={environment} />
+      </h1>
+      <p>
+        The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new version:
+      </p>
+      <Changes of={plan} />
+      <Change
+        action={projectPagePath(where, "undo")}
+        button={`Go back to version ${plan.to}`}
+        hidden={{ kind, environment, from: plan.from, to: plan.to }}
+      >
+        {environment === "production" && <NameAgain name={where} what="project" />}
+      </Change>
+      <p>
+        <a href={historyPath(where, kind, environment)}>Back to the history</a>
+      </p>
+    </>
+  );
+  return { title: `Go back to version ${plan.to}`, project: visit.inProject("history"), main };
+}
+
+/** @throws Refused `conflict` if somebody wrote the set since the page was shown */
+async function undo({ admin, where, form }: Visit): Promise<Answer> {
+  const kind = requireKind(form.read("kind"));
+  const environment = form.environment();
+  form.requireAgain(where, [environment]);
+  const plan = { from: form.number("from"), to: form.number("to"), added: [], changed: [], deleted: [] };
+  const { version, warnings } = await rollBack(admin, where, environment, kind, plan);
+  const notice = `The ${kind} in ${environment} are as in version ${plan.to} again. This is version ${version}.`;
+  return { to: historyPath(where, kind, environment), notice: [notice, ...warnings].join(" ") };
+}
+
+function historyPath(where: string, kind: string, environment: Environment): string {
+  return projectPagePath(where, "history", { kind, environment });
+}

@@ -1,0 +1,170 @@
+import { reasonCharactersMax } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { Ago, Change, type Column, Empty, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import {
+  approveRequest,
+  asksFor,
+  listRequests,
+  type RequestRecord,
+  rejectRequest,
+  showRequest,
+} from "../people/requests.ts";
+
+export const requestRoutes: readonly Route[] = [
+  { method: "GET", path: "/requests", right: "see", answer: requests },
+  { method: "GET", path: "/requests/:id", right: "see", answer: request },
+  { method: "POST", path: "/requests/:id/approve", right: "decide", answer: approve },
+  { method: "POST", path: "/requests/:id/reject", right: "decide", answer: reject },
+];
+
+/** What machines ask people for: open requests first. */
+async function requests({ admin }: Visit): Promise<Answer> {
+  const now = admin.now();
+  const newest = (await listRequests(admin)).toReversed();
+  const rows = [...newest.filter(isPending), ...newest.filter((one) => !isPending(one))];
+  const columns: readonly Column<RequestRecord>[] = [
+    {
+      heading: "Variable",
+      cell: (one) => (
+        <a href={`/requests/${one.id}`}>
+          <Name>{one.name}</Name>
+        </a>
+      ),
+      isSorted: true,
+    },
+    { heading: "Status", cell: (one) => <span class={one.status}>{one.status}</span>, isSorted: true },
+    { heading: "Project", cell: (one) => <Name>{`${one.organization}/${one.project}`}</Name>, isSorted: true },
+    { heading: "Environment", cell: (one) => <Env of={one.environment} />, isSorted: true },
+    { heading: "Asked by", cell: (one) => <Word>{one.keyName ?? "a key that is gone"}</Word>, isSorted: true },
+    { heading: "Asked", cell: (one) => <Ago at={one.createdAt} now={now} />, isSorted: true },
+  ];
+  const main = (
+    <>
+      <h1>Requests</h1>
+      {rows.length === 0 ? (
+        <Empty>
+          No machine has asked for anything. An agent with the resource <code>requests</code> can ask for a variable
+          that it needs, and you decide here.
+        </Empty>
+      ) : (
+        <Table caption="Requests" id="requests" columns={columns} rows={rows} />
+      )}
+    </>
+  );
+  return { title: "Requests", main };
+}
+
+/** One request, with the words of whoever asks, and the two answers. */
+async function request(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const one = await showRequest(admin, visit.param("id"));
+  const now = admin.now();
+  const main = (
+    <>
+      <h1>
+        <Name>{one.name}</Name>
+      </h1>
+      <p>
+        For <Name>{`${one.organization}/${one.project}`}</Name> in <Env of={one.environment} />, asked{" "}
+        <Ago at={one.createdAt} now={now} /> by{" "}
+        {one.keyName === null ? (
+          "a key that is gone"
+        ) : (
+          <a href={`/keys/${one.keyId}`}>
+            <Word>{one.keyName}</Word>
+          </a>
+        )}{" "}
+        (the key is {one.keyStatus}).
+      </p>
+      <section>
+        <h2>The reason, in the machine's words</h2>
+        <blockquote>
+          <Word>{one.reason}</Word>
+        </blockquote>
+      </section>
+      {isPending(one) ? (
+        <Decision of={one} />
+      ) : (
+        <p>
+          It {one.status === "expired" ? "has expired" : `was ${one.status}`}
+          {one.decidedBy && (
+            <>
+              {" "}
+              by <Word>{one.decidedBy}</Word> <Ago at={one.decidedAt} now={now} />
+            </>
+          )}
+          .{" "}
+          {one.decisionReason && (
+            <>
+              The reason: <Word>{one.decisionReason}</Word>
+            </>
+          )}
+        </p>
+      )}
+    </>
+  );
+  return { title: `Request for ${one.name}`, main };
+}
+
+function Decision({ of }: { readonly of: RequestRecord }) {
+  const { id, name, environment, expiresAt } = of;
+  const seen = digestOf(of);
+  return (
+    <>
+      <section>
+        <h2>Approve it with a value</h2>
+        <Change action={`/requests/${id}/approve`} button="Approve" hidden={{ seen }}>
+          <Field id="value" label="Value" help="The machine reads it with its key. It is written as a new variable.">
+            <textarea id="value" name="value" rows={3} required autocomplete="off" spellcheck={false} />
+          </Field>
+          {environment === "production" && <NameAgain name={name} what="name of the variable" />}
+        </Change>
+      </section>
+      <section>
+        <h2>Reject it</h2>
+        <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={{ seen }}>
+          <Field id="reason" label="Reason" help="The machine is told. You may leave it empty.">
+            <input id="reason" name="reason" maxLength={reasonCharactersMax} autocomplete="off" />
+          </Field>
+        </Change>
+      </section>
+      <p class="quiet">Without an answer it expires {new Date(expiresAt).toISOString().slice(0, 16)}Z.</p>
+    </>
+  );
+}
+
+async function approve(visit: Visit): Promise<Answer> {
+  const { admin, form } = visit;
+  const shown = await asShown(visit);
+  form.requireAgain(shown.name, [shown.environment]);
+  const { request: one, warnings } = await approveRequest(admin, shown, form.read("value"));
+  const notice = `Approved: ${one.name} is written in ${one.environment} of ${one.project}.`;
+  return { to: "/requests", notice: [notice, ...warnings].join(" ") };
+}
+
+async function reject(visit: Visit): Promise<Answer> {
+  const { id, name } = await asShown(visit);
+  await rejectRequest(visit.admin, id, visit.form.find("reason") || undefined);
+  return { to: "/requests", notice: `Rejected the request for ${name}.` };
+}
+
+/** The request as it is now. @throws Refused `conflict` if it is not what the page showed */
+async function asShown(visit: Visit): Promise<RequestRecord> {
+  const one = await showRequest(visit.admin, visit.param("id"));
+  if (digestOf(one) === visit.form.read("seen")) return one;
+  throw new Refused(
+    "conflict",
+    "The request has changed since it was shown: load the page again. Nothing was changed.",
+  );
+}
+
+/** Says which request a page showed, without repeating it. */
+function digestOf(one: RequestRecord): string {
+  return new Bun.CryptoHasher("sha256").update(asksFor(one)).digest("base64url");
+}
+
+function isPending({ status }: RequestRecord): boolean {
+  return status === "pending";
+}
