@@ -51,6 +51,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** Such as `development, staging and production`. */
+export function listed(words: readonly string[]): string {
+  return new Intl.ListFormat("en-GB").format(words);
+}
+
 /** What a page says if there is nothing to show, and what to do next. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
@@ -196,18 +201,49 @@ export function Field(props: {
   );
 }
 
-/** Whoever changes production types the name of what they change: `Form.requireAgain` compares it. */
-export function NameAgain({ name, what }: { readonly name: string; readonly what: string }) {
+/** A box for each of these environments. `Form.environments` reads which are checked. */
+export function EnvBoxes(props: {
+  readonly legend: string;
+  readonly name: string;
+  readonly of: readonly Environment[];
+  readonly checked?: readonly Environment[];
+}) {
+  const { legend, name, of, checked = [] } = props;
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {of.map((environment) => (
+        <label>
+          <input type="checkbox" name={name} value={environment} checked={checked.includes(environment)} />
+          <Env of={environment} />
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/**
+ * Whoever changes production types the name of what they change: `Form.requireAgain` compares it.
+ * @param name - left out if the same form asks for it
+ * @param id - of the field, if the page has several
+ */
+export function NameAgain(props: { readonly name?: string | undefined; readonly what: string; readonly id?: string }) {
+  const { name, what, id = "again" } = props;
   return (
     <Field
-      id="again"
+      id={id}
       label={
         <>
-          For production, type the {what} again: <Name>{name}</Name>
+          For production, type the {what} again
+          {name !== undefined && (
+            <>
+              : <Name>{name}</Name>
+            </>
+          )}
         </>
       }
     >
-      <input id="again" name="again" autocomplete="off" spellcheck={false} />
+      <input id={id} name="again" autocomplete="off" spellcheck={false} />
     </Field>
   );
 }

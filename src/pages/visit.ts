@@ -1,4 +1,4 @@
-import { type Environment, isEnvironment } from "../core/names.ts";
+import { type Environment, environments, isEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 
@@ -60,7 +60,7 @@ export class Form {
 
   /** A field; undefined if the form has no such field. Browsers send line breaks as CR LF, and nobody can type a CR. */
   find(name: string): string | undefined {
-    return this.#fields.get(name)?.replaceAll("\r\n", "\n");
+    return this.all(name)[0];
   }
 
   /** @throws Refused `invalid` if the form has no such field */
@@ -70,9 +70,9 @@ export class Form {
     return text;
   }
 
-  /** All that were chosen under this name. */
+  /** All fields with this name, or all that were chosen under it. */
   all(name: string): readonly string[] {
-    return this.#fields.getAll(name);
+    return this.#fields.getAll(name).map((text) => text.replaceAll("\r\n", "\n"));
   }
 
   /** Whether a box is checked. */
@@ -85,12 +85,24 @@ export class Form {
     return requireEnvironment(this.read(name));
   }
 
+  /** The environments whose boxes are checked, each once. */
+  environments(name: string): Environment[] {
+    const all = this.all(name);
+    return environments.filter((environment) => all.includes(environment));
+  }
+
+  /** The versions that the form showed, by environment: {@link versionFields}. @throws Refused `invalid` */
+  versions(): ReadonlyMap<Environment, number> {
+    return new Map(environments.map((environment) => [environment, this.number(`version.${environment}`)]));
+  }
+
   /**
    * Asks whoever changes production to have typed a name again.
    * @throws Refused `invalid` if they did not
    */
   requireAgain(name: string, changed: readonly Environment[]): void {
-    if (!changed.includes("production") || this.find("again")?.trim() === name) return;
+    const again = this.find("again");
+    if (!changed.includes("production") || again === name || again?.trim() === name) return;
     throw new Refused("invalid", `For production, type ${name} again. Nothing was changed.`);
   }
 
@@ -100,6 +112,13 @@ export class Form {
     if (!/^\d{1,15}$/.test(text)) throw new Refused("invalid", `${name} is not a number: load the page again.`);
     return Number(text);
   }
+}
+
+/** Hidden fields with the version of each set that a form shows. {@link Form.versions} reads them. */
+export function versionFields(
+  sets: readonly { readonly environment: Environment; readonly stored: { readonly version: number } }[],
+): Readonly<Record<string, number>> {
+  return Object.fromEntries(sets.map(({ environment, stored }) => [`version.${environment}`, stored.version]));
 }
 
 /**

@@ -10,13 +10,7 @@ import { copyVariables, listVariables, setVariables, writeVariables } from "../.
 import { listAudit } from "../../src/people/audit.ts";
 import { listAcross } from "../../src/people/comparison.ts";
 import { listHistory } from "../../src/people/history.ts";
-import { describeBoth, type World } from "../support/world.ts";
-
-/** Everything that a write may touch, as it is stored. */
-async function stored(w: World) {
-  const tables = ["sets", "set_versions", "projects", "audit_heads", "audit_segments"];
-  return JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
-}
+import { describeBoth, stored, type World } from "../support/world.ts";
 
 function changedBySomebodyElse(what: string) {
   const words = "were changed by somebody else after you opened them. Nothing was written: open them again.";

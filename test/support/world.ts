@@ -442,6 +442,12 @@ export async function flipBit(
   await w.run(`update ${table} set ${column} = ? where ${where}`, [bytes, ...values]);
 }
 
+/** Everything that a write may touch, as it is stored. */
+export async function stored(w: World): Promise<string> {
+  const tables = ["sets", "set_versions", "projects", "audit_heads", "audit_segments"];
+  return JSON.stringify(await Promise.all(tables.map((table) => w.run(`select * from ${table} order by 1, 2, 3`))));
+}
+
 /** Names that sort as they are numbered, such as `f/0007`. */
 export function numbered(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(4, "0")}`);

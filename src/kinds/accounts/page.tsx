@@ -1,5 +1,6 @@
 import type { KindPages } from "../../pages/kind-pages.ts";
 import { revealAccount } from "./reveal.ts";
+import { setRoutes } from "./set-page.tsx";
 
 /** The pages of accounts. */
 export const pages: KindPages = {
@@ -9,7 +10,8 @@ export const pages: KindPages = {
       .map(([field, value]) => `${field}: ${value}`)
       .join("\n");
   },
-  actions: [],
-  firstStep: "Write one with `keyhole account set`.",
-  routes: [],
+  actions: [{ page: "accounts/set", label: "New account" }],
+  change: "accounts/set",
+  firstStep: "Write one: a name, and its fields such as username and password.",
+  routes: setRoutes,
 };

@@ -1,14 +1,14 @@
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Change, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
+import { Ago, Change, Env, EnvBoxes, Field, listed, Name, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
-import type { Form, Visit } from "../../pages/visit.ts";
+import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
 import { requireSets } from "../../sets/open.ts";
-import { variables } from "./entry.ts";
+import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
-import { type EnvironmentWrite, type NewVariable, writeVariables } from "./write.ts";
+import { type EnvironmentWrite, type NewVariable, validateVariables, writeVariables } from "./write.ts";
 
 /** Writing one variable, and deleting it. */
 export const setRoutes: readonly Route[] = [
@@ -20,13 +20,14 @@ export const setRoutes: readonly Route[] = [
 /** A field for each environment. What is stored is not shown: an empty field changes nothing. */
 async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
-  const name = visit.query("name");
+  const asked = visit.query("name");
   const sets = await requireSets(admin, await findProject(admin, where), variables);
-  const places = sets.map(({ environment, stored, entries }) => {
-    return { environment, version: stored.version, entry: entries.find(({ key }) => key === name) };
+  const places = sets.map(({ environment, entries }) => {
+    return { environment, entry: entries.find(({ key }) => key === asked) };
   });
-  const versions = Object.fromEntries(places.map(({ environment, version }) => [`version.${environment}`, version]));
   const holders = places.filter(({ entry }) => entry !== undefined).map(({ environment }) => environment);
+  const name = holders.length === 0 ? undefined : asked;
+  const hidden = { ...versionFields(sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const now = admin.now();
   const main = (
     <>
@@ -39,142 +40,156 @@ async function setPage(visit: Visit): Promise<Answer> {
           </>
         )}
       </h1>
-      <Change
-        action={projectPagePath(where, "variables/set")}
-        button="Save"
-        hidden={{ ...versions, ...(name !== undefined && { name }) }}
-      >
+      <Change action={projectPagePath(where, "variables/set")} button="Save" hidden={hidden}>
         {name === undefined && (
           <Field id="name" label="Name" help="Letters, digits and _, such as DATABASE_URL.">
-            <input id="name" name="name" required maxLength={255} autocomplete="off" spellcheck={false} />
+            <input id="name" name="name" value={asked} required maxLength={255} autocomplete="off" spellcheck={false} />
           </Field>
         )}
         {places.map(({ environment, entry }) => (
-          <fieldset>
-            <legend>
-              <Env of={environment} />
-            </legend>
-            <Field
-              id={`value-${environment}`}
-              label={`Value in ${environment}`}
-              help={
-                entry === undefined
-                  ? "There is none yet. An empty field creates none."
-                  : "An empty field keeps the stored value."
-              }
-            >
-              <textarea
-                id={`value-${environment}`}
-                name={`value.${environment}`}
-                rows={2}
-                autocomplete="off"
-                spellcheck={false}
-              />
-            </Field>
-            {entry && (
-              <p class="quiet">
-                Changed <Ago at={entry.updatedAt} now={now} />
-                {entry.rotateBy && `, to be rotated by ${entry.rotateBy}`}
-              </p>
-            )}
-            <label>
-              <input type="checkbox" name="empty" value={environment} />
-              Make it the empty value
-            </label>
-          </fieldset>
+          <ValueField environment={environment} entry={entry} now={now} />
         ))}
         <Field
           id="rotateBy"
           label="Rotate by"
-          help="The day, in UTC, on which Today begins to remind you. Leave it out for none."
+          help="For the values that you write: the day, in UTC, on which Today begins to remind you. Empty for none."
         >
           <input id="rotateBy" name="rotateBy" type="date" />
         </Field>
-        <NameAgain name={name ?? "NAME"} what="name of the variable" />
+        <NameAgain name={name} what="name of the variable" />
       </Change>
-      {name !== undefined && holders.length > 0 && (
-        <section>
-          <h2>Delete it</h2>
-          <Change
-            action={projectPagePath(where, "variables/delete")}
-            button="Delete"
-            danger
-            hidden={{ ...versions, name }}
-          >
-            <fieldset>
-              <legend>From</legend>
-              {holders.map((environment) => (
-                <label>
-                  <input type="checkbox" name="from" value={environment} />
-                  <Env of={environment} />
-                </label>
-              ))}
-            </fieldset>
-            <Field
-              id="again-delete"
-              label={
-                <>
-                  From production, type the name again: <Name>{name}</Name>
-                </>
-              }
-            >
-              <input id="again-delete" name="again" autocomplete="off" spellcheck={false} />
-            </Field>
-          </Change>
-        </section>
-      )}
+      {name !== undefined && <Delete where={where} name={name} hidden={hidden} from={holders} />}
     </>
   );
   return { title: name === undefined ? "New variable" : `Change ${name}`, project: visit.inProject("variables"), main };
 }
 
-async function set({ admin, where, form }: Visit): Promise<Answer> {
-  const name = form.read("name").trim();
-  const rotateBy = form.find("rotateBy") || undefined;
-  const changes = new Map<Environment, EnvironmentWrite>();
-  for (const environment of environments) {
-    const value = form.read(`value.${environment}`);
-    if (value === "" && !form.all("empty").includes(environment)) continue;
-    if (value !== "" && form.all("empty").includes(environment)) {
-      throw new Refused("invalid", `There is a value for ${environment}, and the box for the empty value is checked.`);
-    }
-    const entry: NewVariable = { name, value, ...(rotateBy && { rotateBy: requireDay(rotateBy) }) };
-    changes.set(environment, { entries: [entry], version: form.number(`version.${environment}`) });
-  }
-  if (changes.size === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
-  form.requireAgain(name, [...changes.keys()]);
-  const written = await writeVariables(admin, where, changes);
-  const values = [...changes.values()].flatMap(({ entries }) => entries.map(({ value }) => String(value)));
+function ValueField(props: {
+  readonly environment: Environment;
+  readonly entry: VariableEntry | undefined;
+  readonly now: number;
+}) {
+  const { environment, entry, now } = props;
+  const id = `value-${environment}`;
+  return (
+    <fieldset>
+      <legend>
+        <Env of={environment} />
+      </legend>
+      <p class="quiet">
+        {entry ? (
+          <>
+            Changed <Ago at={entry.updatedAt} now={now} />
+            {entry.rotateBy && `, to be rotated by ${entry.rotateBy}`}
+          </>
+        ) : (
+          "There is none yet."
+        )}
+      </p>
+      <Field
+        id={id}
+        label={`Value in ${environment}`}
+        help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
+      >
+        <textarea id={id} name={`value.${environment}`} rows={2} autocomplete="off" spellcheck={false} />
+      </Field>
+      <label>
+        <input type="checkbox" name="empty" value={environment} />
+        Set it to the empty value in {environment}
+      </label>
+    </fieldset>
+  );
+}
+
+function Delete(props: {
+  readonly where: string;
+  readonly name: string;
+  readonly hidden: Readonly<Record<string, string | number>>;
+  readonly from: readonly Environment[];
+}) {
+  const { where, name, hidden, from } = props;
+  return (
+    <section>
+      <h2>Delete it</h2>
+      <Change action={projectPagePath(where, "variables/delete")} button="Delete" danger hidden={hidden}>
+        <EnvBoxes legend="From" name="from" of={from} />
+        {from.includes("production") && <NameAgain id="again-delete" name={name} what="name of the variable" />}
+      </Change>
+    </section>
+  );
+}
+
+/** Writes the fields that were filled in, in one transaction. */
+async function set(visit: Visit): Promise<Answer> {
+  const { admin, where, form } = visit;
+  const isNew = form.has("new");
+  const name = isNew ? form.read("name").trim() : form.read("name");
+  const values = valuesIn(form);
+  const targets = [...values.keys()];
+  const rotateBy = readDay(form, admin.now());
+  const versions = form.versions();
+  const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
+    const entry: NewVariable = { name, value, ...(rotateBy !== undefined && { rotateBy }) };
+    return [environment, { entries: [entry], version: versions.get(environment) as number }];
+  });
+  // What is wrong with a name is said before the name is asked for again.
+  for (const [, { entries }] of changes) validateVariables(entries);
+  if (isNew) await requireNew(visit, name, targets);
+  form.requireAgain(name, targets);
+  const written = await writeVariables(admin, where, new Map(changes));
+  const aboutName = nameWarnings(name);
   const warnings = new Set([
-    ...[nameWarnings(name) ?? []].flat().map((warning) => `${warning}.`),
-    ...values.flatMap((value) => valueWarnings(name, Buffer.from(value))),
+    ...(aboutName === undefined ? [] : [`${aboutName}.`]),
+    ...[...values.values()].flatMap((value) => valueWarnings(name, Buffer.from(value))),
     ...[...written.values()].flatMap((one) => one.warnings),
   ]);
-  const notice = [`Saved ${name} in ${[...written.keys()].join(" and ")}.`, ...warnings].join(" ");
+  const notice = [`Saved ${name} in ${listed(targets)}.`, ...warnings].join(" ");
   return { to: projectPagePath(where, "variables/item", { name }), notice };
+}
+
+/** The values to write, by environment. @throws Refused `invalid` if there are none, or one is both there and empty */
+function valuesIn(form: Form): ReadonlyMap<Environment, string> {
+  const values = new Map<Environment, string>();
+  const empty = form.environments("empty");
+  for (const environment of environments) {
+    const value = form.read(`value.${environment}`);
+    if (value !== "" && empty.includes(environment)) {
+      throw new Refused("invalid", `There is a value for ${environment}, and the box for the empty value is checked.`);
+    }
+    if (value !== "" || empty.includes(environment)) values.set(environment, value);
+  }
+  if (values.size === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
+  return values;
+}
+
+/** Whoever writes a new variable has not seen that there is one. @throws Refused `exists` */
+async function requireNew({ admin, where }: Visit, name: string, targets: readonly Environment[]): Promise<void> {
+  const sets = await requireSets(admin, await findProject(admin, where), variables);
+  const taken = sets.filter(({ environment, names }) => targets.includes(environment) && names.includes(name));
+  if (taken.length === 0) return;
+  const places = listed(taken.map(({ environment }) => environment));
+  throw new Refused("exists", `There is a ${name} in ${places} already. Nothing was changed: change that one.`);
 }
 
 async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const name = form.read("name");
-  const from = chosen(form, "from");
+  const from = form.environments("from");
   if (from.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
   form.requireAgain(name, from);
-  const changes = from.map((environment) => {
-    const options = { entries: [], remove: [name], version: form.number(`version.${environment}`) };
-    return [environment, options] as const;
+  const versions = form.versions();
+  const changes = from.map((environment): [Environment, EnvironmentWrite] => {
+    return [environment, { entries: [], remove: [name], version: versions.get(environment) as number }];
   });
   await writeVariables(admin, where, new Map(changes));
-  return { to: projectPagePath(where, "variables"), notice: `Deleted ${name} from ${from.join(" and ")}.` };
+  return { to: projectPagePath(where, "variables"), notice: `Deleted ${name} from ${listed(from)}.` };
 }
 
-/** The environments whose boxes are checked, each once. */
-function chosen(form: Form, name: string): Environment[] {
-  const all = form.all(name);
-  return environments.filter((environment) => all.includes(environment));
-}
-
-/** A day that is still to come. @throws Refused `invalid` */
-function requireDay(text: string): string {
-  if (/^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  throw new Refused("invalid", "The day to rotate by must be a date, such as 2030-01-31.");
+/** The day to rotate by; undefined if the field is empty. @throws Refused `invalid` if there is no such day, or it is past */
+function readDay(form: Form, now: number): string | undefined {
+  const text = form.find("rotateBy") ?? "";
+  if (text === "") return undefined;
+  const start = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00Z`) : new Date(Number.NaN);
+  const isDay = !Number.isNaN(start.getTime()) && start.toISOString().startsWith(text);
+  if (isDay && dueAtOf(text) > now) return text;
+  throw new Refused("invalid", "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.");
 }
