@@ -9,6 +9,7 @@ import {
   listAccess,
   listExpiring,
   listKeys,
+  neverEnds,
   shortKeyIds,
 } from "../people/keys.ts";
 import { type Columns, counted } from "../terminal/answer.ts";
@@ -17,7 +18,6 @@ import { parseDuration } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { formatTime } from "../terminal/terminal.ts";
 import { projectVerb, wideOption } from "../terminal/verbs.ts";
-import { neverEnds } from "./grant.ts";
 
 /** `keyhole access ORG/PROJECT [ENV]` */
 export function accessCommand(here: Surroundings) {

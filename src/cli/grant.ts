@@ -5,9 +5,11 @@ import { excerpt } from "../core/visible.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import {
   type CredentialType,
+  isUnused,
   type KeyRecord,
   listKeys,
   type NewKey,
+  neverEnds,
   revokeKey,
   shortKeyIds,
   showKey,
@@ -109,16 +111,6 @@ export function credentialVerbs(
       await answer(here, record, `Revoked ${nameOf(record)} of ${record.organization}.`);
     });
   return [list, show, revoke] as const;
-}
-
-/** Whether a key or a trust is active, is as old as this moment, and was not used since. */
-function isUnused({ status, lastUsedAt, createdAt }: KeyRecord, sinceAt: number): boolean {
-  return status === "active" && (lastUsedAt ?? createdAt) <= sinceAt;
-}
-
-/** Whether a key or a trust is active and has no end. */
-export function neverEnds({ status, expiresAt }: KeyRecord): boolean {
-  return status === "active" && expiresAt === null;
 }
 
 /** What a new key or trust may do, in three lines. */

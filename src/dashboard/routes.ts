@@ -1,8 +1,11 @@
 import { kindRoutes } from "../kinds/pages.ts";
 import type { Route } from "../pages/route.ts";
+import { accessRoutes } from "./access.tsx";
 import { gridRoutes } from "./grid.tsx";
 import { historyRoutes } from "./history.tsx";
 import { itemRoutes } from "./item.tsx";
+import { keyRoutes } from "./keys.tsx";
+import { newKeyRoutes } from "./new-key.tsx";
 import { projectRoutes } from "./projects.tsx";
 import { requestRoutes } from "./requests.tsx";
 import { todayRoutes } from "./today.tsx";
@@ -16,4 +19,7 @@ export const routes: readonly Route[] = [
   ...kindRoutes,
   ...historyRoutes,
   ...requestRoutes,
+  ...keyRoutes,
+  ...newKeyRoutes,
+  ...accessRoutes,
 ];

@@ -101,16 +101,19 @@ async function send(form, button) {
     });
     const { error, to, secret } = await response.json();
     if (error !== undefined) refusal.textContent = error;
-    else if (to !== undefined) location.assign(to);
-    else await take(form, secret, button);
+    else if (secret !== undefined) await take(form, secret, button, to);
+    else location.assign(to);
   } catch {
-    refusal.textContent = "The dashboard did not answer. Does it still run?";
+    refusal.textContent = form.dataset.secret === "once" ? lostKey : "The dashboard did not answer. Does it still run?";
   } finally {
     button.disabled = false;
   }
 }
 
-async function take(form, secret, button) {
+const lostKey =
+  "No answer came. If a key was made, nobody has its text: look for it in the list of keys and revoke it, then try again.";
+
+async function take(form, secret, button, to) {
   if (form.dataset.secret === "copied") {
     await navigator.clipboard.writeText(secret);
     const words = button.textContent;
@@ -123,15 +126,16 @@ async function take(form, secret, button) {
   const output = form.querySelector("output.secret");
   output.textContent = secret;
   // A new key is shown once: it stays until the person leaves.
-  if (form.dataset.secret === "once") return finish(form, output);
+  if (form.dataset.secret === "once") return finish(form, output, to);
   setTimeout(() => {
     output.textContent = "";
   }, shownMs);
 }
 
-/** After a key was made: copying and going on are what is left to do. */
-function finish(form, output) {
-  for (const part of form.querySelectorAll("fieldset, .field, .send")) part.remove();
+/** After a key was made: copying its text and going on are what is left to do. */
+function finish(form, output, to) {
+  const note = document.createElement("p");
+  note.textContent = "Store it now: it is not shown again.";
   const copy = document.createElement("button");
   copy.type = "button";
   copy.textContent = "Copy";
@@ -139,9 +143,13 @@ function finish(form, output) {
     await navigator.clipboard.writeText(output.textContent);
     copy.textContent = "Copied";
   });
-  const note = document.createElement("p");
-  note.textContent = "Store it now: it is not shown again.";
-  form.append(note, copy);
+  const next = document.createElement("a");
+  next.href = to;
+  next.textContent = "Go to the new key";
+  const actions = document.createElement("p");
+  actions.className = "actions";
+  actions.append(copy, next);
+  form.replaceChildren(note, output, actions);
   copy.focus();
 }
 

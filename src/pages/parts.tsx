@@ -61,6 +61,20 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
+/** What there is to know of one thing. */
+export function Facts({ of }: { readonly of: Readonly<Record<string, ComponentChildren>> }) {
+  return (
+    <dl class="facts">
+      {Object.entries(of).map(([what, fact]) => (
+        <div>
+          <dt>{what}</dt>
+          <dd>{fact}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 /** A column of a {@link Table}. */
 export type Column<T> = {
   readonly heading: string;

@@ -1,5 +1,6 @@
 import { type Environment, environments, isEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 
 /**
@@ -101,9 +102,18 @@ export class Form {
    * @throws Refused `invalid` if they did not
    */
   requireAgain(name: string, changed: readonly Environment[]): void {
-    const again = this.find("again");
-    if (!changed.includes("production") || again === name || again?.trim() === name) return;
-    throw new Refused("invalid", `For production, type ${name} again. Nothing was changed.`);
+    if (changed.includes("production")) this.requireTyped(name, "For production");
+  }
+
+  /**
+   * Asks whoever does what cannot be undone to have typed a name again, as the page shows it.
+   * @param why - how the refusal begins
+   * @throws Refused `invalid` if they did not
+   */
+  requireTyped(name: string, why: string): void {
+    const shown = excerpt(name).trim();
+    if (excerpt(this.find("again") ?? "").trim() === shown) return;
+    throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`);
   }
 
   /** A whole number, such as the version that the form showed. @throws Refused `invalid` */

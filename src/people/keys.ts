@@ -181,6 +181,21 @@ export async function showKey(admin: AdminContext, asked: string, type: Credenti
   );
 }
 
+/** One key or trust, as {@link showKey} shows one of a type that is known. @throws Refused `not_found` */
+export async function showCredential(admin: AdminContext, asked: string): Promise<KeyRecord> {
+  return showById(admin, admin.database.tables.apiKeys, "key", asked, (where) => records(admin, where));
+}
+
+/** Whether a key or a trust is active, is as old as this moment, and was not used since. */
+export function isUnused({ status, lastUsedAt, createdAt }: KeyRecord, sinceAt: number): boolean {
+  return status === "active" && (lastUsedAt ?? createdAt) <= sinceAt;
+}
+
+/** Whether a key or a trust is active and has no end. */
+export function neverEnds({ status, expiresAt }: KeyRecord): boolean {
+  return status === "active" && expiresAt === null;
+}
+
 /**
  * Revokes a key, or a trust, from the next request on. The time of an earlier revocation stays.
  * @throws Refused `not_found`
@@ -206,13 +221,15 @@ export async function revokeKey(admin: AdminContext, asked: string, type: Creden
  * Creates a key with the same rights, and lets the old one expire after the overlap unless it expires earlier. The new
  * key's lifetime is the old key's whole lifetime; if the old key never expires, neither does the new one.
  *
+ * @param shown - the old key as a person saw it, who rotates it only once
  * @returns the successor's record and its text, which cannot be had again; and the old key's record
- * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged
+ * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged, or has another end than `shown`
  */
 export async function rotateKey(
   admin: AdminContext,
   asked: string,
   overlapMs: number,
+  shown?: Pick<KeyRecord, "expiresAt">,
 ): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
   const { apiKeys: k } = admin.database.tables;
   const key = mintKey();
@@ -231,6 +248,12 @@ export async function rotateKey(
     // Servers refuse a row that was changed by SQL; a new seal would make it valid.
     if (!isSealed(admin, old)) {
       throw new Refused("conflict", `The key ${id} was changed outside Keyhole and is invalid: create a new key.`);
+    }
+    if (shown !== undefined && shown.expiresAt !== old.expiresAt) {
+      throw new Refused(
+        "conflict",
+        `The key ${id} was rotated since it was shown: look at it again. Nothing was changed.`,
+      );
     }
     const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt);
     const endsAt = Math.min(old.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs);

@@ -1,0 +1,90 @@
+import { type Environment, environments } from "../core/names.ts";
+import { Ago, type Column, Empty, Table, Word } from "../pages/parts.tsx";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { type KeyRecord, listAccess } from "../people/keys.ts";
+import { Expiry } from "./keys.tsx";
+
+export const accessRoutes: readonly Route[] = [
+  { method: "GET", path: "/p/:org/:project/access", right: "see", answer: access },
+];
+
+/** Who can read a project: each key and trust by the three environments. */
+async function access(visit: Visit): Promise<Answer> {
+  const { admin, where } = visit;
+  const environment = visit.environment();
+  const rows = await listAccess(admin, where, environment);
+  const main = (
+    <>
+      <h1>Who can read it</h1>
+      <form class="actions">
+        <label>
+          In{" "}
+          <select name="environment">
+            <option value="">any environment</option>
+            {environments.map((one) => (
+              <option value={one} selected={one === environment}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit" class="quiet">
+          Show
+        </button>
+      </form>
+      {rows.length === 0 ? (
+        <Empty>
+          No valid key or trust reaches {environment === undefined ? where : `${where} in ${environment}`}.{" "}
+          <a href="/keys/new">Create a key</a> for a machine that should read it.
+        </Empty>
+      ) : (
+        <Table
+          caption={`The keys and trusts that reach ${where}`}
+          id="access"
+          columns={columnsOf(admin.now())}
+          rows={rows}
+        />
+      )}
+      <p class="quiet">Whoever has the root key and the database can read everything, too.</p>
+    </>
+  );
+  return { title: `Who can read ${where}`, project: visit.inProject("access"), main };
+}
+
+function columnsOf(now: number): readonly Column<KeyRecord>[] {
+  return [
+    {
+      heading: "Name",
+      cell: (one) => (
+        <a href={`/keys/${one.id}`}>
+          <Word>{one.name}</Word>
+        </a>
+      ),
+      isSorted: true,
+    },
+    { heading: "Type", cell: (one) => one.type, isSorted: true },
+    ...environments.map((environment): Column<KeyRecord> => {
+      return {
+        heading: environment,
+        cell: (one) => (reaches(one, environment) ? "can read" : <span class="quiet">no</span>),
+        isSorted: true,
+      };
+    }),
+    { heading: "What", cell: (one) => one.resources.join(", ") },
+    {
+      heading: "Expires",
+      cell: (one) => <Expiry of={one} now={now} />,
+      sortBy: ({ expiresAt }) => expiresAt ?? Number.MAX_SAFE_INTEGER,
+    },
+    {
+      heading: "Last use",
+      cell: (one) => <Ago at={one.lastUsedAt} now={now} />,
+      sortBy: ({ lastUsedAt }) => lastUsedAt ?? 0,
+    },
+  ];
+}
+
+function reaches({ environments: reach }: KeyRecord, environment: Environment): boolean {
+  return reach === null || reach.includes(environment);
+}

@@ -1,0 +1,246 @@
+import type { ComponentChildren } from "preact";
+import { environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { excerpt } from "../core/visible.ts";
+import { Ago, Change, type Column, counted, Empty, Env, Facts, Field, Filter, Table, Word } from "../pages/parts.tsx";
+import { withQuery } from "../pages/paths.ts";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { type KeyRecord, listKeys, neverEnds, revokeKey, showCredential } from "../people/keys.ts";
+import { RotateForm } from "./new-key.tsx";
+
+export const keyRoutes: readonly Route[] = [
+  { method: "GET", path: "/keys", right: "see", answer: keys },
+  { method: "GET", path: "/keys/:id", right: "see", answer: key },
+  { method: "POST", path: "/keys/:id/revoke", right: "keys", answer: revoke },
+];
+
+/** Which keys and trusts a list shows. What a row was damaged by is for people to find out, so it is not hidden. */
+const lists = {
+  current: {
+    label: "In use",
+    none: "There is no key and no trust in use. Create a key for each machine that reads.",
+    has: ({ status }: KeyRecord) => status === "active" || status === "damaged",
+  },
+  endless: { label: "Never expire", none: "Each key and each trust has an end.", has: neverEnds },
+  unused: {
+    label: "Never used",
+    none: "Each key and each trust was used.",
+    has: ({ status, lastUsedAt }: KeyRecord) => status === "active" && lastUsedAt === null,
+  },
+  ended: {
+    label: "Expired and revoked",
+    none: "No key and no trust has expired or was revoked.",
+    has: ({ status }: KeyRecord) => status === "expired" || status === "revoked",
+  },
+} as const;
+
+/** Who can read: keys and trusts, the newest first. */
+async function keys(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const asked = visit.query("show") ?? "current";
+  if (!isList(asked)) throw new Refused("not_found", "There is no such list of keys.");
+  const all = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))];
+  const newest = all.sort((a, b) => b.createdAt - a.createdAt);
+  const rows = newest.filter(lists[asked].has);
+  const main = (
+    <>
+      <h1>Keys and trusts</h1>
+      <p class="actions">
+        <a class="button" href="/keys/new">
+          Create a key
+        </a>
+      </p>
+      <nav class="tabs" aria-label="Which keys and trusts">
+        {(Object.keys(lists) as (keyof typeof lists)[]).map((name) => (
+          <a
+            href={withQuery("/keys", { show: name === "current" ? undefined : name })}
+            aria-current={name === asked ? "page" : undefined}
+          >
+            {lists[name].label} ({newest.filter(lists[name].has).length.toLocaleString("en")})
+          </a>
+        ))}
+      </nav>
+      {rows.length === 0 ? (
+        <Empty>{lists[asked].none}</Empty>
+      ) : (
+        <>
+          <Filter table="keys" what="keys and trusts" />
+          <Table
+            caption={`Keys and trusts: ${lists[asked].label}`}
+            id="keys"
+            columns={columnsOf(newest, admin.now())}
+            rows={rows}
+            nameOf={(one) => `${excerpt(one.name)} ${one.type} ${one.organization} ${one.projects?.join(" ") ?? ""}`}
+          />
+        </>
+      )}
+      <p class="quiet">
+        A trust lets the tokens of a CI job or a pod stand in place of a key. It is made by a command, since its claims
+        must be written to the letter: <code>keyhole trust add --help</code>
+      </p>
+    </>
+  );
+  return { title: "Keys and trusts", main };
+}
+
+function isList(text: string): text is keyof typeof lists {
+  return Object.hasOwn(lists, text);
+}
+
+/** @param all - of which the organization is said if there are several */
+function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyRecord>[] {
+  const organization: Column<KeyRecord> = {
+    heading: "Organization",
+    cell: (one) => <Word>{one.organization}</Word>,
+    isSorted: true,
+  };
+  const hasSeveral = new Set(all.map((one) => one.organization)).size > 1;
+  return [
+    {
+      heading: "Name",
+      cell: (one) => (
+        <a href={`/keys/${one.id}`}>
+          <Word>{one.name}</Word>
+        </a>
+      ),
+      isSorted: true,
+    },
+    { heading: "Type", cell: (one) => one.type, isSorted: true },
+    ...(hasSeveral ? [organization] : []),
+    { heading: "Projects", cell: (one) => <Projects of={one} /> },
+    { heading: "Environments", cell: (one) => <Environments of={one} /> },
+    {
+      heading: "Expires",
+      cell: (one) => <Expiry of={one} now={now} />,
+      sortBy: ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt ?? Number.MAX_SAFE_INTEGER,
+    },
+    {
+      heading: "Last use",
+      cell: (one) => <Ago at={one.lastUsedAt} now={now} />,
+      sortBy: ({ lastUsedAt }) => lastUsedAt ?? 0,
+    },
+  ];
+}
+
+/** When a key or trust ends or ended, and whether that is out of order. */
+export function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
+  const { status, expiresAt, revokedAt } = of;
+  if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
+  if (revokedAt !== null) {
+    return (
+      <>
+        revoked <Ago at={revokedAt} now={now} />
+      </>
+    );
+  }
+  return <Ago at={expiresAt} now={now} />;
+}
+
+const projectsMax = 3;
+
+function Projects({ of: { projects } }: { readonly of: KeyRecord }) {
+  if (projects === null) return <>every project</>;
+  const left = projects.length - projectsMax;
+  return (
+    <>
+      <Word>{projects.slice(0, projectsMax).join(", ")}</Word>
+      {left > 0 && ` and ${counted(left, "other")}`}
+    </>
+  );
+}
+
+function Environments({ of }: { readonly of: KeyRecord }) {
+  return (of.environments ?? environments).map((environment, at) => (
+    <>
+      {at > 0 && " "}
+      <Env of={environment} />
+    </>
+  ));
+}
+
+/** One key or trust: all there is to know of it, and what can be done. */
+async function key(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const one = await showCredential(admin, visit.param("id"));
+  const now = admin.now();
+  const main = (
+    <>
+      <h1>
+        <Word>{one.name}</Word>
+      </h1>
+      {one.status === "damaged" && (
+        <p class="warning">
+          Somebody changed this {one.type} with SQL, so every server refuses it. Revoke it and create another.
+        </p>
+      )}
+      <Facts of={factsOf(one, now)} />
+      <p>
+        <a href={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</a>
+      </p>
+      {one.type === "key" && one.status === "active" && <RotateForm of={one} />}
+      {one.revokedAt === null && (
+        <section>
+          <h2>Revoke it</h2>
+          <p>
+            The next request with this {one.type} is refused, for good.
+            {one.type === "key" && " Do this, too, if nobody has the text of the key: Keyhole does not store it."}
+          </p>
+          <Change action={`/keys/${one.id}/revoke`} button="Revoke" danger>
+            <Field
+              id="again"
+              label={
+                <>
+                  Type the name again: <Word>{one.name}</Word>
+                </>
+              }
+            >
+              <input id="again" name="again" required autocomplete="off" spellcheck={false} />
+            </Field>
+          </Change>
+        </section>
+      )}
+    </>
+  );
+  return { title: `The ${one.type} ${excerpt(one.name)}`, main };
+}
+
+function factsOf(one: KeyRecord, now: number): Readonly<Record<string, ComponentChildren>> {
+  const { terms } = one;
+  return {
+    Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
+    Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
+    Organization: <Word>{one.organization}</Word>,
+    Projects: one.projects === null ? "every project, those created later too" : <Word>{one.projects.join(", ")}</Word>,
+    Environments: <Environments of={one} />,
+    Resources: one.resources.join(", "),
+    Surfaces: one.surfaces.join(", "),
+    ...(terms && {
+      Issuer: <Word>{terms.issuer}</Word>,
+      Audience: <Word>{terms.audience}</Word>,
+      Claims: (
+        <ul>
+          {Object.entries(terms.claims).map(([name, value]) => (
+            <li>
+              <Word>{`${name} = ${value}`}</Word>
+            </li>
+          ))}
+        </ul>
+      ),
+      "Issuer's keys": terms.keys === "pinned" ? "pinned here" : "as the issuer publishes them",
+    }),
+    Created: <Ago at={one.createdAt} now={now} />,
+    Expires: <Ago at={one.expiresAt} now={now} />,
+    ...(one.revokedAt !== null && { Revoked: <Ago at={one.revokedAt} now={now} /> }),
+    "Last use": <Ago at={one.lastUsedAt} now={now} />,
+    Id: <code>{one.id}</code>,
+  };
+}
+
+async function revoke(visit: Visit): Promise<Answer> {
+  const { admin, form } = visit;
+  const { id, type, name } = await showCredential(admin, visit.param("id"));
+  form.requireTyped(name, "To revoke it");
+  await revokeKey(admin, id, type);
+  return { to: `/keys/${id}`, notice: `Revoked the ${type} ${excerpt(name)}.` };
+}

@@ -1,0 +1,227 @@
+import { surfaces } from "../access/grant.ts";
+import { environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { resources, resourcesByDefault } from "../kinds/kind.ts";
+import { Change, counted, Empty, Env, Field, Filter, Name, Table } from "../pages/parts.tsx";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Form, Visit } from "../pages/visit.ts";
+import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
+import { listOrganizations } from "../people/organizations.ts";
+import { listProjects } from "../people/projects.ts";
+
+/** Making keys. Their text is for the page's script only, and is shown once. */
+export const newKeyRoutes: readonly Route[] = [
+  { method: "GET", path: "/keys/new", right: "keys", answer: newKey },
+  { method: "POST", path: "/keys", right: "keys", isSecret: true, answer: create },
+  { method: "POST", path: "/keys/:id/rotate", right: "keys", isSecret: true, answer: rotate },
+];
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** How long a new key may live. */
+const lifetimes: Readonly<Record<string, number | undefined>> = {
+  "1 day": dayMs,
+  "7 days": 7 * dayMs,
+  "30 days": 30 * dayMs,
+  "90 days": 90 * dayMs,
+  "1 year": 365 * dayMs,
+  never: undefined,
+};
+
+/** How long the old key stays valid beside its successor. */
+const overlaps: Readonly<Record<string, number>> = {
+  "not at all": 0,
+  "1 hour": hourMs,
+  "24 hours": dayMs,
+  "7 days": 7 * dayMs,
+};
+
+/** What a new key may do is chosen here. Nothing is reached by default. */
+async function newKey(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const organizations = (await listOrganizations(admin)).map(({ slug }) => slug);
+  const org = visit.query("org") ?? (organizations.length === 1 ? organizations[0] : undefined);
+  const main = (
+    <>
+      <h1>Create a key</h1>
+      {organizations.length === 0 && (
+        <Empty>
+          A key belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
+        </Empty>
+      )}
+      {organizations.length > 1 && (
+        <form class="actions">
+          <label>
+            For{" "}
+            <select name="org">
+              {organizations.map((slug) => (
+                <option value={slug} selected={slug === org}>
+                  {slug}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button type="submit" class="quiet">
+            Choose
+          </button>
+        </form>
+      )}
+      {org !== undefined && (
+        <NewKeyForm org={org} projects={(await listProjects(admin, org)).map(({ slug }) => slug)} />
+      )}
+      <p>
+        <a href="/keys">All keys and trusts</a>
+      </p>
+    </>
+  );
+  return { title: "Create a key", main };
+}
+
+function NewKeyForm({ org, projects }: { readonly org: string; readonly projects: readonly string[] }) {
+  return (
+    <Change action="/keys" button="Create" secret="once" hidden={{ org }}>
+      <Field id="name" label="Name" help="What it is for, such as the machine that gets it.">
+        <input id="name" name="name" required maxLength={255} autocomplete="off" />
+      </Field>
+      <fieldset>
+        <legend>Projects</legend>
+        <label>
+          <input type="radio" name="reach" value="some" required />
+          Only those chosen below
+        </label>
+        <label>
+          <input type="radio" name="reach" value="all" />
+          Every project of {org}, those created later too
+        </label>
+        <ProjectBoxes projects={projects} />
+      </fieldset>
+      <fieldset>
+        <legend>Environments</legend>
+        {environments.map((environment) => (
+          <label>
+            <input type="checkbox" name="environments" value={environment} />
+            <Env of={environment} />
+          </label>
+        ))}
+      </fieldset>
+      <Boxes legend="What it may read" name="resources" all={resources} chosen={resourcesByDefault} />
+      <Boxes legend="What it may be used through" name="surfaces" all={surfaces} chosen={["rest_api"]} />
+      <Field id="expires" label="Expires after" help="Choose never only if you will not forget it.">
+        <Choices id="expires" of={Object.keys(lifetimes)} chosen="90 days" />
+      </Field>
+      <p class="quiet">
+        The text of the key is shown once, here. If it does not appear, look in the list of keys: a new one whose text
+        nobody has must be revoked.
+      </p>
+    </Change>
+  );
+}
+
+const fewProjects = 12;
+
+/** The projects, each with a box; many of them can be filtered. */
+function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
+  const box = (slug: string) => (
+    <label>
+      <input type="checkbox" name="projects" value={slug} />
+      <Name>{slug}</Name>
+    </label>
+  );
+  if (projects.length === 0) return <p class="quiet">There is no project yet.</p>;
+  if (projects.length <= fewProjects) return <p>{projects.map(box)}</p>;
+  return (
+    <>
+      <Filter table="projects" what="projects" />
+      <Table caption="Projects" id="projects" columns={[{ heading: "Project", cell: box }]} rows={projects} isLong />
+    </>
+  );
+}
+
+function Boxes(props: {
+  readonly legend: string;
+  readonly name: string;
+  readonly all: readonly string[];
+  readonly chosen: readonly string[];
+}) {
+  const { legend, name, all, chosen } = props;
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {all.map((one) => (
+        <label>
+          <input type="checkbox" name={name} value={one} checked={chosen.includes(one)} />
+          <code>{one}</code>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function Choices({ id, of, chosen }: { readonly id: string; readonly of: readonly string[]; readonly chosen: string }) {
+  return (
+    <select id={id} name={id}>
+      {of.map((one) => (
+        <option value={one} selected={one === chosen}>
+          {one}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+async function create({ admin, form }: Visit): Promise<Answer> {
+  const reach = form.find("reach");
+  const projects = form.all("projects");
+  if (reach !== "all" && reach !== "some") throw new Refused("invalid", "Choose which projects the key reaches.");
+  if (reach === "all" && projects.length > 0) {
+    throw new Refused("invalid", "Every project is chosen, and some projects are, too. Choose one of the two.");
+  }
+  const { id, key } = await createKey(admin, {
+    organization: form.read("org"),
+    name: form.read("name").trim(),
+    surfaces: form.all("surfaces"),
+    resources: form.all("resources"),
+    projects: reach === "all" ? null : projects,
+    environments: form.all("environments"),
+    expiresInMs: chosenTime(form, "expires", lifetimes),
+  });
+  return { secret: key, to: `/keys/${id}` };
+}
+
+/** Makes a successor of a key, with the same rights. */
+export function RotateForm({ of }: { readonly of: KeyRecord }) {
+  const { id, createdAt, expiresAt } = of;
+  const days = expiresAt === null ? undefined : Math.max(1, Math.round((expiresAt - createdAt) / dayMs));
+  return (
+    <section>
+      <h2>Rotate it</h2>
+      <p>
+        A new key with the same rights is made. It{" "}
+        {days === undefined ? "never expires" : `expires after ${counted(days, "day")}`}. The old key stays valid for as
+        long as you choose, unless it expires earlier.
+      </p>
+      <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={{ expiresAt: expiresAt ?? "never" }}>
+        <Field id="overlap" label="The old key stays valid">
+          <Choices id="overlap" of={Object.keys(overlaps)} chosen="24 hours" />
+        </Field>
+      </Change>
+    </section>
+  );
+}
+
+/** @throws Refused `conflict` if somebody rotated it since the page was shown */
+async function rotate(visit: Visit): Promise<Answer> {
+  const { admin, form } = visit;
+  const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
+  const shown = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };
+  const { successor } = await rotateKey(admin, visit.param("id"), overlapMs, shown);
+  return { secret: successor.key, to: `/keys/${successor.id}` };
+}
+
+/** A time that a form offers. @throws Refused `invalid` */
+function chosenTime(form: Form, name: string, times: Readonly<Record<string, number | undefined>>): number | undefined {
+  const chosen = form.read(name);
+  if (Object.hasOwn(times, chosen)) return times[chosen];
+  throw new Refused("invalid", `${JSON.stringify(chosen)} is not one of the times: load the page again.`);
+}

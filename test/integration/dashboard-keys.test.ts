@@ -1,0 +1,267 @@
+import { expect, test } from "bun:test";
+import { listAudit } from "../../src/people/audit.ts";
+import { listKeys, revokeKey, showKey } from "../../src/people/keys.ts";
+import { createTrust } from "../../src/people/trusts.ts";
+import { hiddenOf, type Visitor, visitorOf } from "../support/visitor.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+const dayMs = 86_400_000;
+
+/** What a person chooses in the form for a new key. */
+const chosen = {
+  name: "ci",
+  reach: "some",
+  projects: ["web"],
+  environments: ["staging"],
+  resources: ["projects", "variables"],
+  surfaces: ["rest_api"],
+  expires: "90 days",
+} as const;
+
+const furnish = async (w: World) => {
+  const organization = await w.organization();
+  await w.project(organization, "web");
+  return { organization, org: organization.slug, visitor: await visitorOf(w) };
+};
+
+const actionsOn = async (w: World, keyId: string) =>
+  (await listAudit(w.admin, { keyId })).map(({ action, actor }) => [action, actor.type === "person" && actor.name]);
+
+/** Makes a key through the form. @returns its text and its id */
+async function make(w: World, visitor: Visitor, org: string, more: Partial<Record<keyof typeof chosen, string>> = {}) {
+  const { status, secret = "", to = "" } = await visitor.send("/keys", { ...chosen, ...more, org });
+  expect(status).toBe(200);
+  w.secrets.add(secret);
+  return { key: secret, id: to.replace("/keys/", "") };
+}
+
+describeBoth("a key that is made on a page", (w) => {
+  test("may do what was chosen, and is on record", async () => {
+    const { org, visitor } = await furnish(w);
+    const before = w.admin.now();
+    const { id, key } = await make(w, visitor, org);
+    const record = await showKey(w.admin, id);
+    expect(record).toMatchObject({
+      ...{ name: "ci", organization: org, projects: ["web"], environments: ["staging"], status: "active" },
+      ...{ resources: ["projects", "variables"], surfaces: ["rest_api"] },
+    });
+    expect(record.expiresAt).toBeGreaterThanOrEqual(before + 90 * dayMs);
+    expect(record.expiresAt).toBeLessThanOrEqual(w.admin.now() + 90 * dayMs);
+    expect(await actionsOn(w, id)).toEqual([["key.create", "ann@host"]]);
+    expect((await w.ask("/projects/web/variables?environment=staging", { key })).status).toBe(200);
+    expect((await w.ask("/projects/web/variables?environment=production", { key })).status).toBe(403);
+  });
+  test("reaches every project and never ends if that was chosen", async () => {
+    const { org, visitor } = await furnish(w);
+    const asked = { ...chosen, org, reach: "all", projects: [], expires: "never" };
+    const { to = "", secret = "" } = await visitor.send("/keys", asked);
+    w.secrets.add(secret);
+    expect(await showKey(w.admin, to.replace("/keys/", ""))).toMatchObject({ projects: null, expiresAt: null });
+  });
+  test("is not made without the page's script, which alone may have its text", async () => {
+    const { org, visitor } = await furnish(w);
+    expect((await visitor.post("/keys", { ...chosen, org })).status).toBe(400);
+    expect(await listKeys(w.admin, org)).toEqual([]);
+  });
+  test("has its text on no page", async () => {
+    const { org, visitor } = await furnish(w);
+    const { id, key } = await make(w, visitor, org);
+    // The visitor looks for it in all that they get.
+    for (const path of ["/keys", `/keys/${id}`, "/keys/new", `/p/${org}/web/access`, "/"]) {
+      expect((await visitor.get(path)).status).toBe(200);
+    }
+    expect(key).toMatch(/^kh_/);
+  });
+  const refused = [
+    ["no word about projects", { reach: "" }, "Choose which projects the key reaches."],
+    [
+      "all projects and one",
+      { reach: "all" },
+      "Every project is chosen, and some projects are, too. Choose one of the two.",
+    ],
+    ["no project", { projects: [] }, "Name at least one project."],
+    ["a project that is not there", { projects: ["app"] }, 'There is no project "app"'],
+    ["no environment", { environments: [] }, "Name at least one environment"],
+    ["no resource", { resources: [] }, "is not a resource"],
+    ["no surface", { surfaces: [] }, "is not a surface"],
+    ["a lifetime that is not offered", { expires: "toString" }, "is not one of the times"],
+  ] as const;
+  test.each(refused)("is refused with %s", async (_, wrong, words) => {
+    const { org, visitor } = await furnish(w);
+    const { error, secret } = await visitor.send("/keys", { ...chosen, org, ...wrong });
+    expect(error).toContain(words);
+    expect(secret).toBeUndefined();
+    expect(await listKeys(w.admin, org)).toEqual([]);
+  });
+});
+
+describeBoth("the form for a new key", (w) => {
+  test("offers the projects of the organization that was chosen, and nothing by default", async () => {
+    const { org, visitor } = await furnish(w);
+    const other = await w.organization();
+    await w.project(other, "app");
+    const { text } = await visitor.get(`/keys/new?org=${org}`);
+    expect(hiddenOf(text, "/keys")).toEqual({ org });
+    expect(text).toContain('name="projects" value="web"');
+    expect(text).not.toContain('name="projects" value="app"');
+    const checked = [...text.matchAll(/name="(\w+)" value="(\w+)" checked/g)].map(([, name, value]) => [name, value]);
+    expect(checked).toEqual([
+      ["resources", "projects"],
+      ["resources", "variables"],
+      ["surfaces", "rest_api"],
+    ]);
+    expect(text).toContain('<option value="90 days" selected>');
+  });
+});
+
+describeBoth("a key that is rotated on a page", (w) => {
+  test("gets a successor with the same rights, and ends after the overlap", async () => {
+    const { org, visitor } = await furnish(w);
+    const { id, key } = await make(w, visitor, org);
+    const { text } = await visitor.get(`/keys/${id}`);
+    const before = w.admin.now();
+    const shown = hiddenOf(text, `/keys/${id}/rotate`);
+    const { secret = "", to = "" } = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "1 hour" });
+    w.secrets.add(secret);
+    const successor = await showKey(w.admin, to.replace("/keys/", ""));
+    expect(successor).toMatchObject({ name: "ci", projects: ["web"], environments: ["staging"], status: "active" });
+    expect((await showKey(w.admin, id)).expiresAt).toBeLessThanOrEqual(w.admin.now() + 3_600_000);
+    expect((await showKey(w.admin, id)).expiresAt).toBeGreaterThanOrEqual(before + 3_600_000);
+    expect(secret).not.toBe(key);
+    expect(await actionsOn(w, id)).toEqual([
+      ["key.create", "ann@host"],
+      ["key.rotate", "ann@host"],
+    ]);
+  });
+  test("is rotated once by two people who saw the same page", async () => {
+    const { org, visitor } = await furnish(w);
+    const { id } = await make(w, visitor, org);
+    const shown = hiddenOf((await visitor.get(`/keys/${id}`)).text, `/keys/${id}/rotate`);
+    const first = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "24 hours" });
+    w.secrets.add(first.secret ?? "");
+    const second = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "24 hours" });
+    expect(second).toMatchObject({ status: 409, error: expect.stringContaining("was rotated since it was shown") });
+    expect(await listKeys(w.admin, org)).toHaveLength(2);
+  });
+});
+
+describeBoth("a key or a trust that is revoked on a page", (w) => {
+  test("is refused from the next request on, and that is on record", async () => {
+    const { org, visitor } = await furnish(w);
+    const { id, key } = await make(w, visitor, org);
+    const { to } = await visitor.send(`/keys/${id}/revoke`, { again: "ci" });
+    expect(to).toBe(`/keys/${id}`);
+    expect((await w.ask("/projects", { key })).status).toBe(401);
+    expect((await actionsOn(w, id)).at(-1)).toEqual(["key.revoke", "ann@host"]);
+    const { text } = await visitor.get(`/keys/${id}`);
+    expect(text).toContain("Revoked the key ci.");
+    expect(text).not.toContain(`/keys/${id}/revoke`);
+    expect(text).not.toContain(`/keys/${id}/rotate`);
+  });
+  test("stays without its name", async () => {
+    const { org, visitor } = await furnish(w);
+    const { id } = await make(w, visitor, org);
+    for (const again of ["", "cI", "ci2"]) {
+      const { status, error } = await visitor.send(`/keys/${id}/revoke`, { again });
+      expect([status, error]).toEqual([400, "To revoke it, type ci again. Nothing was changed."]);
+    }
+    expect((await showKey(w.admin, id)).status).toBe("active");
+  });
+  test("may have a name that nobody can type: it is typed as the page shows it", async () => {
+    const { organization, visitor } = await furnish(w);
+    const { id } = await w.key(organization, { name: "safe" });
+    await w.sql`update api_keys set name = ${"a\u202eb\u0007"} where id = ${id}`;
+    expect((await visitor.get(`/keys/${id}`)).text).toContain("a\\u202eb\\u0007");
+    expect((await visitor.send(`/keys/${id}/revoke`, { again: "a\\u202eb\\u0007" })).status).toBe(200);
+    expect((await showKey(w.admin, id)).status).toBe("revoked");
+  });
+  test("is a trust, too", async () => {
+    const { org, visitor } = await furnish(w);
+    const { trust } = await createTrust(w.admin, {
+      ...{ organization: org, name: "deploy", projects: ["web"], environments: ["production"] },
+      ...{
+        issuer: "https://issuer.example",
+        audience: "keyhole",
+        claims: new Map([["sub", "<b>x</b>"]]),
+        jwks: undefined,
+      },
+    });
+    const { text } = await visitor.get(`/keys/${trust.id}`);
+    expect(text).toContain("https://issuer.example");
+    expect(text).toContain("sub = &lt;b>x&lt;/b>");
+    expect(text).not.toContain("Rotate it");
+    expect((await visitor.send(`/keys/${trust.id}/revoke`, { again: "deploy" })).status).toBe(200);
+    expect((await showKey(w.admin, trust.id, "trust")).status).toBe("revoked");
+    expect((await actionsOn(w, trust.id)).at(-1)).toEqual(["trust.revoke", "ann@host"]);
+  });
+});
+
+describeBoth("the list of keys and trusts", (w) => {
+  test("shows those in use, and by a link those that never end, were never used, or have ended", async () => {
+    const { organization, visitor } = await furnish(w);
+    const make = async (name: string, expiresInMs?: number) => (await w.key(organization, { name, expiresInMs })).id;
+    await make("endless");
+    await make("ending", dayMs);
+    const used = await make("used", dayMs);
+    await w.sql`insert into key_uses (key_id, last_used_at) values (${used}, ${w.admin.now()})`;
+    await revokeKey(w.admin, await make("gone"));
+    const damaged = await make("changed", dayMs);
+    await w.sql`update api_keys set environments = 1 where id = ${damaged}`;
+    const named = async (path: string) => {
+      const { text } = await visitor.get(path);
+      const [, body = ""] = text.split("<tbody>");
+      return ["endless", "ending", "used", "gone", "changed"].filter((name) => body.includes(`<bdi>${name}</bdi>`));
+    };
+    expect(await named("/keys")).toEqual(["endless", "ending", "used", "changed"]);
+    expect(await named("/keys?show=endless")).toEqual(["endless"]);
+    expect(await named("/keys?show=unused")).toEqual(["endless", "ending"]);
+    expect(await named("/keys?show=ended")).toEqual(["gone"]);
+    expect((await visitor.get("/keys?show=toString")).status).toBe(404);
+    expect((await visitor.get(`/keys/${damaged}`)).text).toContain("Somebody changed this key with SQL");
+  });
+  test("shows names as text, whatever is in them", async () => {
+    const { organization, visitor } = await furnish(w);
+    const { id } = await w.key(organization, { name: '<img src=x onerror="alert(1)">' });
+    for (const path of ["/keys", `/keys/${id}`, `/p/${organization.slug}/web/access`]) {
+      const { text } = await visitor.get(path);
+      expect(text).toContain("&lt;img src=x onerror=");
+      expect(text).not.toContain("<img");
+    }
+  });
+  test("knows no key that is not there", async () => {
+    const { visitor } = await furnish(w);
+    expect((await visitor.get("/keys/0199a3c4-0000-7000-8000-000000000000")).status).toBe(404);
+    expect((await visitor.get("/keys/x")).status).toBe(404);
+  });
+});
+
+describeBoth("the access page", (w) => {
+  test("names the valid keys and trusts that reach the project, by environment", async () => {
+    const { organization, org, visitor } = await furnish(w);
+    await w.project(organization, "app");
+    await w.key(organization, { name: "everywhere" });
+    await w.key(organization, { name: "staging-only", environments: ["staging"] });
+    await w.key(organization, { name: "other-project", projects: ["app"] });
+    await revokeKey(w.admin, (await w.key(organization, { name: "revoked-one" })).id);
+    const rowsOf = async (query = "") => {
+      const { text } = await visitor.get(`/p/${org}/web/access${query}`);
+      const rows = text.split("<tbody>")[1]?.split("</tr>") ?? [];
+      return rows.slice(0, -1).map((row) => {
+        const cells = row.matchAll(/data-heading="(?:Name|development|staging|production)"[^>]*>(.*?)<\/t[hd]>/g);
+        return [...cells].map(([, cell = ""]) => cell.replace(/<[^>]*>/g, ""));
+      });
+    };
+    expect(await rowsOf()).toEqual([
+      ["everywhere", "can read", "can read", "can read"],
+      ["staging-only", "no", "can read", "no"],
+    ]);
+    expect(await rowsOf("?environment=production")).toEqual([["everywhere", "can read", "can read", "can read"]]);
+    expect((await visitor.get(`/p/${org}/web/access?environment=qa`)).status).toBe(400);
+  });
+  test("says what to do if nothing reaches the project", async () => {
+    const { org, visitor } = await furnish(w);
+    const { text } = await visitor.get(`/p/${org}/web/access?environment=production`);
+    expect(text).toContain(`No valid key or trust reaches ${org}/web in production.`);
+    expect(text).toContain('<a href="/keys/new">Create a key</a>');
+  });
+});
