@@ -70,13 +70,21 @@ document.addEventListener("mouseover", ({ target }) => {
   if (target instanceof HTMLTimeElement) target.title = target.dateTime;
 });
 
-/* Boxes: one that checks all that are shown */
+/* Boxes: one that checks all that are shown, and how many are checked */
 
 for (const box of document.querySelectorAll("[data-all]")) {
   box.addEventListener("change", () => {
     for (const other of document.getElementsByName(box.dataset.all)) {
       if (!other.closest("tr").hidden) other.checked = box.checked;
     }
+  });
+}
+
+for (const count of document.querySelectorAll("[data-chosen]")) {
+  const form = count.closest("form");
+  form.addEventListener("change", () => {
+    const chosen = form.querySelectorAll(`[name="${count.dataset.chosen}"]:checked`).length;
+    count.textContent = `${chosen} chosen`;
   });
 }
 

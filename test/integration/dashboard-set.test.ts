@@ -219,6 +219,247 @@ describeBoth("the form that deletes a variable", (w) => {
   });
 });
 
+describeBoth("the page that takes a pasted text", (w) => {
+  /** A project with three variables in staging, and a text that adds one, changes one, keeps one and leaves one out. */
+  async function pasting(w: World) {
+    const placed = await place(w);
+    const { where, at, visitor } = placed;
+    const [same, before, after, added] = [canary(w), canary(w), canary(w), canary(w)];
+    const entries = Object.entries({ SAME: same, CHANGED: before, GONE: canary(w) });
+    await setVariables(
+      w.admin,
+      where,
+      "staging",
+      entries.map(([name, value]) => ({ name, value })),
+    );
+    const text = `SAME=${same}\r\n# a comment\r\nCHANGED=${after}\r\nPATH=${added}\r\n`;
+    const paste = (fields: Fields = {}) =>
+      visitor.send(at("variables/paste"), { environment: "staging", text, ...fields });
+    const stagingNames = async () => (await listVariables(w.admin, where, "staging")).map(({ name }) => name);
+    return { ...placed, text, after, added, paste, stagingNames };
+  }
+
+  test("says what would be added, changed and deleted, with warnings, and has written nothing", async () => {
+    const { where, visitor, paste, at } = await pasting(w);
+    const untouched = await stored(w);
+    const kept = await paste();
+    expect(kept).toEqual({ status: 200, to: expect.stringMatching(/^\/p\/.*\/variables\/paste\/[0-9a-f-]{36}$/) });
+    const { html } = await visitor.page(kept.to as string);
+    expect(html).toContain("<h2>Added: 1</h2><ul><li><code><bdi>PATH</bdi></code></li></ul>");
+    expect(html).toContain("<h2>Changed: 1</h2><ul><li><code><bdi>CHANGED</bdi></code></li></ul>");
+    expect(html).toContain("<h2>Deleted: 0</h2>");
+    expect(html).toContain("1 variable with the same value already.");
+    expect(html).toContain("<li>line 4: PATH steers loaders");
+    expect(html).not.toContain('name="again"');
+    const pruning = await paste({ prune: "yes" });
+    expect((await visitor.page(pruning.to as string)).html).toContain(
+      "<h2>Deleted: 1</h2><ul><li><code><bdi>GONE</bdi></code></li></ul>",
+    );
+    // A page that is only looked at writes nothing either.
+    expect((await visitor.page(at("variables/paste?environment=staging"))).html).toContain(
+      '<option value="staging" selected>',
+    );
+    expect(await stored(w)).toBe(untouched);
+    expect(await listVariables(w.admin, where, "staging")).toHaveLength(3);
+  });
+
+  test("applies exactly that, once, and puts it on record", async () => {
+    const { where, visitor, at, paste, after, added, stagingNames } = await pasting(w);
+    const { to = "" } = await paste({ prune: "yes" });
+    expect(await visitor.send(to, {})).toEqual({ status: 200, to: at("variables") });
+    expect(await stagingNames()).toEqual(["CHANGED", "PATH", "SAME"]);
+    expect(await revealVariable(w.admin, where, "staging", "CHANGED")).toBe(after);
+    expect(await revealVariable(w.admin, where, "staging", "PATH")).toBe(added);
+    expect((await visitor.page(at("variables"))).html).toContain("Wrote staging: 1 added, 1 changed, 1 deleted.");
+    // The newest entries are of looking at the values, above.
+    const entries = await listAudit(w.admin, { project: where, limit: 3 });
+    expect(entries[0]).toMatchObject({
+      actor: { type: "person", name: "ann@host" },
+      action: "variables.write",
+      environment: "staging",
+      names: ["CHANGED", "GONE", "PATH", "SAME"],
+      added: ["PATH"],
+      deleted: ["GONE"],
+    });
+    const untouched = await stored(w);
+    expect((await visitor.send(to, {})).status).toBe(404);
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("does not apply a plan that is old, of another project, or not the newest", async () => {
+    const { where, visitor, paste, stagingNames } = await pasting(w);
+    const gone = "What you began is not kept any more, after 5 minutes or a newer one: begin again.";
+    const [first, second] = [await paste(), await paste({ prune: "yes" })];
+    expect(await visitor.send(first.to as string, {})).toEqual({ status: 404, error: gone });
+    const { where: other } = await w.project(await w.organization(), "web");
+    const elsewhere = (second.to as string).replace(where, other);
+    expect(await visitor.send(elsewhere, {})).toEqual({ status: 404, error: "This was begun in another project." });
+    expect((await visitor.page(elsewhere)).status).toBe(404);
+
+    const somebody = await visitorOf(w);
+    expect((await somebody.send(second.to as string, {})).status).toBe(404);
+
+    w.clock.nowMs = Date.now() + 5 * 60_000;
+    expect(await visitor.send(second.to as string, {})).toEqual({ status: 404, error: gone });
+    w.clock.nowMs = undefined;
+
+    const third = await paste({ prune: "yes" });
+    await setVariables(w.admin, where, "staging", [{ name: "NEWER", value: "1" }]);
+    const untouched = await stored(w);
+    expect(await visitor.send(third.to as string, {})).toEqual({
+      status: 409,
+      error: `The variables of ${where} in staging were changed by somebody else after you opened them. Nothing was written: open them again.`,
+    });
+    expect(await stored(w)).toBe(untouched);
+    expect(await stagingNames()).toContain("GONE");
+  });
+
+  test("asks for the project's name in production", async () => {
+    const { where, visitor, paste, added } = await pasting(w);
+    const { to = "" } = await paste({ environment: "production" });
+    expect((await visitor.page(to)).html).toContain('name="again"');
+    const untouched = await stored(w);
+    const again = `For production, type ${where} again. Nothing was changed.`;
+    expect(await visitor.send(to, {})).toEqual({ status: 400, error: again });
+    expect(await visitor.send(to, { again: "web" })).toEqual({ status: 400, error: again });
+    expect(await stored(w)).toBe(untouched);
+    expect((await visitor.send(to, { again: where })).status).toBe(200);
+    expect(await revealVariable(w.admin, where, "production", "PATH")).toBe(added);
+  });
+
+  test("refuses a text with problems, by line and without a value, and changes nothing", async () => {
+    const { paste } = await pasting(w);
+    const untouched = await stored(w);
+    const value = canary(w);
+    const refused: readonly (readonly [text: string, error: string])[] = [
+      [
+        `A=1\r\n${value}\r\nTWO WORDS=1\r\nA="${value}`,
+        "Nothing was written.\nline 2: this is not an assignment of the form NAME=value.\n" +
+          "line 3: this is not an assignment of the form NAME=value.\n" +
+          "line 4: A has a quote that is never closed, so nothing after it could be read.\n" +
+          "line 4: A is already set on line 1.",
+      ],
+      [`1ST=${value}`, "Nothing was written.\nline 1: 1ST is not a valid variable name."],
+      [`A=${"x".repeat(64 * 1024 + 1)}`, "Nothing was written.\nline 1: A is longer than 65536 bytes."],
+      ["", "The text has no variables. Nothing was written."],
+      ["# only a comment", "The text has no variables. Nothing was written."],
+    ];
+    for (const [text, error] of refused) expect(await paste({ text })).toEqual({ status: 400, error });
+    const many = await paste({ text: `${value}\n`.repeat(1000) });
+    expect(many.error?.split("\n")).toHaveLength(22);
+    expect(many.error).toEndWith("\n… and 980 more.");
+    expect(await paste({ environment: "nowhere" })).toEqual({
+      status: 400,
+      error: '"nowhere" is not an environment.',
+    });
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("takes 1000 values and one of 64 KiB, and has nothing to apply if all of them are there", async () => {
+    const { where, visitor, paste, stagingNames } = await pasting(w);
+    const text = [...Array(1000).keys()].map((at) => `N${at}=${at}`).join("\n");
+    const large = `${text}\nLARGE="${"x".repeat(64 * 1024)}"`;
+    const { to = "" } = await paste({ text: large });
+    expect((await visitor.send(to, {})).status).toBe(200);
+    expect(await stagingNames()).toHaveLength(1004);
+    expect((await revealVariable(w.admin, where, "staging", "LARGE")).length).toBe(64 * 1024);
+    const again = await paste({ text: large });
+    const { html } = await visitor.page(again.to as string);
+    expect(html).toContain("staging has all of this already. There is nothing to apply.");
+    expect(html).not.toContain("Apply exactly that");
+  });
+});
+
+describeBoth("the page that promotes variables", (w) => {
+  async function promoting(w: World) {
+    const [same, secret] = [canary(w), canary(w)];
+    const { where } = await w.project(await w.organization(), "web", {
+      variables: {
+        staging: { SAME: same, DIFFERS: secret, ONLY: canary(w) },
+        production: { SAME: same, DIFFERS: canary(w), EXTRA: canary(w) },
+      },
+    });
+    const visitor = await visitorOf(w);
+    const at = (page: string) => `/p/${where}/${page}`;
+    const page = "variables/promote?from=staging&to=production";
+    const hidden = await visitor.hidden(at(page), at("variables/promote"));
+    const promote = (fields: Fields) => visitor.send(at("variables/promote"), { ...hidden, ...fields });
+    return { where, visitor, at, page, hidden, promote, secret };
+  }
+
+  test("shows the two environments side by side, with a box for what can be copied", async () => {
+    const { visitor, at, page } = await promoting(w);
+    const { html } = await visitor.page(at(page));
+    const body = /<tbody>(.*)<\/tbody>/s.exec(html)?.[1] ?? "";
+    const textOf = (row: string) =>
+      row
+        .replace(/<time.*?<\/time>/g, "TIME")
+        .replace(/<.*?>/g, " ")
+        .replace(/\s+/g, " ");
+    expect(body.split("</tr>").map((row) => textOf(row).trim())).toEqual([
+      "DIFFERS TIME TIME different",
+      "ONLY TIME missing missing in production",
+      "EXTRA missing TIME only in production",
+      "SAME TIME TIME same",
+      "",
+    ]);
+    expect([...html.matchAll(/name="names" value="(\w+)"/g)].map(([, name]) => name)).toEqual(["DIFFERS", "ONLY"]);
+    expect(html).toContain("2 variables of staging would be new or different in production.");
+    const done = await visitor.page(at("variables/promote?from=development&to=staging"));
+    expect(done.html).toContain("staging has everything that development has, with the same values.");
+    const twice = await visitor.page(at("variables/promote?from=staging&to=staging"));
+    expect(twice.html).toContain("Choose two different environments.");
+    expect((await visitor.page(at("variables/promote?from=nowhere"))).status).toBe(400);
+  });
+
+  test("copies what was chosen, and puts on record that the values left and arrived", async () => {
+    const { where, visitor, at, promote, secret } = await promoting(w);
+    const again = where;
+    expect(await promote({ names: ["DIFFERS", "ONLY"], again })).toEqual({ status: 200, to: at("variables") });
+    expect(await revealVariable(w.admin, where, "production", "DIFFERS")).toBe(secret);
+    expect((await listVariables(w.admin, where, "production")).map(({ name }) => name)).toEqual([
+      "DIFFERS",
+      "EXTRA",
+      "ONLY",
+      "SAME",
+    ]);
+    expect((await visitor.page(at("variables"))).html).toContain("Copied 2 variables from staging to production.");
+    expect((await newest(w, where, 3)).slice(0, 2)).toEqual([
+      ["ann@host", "variables.write", "production", "DIFFERS ONLY"],
+      ["ann@host", "variables.reveal", "staging", "DIFFERS ONLY"],
+    ]);
+  });
+
+  test("refuses, with a sentence, and changes nothing", async () => {
+    const { where, promote } = await promoting(w);
+    const untouched = await stored(w);
+    const names = ["DIFFERS"];
+    const again = `For production, type ${where} again. Nothing was changed.`;
+    const refused: readonly (readonly [fields: Fields, status: number, error: string])[] = [
+      [{ names }, 400, again],
+      [{ names, again: "web" }, 400, again],
+      [{ again: where }, 400, "No variable is chosen. Nothing was copied."],
+      [{ names, from: "production", again: where }, 400, "Choose two different environments. Nothing was copied."],
+      [{ names: ["DIFFERS", "NEVER"], again: where }, 404, `These are not in ${where}, staging: NEVER.`],
+    ];
+    for (const [fields, status, error] of refused) expect(await promote(fields)).toEqual({ status, error });
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("refuses if somebody wrote the source or the target in between", async () => {
+    for (const environment of ["staging", "production"]) {
+      const { where, promote } = await promoting(w);
+      await setVariables(w.admin, where, environment, [{ name: "OTHER", value: "1" }]);
+      const untouched = await stored(w);
+      expect(await promote({ names: ["DIFFERS"], again: where })).toMatchObject({
+        status: 409,
+        error: expect.stringContaining(`The variables of ${where} in ${environment} were changed by somebody else`),
+      });
+      expect(await stored(w)).toBe(untouched);
+    }
+  });
+});
+
 describeBoth("the page that sets an account", (w) => {
   test("creates one with the fields that were filled in", async () => {
     const { where, visitor, at, fill } = await place(w);

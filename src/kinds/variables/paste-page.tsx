@@ -2,7 +2,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, counted, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
+import { Change, counted, Empty, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -24,31 +24,23 @@ class Pasted {
   readonly where: string;
   readonly environment: Environment;
   readonly entries: readonly NewVariable[];
-  readonly prune: boolean;
-  /** The version that the plan was made for. */
-  readonly version: number;
+  /** `version` is the one that the plan was made for. */
+  readonly options: { readonly prune: boolean; readonly version: number };
   readonly plan: VariablesWrite;
 
-  constructor(
-    where: string,
-    environment: Environment,
-    entries: readonly NewVariable[],
-    prune: boolean,
-    version: number,
-    plan: VariablesWrite,
-  ) {
+  constructor(where: string, environment: Environment, of: Pick<Pasted, "entries" | "options" | "plan">) {
     this.where = where;
     this.environment = environment;
-    this.entries = entries;
-    this.prune = prune;
-    this.version = version;
-    this.plan = plan;
+    this.entries = of.entries;
+    this.options = of.options;
+    this.plan = of.plan;
   }
 }
 
 async function pastePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   await findProject(admin, where);
+  const chosen = visit.environment();
   const main = (
     <>
       <h1>Paste variables</h1>
@@ -56,17 +48,21 @@ async function pastePage(visit: Visit): Promise<Answer> {
         <Field id="environment" label="Environment">
           <select id="environment" name="environment">
             {environments.map((environment) => (
-              <option value={environment}>{environment}</option>
+              <option value={environment} selected={environment === chosen}>
+                {environment}
+              </option>
             ))}
           </select>
         </Field>
         <Field id="text" label="Text of an .env file" help="Lines such as NAME=value. Nothing is written yet.">
           <textarea id="text" name="text" rows={14} required autocomplete="off" spellcheck={false} />
         </Field>
-        <label>
-          <input type="checkbox" name="prune" value="yes" />
-          Also delete what the text does not have
-        </label>
+        <p>
+          <label>
+            <input type="checkbox" name="prune" value="yes" />
+            Also delete what the text does not have
+          </label>
+        </p>
       </Change>
     </>
   );
@@ -76,21 +72,25 @@ async function pastePage(visit: Visit): Promise<Answer> {
 /** Finds out what a text would do, and keeps it. @throws Refused `invalid` that names each line that is wrong */
 async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
   const environment = form.environment();
-  const parsed = parseEnvFile(form.read("text"));
-  if (parsed.problems.length > 0) {
-    throw new Refused("invalid", `Nothing was written: ${parsed.problems.join("; ")}.`);
-  }
-  if (parsed.variables.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
-  const entries = parsed.variables.map(({ name, value }) => ({ name, value }));
-  const prune = form.has("prune");
+  const { variables: found, warnings, problems } = parseEnvFile(form.read("text"));
+  if (problems.length > 0) throw new Refused("invalid", ["Nothing was written.", ...firstOf(problems)].join("\n"));
+  if (found.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
+  const entries = found.map(({ name, value }) => ({ name, value }));
   const of = { project: await findProject(admin, where), descriptor: variables, environment };
-  const { version } = (await requireSet(admin, of)).stored;
-  const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, { prune, version }));
-  const draft = new Pasted(where, environment, entries, prune, version, plan);
-  const id = drafts.keep(draft, admin.now());
-  const notice = parsed.warnings.length > 0 ? `Look again: ${parsed.warnings.join("; ")}.` : undefined;
-  return { to: projectPagePath(where, `variables/paste/${id}`), ...(notice && { notice }) };
+  const options = { prune: form.has("prune"), version: (await requireSet(admin, of)).stored.version };
+  const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, options));
+  const whole = { ...plan, warnings: [...firstOf(warnings), ...plan.warnings] };
+  const id = drafts.keep(new Pasted(where, environment, { entries, options, plan: whole }), admin.now());
+  return { to: projectPagePath(where, `variables/paste/${id}`) };
 }
+
+/** As many sentences about a text as somebody reads. */
+function firstOf(sentences: readonly string[]): string[] {
+  const more = sentences.length - sentencesMax;
+  return [...sentences.slice(0, sentencesMax), ...(more > 0 ? [`… and ${more} more`] : [])].map((one) => `${one}.`);
+}
+
+const sentencesMax = 20;
 
 /** What a pasted text would do, by name. */
 async function planPage(visit: Visit): Promise<Answer> {
@@ -102,50 +102,65 @@ async function planPage(visit: Visit): Promise<Answer> {
     ["Deleted", plan.deleted],
   ] as const;
   const same = plan.updated - plan.changed.length;
+  const isNothing = changes.every(([, names]) => names.length === 0);
   const main = (
     <>
       <h1>
         What it would do in <Env of={environment} />
       </h1>
+      {plan.warnings.length > 0 && (
+        <ul class="warning">
+          {plan.warnings.map((warning) => (
+            <li>{warning}</li>
+          ))}
+        </ul>
+      )}
       <div class="cards">
         {changes.map(([what, names]) => (
-          <section>
-            <h2>
-              {what}: {names.length}
-            </h2>
-            {names.length === 0 && <p class="quiet">none</p>}
-            <ul>
-              {names.map((name) => (
-                <li>
-                  <Name>{name}</Name>
-                </li>
-              ))}
-            </ul>
-          </section>
+          <Names what={what} names={names} />
         ))}
       </div>
       {same > 0 && <p class="quiet">{counted(same, "variable")} with the same value already.</p>}
-      {plan.warnings.map((warning) => (
-        <p class="warning">{warning}</p>
-      ))}
-      <Change action={projectPagePath(where, `variables/paste/${visit.param("draft")}`)} button="Apply exactly that">
-        {environment === "production" && <NameAgain name={where} what="project" />}
-      </Change>
+      {isNothing ? (
+        <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
+      ) : (
+        <Change action={projectPagePath(where, `variables/paste/${visit.param("draft")}`)} button="Apply exactly that">
+          {environment === "production" && <NameAgain name={where} what="project" />}
+        </Change>
+      )}
       <p>
-        <a href={projectPagePath(where, "variables/paste")}>Paste another text</a>
+        <a href={projectPagePath(where, "variables/paste", { environment })}>Paste another text</a>
       </p>
     </>
   );
   return { title: "What it would do", project: visit.inProject("variables"), main };
 }
 
+function Names({ what, names }: { readonly what: string; readonly names: readonly string[] }) {
+  return (
+    <section>
+      <h2>
+        {what}: {names.length}
+      </h2>
+      {names.length === 0 && <p class="quiet">none</p>}
+      <ul>
+        {names.map((name) => (
+          <li>
+            <Name>{name}</Name>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 /** Writes what the plan says. @throws Refused `conflict` if somebody wrote the environment since */
 async function apply(visit: Visit): Promise<Answer> {
   const { admin, where, form, drafts } = visit;
-  const { environment, entries, prune, version, plan } = draftOf(visit);
+  const { environment, entries, options, plan } = draftOf(visit);
   form.requireAgain(where, [environment]);
-  const options = { prune, agreed: plan.deleted, version };
-  const { added, changed, deleted } = await setVariables(admin, where, environment, entries, options);
+  const write = { ...options, agreed: plan.deleted };
+  const { added, changed, deleted } = await setVariables(admin, where, environment, entries, write);
   drafts.clear();
   const counts = `${added.length} added, ${changed.length} changed, ${deleted.length} deleted`;
   return { to: projectPagePath(where, "variables"), notice: `Wrote ${environment}: ${counts}.` };

@@ -1,11 +1,11 @@
-import { type Environment, environments } from "../../core/names.ts";
+import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, type Column, counted, Empty, Env, Filter, Name, NameAgain, Table } from "../../pages/parts.tsx";
+import { Ago, Change, type Column, counted, Empty, Env, Filter, Name, NameAgain, Table } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
-import type { Visit } from "../../pages/visit.ts";
-import { requireSet } from "../../sets/open.ts";
+import { type Visit, versionFields } from "../../pages/visit.ts";
+import { requireSets } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { diffVariables } from "./reveal.ts";
 import { copyVariables } from "./write.ts";
@@ -16,10 +16,24 @@ export const promoteRoutes: readonly Route[] = [
   { method: "POST", path: "/p/:org/:project/variables/promote", right: "reveal", answer: promote },
 ];
 
-/** A variable of the source, and what copying it would do. */
-type Promoted = { readonly name: string; readonly status: "new" | "different" | "same" };
+/** A variable of one of the two environments, with when it changed in each. */
+type Promoted = {
+  readonly name: string;
+  readonly status: "missing" | "different" | "same" | "extra";
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+};
 
-const words = { new: "missing there", different: "different there", same: "the same there" } as const;
+/** What the page shows of the two environments. */
+type Compared = {
+  readonly from: Environment;
+  readonly to: Environment;
+  /** Those that can be copied come first. */
+  readonly rows: readonly Promoted[];
+  readonly copied: number;
+  readonly versions: Readonly<Record<string, number>>;
+  readonly now: number;
+};
 
 async function promotePage(visit: Visit): Promise<Answer> {
   const { where } = visit;
@@ -50,85 +64,122 @@ async function promotePage(visit: Visit): Promise<Answer> {
       {from === to ? (
         <Empty>Choose two different environments.</Empty>
       ) : (
-        <Choice {...(await comparedFor(visit, from, to))} where={where} from={from} to={to} />
+        <Choice where={where} of={await comparedFor(visit, from, to)} />
       )}
     </>
   );
   return { title: `Promote from ${from} to ${to}`, project: visit.inProject("variables"), main };
 }
 
-async function comparedFor({ admin, where }: Visit, from: Environment, to: Environment) {
+async function comparedFor({ admin, where }: Visit, from: Environment, to: Environment): Promise<Compared> {
   const project = await findProject(admin, where);
-  const [source, target] = await Promise.all(
-    [from, to].map((environment) => requireSet(admin, { project, descriptor: variables, environment })),
+  const sets = await requireSets(admin, project, variables);
+  const [source, target] = [from, to].map((environment) => sets.find((set) => set.environment === environment));
+  const [sourceAt, targetAt] = [source, target].map(
+    (set) => new Map(set?.entries.map(({ key, updatedAt }) => [key, updatedAt])),
   );
-  const statuses = new Map((await diffVariables(admin, where, from, to)).map(({ name, status }) => [name, status]));
-  const rows = (source?.entries ?? []).map(({ key: name }): Promoted => {
-    const status = statuses.get(name);
-    return { name, status: status === undefined ? "same" : status === "only" ? "new" : "different" };
+  const differing = new Map((await diffVariables(admin, where, from, to)).map(({ name, status }) => [name, status]));
+  const names = new Set([...(sourceAt?.keys() ?? []), ...(targetAt?.keys() ?? [])]);
+  const rows = [...names].sort(compareBytes).map((name): Promoted => {
+    const status = statuses[differing.get(name) ?? "same"];
+    return { name, status, from: sourceAt?.get(name), to: targetAt?.get(name) };
   });
-  return { rows, versions: { fromVersion: source?.stored.version ?? 0, toVersion: target?.stored.version ?? 0 } };
+  const isCopied = ({ status }: Promoted) => status === "missing" || status === "different";
+  return {
+    from,
+    to,
+    rows: [...rows.filter(isCopied), ...rows.filter((row) => !isCopied(row))],
+    copied: rows.filter(isCopied).length,
+    versions: versionFields(sets),
+    now: admin.now(),
+  };
 }
 
-/** The variables of the source, with a box for each. */
-function Choice(props: {
-  readonly where: string;
-  readonly from: Environment;
-  readonly to: Environment;
-  readonly rows: readonly Promoted[];
-  readonly versions: Readonly<Record<string, number>>;
-}) {
-  const { where, from, to, rows, versions } = props;
-  const news = rows.filter(({ status }) => status !== "same");
-  if (rows.length === 0) return <Empty>There are no variables in {from}. Choose another environment.</Empty>;
-  const columns: readonly Column<Promoted>[] = [
-    {
-      heading: "Name",
-      cell: ({ name, status }) => (
-        <label>
-          <input type="checkbox" name="names" value={name} disabled={status === "same"} />
-          <Name>{name}</Name>
-        </label>
-      ),
-      isSorted: true,
-    },
-    { heading: `In ${to}`, cell: ({ status }) => <span class={status}>{words[status]}</span>, isSorted: true },
-  ];
-  return (
-    <Change
-      action={projectPagePath(where, "variables/promote")}
-      button={`Copy to ${to}`}
-      hidden={{ from, to, ...versions }}
-    >
-      <p class="quiet">
-        {news.length === 0
-          ? `${to} has everything that ${from} has, with the same values.`
-          : `${counted(news.length, "variable")} of ${from} would be new or different in ${to}. Values are copied unseen, and the audit records it.`}
-      </p>
+/** What a difference means for whoever copies to the target. */
+const statuses = { only: "missing", differs: "different", missing: "extra", same: "same" } as const;
+
+/** The two environments side by side, with a box for each variable that can be copied. */
+function Choice({ where, of }: { readonly where: string; readonly of: Compared }) {
+  const { from, to, rows, copied, versions } = of;
+  if (rows.length === 0) return <Empty>Neither has a variable. Choose other environments, or paste some text.</Empty>;
+  const table = (
+    <>
       <Filter table="promote" what="variables" />
-      <label>
-        <input type="checkbox" data-all="names" />
-        Choose all that are shown
-      </label>
-      <Table
-        caption={`The variables of ${from}`}
-        id="promote"
-        columns={columns}
-        rows={[...news, ...rows.filter((row) => !news.includes(row))]}
-        isLong
-      />
+      {copied > 0 && (
+        <p>
+          <label>
+            <input type="checkbox" data-all="names" />
+            Choose all that are shown
+          </label>
+        </p>
+      )}
+      <Table caption={`Variables of ${from} and ${to}`} id="promote" columns={columnsOf(of)} rows={rows} isLong />
+    </>
+  );
+  if (copied === 0) {
+    return (
+      <>
+        <p>
+          {to} has everything that {from} has, with the same values.
+        </p>
+        {table}
+      </>
+    );
+  }
+  const hidden = { from, to, ...versions };
+  return (
+    <Change action={projectPagePath(where, "variables/promote")} button={`Copy to ${to}`} hidden={hidden}>
+      <p class="quiet">
+        {counted(copied, "variable")} of {from} would be new or different in {to}. Values are copied unseen, and the
+        audit records it.
+      </p>
+      {table}
+      <output class="count" data-chosen="names" />
       {to === "production" && <NameAgain name={where} what="project" />}
     </Change>
   );
+}
+
+function columnsOf({ from, to, now }: Compared): readonly Column<Promoted>[] {
+  const words = {
+    missing: `missing in ${to}`,
+    different: "different",
+    same: "same",
+    extra: `only in ${to}`,
+  } as const;
+  return [
+    {
+      heading: "Name",
+      cell: ({ name, status }) =>
+        status === "missing" || status === "different" ? (
+          <label>
+            <input type="checkbox" name="names" value={name} />
+            <Name>{name}</Name>
+          </label>
+        ) : (
+          <Name>{name}</Name>
+        ),
+      isSorted: true,
+    },
+    { heading: from, cell: (row) => <Changed at={row.from} now={now} />, isSorted: true },
+    { heading: to, cell: (row) => <Changed at={row.to} now={now} />, isSorted: true },
+    { heading: "Compared", cell: ({ status }) => words[status], isSorted: true },
+  ];
+}
+
+function Changed({ at, now }: { readonly at: number | undefined; readonly now: number }) {
+  return at === undefined ? <span class="missing">missing</span> : <Ago at={at} now={now} />;
 }
 
 /** Copies what was chosen. @throws Refused `conflict` if somebody wrote the source or the target since the page was shown */
 async function promote({ admin, where, form }: Visit): Promise<Answer> {
   const [from, to] = [form.environment("from"), form.environment("to")];
   const names = form.all("names");
+  if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
   form.requireAgain(where, [to]);
-  const versions = { from: form.number("fromVersion"), to: form.number("toVersion") };
+  const seen = form.versions();
+  const versions = { from: seen.get(from) as number, to: seen.get(to) as number };
   const place = (environment: Environment) => ({ project: where, environment });
   const { added, changed, warnings } = await copyVariables(admin, place(from), place(to), names, versions);
   const notice = `Copied ${counted(added.length + changed.length, "variable")} from ${from} to ${to}.`;
