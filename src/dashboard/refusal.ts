@@ -1,5 +1,4 @@
-import { Refused } from "../core/refused.ts";
-import { toProblem } from "../terminal/failure.ts";
+import { type FailureCode, failureOf } from "../desk/failure.ts";
 
 /** How the dashboard says no. */
 export type Refusal = {
@@ -13,8 +12,8 @@ export type Refusal = {
 
 /** Turns whatever a route threw into an answer. */
 export function refusalOf(error: unknown): Refusal {
-  const { code, message } = toProblem(error);
-  const [status, title] = error instanceof Refused ? refusals[error.kind] : (failures[code] ?? [500, "Failed"]);
+  const { code, message } = failureOf(error);
+  const [status, title] = refusals[code];
   return { status, title, message, isDefect: code === "internal_error" };
 }
 
@@ -22,13 +21,12 @@ const refusals = {
   invalid: [400, "Not valid"],
   ambiguous: [400, "Not clear"],
   not_found: [404, "Not found"],
-  exists: [409, "It exists"],
+  exists: [409, "It exists already"],
   conflict: [409, "Not as you saw it"],
   bound: [422, "Too much"],
   unavailable: [503, "Not available"],
-} as const satisfies Record<Refused["kind"], readonly [status: number, title: string]>;
-
-const failures: Readonly<Record<string, readonly [status: number, title: string]>> = {
+  unauthorized: [503, "Not allowed in the database"],
   decryption_failed: [503, "It does not open"],
-  unavailable: [503, "Not available"],
-};
+  database_damaged: [503, "The database is damaged"],
+  internal_error: [500, "Failed"],
+} as const satisfies Record<FailureCode, readonly [status: number, title: string]>;
