@@ -74,6 +74,7 @@ function Fields() {
   const rows = Array.from({ length: fieldsMax }, (_, at) => at + 1);
   return (
     <>
+      <h2>Fields</h2>
       {rows.slice(0, fieldsShown).map((at) => (
         <FieldRow at={at} />
       ))}
@@ -93,7 +94,7 @@ function Fields() {
 function FieldRow({ at }: { readonly at: number }) {
   return (
     <fieldset class="row">
-      <legend>Field {at}</legend>
+      <legend class="unseen">Field {at}</legend>
       <Field id={`field-${at}`} label="Name">
         <input id={`field-${at}`} name="field" maxLength={255} autocomplete="off" spellcheck={false} />
       </Field>

@@ -55,7 +55,15 @@ async function pastePage(visit: Visit): Promise<Answer> {
           </select>
         </Field>
         <Field id="text" label="Text of an .env file" help="Lines such as NAME=value. Nothing is written yet.">
-          <textarea id="text" name="text" rows={14} required autocomplete="off" spellcheck={false} />
+          <textarea
+            id="text"
+            name="text"
+            rows={14}
+            required
+            autocomplete="off"
+            spellcheck={false}
+            aria-describedby="text-help"
+          />
         </Field>
         <p>
           <label>
@@ -120,12 +128,12 @@ async function planPage(visit: Visit): Promise<Answer> {
           <Names what={what} names={names} />
         ))}
       </div>
-      {same > 0 && <p class="quiet">{counted(same, "variable")} with the same value already.</p>}
+      {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
       {isNothing ? (
         <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
       ) : (
         <Change action={projectPagePath(where, `variables/paste/${visit.param("draft")}`)} button="Apply exactly that">
-          {environment === "production" && <NameAgain name={where} what="project" />}
+          {environment === "production" && <NameAgain name={where} what="name of the project" />}
         </Change>
       )}
       <p>
@@ -139,7 +147,7 @@ async function planPage(visit: Visit): Promise<Answer> {
 function Names({ what, names }: { readonly what: string; readonly names: readonly string[] }) {
   return (
     <section>
-      <h2>
+      <h2 class={what === "Deleted" && names.length > 0 ? "missing" : undefined}>
         {what}: {names.length}
       </h2>
       {names.length === 0 && <p class="quiet">none</p>}

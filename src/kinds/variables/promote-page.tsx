@@ -135,7 +135,7 @@ function Choice({ where, of }: { readonly where: string; readonly of: Compared }
       </p>
       {table}
       <output class="count" data-chosen="names" />
-      {to === "production" && <NameAgain name={where} what="project" />}
+      {to === "production" && <NameAgain name={where} what="name of the project" />}
     </Change>
   );
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -40,23 +41,40 @@ async function setPage(visit: Visit): Promise<Answer> {
           </>
         )}
       </h1>
+      {name !== undefined && (
+        <p>
+          <a href={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</a>
+        </p>
+      )}
       <Change action={projectPagePath(where, "variables/set")} button="Save" hidden={hidden}>
         {name === undefined && (
           <Field id="name" label="Name" help="Letters, digits and _, such as DATABASE_URL.">
-            <input id="name" name="name" value={asked} required maxLength={255} autocomplete="off" spellcheck={false} />
+            <input
+              id="name"
+              name="name"
+              value={asked}
+              required
+              maxLength={255}
+              aria-describedby="name-help"
+              autocomplete="off"
+              spellcheck={false}
+            />
           </Field>
         )}
-        {places.map(({ environment, entry }) => (
-          <ValueField environment={environment} entry={entry} now={now} />
-        ))}
+        <div class="cards">
+          {places.map(({ environment, entry }) => (
+            <ValueField environment={environment} entry={entry} now={now}>
+              {environment === "production" && <NameAgain name={name} what="name of the variable" />}
+            </ValueField>
+          ))}
+        </div>
         <Field
           id="rotateBy"
           label="Rotate by"
-          help="For the values that you write: the day, in UTC, on which Today begins to remind you. Empty for none."
+          help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
         >
-          <input id="rotateBy" name="rotateBy" type="date" />
+          <input id="rotateBy" name="rotateBy" type="date" aria-describedby="rotateBy-help" />
         </Field>
-        <NameAgain name={name} what="name of the variable" />
       </Change>
       {name !== undefined && <Delete where={where} name={name} hidden={hidden} from={holders} />}
     </>
@@ -68,8 +86,9 @@ function ValueField(props: {
   readonly environment: Environment;
   readonly entry: VariableEntry | undefined;
   readonly now: number;
+  readonly children: ComponentChildren;
 }) {
-  const { environment, entry, now } = props;
+  const { environment, entry, now, children } = props;
   const id = `value-${environment}`;
   return (
     <fieldset>
@@ -91,12 +110,20 @@ function ValueField(props: {
         label={`Value in ${environment}`}
         help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
       >
-        <textarea id={id} name={`value.${environment}`} rows={2} autocomplete="off" spellcheck={false} />
+        <textarea
+          id={id}
+          name={`value.${environment}`}
+          rows={3}
+          autocomplete="off"
+          spellcheck={false}
+          aria-describedby={`${id}-help`}
+        />
       </Field>
       <label>
         <input type="checkbox" name="empty" value={environment} />
-        Set it to the empty value in {environment}
+        Set it to the empty value
       </label>
+      {children}
     </fieldset>
   );
 }
