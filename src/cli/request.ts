@@ -1,11 +1,11 @@
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import {
   approveRequest,
   listRequests,
   type RequestRecord,
   rejectRequest,
+  requestWarnings,
   requirePending,
   shortRequestIds,
   showRequest,
@@ -85,11 +85,10 @@ async function approveShown(here: Surroundings, admin: AdminContext, shown: Requ
   if (!here.json) for (const warning of before) here.say(warning);
   const value = await readValue(here, shown.name, useVarSet, file);
   const { request, warnings } = await approveRequest(admin, shown, value);
-  const after = [...valueWarnings(shown.name, value), ...warnings];
-  for (const warning of after) here.say(warning);
+  for (const warning of warnings) here.say(warning);
   await answer(
     here,
-    { ...request, warnings: [...before, ...after] },
+    { ...request, warnings: [...before, ...warnings] },
     `Created ${request.name} in ${placeOf(request)}.`,
   );
 }
@@ -111,12 +110,8 @@ const details: Columns<RequestRecord> = {
   REASON: (one) => excerpt(one.reason),
 };
 
-/** What a person must know before they decide. */
-function warningsAbout({ status, name, keyStatus }: RequestRecord): string[] {
-  if (status !== "pending") return [];
-  const ofName = nameWarnings(name);
-  const ofKey = `WARNING: The key that asked is ${keyStatus} and reads nothing any more.`;
-  return [...(keyStatus === "active" ? [] : [ofKey]), ...(ofName === undefined ? [] : [`WARNING: ${ofName}.`])];
+function warningsAbout(request: RequestRecord): string[] {
+  return requestWarnings(request).map((warning) => `WARNING: ${warning}`);
 }
 
 const allDetails: Columns<RequestRecord> = {

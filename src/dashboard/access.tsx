@@ -71,7 +71,7 @@ function columnsOf(now: number): readonly Column<KeyRecord>[] {
         isSorted: true,
       };
     }),
-    { heading: "What", cell: (one) => one.resources.join(", ") },
+    { heading: "May read", cell: (one) => one.resources.join(", ") },
     {
       heading: "Expires",
       cell: (one) => <Expiry of={one} now={now} />,

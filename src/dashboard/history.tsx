@@ -11,7 +11,8 @@ import { requireKind } from "./grid.tsx";
 
 export const historyRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/history", right: "see", answer: history },
-  { method: "GET", path: "/p/:org/:project/undo", right: "write", answer: undoPage },
+  // It says which values differ between versions.
+  { method: "GET", path: "/p/:org/:project/undo", right: "reveal", answer: undoPage },
   { method: "POST", path: "/p/:org/:project/undo", right: "write", answer: undo },
 ];
 
@@ -92,7 +93,7 @@ function Changes({ of }: { readonly of: NamesWritten }) {
     ["deleted", of.deleted],
   ] as const;
   const named = parts.filter(([, names]) => names.length > 0);
-  if (named.length === 0) return <p class="quiet">no changes</p>;
+  if (named.length === 0) return <p class="quiet">No name is touched.</p>;
   return (
     <ul>
       {named.map(([what, names]) => (
@@ -114,23 +115,34 @@ async function undoPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.query("kind") ?? "");
   const environment = visit.environment() ?? "production";
-  const plan = await planRollback(admin, where, environment, kind, Number(visit.query("to")));
+  const plan = await planRollback(admin, where, environment, kind, visit.number("to"));
+  const isSame = plan.added.length + plan.changed.length + plan.deleted.length === 0;
   const main = (
     <>
       <h1>
         Go back to version {plan.to} in <Env of={environment} />
       </h1>
-      <p>
-        The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new version:
-      </p>
-      <Changes of={plan} />
-      <Change
-        action={projectPagePath(where, "undo")}
-        button={`Go back to version ${plan.to}`}
-        hidden={{ kind, environment, from: plan.from, to: plan.to }}
-      >
-        {environment === "production" && <NameAgain name={where} what="project" />}
-      </Change>
+      {isSame ? (
+        <p>
+          The {kind} of {where} are the same in version {plan.from}, the current one, and in version {plan.to}: there is
+          nothing to undo.
+        </p>
+      ) : (
+        <>
+          <p>
+            The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new
+            version:
+          </p>
+          <Changes of={plan} />
+          <Change
+            action={projectPagePath(where, "undo")}
+            button={`Go back to version ${plan.to}`}
+            hidden={{ kind, environment, from: plan.from, to: plan.to }}
+          >
+            {environment === "production" && <NameAgain name={where} what="project" />}
+          </Change>
+        </>
+      )}
       <p>
         <a href={historyPath(where, kind, environment)}>Back to the history</a>
       </p>

@@ -123,7 +123,7 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
   ];
 }
 
-/** When a key or trust ends or ended, and whether that is out of order. */
+/** When a key or trust ends, or has ended. */
 export function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
   const { status, expiresAt, revokedAt } = of;
   if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
@@ -148,6 +148,21 @@ function Projects({ of: { projects } }: { readonly of: KeyRecord }) {
       {left > 0 && ` and ${counted(left, "other")}`}
     </>
   );
+}
+
+/** The projects, with links unless SQL may have written their slugs. */
+function ProjectLinks({ of }: { readonly of: KeyRecord }) {
+  const { projects, organization, status } = of;
+  if (projects === null) return <>every project, those created later too</>;
+  if (status !== "active" && status !== "expired") return <Word>{projects.join(", ")}</Word>;
+  return projects.map((slug, at) => (
+    <>
+      {at > 0 && ", "}
+      <a href={`/p/${organization}/${slug}`}>
+        <Word>{slug}</Word>
+      </a>
+    </>
+  ));
 }
 
 function Environments({ of }: { readonly of: KeyRecord }) {
@@ -211,7 +226,7 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
     Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
     Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
     Organization: <Word>{one.organization}</Word>,
-    Projects: one.projects === null ? "every project, those created later too" : <Word>{one.projects.join(", ")}</Word>,
+    Projects: <ProjectLinks of={one} />,
     Environments: <Environments of={one} />,
     Resources: one.resources.join(", "),
     Surfaces: one.surfaces.join(", "),

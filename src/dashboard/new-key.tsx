@@ -86,11 +86,11 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
       </Field>
       <fieldset>
         <legend>Projects</legend>
-        <label>
+        <label class="choice">
           <input type="radio" name="reach" value="some" required />
           Only those chosen below
         </label>
-        <label>
+        <label class="choice">
           <input type="radio" name="reach" value="all" />
           Every project of {org}, those created later too
         </label>
@@ -129,7 +129,7 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
     </label>
   );
   if (projects.length === 0) return <p class="quiet">There is no project yet.</p>;
-  if (projects.length <= fewProjects) return <p>{projects.map(box)}</p>;
+  if (projects.length <= fewProjects) return <div>{projects.map(box)}</div>;
   return (
     <>
       <Filter table="projects" what="projects" />

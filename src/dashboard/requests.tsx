@@ -9,6 +9,7 @@ import {
   listRequests,
   type RequestRecord,
   rejectRequest,
+  requestWarnings,
   showRequest,
 } from "../people/requests.ts";
 
@@ -78,6 +79,9 @@ async function request(visit: Visit): Promise<Answer> {
         )}{" "}
         (the key is {one.keyStatus}).
       </p>
+      {requestWarnings(one).map((warning) => (
+        <p class="warning">{warning}</p>
+      ))}
       <section>
         <h2>The reason, in the machine's words</h2>
         <blockquote>
@@ -85,7 +89,7 @@ async function request(visit: Visit): Promise<Answer> {
         </blockquote>
       </section>
       {isPending(one) ? (
-        <Decision of={one} />
+        <Decision of={one} now={now} />
       ) : (
         <p>
           It {one.status === "expired" ? "has expired" : `was ${one.status}`}
@@ -108,7 +112,7 @@ async function request(visit: Visit): Promise<Answer> {
   return { title: `Request for ${one.name}`, main };
 }
 
-function Decision({ of }: { readonly of: RequestRecord }) {
+function Decision({ of, now }: { readonly of: RequestRecord; readonly now: number }) {
   const { id, name, environment, expiresAt } = of;
   const seen = digestOf(of);
   return (
@@ -116,7 +120,11 @@ function Decision({ of }: { readonly of: RequestRecord }) {
       <section>
         <h2>Approve it with a value</h2>
         <Change action={`/requests/${id}/approve`} button="Approve" hidden={{ seen }}>
-          <Field id="value" label="Value" help="The machine reads it with its key. It is written as a new variable.">
+          <Field
+            id="value"
+            label="Value"
+            help="It is written as a new variable, for everybody who can read this environment."
+          >
             <textarea id="value" name="value" rows={3} required autocomplete="off" spellcheck={false} />
           </Field>
           {environment === "production" && <NameAgain name={name} what="name of the variable" />}
@@ -130,7 +138,9 @@ function Decision({ of }: { readonly of: RequestRecord }) {
           </Field>
         </Change>
       </section>
-      <p class="quiet">Without an answer it expires {new Date(expiresAt).toISOString().slice(0, 16)}Z.</p>
+      <p class="quiet">
+        Without an answer it expires <Ago at={expiresAt} now={now} />.
+      </p>
     </>
   );
 }
@@ -138,8 +148,10 @@ function Decision({ of }: { readonly of: RequestRecord }) {
 async function approve(visit: Visit): Promise<Answer> {
   const { admin, form } = visit;
   const shown = await asShown(visit);
+  const value = form.read("value");
+  if (value === "") throw new Refused("invalid", "There is no value. Nothing was written.");
   form.requireAgain(shown.name, [shown.environment]);
-  const { request: one, warnings } = await approveRequest(admin, shown, form.read("value"));
+  const { request: one, warnings } = await approveRequest(admin, shown, value);
   const notice = `Approved: ${one.name} is written in ${one.environment} of ${one.project}.`;
   return { to: "/requests", notice: [notice, ...warnings].join(" ") };
 }

@@ -44,6 +44,11 @@ export class Visit {
     return this.url.searchParams.get(name) || undefined;
   }
 
+  /** A whole number in the URL. @throws Refused `invalid` */
+  number(name: string): number {
+    return requireNumber(name, this.query(name) ?? "");
+  }
+
   /** An environment in the URL. @throws Refused `invalid` if it is none of the three */
   environment(name = "environment"): Environment | undefined {
     const text = this.query(name);
@@ -118,9 +123,7 @@ export class Form {
 
   /** A whole number, such as the version that the form showed. @throws Refused `invalid` */
   number(name: string): number {
-    const text = this.read(name);
-    if (!/^\d{1,15}$/.test(text)) throw new Refused("invalid", `${name} is not a number: load the page again.`);
-    return Number(text);
+    return requireNumber(name, this.read(name));
   }
 }
 
@@ -167,4 +170,9 @@ const draftMs = 5 * 60_000;
 function requireEnvironment(text: string): Environment {
   if (isEnvironment(text)) return text;
   throw new Refused("invalid", `${JSON.stringify(text)} is not an environment.`);
+}
+
+function requireNumber(name: string, text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new Refused("invalid", `${name} is not a number: load the page again.`);
 }

@@ -139,7 +139,7 @@ export async function rollBack(
     if (plan.from !== from) {
       throw new Refused(
         "conflict",
-        `Somebody wrote the ${kind} in between. Nothing was changed: run the command again.`,
+        `Somebody wrote the ${kind} in between. Nothing was changed: look again at what would change.`,
       );
     }
     const writes = await writeSets(admin, project, descriptor, new Map([[before, changes]]));

@@ -7,6 +7,7 @@ import { noId, shortIds, showById } from "../desk/ids.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { variables } from "../kinds/variables/entry.ts";
+import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
 import { validateVariables, variableItem } from "../kinds/variables/write.ts";
 import { openSet } from "../sets/open.ts";
 import { writeSets } from "../sets/write.ts";
@@ -64,6 +65,14 @@ export function requirePending({ id, status, decidedBy }: RequestRecord): void {
   throw new Refused("conflict", `The request ${id} ${words}. Nothing was changed.`);
 }
 
+/** What a person must know before they decide, in sentences. */
+export function requestWarnings({ status, name, keyStatus }: RequestRecord): readonly string[] {
+  if (status !== "pending") return [];
+  const ofName = nameWarnings(name);
+  const ofKey = `The key that asked is ${keyStatus} and reads nothing any more.`;
+  return [...(keyStatus === "active" ? [] : [ofKey]), ...(ofName === undefined ? [] : [`${ofName}.`])];
+}
+
 /**
  * Creates the variable that was asked for, and notes the decision, in one transaction.
  * @param shown - the request as the person saw it: nothing is written but what they agreed to
@@ -95,11 +104,11 @@ export async function approveRequest(
     const changes = new Map([[name, variableItem(name, text, project.now)]]);
     const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
     const decided = await decide(admin, project.db, request, "approved", null);
-    const result = {
-      request: decided.record,
-      warnings: variables.warningsOf(where, environment, before.items.size + 1),
-    };
-    return [result, writes, [decided.change]];
+    const warnings = [
+      ...valueWarnings(name, Buffer.from(text)),
+      ...variables.warningsOf(where, environment, before.items.size + 1),
+    ];
+    return [{ request: decided.record, warnings }, writes, [decided.change]];
   });
 }
 

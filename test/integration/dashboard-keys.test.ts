@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { listAudit } from "../../src/people/audit.ts";
 import { listKeys, revokeKey, showKey } from "../../src/people/keys.ts";
 import { createTrust } from "../../src/people/trusts.ts";
-import { hiddenOf, type Visitor, visitorOf } from "../support/visitor.ts";
+import { type Visitor, visitorOf } from "../support/dashboard.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
@@ -60,7 +60,7 @@ describeBoth("a key that is made on a page", (w) => {
   });
   test("is not made without the page's script, which alone may have its text", async () => {
     const { org, visitor } = await furnish(w);
-    expect((await visitor.post("/keys", { ...chosen, org })).status).toBe(400);
+    expect((await visitor.submit("/keys", { ...chosen, org })).status).toBe(400);
     expect(await listKeys(w.admin, org)).toEqual([]);
   });
   test("has its text on no page", async () => {
@@ -68,7 +68,7 @@ describeBoth("a key that is made on a page", (w) => {
     const { id, key } = await make(w, visitor, org);
     // The visitor looks for it in all that they get.
     for (const path of ["/keys", `/keys/${id}`, "/keys/new", `/p/${org}/web/access`, "/"]) {
-      expect((await visitor.get(path)).status).toBe(200);
+      expect((await visitor.page(path)).status).toBe(200);
     }
     expect(key).toMatch(/^kh_/);
   });
@@ -100,17 +100,17 @@ describeBoth("the form for a new key", (w) => {
     const { org, visitor } = await furnish(w);
     const other = await w.organization();
     await w.project(other, "app");
-    const { text } = await visitor.get(`/keys/new?org=${org}`);
-    expect(hiddenOf(text, "/keys")).toEqual({ org });
-    expect(text).toContain('name="projects" value="web"');
-    expect(text).not.toContain('name="projects" value="app"');
-    const checked = [...text.matchAll(/name="(\w+)" value="(\w+)" checked/g)].map(([, name, value]) => [name, value]);
+    const { html } = await visitor.page(`/keys/new?org=${org}`);
+    expect(await visitor.hidden(`/keys/new?org=${org}`, "/keys")).toEqual({ org });
+    expect(html).toContain('name="projects" value="web"');
+    expect(html).not.toContain('name="projects" value="app"');
+    const checked = [...html.matchAll(/name="(\w+)" value="(\w+)" checked/g)].map(([, name, value]) => [name, value]);
     expect(checked).toEqual([
       ["resources", "projects"],
       ["resources", "variables"],
       ["surfaces", "rest_api"],
     ]);
-    expect(text).toContain('<option value="90 days" selected>');
+    expect(html).toContain('<option value="90 days" selected>');
   });
 });
 
@@ -118,9 +118,8 @@ describeBoth("a key that is rotated on a page", (w) => {
   test("gets a successor with the same rights, and ends after the overlap", async () => {
     const { org, visitor } = await furnish(w);
     const { id, key } = await make(w, visitor, org);
-    const { text } = await visitor.get(`/keys/${id}`);
+    const shown = await visitor.hidden(`/keys/${id}`, `/keys/${id}/rotate`);
     const before = w.admin.now();
-    const shown = hiddenOf(text, `/keys/${id}/rotate`);
     const { secret = "", to = "" } = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "1 hour" });
     w.secrets.add(secret);
     const successor = await showKey(w.admin, to.replace("/keys/", ""));
@@ -136,7 +135,7 @@ describeBoth("a key that is rotated on a page", (w) => {
   test("is rotated once by two people who saw the same page", async () => {
     const { org, visitor } = await furnish(w);
     const { id } = await make(w, visitor, org);
-    const shown = hiddenOf((await visitor.get(`/keys/${id}`)).text, `/keys/${id}/rotate`);
+    const shown = await visitor.hidden(`/keys/${id}`, `/keys/${id}/rotate`);
     const first = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "24 hours" });
     w.secrets.add(first.secret ?? "");
     const second = await visitor.send(`/keys/${id}/rotate`, { ...shown, overlap: "24 hours" });
@@ -153,10 +152,10 @@ describeBoth("a key or a trust that is revoked on a page", (w) => {
     expect(to).toBe(`/keys/${id}`);
     expect((await w.ask("/projects", { key })).status).toBe(401);
     expect((await actionsOn(w, id)).at(-1)).toEqual(["key.revoke", "ann@host"]);
-    const { text } = await visitor.get(`/keys/${id}`);
-    expect(text).toContain("Revoked the key ci.");
-    expect(text).not.toContain(`/keys/${id}/revoke`);
-    expect(text).not.toContain(`/keys/${id}/rotate`);
+    const { html } = await visitor.page(`/keys/${id}`);
+    expect(html).toContain("Revoked the key ci.");
+    expect(html).not.toContain(`/keys/${id}/revoke`);
+    expect(html).not.toContain(`/keys/${id}/rotate`);
   });
   test("stays without its name", async () => {
     const { org, visitor } = await furnish(w);
@@ -171,7 +170,7 @@ describeBoth("a key or a trust that is revoked on a page", (w) => {
     const { organization, visitor } = await furnish(w);
     const { id } = await w.key(organization, { name: "safe" });
     await w.sql`update api_keys set name = ${"a\u202eb\u0007"} where id = ${id}`;
-    expect((await visitor.get(`/keys/${id}`)).text).toContain("a\\u202eb\\u0007");
+    expect((await visitor.page(`/keys/${id}`)).html).toContain("a\\u202eb\\u0007");
     expect((await visitor.send(`/keys/${id}/revoke`, { again: "a\\u202eb\\u0007" })).status).toBe(200);
     expect((await showKey(w.admin, id)).status).toBe("revoked");
   });
@@ -186,10 +185,10 @@ describeBoth("a key or a trust that is revoked on a page", (w) => {
         jwks: undefined,
       },
     });
-    const { text } = await visitor.get(`/keys/${trust.id}`);
-    expect(text).toContain("https://issuer.example");
-    expect(text).toContain("sub = &lt;b>x&lt;/b>");
-    expect(text).not.toContain("Rotate it");
+    const { html } = await visitor.page(`/keys/${trust.id}`);
+    expect(html).toContain("https://issuer.example");
+    expect(html).toContain("sub = &lt;b>x&lt;/b>");
+    expect(html).not.toContain("Rotate it");
     expect((await visitor.send(`/keys/${trust.id}/revoke`, { again: "deploy" })).status).toBe(200);
     expect((await showKey(w.admin, trust.id, "trust")).status).toBe("revoked");
     expect((await actionsOn(w, trust.id)).at(-1)).toEqual(["trust.revoke", "ann@host"]);
@@ -208,30 +207,30 @@ describeBoth("the list of keys and trusts", (w) => {
     const damaged = await make("changed", dayMs);
     await w.sql`update api_keys set environments = 1 where id = ${damaged}`;
     const named = async (path: string) => {
-      const { text } = await visitor.get(path);
-      const [, body = ""] = text.split("<tbody>");
+      const { html } = await visitor.page(path);
+      const [, body = ""] = html.split("<tbody>");
       return ["endless", "ending", "used", "gone", "changed"].filter((name) => body.includes(`<bdi>${name}</bdi>`));
     };
     expect(await named("/keys")).toEqual(["endless", "ending", "used", "changed"]);
     expect(await named("/keys?show=endless")).toEqual(["endless"]);
     expect(await named("/keys?show=unused")).toEqual(["endless", "ending"]);
     expect(await named("/keys?show=ended")).toEqual(["gone"]);
-    expect((await visitor.get("/keys?show=toString")).status).toBe(404);
-    expect((await visitor.get(`/keys/${damaged}`)).text).toContain("Somebody changed this key with SQL");
+    expect((await visitor.page("/keys?show=toString")).status).toBe(404);
+    expect((await visitor.page(`/keys/${damaged}`)).html).toContain("Somebody changed this key with SQL");
   });
   test("shows names as text, whatever is in them", async () => {
     const { organization, visitor } = await furnish(w);
     const { id } = await w.key(organization, { name: '<img src=x onerror="alert(1)">' });
     for (const path of ["/keys", `/keys/${id}`, `/p/${organization.slug}/web/access`]) {
-      const { text } = await visitor.get(path);
-      expect(text).toContain("&lt;img src=x onerror=");
-      expect(text).not.toContain("<img");
+      const { html } = await visitor.page(path);
+      expect(html).toContain("&lt;img src=x onerror=");
+      expect(html).not.toContain("<img");
     }
   });
   test("knows no key that is not there", async () => {
     const { visitor } = await furnish(w);
-    expect((await visitor.get("/keys/0199a3c4-0000-7000-8000-000000000000")).status).toBe(404);
-    expect((await visitor.get("/keys/x")).status).toBe(404);
+    expect((await visitor.page("/keys/0199a3c4-0000-7000-8000-000000000000")).status).toBe(404);
+    expect((await visitor.page("/keys/x")).status).toBe(404);
   });
 });
 
@@ -244,8 +243,8 @@ describeBoth("the access page", (w) => {
     await w.key(organization, { name: "other-project", projects: ["app"] });
     await revokeKey(w.admin, (await w.key(organization, { name: "revoked-one" })).id);
     const rowsOf = async (query = "") => {
-      const { text } = await visitor.get(`/p/${org}/web/access${query}`);
-      const rows = text.split("<tbody>")[1]?.split("</tr>") ?? [];
+      const { html } = await visitor.page(`/p/${org}/web/access${query}`);
+      const rows = html.split("<tbody>")[1]?.split("</tr>") ?? [];
       return rows.slice(0, -1).map((row) => {
         const cells = row.matchAll(/data-heading="(?:Name|development|staging|production)"[^>]*>(.*?)<\/t[hd]>/g);
         return [...cells].map(([, cell = ""]) => cell.replace(/<[^>]*>/g, ""));
@@ -256,12 +255,12 @@ describeBoth("the access page", (w) => {
       ["staging-only", "no", "can read", "no"],
     ]);
     expect(await rowsOf("?environment=production")).toEqual([["everywhere", "can read", "can read", "can read"]]);
-    expect((await visitor.get(`/p/${org}/web/access?environment=qa`)).status).toBe(400);
+    expect((await visitor.page(`/p/${org}/web/access?environment=qa`)).status).toBe(400);
   });
   test("says what to do if nothing reaches the project", async () => {
     const { org, visitor } = await furnish(w);
-    const { text } = await visitor.get(`/p/${org}/web/access?environment=production`);
-    expect(text).toContain(`No valid key or trust reaches ${org}/web in production.`);
-    expect(text).toContain('<a href="/keys/new">Create a key</a>');
+    const { html } = await visitor.page(`/p/${org}/web/access?environment=production`);
+    expect(html).toContain(`No valid key or trust reaches ${org}/web in production.`);
+    expect(html).toContain('<a href="/keys/new">Create a key</a>');
   });
 });

@@ -1,0 +1,284 @@
+import { expect, test } from "bun:test";
+import { fileRequest } from "../../src/api/read-requests.ts";
+import { adminContextOf } from "../../src/desk/context.ts";
+import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
+import { revokeKey } from "../../src/people/keys.ts";
+import { showRequest } from "../../src/people/requests.ts";
+import { type Visitor, visitorOf } from "../support/dashboard.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+/** A project with three versions of its variables in an environment: empty, with the first value, with the second. */
+async function furnish(w: World, environment = "production") {
+  const organization = await w.organization();
+  const { where } = await w.project(organization, "web");
+  for (const value of ["the-first-value", "the-second-value"]) {
+    w.secrets.add(value);
+    await setVariables(w.admin, where, environment, [{ name: "TOKEN", value }]);
+  }
+  const visitor = await visitorOf(w);
+  const undoPath = (to: number) => `/p/${where}/undo?kind=variables&environment=${environment}&to=${to}`;
+  return { organization, where, visitor, undoPath, undo: `/p/${where}/undo` };
+}
+
+const actions = async (w: World, where: string) =>
+  (await listAudit(w.admin, { project: where, limit: 1000 })).map(({ action }) => action);
+
+const withoutTags = (html: string) => html.replace(/<[^>]*>/g, "");
+
+/** What a page says of each version, newest first. */
+const versionsOn = async (visitor: Visitor, path: string) => {
+  const { html } = await visitor.page(path);
+  const list = /<ol class="versions">([\s\S]*?)<\/ol>/.exec(html)?.[1] ?? "";
+  return list.split("<li><p><strong>").slice(1).map(withoutTags);
+};
+
+describeBoth("the history page", (w) => {
+  test("tells each version, newest first, with who wrote it and which names", async () => {
+    const { where, visitor } = await furnish(w);
+    await setVariables(w.admin, where, "production", [{ name: "OTHER", value: "" }]);
+    const [third, second, first, ...none] = await versionsOn(visitor, `/p/${where}/history`);
+    expect(third).toStartWith("Version 4 (current), just now, by ann@hostadded: OTHER");
+    expect(second).toStartWith("Version 3, just now, by ann@hostchanged: TOKEN");
+    expect(first).toStartWith("Version 2, just now, by ann@hostadded: TOKEN");
+    expect(none).toHaveLength(1);
+    expect(none[0]).toStartWith("Version 1, just now, by ann@hostNo name is touched.");
+  });
+  test("leads back to each version but the current one", async () => {
+    const { where, visitor, undoPath } = await furnish(w);
+    const { html } = await visitor.page(`/p/${where}/history?kind=variables&environment=production`);
+    const links = [...html.matchAll(/href="([^"]*undo[^"]*)"/g)].map(([, link = ""]) => link.replaceAll("&amp;", "&"));
+    expect(links).toEqual([undoPath(2), undoPath(1)]);
+  });
+  test("cuts long lists of names, and counts the rest", async () => {
+    const { where, visitor } = await furnish(w);
+    const many = Array.from({ length: 25 }, (_, at) => ({ name: `NAME_${at + 10}`, value: "" }));
+    await setVariables(w.admin, where, "staging", many);
+    const [newest] = await versionsOn(visitor, `/p/${where}/history?environment=staging`);
+    expect(newest).toContain("NAME_29 and 5 others");
+    expect(newest).not.toContain("NAME_30");
+  });
+  test("is of another kind and environment if that is asked for, and of none that does not exist", async () => {
+    const { where, visitor } = await furnish(w);
+    await setAccount(w.admin, where, "stripe", ["staging"], { password: "" });
+    const [newest] = await versionsOn(visitor, `/p/${where}/history?kind=accounts&environment=staging`);
+    expect(newest).toContain("added: stripe");
+    expect((await visitor.page(`/p/${where}/history?kind=keys`)).status).toBe(404);
+    expect((await visitor.page(`/p/${where}/history?environment=qa`)).status).toBe(400);
+  });
+  test("warns of what SQL did to it", async () => {
+    const { where, visitor } = await furnish(w);
+    await w.sql`update set_versions set actor = ${"mallory"} where version = ${2} and kind = 'variables'`;
+    const { html } = await visitor.page(`/p/${where}/history`);
+    expect(html).toContain('<p class="warning">Version 2 is not listed: its record was changed with SQL.</p>');
+    expect(html).not.toContain("mallory");
+  });
+  test("shows whoever wrote a version as text", async () => {
+    const { where, visitor } = await furnish(w);
+    const eve = adminContextOf(w.installation, "<b>eve</b>\u202e@host");
+    await setVariables(eve, where, "production", [{ name: "TOKEN", value: "" }]);
+    const { html } = await visitor.page(`/p/${where}/history`);
+    expect(html).toContain("by <bdi>&lt;b>eve&lt;/b>\\u202e@host</bdi>");
+  });
+});
+
+describeBoth("undoing", (w) => {
+  test("shows first what it would do, and changes nothing by that", async () => {
+    const { where, visitor, undoPath, undo } = await furnish(w);
+    await setVariables(w.admin, where, "production", [{ name: "NEW", value: "" }]);
+    const before = await actions(w, where);
+    const { html } = await visitor.page(undoPath(2));
+    const main = withoutTags(html);
+    expect(main).toContain("are at version 4. Version 2 would be written again, as a new version:");
+    expect(main).toContain("changed: TOKEN");
+    expect(main).toContain("deleted: NEW");
+    const hidden = { kind: "variables", environment: "production", from: "4", to: "2" };
+    expect(await visitor.hidden(undoPath(2), undo)).toEqual(hidden);
+    expect(await actions(w, where)).toEqual(before);
+  });
+  test("writes the earlier version as the next one, on record", async () => {
+    const { where, visitor, undoPath, undo } = await furnish(w);
+    const shown = await visitor.hidden(undoPath(2), undo);
+    const { to = "" } = await visitor.send(undo, { ...shown, again: where });
+    expect(to).toBe(`/p/${where}/history?kind=variables&environment=production`);
+    expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("the-first-value");
+    const [newest] = await listAudit(w.admin, {
+      project: where,
+      actions: ["variables.rollback", "variables.write"],
+      limit: 1,
+    });
+    expect(newest).toMatchObject({ environment: "production", names: ["TOKEN"], actor: { name: "ann@host" } });
+    const { html } = await visitor.page(to);
+    expect(html).toContain("The variables in production are as in version 2 again. This is version 4.");
+  });
+  test("asks for the project's name in production, and only there", async () => {
+    const production = await furnish(w);
+    const shown = await production.visitor.hidden(production.undoPath(2), production.undo);
+    for (const again of ["", "web", `${production.where}x`]) {
+      const { status, error } = await production.visitor.send(production.undo, { ...shown, again });
+      expect([status, error]).toEqual([400, `For production, type ${production.where} again. Nothing was changed.`]);
+    }
+    expect(await revealVariable(w.admin, production.where, "production", "TOKEN")).toBe("the-second-value");
+    const staging = await furnish(w, "staging");
+    const hidden = await staging.visitor.hidden(staging.undoPath(2), staging.undo);
+    expect((await staging.visitor.send(staging.undo, hidden)).status).toBe(200);
+    expect(await revealVariable(w.admin, staging.where, "staging", "TOKEN")).toBe("the-first-value");
+  });
+  test("is refused if somebody wrote since it was shown", async () => {
+    const { where, visitor, undoPath, undo } = await furnish(w);
+    const shown = await visitor.hidden(undoPath(2), undo);
+    w.secrets.add("a-third-value");
+    await setVariables(w.admin, where, "production", [{ name: "TOKEN", value: "a-third-value" }]);
+    const { status, error } = await visitor.send(undo, { ...shown, again: where });
+    expect([status, error]).toEqual([409, expect.stringContaining("Somebody wrote the variables in between.")]);
+    expect(await revealVariable(w.admin, where, "production", "TOKEN")).toBe("a-third-value");
+  });
+  test("brings back accounts as well", async () => {
+    const { where, visitor } = await furnish(w);
+    for (const password of ["an-old-password", "a-new-password"]) {
+      w.secrets.add(password);
+      await setAccount(w.admin, where, "stripe", ["staging"], { password });
+    }
+    const path = `/p/${where}/undo?kind=accounts&environment=staging&to=2`;
+    await visitor.send(`/p/${where}/undo`, await visitor.hidden(path));
+    expect(await revealAccount(w.admin, where, "stripe", "staging")).toMatchObject({
+      values: { password: "an-old-password" },
+    });
+  });
+  test("says so if there is nothing to undo, if there is no such version, and if it is no number", async () => {
+    const { where, visitor, undoPath, undo } = await furnish(w);
+    await setVariables(w.admin, where, "production", [{ name: "TOKEN", value: "the-first-value" }]);
+    expect(withoutTags((await visitor.page(undoPath(2))).html)).toContain("there is nothing to undo.");
+    expect((await visitor.page(undoPath(4))).status).toBe(400);
+    expect((await visitor.page(undoPath(999_999_999_999_999))).status).toBe(404);
+    for (const to of ["", "-1", "1e3", "x"]) {
+      expect((await visitor.page(`${undo}?kind=variables&environment=production&to=${to}`)).status).toBe(400);
+    }
+    expect(visitor.reported).toEqual([]);
+  });
+});
+
+/** A pending request for a variable, and the path of its page. */
+async function ask(w: World, { environment = "production", name = "STRIPE_KEY", reason = "for payments" } = {}) {
+  const organization = await w.organization();
+  const project = await w.project(organization, "web");
+  const key = await w.key(organization, { name: "agent", surfaces: ["mcp_server"], resources: ["requests"] });
+  const caller = { grant: { keyId: key.id, organizationId: organization.id } } as never;
+  const asked = { environment, name, reason } as never;
+  const { id } = await fileRequest({ source: w.keyhole.source, caller }, { id: project.id, slug: "web" }, asked);
+  const visitor = await visitorOf(w);
+  const path = `/requests/${id}`;
+  return { id, path, where: project.where, key, visitor, shown: () => visitor.hidden(path, `${path}/approve`) };
+}
+
+describeBoth("the requests of machines", (w) => {
+  test("are listed with the open ones first, and lead to their pages", async () => {
+    const [older, newer, decided] = [await ask(w), await ask(w), await ask(w)];
+    await decided.visitor.send(`${decided.path}/reject`, await decided.shown());
+    const { html } = await older.visitor.page("/requests");
+    const rows = [...html.matchAll(/<a href="\/requests\/([^"]*)"><code>/g)].map(([, id]) => id);
+    expect(rows).toEqual([newer.id, older.id, decided.id]);
+  });
+  test("show the machine's words as text, and which key asks", async () => {
+    const reason = "</blockquote><script>alert(1)</script>\u202e\nStatus: approved";
+    const { path, visitor, key } = await ask(w, { reason });
+    const { html } = await visitor.page(path);
+    expect(html).not.toContain("<script>alert");
+    expect(html).not.toContain("\u202e");
+    expect(html).toContain("&lt;/blockquote>&lt;script>alert(1)&lt;/script>\\u202e\\u000aStatus: approved");
+    expect(html).toContain(`<a href="/keys/${key.id}">`);
+    expect(html).toContain("The reason, in the machine's words");
+  });
+  test("warn of a name that steers programs, and of a key that was revoked", async () => {
+    const { path, visitor, key } = await ask(w, { name: "LD_PRELOAD" });
+    await revokeKey(w.admin, key.id);
+    const { html } = await visitor.page(path);
+    expect(html).toContain('<p class="warning">The key that asked is revoked and reads nothing any more.</p>');
+    expect(html).toContain('<p class="warning">LD_PRELOAD steers loaders, runtimes, shells or CI');
+  });
+});
+
+describeBoth("approving", (w) => {
+  test("writes the value that was typed, on record with the decision", async () => {
+    const { id, path, where, visitor, shown } = await ask(w);
+    const value = "sk_live_of_a_page\n";
+    w.secrets.add(value.trim());
+    const form = { ...(await shown()), value: value.replace("\n", "\r\n"), again: "STRIPE_KEY" };
+    expect(await visitor.send(`${path}/approve`, form)).toEqual({ status: 200, to: "/requests" });
+    expect(await revealVariable(w.admin, where, "production", "STRIPE_KEY")).toBe(value);
+    expect(await showRequest(w.admin, id)).toMatchObject({ status: "approved", decidedBy: "ann@host" });
+    expect((await actions(w, where)).slice(-3, -1).sort()).toEqual(["request.approve", "variables.write"]);
+    const { html } = await visitor.page("/requests");
+    expect(html).toContain("Approved: STRIPE_KEY is written in production of web.");
+    expect(html).toContain("The value of STRIPE_KEY ends in a newline");
+    expect((await visitor.page(path)).html).not.toContain(`${path}/approve`);
+  });
+  test("asks for the name in production, and for a value anywhere", async () => {
+    const production = await ask(w);
+    const typed = { ...(await production.shown()), value: "x" };
+    expect((await production.visitor.send(`${production.path}/approve`, typed)).error).toStartWith(
+      "For production, type",
+    );
+    const staging = await ask(w, { environment: "staging" });
+    const hidden = await staging.shown();
+    const none = await staging.visitor.send(`${staging.path}/approve`, { ...hidden, value: "" });
+    expect([none.status, none.error]).toEqual([400, "There is no value. Nothing was written."]);
+    for (const { where } of [production, staging]) {
+      expect(await listVariables(w.admin, where, "staging")).toEqual([]);
+      expect(await listVariables(w.admin, where, "production")).toEqual([]);
+    }
+    expect((await staging.visitor.send(`${staging.path}/approve`, { ...hidden, value: "x" })).status).toBe(200);
+  });
+  const changes = [
+    ["its reason", (id: string) => w.sql`update variable_requests set reason = ${"other"} where id = ${id}`],
+    ["its name", (id: string) => w.sql`update variable_requests set name = ${"OTHER"} where id = ${id}`],
+    [
+      "its environment",
+      (id: string) => w.sql`update variable_requests set environment = ${"staging"} where id = ${id}`,
+    ],
+  ] as const;
+  test.each(changes)("is refused if %s changed since it was shown", async (_, change) => {
+    const { id, path, where, visitor, shown } = await ask(w);
+    const form = { ...(await shown()), value: "x", again: "STRIPE_KEY" };
+    await change(id);
+    const { status, error } = await visitor.send(`${path}/approve`, form);
+    expect([status, error]).toEqual([409, expect.stringContaining("has changed since it was shown")]);
+    expect((await showRequest(w.admin, id)).status).toBe("pending");
+    for (const environment of ["staging", "production"]) {
+      expect(await listVariables(w.admin, where, environment)).toEqual([]);
+    }
+  });
+  test("is refused if the key was revoked since it was shown, and if somebody decided before", async () => {
+    const revoked = await ask(w);
+    const form = { ...(await revoked.shown()), value: "x", again: "STRIPE_KEY" };
+    await revokeKey(w.admin, revoked.key.id);
+    expect((await revoked.visitor.send(`${revoked.path}/approve`, form)).status).toBe(409);
+    const decided = await ask(w);
+    const other = { ...(await decided.shown()), value: "x", again: "STRIPE_KEY" };
+    await decided.visitor.send(`${decided.path}/reject`, other);
+    expect((await decided.visitor.send(`${decided.path}/approve`, other)).error).toContain("was rejected by ann@host");
+    expect(await listVariables(w.admin, decided.where, "production")).toEqual([]);
+  });
+});
+
+describeBoth("rejecting", (w) => {
+  test("notes the reason, on record", async () => {
+    const { id, path, where, visitor, shown } = await ask(w);
+    const reply = await visitor.send(`${path}/reject`, { ...(await shown()), reason: "<i>no</i>" });
+    expect(reply).toEqual({ status: 200, to: "/requests" });
+    expect(await showRequest(w.admin, id)).toMatchObject({ status: "rejected", decisionReason: "<i>no</i>" });
+    expect(await actions(w, where)).toContain("request.reject");
+    expect((await visitor.page(path)).html).toContain("The reason: <bdi>&lt;i>no&lt;/i></bdi>");
+  });
+  test("takes at most 500 characters, and needs none", async () => {
+    const { id, path, visitor, shown } = await ask(w);
+    const hidden = await shown();
+    expect((await visitor.send(`${path}/reject`, { ...hidden, reason: "x".repeat(501) })).status).toBe(400);
+    expect((await showRequest(w.admin, id)).status).toBe("pending");
+    expect((await visitor.send(`${path}/reject`, { ...hidden, reason: "" })).status).toBe(200);
+    expect((await showRequest(w.admin, id)).decisionReason).toBeNull();
+  });
+});
