@@ -85,8 +85,11 @@ async function history(visit: Visit): Promise<Answer> {
 
 const namesMax = 20;
 
-/** What a version changed, or would change. Long lists are cut. */
-function Changes({ of }: { readonly of: NamesWritten }) {
+/**
+ * What a version changed, or would change. Long lists are cut.
+ * @param isWhole - whether a person can open the rest of a long list
+ */
+function Changes({ of, isWhole }: { readonly of: NamesWritten; readonly isWhole?: boolean }) {
   const parts = [
     ["added", of.added],
     ["changed", of.changed],
@@ -96,18 +99,33 @@ function Changes({ of }: { readonly of: NamesWritten }) {
   if (named.length === 0) return <p class="quiet">No name is touched.</p>;
   return (
     <ul>
-      {named.map(([what, names]) => (
-        <li>
-          {what}: {joined(names.slice(0, namesMax).map((name) => <Name>{name}</Name>))}
-          {names.length > namesMax && ` and ${counted(names.length - namesMax, "other")}`}
-        </li>
-      ))}
+      {named.map(([what, names]) => {
+        const [first, rest] = [names.slice(0, namesMax), names.slice(namesMax)];
+        const others = `and ${counted(rest.length, "other")}`;
+        return (
+          <li>
+            {what}: {joined(first)}
+            {rest.length > 0 && !isWhole && ` ${others}`}
+            {rest.length > 0 && isWhole && (
+              <details>
+                <summary>{others}</summary>
+                {joined(rest)}
+              </details>
+            )}
+          </li>
+        );
+      })}
     </ul>
   );
 }
 
-function joined(parts: readonly ComponentChildren[]): ComponentChildren {
-  return parts.map((part, at) => (at === 0 ? part : <>, {part}</>));
+function joined(names: readonly string[]): ComponentChildren {
+  return names.map((name, at) => (
+    <>
+      {at > 0 && ", "}
+      <Name>{name}</Name>
+    </>
+  ));
 }
 
 /** What going back to a version would do. */
@@ -133,7 +151,7 @@ async function undoPage(visit: Visit): Promise<Answer> {
             The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new
             version:
           </p>
-          <Changes of={plan} />
+          <Changes of={plan} isWhole />
           <Change
             action={projectPagePath(where, "undo")}
             button={`Go back to version ${plan.to}`}

@@ -107,7 +107,7 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
       </fieldset>
       <Boxes legend="What it may read" name="resources" all={resources} chosen={resourcesByDefault} />
       <Boxes legend="What it may be used through" name="surfaces" all={surfaces} chosen={["rest_api"]} />
-      <Field id="expires" label="Expires after" help="Choose never only if you will not forget it.">
+      <Field id="expires" label="Expires after" help="Servers refuse it from then on. Until then, it can be rotated.">
         <Choices id="expires" of={Object.keys(lifetimes)} chosen="90 days" />
       </Field>
       <p class="quiet">

@@ -1,6 +1,6 @@
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { Ago, Change, type Column, Empty, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
+import { Ago, Change, type Column, counted, Empty, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import {
@@ -20,11 +20,15 @@ export const requestRoutes: readonly Route[] = [
   { method: "POST", path: "/requests/:id/reject", right: "decide", answer: reject },
 ];
 
-/** What machines ask people for: open requests first. */
+/** How many requests are listed that nobody has to decide about any more. */
+const closedMax = 100;
+
+/** What machines ask people for: open requests first, then the newest of the others. */
 async function requests({ admin }: Visit): Promise<Answer> {
   const now = admin.now();
   const newest = (await listRequests(admin)).toReversed();
-  const rows = [...newest.filter(isPending), ...newest.filter((one) => !isPending(one))];
+  const closed = newest.filter((one) => !isPending(one));
+  const rows = [...newest.filter(isPending), ...closed.slice(0, closedMax)];
   const columns: readonly Column<RequestRecord>[] = [
     {
       heading: "Variable",
@@ -51,6 +55,11 @@ async function requests({ admin }: Visit): Promise<Answer> {
         </Empty>
       ) : (
         <Table caption="Requests" id="requests" columns={columns} rows={rows} />
+      )}
+      {closed.length > closedMax && (
+        <p class="quiet">
+          {counted(closed.length - closedMax, "older one")} are not shown: <code>keyhole request list</code>
+        </p>
       )}
     </>
   );

@@ -99,6 +99,14 @@ describeBoth("undoing", (w) => {
     expect(await visitor.hidden(undoPath(2), undo)).toEqual(hidden);
     expect(await actions(w, where)).toEqual(before);
   });
+  test("can name all that it would touch", async () => {
+    const { where, visitor, undoPath } = await furnish(w);
+    const many = Array.from({ length: 25 }, (_, at) => ({ name: `NAME_${at + 10}`, value: "" }));
+    await setVariables(w.admin, where, "production", many);
+    const { html } = await visitor.page(undoPath(2));
+    expect(html).toContain("<details><summary>and 5 others</summary><code><bdi>NAME_30</bdi></code>, ");
+    expect(html).toContain("<code><bdi>NAME_34</bdi></code></details>");
+  });
   test("writes the earlier version as the next one, on record", async () => {
     const { where, visitor, undoPath, undo } = await furnish(w);
     const shown = await visitor.hidden(undoPath(2), undo);
@@ -181,6 +189,20 @@ describeBoth("the requests of machines", (w) => {
     const { html } = await older.visitor.page("/requests");
     const rows = [...html.matchAll(/<a href="\/requests\/([^"]*)"><code>/g)].map(([, id]) => id);
     expect(rows).toEqual([newer.id, older.id, decided.id]);
+  });
+  test("are cut after a hundred that are decided, and the others counted", async () => {
+    const { id, visitor } = await ask(w);
+    const columns = "organization_id, project_id, environment, name, reason, key_id, created_at, expires_at";
+    for (let at = 0; at < 103; at++) {
+      await w.run(
+        `insert into variable_requests (id, number, status, decided_at, decided_by, ${columns})
+          select ?, ${1000 + at}, 'rejected', 0, 'ann@host', ${columns} from variable_requests where id = ?`,
+        [crypto.randomUUID(), id],
+      );
+    }
+    const { html } = await visitor.page("/requests");
+    expect(html.match(/<span class="rejected">/g)).toHaveLength(100);
+    expect(html).toMatch(/\d+ older ones are not shown/);
   });
   test("show the machine's words as text, and which key asks", async () => {
     const reason = "</blockquote><script>alert(1)</script>\u202e\nStatus: approved";
