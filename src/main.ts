@@ -1,11 +1,11 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
-import { visibleLines } from "./core/visible.ts";
+import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
 import { frame, noun, type Surroundings, verb } from "./terminal/command.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
-import { fitted, jsonLine, write } from "./terminal/terminal.ts";
+import { fitted, write } from "./terminal/terminal.ts";
 
 type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
 

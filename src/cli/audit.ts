@@ -8,7 +8,7 @@ import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { environments } from "../core/names.ts";
 import { exits, onInterrupt, Problem, usageProblem } from "../core/problem.ts";
-import { excerpt, oneLine } from "../core/visible.ts";
+import { excerpt, jsonLine, oneLine } from "../core/visible.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { commandsLane } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -25,7 +25,7 @@ import { localName } from "../terminal/input.ts";
 import { logEvents } from "../terminal/log-lines.ts";
 import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
-import { formatTime, jsonLine, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
+import { formatTime, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
 
 /** `keyhole audit …` */

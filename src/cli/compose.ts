@@ -1,10 +1,11 @@
 import { Option } from "@commander-js/extra-typings";
 import { isVariableName } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
+import { jsonLine } from "../core/visible.ts";
 import { fetchVariables, refuseSteering } from "../machines/variables.ts";
 import { counted } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
-import { jsonLine, write } from "../terminal/terminal.ts";
+import { write } from "../terminal/terminal.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
 
 /**

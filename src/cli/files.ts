@@ -1,9 +1,10 @@
 import { exits, Problem } from "../core/problem.ts";
+import { jsonLine } from "../core/visible.ts";
 import { type FilesAsk, findDrift, type Pulled, pullFiles } from "../machines/files-pull.ts";
 import type { Source } from "../machines/variables.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { noun, type Surroundings } from "../terminal/command.ts";
-import { jsonLine, unlessClosed, withProgress, write } from "../terminal/terminal.ts";
+import { unlessClosed, withProgress, write } from "../terminal/terminal.ts";
 import { atMachine, type Machine, machineVerb } from "./machine.ts";
 
 /** `keyhole files …` */

@@ -1,4 +1,5 @@
 import { exits, Problem } from "../core/problem.ts";
+import { jsonLine } from "../core/visible.ts";
 import { tryStat, writeWholeSync } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { createKey, revokeKey, rotateKey } from "../people/keys.ts";
@@ -6,7 +7,7 @@ import { withAdmin } from "../terminal/admin.ts";
 import { noun, type Surroundings } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { parseDuration } from "../terminal/options.ts";
-import { formatTime, jsonLine, write } from "../terminal/terminal.ts";
+import { formatTime, write } from "../terminal/terminal.ts";
 import { idVerb } from "../terminal/verbs.ts";
 import { credentialVerbs, grantOf, grantVerb, summary } from "./grant.ts";
 

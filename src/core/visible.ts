@@ -11,6 +11,11 @@ export function visibleLines(text: string): string {
   return text.split("\n").map(visible).join("\n");
 }
 
+/** A line of compact JSON that is safe on a terminal. The escapes are JSON's own, so parsers return the exact text. */
+export function jsonLine(document: unknown): string {
+  return `${visible(JSON.stringify(document))}\n`;
+}
+
 /** {@link visible} text in one line, with one blank for each run of blanks. */
 export function oneLine(text: string): string {
   return visible(text.replace(blanks, " "));

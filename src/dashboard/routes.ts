@@ -1,6 +1,7 @@
 import { kindRoutes } from "../kinds/pages.ts";
 import type { Route } from "../pages/route.ts";
 import { accessRoutes } from "./access.tsx";
+import { auditRoutes } from "./audit.tsx";
 import { gridRoutes } from "./grid.tsx";
 import { historyRoutes } from "./history.tsx";
 import { itemRoutes } from "./item.tsx";
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   ...kindRoutes,
   ...historyRoutes,
   ...requestRoutes,
+  ...auditRoutes,
   ...keyRoutes,
   ...newKeyRoutes,
   ...accessRoutes,

@@ -1,6 +1,6 @@
-import { visibleLines } from "../core/visible.ts";
+import { jsonLine, visibleLines } from "../core/visible.ts";
 import type { Surroundings } from "./command.ts";
-import { block, columnsThatFit, hasColour, jsonLine, screenWidth, table, write } from "./terminal.ts";
+import { block, columnsThatFit, hasColour, screenWidth, table, write } from "./terminal.ts";
 
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
 export async function answer(here: Surroundings, document: unknown, message: string, out = ""): Promise<void> {

@@ -1,8 +1,8 @@
 import { exits, Problem } from "../core/problem.ts";
-import { visibleLines } from "../core/visible.ts";
+import { jsonLine, visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
 import type { Surroundings } from "./command.ts";
-import { fitted, hasColour, jsonLine, red, write } from "./terminal.ts";
+import { fitted, hasColour, red, write } from "./terminal.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 

@@ -12,11 +12,6 @@ export type Terminal = {
   readonly stderr: NodeJS.WriteStream;
 };
 
-/** A line of compact JSON that is safe on a terminal. The escapes are JSON's own, so parsers return the exact text. */
-export function jsonLine(document: unknown): string {
-  return `${visible(JSON.stringify(document))}\n`;
-}
-
 /**
  * Aligned columns of cells, each in {@link oneLine}, under a row of headers.
  * @param screen - cells of text are cut to fit this width, except the first of each row; ids and times stay whole

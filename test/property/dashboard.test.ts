@@ -9,7 +9,7 @@ import { findProject } from "../../src/desk/projects.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { storedValue } from "../../src/kinds/variables/write.ts";
 import { openSet } from "../../src/sets/open.ts";
-import { type PageForm, type Visitor, visitorOf } from "../support/pages.ts";
+import { formsOf, type PageForm, type Visitor, visitorOf } from "../support/pages.ts";
 import { long } from "../support/server.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
@@ -156,8 +156,9 @@ class Play {
         .join("");
       const form = await visitor.form(`${page}/variables/paste`, `${page}/variables/paste`);
       const planned = await visitor.send(form, { environment: action.to, text, ...(action.prune && { prune: "yes" }) });
-      const apply = await visitor.form(planned.to ?? "", planned.to ?? "");
       const items = action.prune ? new Map(Object.entries(action.text)) : this.#with(action.to, action.text);
+      const apply = await this.#offered(visitor, planned.to ?? "", planned.to ?? "", [action.to, items]);
+      if (apply === undefined) return undefined;
       return { form: apply, fields: again, ...this.#of([[action.to, items]]) };
     }
     if (action.do === "promote") {
@@ -175,8 +176,23 @@ class Play {
     const to = this.#model.version(action.in) - action.back;
     if (to < 1) return undefined;
     const query = new URLSearchParams({ kind: "variables", environment: action.in, to: String(to) });
-    const form = await visitor.form(`${page}/undo?${query}`, `${page}/undo`);
-    return { form, fields: again, ...this.#of([[action.in, this.#model.items(action.in, to)]]) };
+    const write = [action.in, this.#model.items(action.in, to)] as const;
+    const form = await this.#offered(visitor, `${page}/undo?${query}`, `${page}/undo`, write);
+    return form && { form, fields: again, ...this.#of([write]) };
+  }
+
+  /** The form of a page that shows what it would do. There is none exactly if that is nothing. */
+  async #offered(
+    visitor: Visitor,
+    path: string,
+    action: string,
+    [environment, items]: readonly [Environment, Items],
+  ): Promise<PageForm | undefined> {
+    const before = this.#model.items(environment);
+    const isSame = items.size === before.size && [...items].every(([name, value]) => before.get(name) === value);
+    const form = formsOf((await visitor.get(path)).text).find((one) => one.action === action);
+    expect([path, form === undefined]).toEqual([path, isSame]);
+    return form;
   }
 
   #of(writes: readonly (readonly [Environment, Items])[]): Pick<Loaded, "seen" | "writes"> {

@@ -1,0 +1,339 @@
+import { describeFlaw } from "../audit/flaw.ts";
+import { environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { jsonLine } from "../core/visible.ts";
+import { auditActions } from "../kinds/kind.ts";
+import { Ago, type Column, counted, Empty, Env, Field, Name, Table, Word } from "../pages/parts.tsx";
+import { withQuery } from "../pages/paths.ts";
+import type { Answer, Route } from "../pages/route.ts";
+import type { Visit } from "../pages/visit.ts";
+import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit } from "../people/audit.ts";
+import { verifyAudit } from "../people/audit-chain.ts";
+import { keyNames } from "../people/keys.ts";
+import { type ReadsByHour, readsByHour } from "../people/reads.ts";
+
+export const auditRoutes: readonly Route[] = [
+  { method: "GET", path: "/audit", right: "audit", answer: audit },
+  { method: "GET", path: "/audit/export", right: "audit", answer: exported },
+  { method: "GET", path: "/audit/verify", right: "audit", answer: verify },
+  { method: "GET", path: "/audit/entry/:entry", right: "audit", answer: entry },
+];
+
+/** The fields of the filter, as the URL has them: a filtered page is a link. */
+const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
+type Typed = Readonly<Partial<Record<(typeof fields)[number], string>>>;
+
+const entriesMin = 100;
+const dayMs = 86_400_000;
+
+/** The newest entries that the filter finds, with a chart of reads per hour. */
+async function audit(visit: Visit): Promise<Answer> {
+  const typed = typedIn(visit);
+  const found = await orRefusal(() => newest(visit, typed));
+  const now = visit.admin.now();
+  const main = (
+    <>
+      <h1>Audit</h1>
+      <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
+      {typeof found !== "string" && (
+        <>
+          <Chart of={found.reads} />
+          <p class="actions">
+            <a class="button quiet" href="/audit/verify">
+              Verify the chain
+            </a>
+            <a class="button quiet" href={withQuery("/audit/export", typed)}>
+              Export as JSON lines
+            </a>
+          </p>
+          {found.entries.length === 0 ? (
+            <Empty>No entry fits this filter. Take a part of it away, or look at an earlier time.</Empty>
+          ) : (
+            <Table caption="Entries, newest first" columns={columnsOf(found.names, now)} rows={found.entries} />
+          )}
+          {found.olderAt !== undefined && (
+            <p>
+              <a href={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</a>
+            </p>
+          )}
+        </>
+      )}
+    </>
+  );
+  return { title: "Audit", main };
+}
+
+/** What was typed, wrong words too, so that the form can show them again. */
+function typedIn(visit: Visit): Typed {
+  return Object.fromEntries(fields.flatMap((field) => (visit.query(field) ? [[field, visit.query(field)]] : [])));
+}
+
+/** @throws Refused `invalid` that names the field */
+function filterOf(visit: Visit, typed: Typed): AuditFilter {
+  const { action, key, since, until, environment: _, ...same } = typed;
+  if (action !== undefined && !auditActions.includes(action)) throw new Refused("invalid", "There is no such action.");
+  return {
+    ...same,
+    keyId: key,
+    actions: action === undefined ? undefined : [action],
+    environment: visit.environment(),
+    sinceAt: momentOf("From", since),
+    beforeAt: momentOf("Until", until),
+  };
+}
+
+/** @throws Refused `invalid` */
+function momentOf(label: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  throw new Refused("invalid", `${label} is not a time, such as 2030-01-31T12:00 in UTC.`);
+}
+
+/**
+ * A page of entries. Entries of one moment are on one page: the next page begins before that moment, so none is left out
+ * and none comes twice.
+ */
+async function newest(visit: Visit, typed: Typed) {
+  const { admin } = visit;
+  const asked = filterOf(visit, typed);
+  const before = Number(visit.query("before") ?? Number.NaN);
+  const filter = Number.isNaN(before) ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
+  const entries: AuditRecord[] = [];
+  let olderAt: number | undefined;
+  for await (const page of newestPages(admin, filter)) {
+    for (const one of page) {
+      if (entries.length >= entriesMin && one.time < (entries.at(-1)?.time ?? 0)) {
+        olderAt = entries.at(-1)?.time;
+        break;
+      }
+      entries.push(one);
+    }
+    if (olderAt !== undefined) break;
+  }
+  const reads = await readsByHour(admin, asked, (asked.beforeAt ?? admin.now()) - dayMs).catch(noReads);
+  return { entries, olderAt, reads, names: await keyNames(admin) };
+}
+
+/** Nobody has read what the filter names, though there may be other entries. */
+function noReads(error: unknown): ReadsByHour {
+  if (error instanceof Refused && error.kind === "not_found") return { hours: [], isWhole: true };
+  throw error;
+}
+
+/** What `work` returns, or the sentence of its refusal, for a page that shows it beside what was typed. */
+async function orRefusal<T>(work: () => Promise<T>): Promise<T | string> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Refused && ["invalid", "not_found", "ambiguous"].includes(error.kind)) return error.message;
+    throw error;
+  }
+}
+
+function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
+  const labels = { project: "Project", name: "Name", actor: "Person, key or trust", key: "Id of a key" } as const;
+  return (
+    <form action="/audit" class="filters">
+      {(Object.keys(labels) as (keyof typeof labels)[]).map((field) => (
+        <Field id={field} label={labels[field]}>
+          <input id={field} name={field} value={typed[field]} autocomplete="off" spellcheck={false} />
+        </Field>
+      ))}
+      <Choice id="action" label="Action" all={auditActions} typed={typed.action} />
+      <Choice id="environment" label="Environment" all={environments} typed={typed.environment} />
+      {(["since", "until"] as const).map((field) => (
+        <Field id={field} label={field === "since" ? "From (UTC)" : "Until (UTC)"}>
+          <input id={field} name={field} type="datetime-local" value={typed[field]} />
+        </Field>
+      ))}
+      <div class="send">
+        <button type="submit">Filter</button>
+        {Object.keys(typed).length > 0 && <a href="/audit">Show everything</a>}
+      </div>
+      <p role="alert" class="refusal">
+        {refusal}
+      </p>
+    </form>
+  );
+}
+
+function Choice(props: {
+  readonly id: string;
+  readonly label: string;
+  readonly all: readonly string[];
+  readonly typed: string | undefined;
+}) {
+  const { id, label, all, typed } = props;
+  return (
+    <Field id={id} label={label}>
+      <select id={id} name={id}>
+        <option value="">any</option>
+        {all.map((one) => (
+          <option value={one} selected={one === typed}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+function columnsOf(names: ReadonlyMap<string, string>, now: number): readonly Column<AuditRecord>[] {
+  return [
+    {
+      heading: "Time",
+      cell: (one) => (
+        <a href={`/audit/entry/${encodeURIComponent(`${one.lane}:${one.seq}`)}`}>
+          <Ago at={one.time} now={now} />
+        </a>
+      ),
+    },
+    { heading: "Who", cell: (one) => <Word>{actorOf(one, names)}</Word> },
+    { heading: "Action", cell: (one) => <code>{one.action}</code> },
+    { heading: "Where", cell: (one) => <Place of={one} /> },
+    { heading: "Names", cell: (one) => <Names of={one} /> },
+  ];
+}
+
+/** Who did it: a person, or the name of a key or a trust. */
+export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, string>): string {
+  return actor.type === "person" ? actor.name : (names.get(actor.id) ?? actor.id);
+}
+
+function Place({ of }: { readonly of: AuditRecord }) {
+  const environment = environments.find((one) => one === of.environment);
+  return (
+    <>
+      {of.project ?? of.organization} {environment && <Env of={environment} />}
+    </>
+  );
+}
+
+const namesMax = 5;
+
+function Names({ of: { names } }: { readonly of: AuditRecord }) {
+  return (
+    <>
+      <Word>{names.slice(0, namesMax).join(", ")}</Word>
+      {names.length > namesMax && ` and ${counted(names.length - namesMax, "other")}`}
+    </>
+  );
+}
+
+const [barWidth, chartHeight] = [20, 80];
+
+/** Reads per hour as bars, with a sentence that says the same. */
+function Chart({ of: { hours, isWhole } }: { readonly of: ReadsByHour }) {
+  const most = Math.max(...hours.map(({ count }) => count), 0);
+  const total = hours.reduce((sum, { count }) => sum + count, 0);
+  if (total === 0) return <p class="quiet">No machine has read anything in these 24 hours.</p>;
+  const since = new Date(hours[0]?.at ?? 0).toISOString().slice(0, 16);
+  const words = `${isWhole ? "" : "At least "}${counted(total, "read")} since ${since}Z, at most ${most} in one hour.`;
+  return (
+    <figure>
+      <svg viewBox={`0 0 ${hours.length * barWidth} ${chartHeight}`} role="img" aria-label={`Reads per hour. ${words}`}>
+        {hours.map(({ at, count }, index) => {
+          const height = Math.round((count / most) * chartHeight);
+          return (
+            <rect x={index * barWidth} y={chartHeight - height} width={barWidth - 4} height={height}>
+              <title>{`${new Date(at).toISOString().slice(11, 16)}Z: ${counted(count, "read")}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <figcaption>{words}</figcaption>
+    </figure>
+  );
+}
+
+/** One entry, whole. */
+async function entry(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const one = await showAudit(admin, visit.param("entry"));
+  const { actor, token, ...plain } = one;
+  const who = actorOf(one, await keyNames(admin));
+  const rows: readonly (readonly [label: string, text: string])[] = [
+    ["Time", new Date(plain.time).toISOString()],
+    ["Who", actor.type === "person" ? who : `${who} (${actor.type} ${actor.id})`],
+    ["Action", plain.action],
+    ["Organization", plain.organization ?? "none"],
+    ["Project", plain.project ?? "none"],
+    ["Environment", plain.environment ?? "none"],
+    ["Names", plain.names.join(", ") || "none"],
+    ...(["added", "changed", "deleted"] as const).flatMap((what) => {
+      const names = plain[what];
+      return names && names.length > 0 ? [[what, names.join(", ")] as const] : [];
+    }),
+    ...(plain.requestId ? [["Request", plain.requestId] as const] : []),
+    ...(plain.clientAddress ? [["Address", plain.clientAddress] as const] : []),
+    ...(plain.userAgent ? [["User agent", plain.userAgent] as const] : []),
+    ...(token ? [["Token", `${token.sub}, run ${token.run}, id ${token.jti}`] as const] : []),
+    ["Entry", `${plain.lane}:${plain.seq}`],
+  ];
+  const main = (
+    <>
+      <h1>An entry of the audit</h1>
+      <dl>
+        {rows.map(([label, text]) => (
+          <div>
+            <dt>{label}</dt>
+            <dd>
+              <Word>{text}</Word>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {actor.type !== "person" && (
+        <p>
+          <a href={`/keys/${actor.id}`}>The {actor.type}</a>
+        </p>
+      )}
+      <p>
+        <a href="/audit">All entries</a>
+      </p>
+    </>
+  );
+  return { title: "An entry of the audit", main };
+}
+
+/** Walks the whole chain, which takes as long as it is. */
+async function verify({ admin }: Visit): Promise<Answer> {
+  const { entries, lanes, flaws, moreFlaws, accepted } = await verifyAudit(admin);
+  const main = (
+    <>
+      <h1>{flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify"}</h1>
+      <p>
+        {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
+        {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`}
+      </p>
+      {flaws.length > 0 && (
+        <ul class="warning">
+          {flaws.map((flaw) => (
+            <li>
+              <Word>{describeFlaw(flaw)}</Word>
+            </li>
+          ))}
+          {moreFlaws > 0 && <li>{counted(moreFlaws, "more flaw")}.</li>}
+        </ul>
+      )}
+      <p class="quiet">
+        Whether the newest entries are missing shows only <Name>keyhole audit verify --checkpoint</Name> with the
+        server's log.
+      </p>
+      <p>
+        <a href="/audit">All entries</a>
+      </p>
+    </>
+  );
+  return { title: "Verify the chain", main };
+}
+
+/** The filtered entries, oldest first, as `keyhole audit export` writes them. */
+async function exported(visit: Visit): Promise<Answer> {
+  const filter = filterOf(visit, typedIn(visit));
+  const chunks = async function* () {
+    for await (const page of auditPages(visit.admin, filter)) yield page.map((one) => jsonLine(one)).join("");
+  };
+  return { name: "audit.jsonl", type: "application/jsonl", chunks: chunks() };
+}
