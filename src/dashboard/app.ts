@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { visible } from "../core/visible.ts";
 import type { Answer, Download, Route } from "../pages/route.ts";
 import { lockedPage, pageOf, type Reader, refusalPage } from "./frame.tsx";
 import { admit, cookieOf, type Door, formText, judgeSource, sessionOf, tokenOf } from "./gate.ts";
@@ -87,7 +88,7 @@ function shown(answer: Exclude<Answer, Download>, session: Session, reader: Read
     session.notice = undefined;
     return respond(200, pageOf(answer, reader));
   }
-  session.notice = answer.notice;
+  session.notice = answer.notice && visible(answer.notice);
   return byScript ? json(200, { to: answer.to }) : redirect(answer.to);
 }
 

@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Field, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
@@ -124,7 +125,7 @@ function document(title: string, body: VNode): string {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Keyhole`}</title>
+        <title>{`${visible(title)} · Keyhole`}</title>
         <link rel="stylesheet" href="/style.css" />
         <link rel="icon" href="/icon.svg" />
         <script src="/script.js" defer />

@@ -1,10 +1,11 @@
+import { visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
 
 /** How the dashboard says no. */
 export type Refusal = {
   readonly status: number;
   readonly title: string;
-  /** It names what is wrong and what to do, and never a value. */
+  /** It names what is wrong and what to do, and never a value. Stored text in it is visible. */
   readonly message: string;
   /** Whether it is a failure of Keyhole and not of a person's doing. */
   readonly isDefect: boolean;
@@ -14,7 +15,7 @@ export type Refusal = {
 export function refusalOf(error: unknown): Refusal {
   const { code, message } = failureOf(error);
   const [status, title] = refusals[code];
-  return { status, title, message, isDefect: code === "internal_error" };
+  return { status, title, message: visibleLines(message), isDefect: code === "internal_error" };
 }
 
 const refusals = {

@@ -215,6 +215,34 @@ export function Field(props: {
   );
 }
 
+/** What a page is called that writes an item, or a new one. */
+export function SetHeading({ name, item }: { readonly name: string | undefined; readonly item: string }) {
+  if (name === undefined) return <h1>New {item}</h1>;
+  return (
+    <h1>
+      Change <Name>{name}</Name>
+    </h1>
+  );
+}
+
+/** The field for the name of a new item. @param asked - a name that is there already */
+export function NewName({ asked, help }: { readonly asked: string | undefined; readonly help: string }) {
+  return (
+    <Field id="name" label="Name" help={help}>
+      <input
+        id="name"
+        name="name"
+        value={asked}
+        required
+        maxLength={255}
+        aria-describedby="name-help"
+        autocomplete="off"
+        spellcheck={false}
+      />
+    </Field>
+  );
+}
+
 /** A box for each of these environments. `Form.environments` reads which are checked. */
 export function EnvBoxes(props: {
   readonly legend: string;

@@ -560,6 +560,28 @@ describeBoth("the page that sets an account", (w) => {
     expect(await stored(w)).toBe(untouched);
   });
 
+  test("shows a name that looks like HTML, or hides its order, as text", async () => {
+    const { where, visitor, at } = await place(w);
+    const name = `"><b onclick='x'>&\u202e`;
+    const hidden = await visitor.hidden(at("accounts/set"));
+    const fields = { ...hidden, name, field: ["user"], value: [canary(w)], environment: ["staging"] };
+    const { to = "" } = await visitor.send(at("accounts/set"), fields);
+    for (const page of [to, to.replace("/item?", "/set?"), at("accounts")]) {
+      const { status, html } = await visitor.page(page);
+      expect([page, status]).toEqual([page, 200]);
+      expect(html).toContain("&quot;>&lt;b onclick='x'>&amp;");
+      expect(html).not.toContain("<b onclick");
+      expect(html.replaceAll(/ value="[^"]*"/g, "")).not.toContain("\u202e");
+    }
+    const twice = { ...fields, ...(await visitor.hidden(at("accounts/set"))) };
+    const { error } = await visitor.send(at("accounts/set"), twice);
+    expect(error).toContain(`onclick='x'>&\\u202e" already: change that one.`);
+    expect(await listAccounts(w.admin, where)).toHaveLength(2);
+    const asked = await visitor.page(at(`variables/set?${new URLSearchParams({ name })}`));
+    expect(asked.html).toContain("<h1>New variable</h1>");
+    expect(asked.html).not.toContain("<b onclick");
+  });
+
   test("deletes one from every environment", async () => {
     const { where, at, fill } = await place(w);
     const fields = { again: "stripe" };

@@ -2,7 +2,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Change, EnvBoxes, Field, listed, Name, NameAgain } from "../../pages/parts.tsx";
+import { Ago, Change, EnvBoxes, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
@@ -30,27 +30,15 @@ async function setPage(visit: Visit): Promise<Answer> {
   const hidden = { ...versionFields(sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const main = (
     <>
-      <h1>
-        {name === undefined ? (
-          "New account"
-        ) : (
-          <>
-            Change <Name>{name}</Name>
-          </>
-        )}
-      </h1>
+      <SetHeading name={name} item="account" />
       {found && (
         <p class="quiet">
           Changed <Ago at={found.updatedAt} now={admin.now()} />. What is stored is not shown: write all its fields
-          again.
+          again. <a href={projectPagePath(where, "accounts/item", { name })}>See what they are</a>
         </p>
       )}
       <Change action={projectPagePath(where, "accounts/set")} button="Save" hidden={hidden}>
-        {name === undefined && (
-          <Field id="name" label="Name" help="What people call it, such as stripe.">
-            <input id="name" name="name" value={asked} required maxLength={255} autocomplete="off" spellcheck={false} />
-          </Field>
-        )}
+        {name === undefined && <NewName asked={asked} help="What people call it, such as stripe." />}
         <Fields />
         <EnvBoxes legend="Environments" name="environment" of={environments} checked={found?.environments ?? []} />
         {found && (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Change, Env, EnvBoxes, Field, listed, Name, NameAgain } from "../../pages/parts.tsx";
+import { Ago, Change, Env, EnvBoxes, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
@@ -32,35 +32,14 @@ async function setPage(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const main = (
     <>
-      <h1>
-        {name === undefined ? (
-          "New variable"
-        ) : (
-          <>
-            Change <Name>{name}</Name>
-          </>
-        )}
-      </h1>
+      <SetHeading name={name} item="variable" />
       {name !== undefined && (
         <p>
           <a href={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</a>
         </p>
       )}
       <Change action={projectPagePath(where, "variables/set")} button="Save" hidden={hidden}>
-        {name === undefined && (
-          <Field id="name" label="Name" help="Letters, digits and _, such as DATABASE_URL.">
-            <input
-              id="name"
-              name="name"
-              value={asked}
-              required
-              maxLength={255}
-              aria-describedby="name-help"
-              autocomplete="off"
-              spellcheck={false}
-            />
-          </Field>
-        )}
+        {name === undefined && <NewName asked={asked} help="Letters, digits and _, such as DATABASE_URL." />}
         <div class="cards">
           {places.map(({ environment, entry }) => (
             <ValueField environment={environment} entry={entry} now={now}>
