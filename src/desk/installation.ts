@@ -9,7 +9,7 @@ import type { Database, Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
 import { isMigrated, migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
-import { openSqlite } from "../store/sqlite.ts";
+import { openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable } from "./data-folder.ts";
 import { openKeyring, rootKeyName } from "./root-keys.ts";
@@ -61,9 +61,10 @@ async function openEmbedded(config: Config, say: (line: string) => void, begin: 
       if ((await systemKeyRows(database)).size > 0) lock?.release();
       else if (hadRootKey) throw databaseIsGone(dataFolder);
       else if (!begin) throw notBegun(`in ${dataFolder}`);
+      const inTurn = turns();
       return {
         ...(await openKeys(config, database, say)),
-        open: (use) => openSqlite(path, use),
+        open: (use) => openSqlite(path, use, inTurn),
         openJournal: () => sqliteJournal(path),
       };
     } finally {

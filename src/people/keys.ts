@@ -221,7 +221,7 @@ export async function revokeKey(admin: AdminContext, asked: string, type: Creden
  * Creates a key with the same rights, and lets the old one expire after the overlap unless it expires earlier. The new
  * key's lifetime is the old key's whole lifetime; if the old key never expires, neither does the new one.
  *
- * @param shown - the old key as a person saw it, who rotates it only once
+ * @param shown - the old key as a person saw it
  * @returns the successor's record and its text, which cannot be had again; and the old key's record
  * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged, or has another end than `shown`
  */

@@ -6,17 +6,30 @@ import { compile, type Database, type Db, type Use, unavailable } from "./databa
 import { isSameDatabase } from "./sqlite-file.ts";
 import { sqliteTables } from "./tables.ts";
 
-/** Opens the embedded database file, which is made if absent. */
-export function openSqlite(path: string, use: Use): Database {
-  const file = openFile(path, use);
-  const requireFiles = filesGuard(path);
-  const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
+/** Runs one work after the other. */
+export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+/**
+ * Lets the transactions of one process take turns, on whichever connections they are. Two at once would stop the event
+ * loop: the second waits for a lock that the first cannot release while the second waits.
+ */
+export function turns(): Turns {
   let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+  return (work) => {
     const result = last.then(work);
     last = result.catch(() => {});
     return result;
   };
+}
+
+/**
+ * Opens the embedded database file, which is made if absent.
+ * @param inTurn - shared by the connections of this process; without it, only this connection's transactions take turns
+ */
+export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
+  const file = openFile(path, use);
+  const requireFiles = filesGuard(path);
+  const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
   return {
     dialect: "sqlite",
     db,
