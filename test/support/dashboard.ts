@@ -2,8 +2,7 @@
  * The dashboard without a socket or a browser: what its script would send, and what it answers.
  */
 import { expect } from "bun:test";
-import { createDashboard } from "../../src/dashboard/app.ts";
-import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
+import { signIn } from "./pages.ts";
 import { leaksIn, type World } from "./world.ts";
 
 /** Fields of a form. A list is a field that occurs several times. */
@@ -33,51 +32,24 @@ export type Visitor = {
 
 /** Signs in to a dashboard of its own. */
 export async function visitorOf(w: World): Promise<Visitor> {
-  const now = () => w.clock.nowMs ?? Date.now();
-  const origin = "http://keyhole-test.localhost:4200";
   const reported: unknown[] = [];
-  const code = new SignInCode(now);
-  const app = createDashboard({
-    installation: w.installation,
-    sessions: new Sessions(now),
-    code,
-    actor: "ann@host",
-    origin,
-    now,
-    used: () => {},
-    report: (error) => reported.push(error),
-  });
-  let cookie = "";
-  const handle = (path: string, headers: Readonly<Record<string, string>>, body?: string) =>
-    app.handle(
-      new Request(`${origin}${path}`, {
-        headers: { host: new URL(origin).host, cookie, ...headers },
-        ...(body !== undefined && { method: "POST", body }),
-      }),
-    );
-  const post = (path: string, fields: Fields, more: Readonly<Record<string, string>> = {}) => {
-    const headers = { origin, "sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded" };
-    return handle(path, { ...headers, ...more }, encoded(fields));
-  };
+  const { get, post } = await signIn(w, "ann@host", reported);
   const page: Visitor["page"] = async (path) => {
-    const answer = await handle(path, {});
+    const answer = await get(path);
     const html = await answer.text();
     expect([path, leaksIn(w.secrets, html)]).toEqual([path, []]);
     return { status: answer.status, html };
   };
-  const unlocked = await post("/unlock", { code: code.make() });
-  cookie = unlocked.headers.get("set-cookie")?.split(";")[0] ?? "";
-  expect(unlocked.status).toBe(303);
   return {
     page,
     send: async (path, fields) => {
-      const answer = await post(path, fields, { accept: "application/json" });
+      const answer = await post(path, encoded(fields), { accept: "application/json" });
       const reply = (await answer.json()) as Omit<Reply, "status">;
       const { secret: _, ...rest } = reply;
       expect([path, leaksIn(w.secrets, JSON.stringify(rest))]).toEqual([path, []]);
       return { status: answer.status, ...reply };
     },
-    submit: (path, fields) => post(path, fields),
+    submit: (path, fields) => post(path, encoded(fields)),
     hidden: async (path, action = path.split("?")[0] ?? "") => {
       const { html } = await page(path);
       const form = new RegExp(`<form[^>]*action="${action}"[^>]*>([\\s\\S]*?)</form>`).exec(html)?.[1] ?? "";
@@ -88,9 +60,9 @@ export async function visitorOf(w: World): Promise<Visitor> {
   };
 }
 
-function encoded(fields: Fields): string {
+function encoded(fields: Fields): URLSearchParams {
   const pairs = Object.entries(fields).flatMap(([name, value]) =>
     [value].flat().map((one): [string, string] => [name, String(one)]),
   );
-  return new URLSearchParams(pairs).toString();
+  return new URLSearchParams(pairs);
 }

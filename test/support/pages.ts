@@ -33,8 +33,19 @@ export type Visitor = {
 /** The origin that the dashboards of tests answer to. */
 export const pagesOrigin = "http://keyhole-test.localhost:4300";
 
-/** Signs somebody in. @param failures - takes what the dashboard reports of its own defects */
-export async function visitorOf(w: World, actor = "ana@host", failures: unknown[] = []): Promise<Visitor> {
+/** A browser that signed in: its requests carry its cookie. */
+type Browser = {
+  readonly handle: (request: Request) => Promise<Response>;
+  readonly get: (path: string) => Promise<Response>;
+  readonly post: (
+    path: string,
+    fields: URLSearchParams,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Response>;
+};
+
+/** Signs in to a dashboard of its own. @param failures - takes what the dashboard reports of its own defects */
+export async function signIn(w: World, actor: string, failures: unknown[]): Promise<Browser> {
   const now = () => w.clock.nowMs ?? Date.now();
   const code = new SignInCode(now);
   const app = createDashboard({
@@ -47,20 +58,28 @@ export async function visitorOf(w: World, actor = "ana@host", failures: unknown[
     used: () => {},
     report: (error) => failures.push(error),
   });
+  let cookie = "";
   const handle = async (request: Request) => app.handle(request);
-  const own = { host: new URL(pagesOrigin).host, origin: pagesOrigin, "sec-fetch-site": "same-origin" };
-  const post = (path: string, fields: URLSearchParams, headers: Readonly<Record<string, string>>) =>
-    handle(new Request(`${pagesOrigin}${path}`, { method: "POST", headers: { ...own, ...headers }, body: fields }));
-  const opened = await post("/unlock", new URLSearchParams({ code: code.make() }), {});
-  const cookie = /^[^;]+/.exec(opened.headers.get("set-cookie") ?? "")?.[0] ?? "";
-  expect(opened.status).toBe(303);
-  const get: Visitor["get"] = async (path) => {
-    const request = new Request(`${pagesOrigin}${path}`, { headers: { host: own.host, cookie } });
-    return answerOf(await handle(request));
+  const { host } = new URL(pagesOrigin);
+  const own = { host, origin: pagesOrigin, "sec-fetch-site": "same-origin" };
+  const post: Browser["post"] = (path, body, more) => {
+    const headers = { ...own, ...(cookie && { cookie }), ...more };
+    return handle(new Request(`${pagesOrigin}${path}`, { method: "POST", headers, body }));
   };
+  const opened = await post("/unlock", new URLSearchParams({ code: code.make() }));
+  cookie = /^[^;]+/.exec(opened.headers.get("set-cookie") ?? "")?.[0] ?? "";
+  expect(opened.status).toBe(303);
+  const get = (path: string) => handle(new Request(`${pagesOrigin}${path}`, { headers: { host, cookie } }));
+  return { handle, get, post };
+}
+
+/** Signs somebody in. @param failures - takes what the dashboard reports of its own defects */
+export async function visitorOf(w: World, actor = "ana@host", failures: unknown[] = []): Promise<Visitor> {
+  const browser = await signIn(w, actor, failures);
+  const get: Visitor["get"] = async (path) => answerOf(await browser.get(path));
   return {
     get,
-    handle,
+    handle: browser.handle,
     form: async (path, action) => {
       const { text, status } = await get(path);
       const found = formsOf(text).find((form) => form.action === action);
@@ -74,7 +93,7 @@ export async function visitorOf(w: World, actor = "ana@host", failures: unknown[
         sent.delete(name);
         for (const value of [values].flat()) sent.append(name, value);
       }
-      return answerOf(await post(action, sent, { cookie, accept: "application/json" }));
+      return answerOf(await browser.post(action, sent, { accept: "application/json" }));
     },
   };
 }
