@@ -1,4 +1,5 @@
-import { environments } from "../core/names.ts";
+import type { ComponentChildren } from "preact";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { Ago, Change, Env, Name, Word } from "../pages/parts.tsx";
@@ -19,97 +20,39 @@ export const itemRoutes: readonly Route[] = [
 async function item(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
-  const pages = kindPages[kind];
+  const change = kindPages[kind]?.change;
   const name = visit.query("name") ?? "";
   const found = (await compareEnvironments(admin, where, kind)).items.find((one) => one.name === name);
   if (found === undefined)
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
   const now = admin.now();
-  const reads = await lastReads(visit, name);
-  const access = await listAccess(admin, where);
-  const names = await keyNames(admin);
-  const there = environments.filter((environment) => found.environments[environment] !== undefined);
   const main = (
     <>
       <h1>
         <Name>{name}</Name>
       </h1>
       <p class="quiet">{comparison(found)}</p>
-      {pages?.change && (
+      {change && (
         <p class="actions">
-          <a class="button" href={projectPagePath(where, pages.change, { name })}>
+          <a class="button" href={projectPagePath(where, change, { name })}>
             Change
           </a>
         </p>
       )}
       <div class="cards">
-        {environments.map((environment) => {
-          const one = found.environments[environment];
-          return (
-            <section>
-              <h2>
-                <Env of={environment} />
-              </h2>
-              {one === undefined ? (
-                <p class="missing">missing</p>
-              ) : (
-                <>
-                  <p>
-                    Changed <Ago at={one.updatedAt} now={now} />
-                  </p>
-                  {pages?.reveal &&
-                    (["shown", "copied"] as const).map((how) => (
-                      <Change
-                        action={projectPagePath(where, `${kind}/reveal`)}
-                        button={how === "shown" ? "Reveal" : "Copy"}
-                        label={`${how === "shown" ? "Reveal" : "Copy"} the value in ${environment}`}
-                        secret={how}
-                        hidden={{ name, environment }}
-                        inline
-                      />
-                    ))}
-                </>
-              )}
-            </section>
-          );
-        })}
+        {environments.map((environment) => (
+          <section>
+            <h2>
+              <Env of={environment} />
+            </h2>
+            <InEnvironment of={found} where={where} kind={kind} environment={environment} now={now} />
+          </section>
+        ))}
       </div>
-      <section>
-        <h2>Who read it last</h2>
-        {reads.length === 0 && <p class="quiet">Nobody, as far as the audit goes back.</p>}
-        <ul>
-          {reads.map((one) => (
-            <li>
-              <Ago at={one.time} now={now} />:{" "}
-              <Word>{one.actor.type === "person" ? one.actor.name : (names.get(one.actor.id) ?? one.actor.id)}</Word>{" "}
-              {one.environment}, <code>{one.action}</code>
-            </li>
-          ))}
-        </ul>
-        <p>
-          <a href={withQuery("/audit", { project: where, name })}>Everything about it in the audit</a>
-        </p>
-      </section>
-      <section>
-        <h2>Who can read it</h2>
-        {access.length === 0 && <p class="quiet">No key and no trust reaches this project.</p>}
-        <ul>
-          {access
-            .filter(
-              ({ resources, environments: reach }) =>
-                resources.includes(kind) &&
-                (reach === null || reach.some((environment) => there.includes(environment))),
-            )
-            .map((one) => (
-              <li>
-                <a href={`/keys/${one.id}`}>
-                  <Word>{one.name}</Word>
-                </a>
-                , a {one.type}, in {one.environments?.join(", ") ?? "every environment"}
-              </li>
-            ))}
-        </ul>
-      </section>
+      <Reads of={await lastReads(visit, name)} names={await keyNames(admin)} now={now}>
+        <a href={withQuery("/audit", { project: where, name })}>Everything about it in the audit</a>
+      </Reads>
+      <Readers of={found} kind={kind} access={await listAccess(admin, where)} />
     </>
   );
   return {
@@ -117,6 +60,93 @@ async function item(visit: Visit): Promise<Answer> {
     project: visit.inProject(kind),
     main,
   };
+}
+
+type Item = Awaited<ReturnType<typeof compareEnvironments>>["items"][number];
+
+/** When an item changed there, with buttons that ask for its value. */
+function InEnvironment(props: {
+  readonly of: Item;
+  readonly where: string;
+  readonly kind: string;
+  readonly environment: Environment;
+  readonly now: number;
+}) {
+  const { of, where, kind, environment, now } = props;
+  const one = of.environments[environment];
+  if (one === undefined) return <p class="missing">missing</p>;
+  return (
+    <>
+      <p>
+        Changed <Ago at={one.updatedAt} now={now} />
+      </p>
+      {kindPages[kind]?.reveal &&
+        (["shown", "copied"] as const).map((how) => (
+          <Change
+            action={projectPagePath(where, `${kind}/reveal`)}
+            button={how === "shown" ? "Reveal" : "Copy"}
+            label={`${how === "shown" ? "Reveal" : "Copy"} the value in ${environment}`}
+            secret={how}
+            hidden={{ name: of.name, environment }}
+            inline
+          />
+        ))}
+    </>
+  );
+}
+
+function Reads(props: {
+  readonly of: Awaited<ReturnType<typeof lastReads>>;
+  readonly names: Awaited<ReturnType<typeof keyNames>>;
+  readonly now: number;
+  readonly children: ComponentChildren;
+}) {
+  const { of, names, now, children } = props;
+  return (
+    <section>
+      <h2>Who read it last</h2>
+      {of.length === 0 && <p class="quiet">Nobody, as far as the audit goes back.</p>}
+      <ul>
+        {of.map((one) => (
+          <li>
+            <Ago at={one.time} now={now} />:{" "}
+            <Word>{one.actor.type === "person" ? one.actor.name : (names.get(one.actor.id) ?? one.actor.id)}</Word>{" "}
+            {one.environment}, <code>{one.action}</code>
+          </li>
+        ))}
+      </ul>
+      <p>{children}</p>
+    </section>
+  );
+}
+
+/** The keys and trusts that reach this kind in an environment that has the item. */
+function Readers(props: {
+  readonly of: Item;
+  readonly kind: string;
+  readonly access: Awaited<ReturnType<typeof listAccess>>;
+}) {
+  const { of, kind, access } = props;
+  const there = environments.filter((environment) => of.environments[environment] !== undefined);
+  const readers = access.filter(({ resources, environments: reach }) => {
+    return resources.includes(kind) && (reach === null || reach.some((environment) => there.includes(environment)));
+  });
+  return (
+    <section>
+      <h2>Who can read it</h2>
+      {readers.length === 0 && <p class="quiet">No key and no trust.</p>}
+      <ul>
+        {readers.map((one) => (
+          <li>
+            <a href={`/keys/${one.id}`}>
+              <Word>{one.name}</Word>
+            </a>
+            , a {one.type}, in {one.environments?.join(", ") ?? "every environment"}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 async function lastReads({ admin, where }: Visit, name: string) {

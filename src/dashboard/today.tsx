@@ -3,7 +3,7 @@ import { Ago, counted, Empty, Env, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { listAudit } from "../people/audit.ts";
+import { type AuditRecord, listAudit } from "../people/audit.ts";
 import { listExpiring } from "../people/keys.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
@@ -81,17 +81,7 @@ async function today({ admin }: Visit): Promise<Answer> {
             .slice(-12)
             .reverse()
             .map((one) => (
-              <li>
-                <Ago at={one.time} now={now} />:{" "}
-                <Word>{one.actor.type === "person" ? one.actor.name : one.actor.id}</Word> <code>{one.action}</code>{" "}
-                {one.project && `in ${one.project}`} {one.environment}{" "}
-                {one.names.length > 0 && (
-                  <>
-                    (<Word>{one.names.slice(0, 3).join(", ")}</Word>
-                    {one.names.length > 3 && ` and ${counted(one.names.length - 3, "other")}`})
-                  </>
-                )}
-              </li>
+              <LastChange of={one} now={now} />
             ))}
         </ul>
         <p>
@@ -101,4 +91,20 @@ async function today({ admin }: Visit): Promise<Answer> {
     </>
   );
   return { title: "Today", main };
+}
+
+function LastChange({ of: one, now }: { readonly of: AuditRecord; readonly now: number }) {
+  const { actor, names } = one;
+  return (
+    <li>
+      <Ago at={one.time} now={now} />: <Word>{actor.type === "person" ? actor.name : actor.id}</Word>{" "}
+      <code>{one.action}</code> {one.project && `in ${one.project}`} {one.environment}{" "}
+      {names.length > 0 && (
+        <>
+          (<Word>{names.slice(0, 3).join(", ")}</Word>
+          {names.length > 3 && ` and ${counted(names.length - 3, "other")}`})
+        </>
+      )}
+    </li>
+  );
 }
