@@ -1,0 +1,150 @@
+/**
+ * The pages that people look at first: today, projects, the grid and one item. They show names and times, and a value
+ * only to who asks for it, on record.
+ */
+import { expect, test } from "bun:test";
+import { listAudit } from "../../src/people/audit.ts";
+import { visitorOf } from "../support/dashboard.ts";
+import { describeBoth, everything, stored, type World } from "../support/world.ts";
+
+/** A project whose variables are all that a comparison can say, and somebody who is signed in. */
+async function place(w: World) {
+  const [same, other] = [`canary-${crypto.randomUUID()}`, `canary-${crypto.randomUUID()}`];
+  const organization = await w.organization();
+  const { where } = await w.project(organization, "web", {
+    variables: {
+      development: { SAME: same, ODD: other, TWO: same, ALONE: same },
+      staging: { SAME: same, ODD: same, TWO: other, ALL: same },
+      production: { SAME: same, ODD: same, ALL: `${other}-2` },
+    },
+    accounts: [{ name: "stripe", environments: ["staging"], values: { user: same, password: other } }],
+    files: [{ path: "tls/key.pem", name: "the key", content: other, environments: ["production"] }],
+  });
+  return { organization, where, same, other, visitor: await visitorOf(w), at: (page: string) => `/p/${where}/${page}` };
+}
+
+/** The text of a table's rows, cell by cell. */
+function rowsOf(html: string): string[] {
+  const body = /<tbody>(.*)<\/tbody>/s.exec(html)?.[1] ?? "";
+  const text = (row: string) =>
+    row
+      .replace(/<time.*?<\/time>/g, "TIME")
+      .replace(/<.*?>/g, " ")
+      .replace(/\s+/g, " ");
+  return body.split("</tr>").flatMap((row) => text(row).trim() || []);
+}
+
+describeBoth("the grid", (w) => {
+  test("shows each name by environment: there, missing, the same, different", async () => {
+    const { visitor, at } = await place(w);
+    expect(rowsOf((await visitor.page(at("variables"))).html)).toEqual([
+      "ALL missing TIME TIME different",
+      "ALONE TIME missing missing only development",
+      "ODD TIME TIME TIME development differs",
+      "SAME TIME TIME TIME same",
+      "TWO TIME TIME missing different",
+    ]);
+    expect(rowsOf((await visitor.page(at("accounts"))).html)).toEqual(["stripe missing TIME missing only staging"]);
+    expect(rowsOf((await visitor.page(at("files"))).html)).toEqual([
+      "tls/key.pem missing missing TIME only production",
+    ]);
+    expect((await visitor.page(at("nothing"))).status).toBe(404);
+    expect((await visitor.page("/p/never/web/variables")).status).toBe(404);
+  });
+
+  test("says what to do next if it is empty", async () => {
+    const { where } = await w.project(await w.organization(), "empty");
+    const visitor = await visitorOf(w);
+    for (const kind of ["variables", "accounts", "files"]) {
+      const { html } = await visitor.page(`/p/${where}/${kind}`);
+      expect(html).toMatch(new RegExp(`class="empty">${where} has no ${kind} yet\\. [A-Z][^<]+\\.`));
+    }
+  });
+});
+
+describeBoth("the page of one item", (w) => {
+  test("shows where it is, who read it last and who can, and no value", async () => {
+    const { organization, where, visitor, at } = await place(w);
+    const reader = await w.key(organization, { ...everything, name: "reader", environments: ["production"] });
+    await w.key(organization, { ...everything, name: "elsewhere", environments: ["development"] });
+    await w.key(organization, { ...everything, name: "other kind", resources: ["files"] });
+    const path = `/projects/${where.split("/")[1]}/variables?environment=production`;
+    expect((await w.ask(path, { key: reader })).status).toBe(200);
+    const { html } = await visitor.page(at("variables/item?name=ALL"));
+    expect(html).toContain('<p class="quiet">different</p>');
+    expect(html.match(/class="missing">missing/g)).toHaveLength(1);
+    const [, read = "", can = ""] = html.split(/<h2>Who (?:read it last|can read it)<\/h2>/);
+    expect(read).toContain("<bdi>reader</bdi> production, <code>variables.read</code>");
+    expect([...can.matchAll(/<bdi>(.*?)<\/bdi>/g)].map(([, name]) => name)).toEqual(["reader"]);
+    expect((await visitor.page(at("files/item?name=tls%2Fkey.pem"))).html).not.toContain("data-secret");
+    expect((await visitor.page(at("variables/item?name=NEVER"))).status).toBe(404);
+    const alone = (await visitor.page(at("variables/item?name=ALONE"))).html;
+    expect(alone).toContain("Nobody, as far as the audit goes back.");
+  });
+
+  test("gives a value to who asks for it, and puts that on record", async () => {
+    const { where, visitor, at, same, other } = await place(w);
+    const asked = { name: "SAME", environment: "production" };
+    expect(await visitor.send(at("variables/reveal"), asked)).toEqual({ status: 200, secret: same });
+    const account = await visitor.send(at("accounts/reveal"), { name: "stripe", environment: "staging" });
+    expect(account).toEqual({ status: 200, secret: `user: ${same}\npassword: ${other}` });
+    const entries = await listAudit(w.admin, { project: where, limit: 2 });
+    expect(entries).toMatchObject([
+      { actor: { name: "ann@host" }, action: "variables.reveal", environment: "production", names: ["SAME"] },
+      { actor: { name: "ann@host" }, action: "accounts.reveal", environment: "staging", names: ["stripe"] },
+    ]);
+    const before = await listAudit(w.admin, { limit: 500 });
+    const refused = [
+      ["variables/reveal", { ...asked, name: "NEVER" }, 404],
+      ["variables/reveal", { ...asked, environment: "nowhere" }, 400],
+      ["variables/reveal", { name: "SAME" }, 400],
+      ["accounts/reveal", { name: "stripe", environment: "production" }, 404],
+      ["files/reveal", { name: "tls/key.pem", environment: "production" }, 404],
+      ["nothing/reveal", asked, 404],
+    ] as const;
+    for (const [page, fields, status] of refused) {
+      const reply = await visitor.send(at(page), fields);
+      expect([page, fields, reply]).toEqual([page, fields, { status, error: expect.any(String) }]);
+    }
+    // A browser without the script gets no value, and nothing is on record.
+    const plain = await visitor.submit(at("variables/reveal"), asked);
+    expect([plain.status, (await plain.text()).includes(same)]).toEqual([400, false]);
+    expect(await listAudit(w.admin, { limit: 500 })).toEqual(before);
+  });
+});
+
+describeBoth("the first page", (w) => {
+  test("shows what waits for a person, and what changed last", async () => {
+    const { organization, where, visitor, at } = await place(w);
+    const hidden = await visitor.hidden(at("variables/set"));
+    const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const fields = { name: "DUE", "value.development": "", "value.staging": "1", "value.production": "" };
+    await visitor.send(at("variables/set"), { ...hidden, ...fields, rotateBy: day });
+    await w.key(organization, { ...everything, name: "soon", expiresInMs: 10 * 86_400_000 });
+    await visitor.page(at("variables/item?name=DUE"));
+    const { html } = await visitor.page("/");
+    expect(html).toContain("No machine asks for anything.");
+    expect(html).toMatch(new RegExp(`<bdi>soon</bdi></a>, a key of ${organization.slug}, <time[^>]*>in (?:9|10) days`));
+    expect(html).toContain(`href="/p/${where}/variables/item?name=DUE"`);
+    expect(html).toContain(`of web, by ${day}`);
+    expect(html).toMatch(/<bdi>ann@host<\/bdi> <code>variables\.write<\/code> in web staging \(<bdi>DUE<\/bdi>\)/);
+  });
+});
+
+describeBoth("the page of projects", (w) => {
+  test("shows what each project has, creates one, and goes there", async () => {
+    const { organization, where, visitor } = await place(w);
+    const { html } = await visitor.page("/projects");
+    expect(rowsOf(html).find((row) => row.startsWith(where))).toContain(" 5 1 1 ");
+    const fields = { org: organization.slug, slug: "new", name: "" };
+    const to = `/p/${organization.slug}/new/variables`;
+    expect(await visitor.send("/projects", fields)).toEqual({ status: 200, to });
+    expect((await visitor.page(to)).html).toContain(`Created ${organization.slug}/new.`);
+    const before = await stored(w);
+    expect((await visitor.send("/projects", fields)).status).toBe(409);
+    expect((await visitor.send("/projects", { ...fields, slug: "../x" })).status).toBe(400);
+    expect((await visitor.send("/projects", { ...fields, slug: "a/b" })).status).toBe(400);
+    expect((await visitor.send("/projects", { ...fields, org: "never" })).status).toBe(404);
+    expect(await stored(w)).toBe(before);
+  });
+});
