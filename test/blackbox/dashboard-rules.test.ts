@@ -1,0 +1,393 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { BrowserContext, Page } from "puppeteer-core";
+import { browserOf, type Dashboard, linksOn, signIn, startDashboard } from "../support/browser.ts";
+import { withPrograms } from "../support/programs.ts";
+import { type Row, type Site, siteOf } from "../support/server.ts";
+
+/* The rules of the dashboard, as somebody would break them: in Chromium, from other origins, and with plain sockets. */
+
+const canary = "canary-value-8c1f";
+const hostile = `"><img src=x onerror="document.title='stolen'">\u202E<script>document.title='stolen'</script>`;
+
+withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
+  const site = siteOf("sqlite", { staging: { TOKEN: canary }, production: { TOKEN: "another-8c1f" } });
+  const { fresh } = browserOf(chromium);
+  let dashboard: Dashboard;
+  let context: BrowserContext;
+  let page: Page;
+
+  beforeAll(async () => {
+    dashboard = await startDashboard(site);
+    context = await fresh();
+    page = await signIn(context, dashboard.link);
+  }, 60_000);
+  afterAll(async () => void (await dashboard?.stop()), 60_000);
+
+  /** A request that no browser made, with the session of the one that is signed in. */
+  const raw = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: string) => {
+    const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+    return fetch(`http://127.0.0.1:${dashboard.port}${path}`, {
+      method,
+      headers: { host: new URL(dashboard.origin).host, cookie, ...headers },
+      redirect: "manual",
+      ...(body !== undefined && { body }),
+    });
+  };
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const ours = () => ({ ...form, "sec-fetch-site": "same-origin", origin: dashboard.origin });
+
+  /** What deletes TOKEN from staging, if it is believed. */
+  const deletion = async () => {
+    const rows = await site.sql("select environment, version from sets where kind = 'variables'");
+    const versions = rows.map(({ environment, version }) => [`version.${environment}`, String(version)]);
+    const fields = { name: "TOKEN", from: "staging", again: "TOKEN", ...Object.fromEntries(versions) };
+    return new URLSearchParams(fields).toString();
+  };
+  const isThere = async () => (await site.keyhole(["var", "list", "acme/web", "staging"])).stdout.includes("TOKEN");
+
+  test("another host name for this address is refused, whatever the path", async () => {
+    for (const host of [
+      "evil.example",
+      "localhost",
+      `127.0.0.1:${dashboard.port}`,
+      `${new URL(dashboard.origin).host}.`,
+    ]) {
+      for (const path of ["/", "/style.css", "/nothing", "/p/acme/web/variables"]) {
+        expect([host, path, (await raw("GET", path, { host })).status]).toEqual([host, path, 421]);
+      }
+    }
+    const other = await fresh();
+    const rebound = await other.newPage();
+    const answer = await rebound.goto(`http://rebound.localhost:${dashboard.port}/`);
+    expect(answer?.status()).toBe(421);
+    await other.close();
+  });
+
+  test("a change that no page of the dashboard made is refused, with a session too", async () => {
+    const body = await deletion();
+    const path = "/p/acme/web/variables/delete";
+    const { origin } = dashboard;
+    for (const headers of [
+      {},
+      { origin },
+      { "sec-fetch-site": "same-origin" },
+      { origin, "sec-fetch-site": "same-site" },
+      { origin, "sec-fetch-site": "cross-site" },
+      { origin, "sec-fetch-site": "none" },
+      { origin: "null", "sec-fetch-site": "same-origin" },
+      { origin: origin.replace(/:\d+$/, ":1"), "sec-fetch-site": "same-origin" },
+      { origin: "http://evil.localhost", "sec-fetch-site": "same-origin" },
+    ]) {
+      expect([headers, (await raw("POST", path, { ...form, ...headers }, body)).status]).toEqual([headers, 403]);
+    }
+    expect(await isThere()).toBe(true);
+    // The same request, as its own page sends it, is carried out: the refusals above are not for another reason.
+    const { status } = await raw("POST", "/p/acme/web/variables/delete", ours(), body.replace("again=TOKEN", "again="));
+    expect(status).toBe(303);
+    await site.json(["var", "set", "acme/web", "staging", "TOKEN"], canary);
+  });
+
+  test("a page of another origin changes nothing, neither by a form nor by fetch nor from a frame", async () => {
+    const body = await deletion();
+    const action = `${dashboard.origin}/p/acme/web/variables/delete`;
+    const inputs = [...new URLSearchParams(body)]
+      .map(([name, value]) => `<input name="${name}" value="${value}">`)
+      .join("");
+    const attack = `<!doctype html><title>attack</title><form method="post" action="${action}">${inputs}</form>
+      <iframe name="frame"></iframe><iframe sandbox="allow-forms" srcdoc='<form method="post" action="${action}"></form>'></iframe>`;
+    using evil = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(attack, { headers: { "content-type": "text/html" } }),
+    });
+    for (const host of ["evil.localhost", new URL(dashboard.origin).hostname]) {
+      const tab = await context.newPage();
+      const open = () => tab.goto(`http://${host}:${evil.port}/`);
+      await open();
+      const asked = await tab.evaluate(
+        `(async () => {
+          const post = { method: "POST", credentials: "include", body: new URLSearchParams(${JSON.stringify(body)}) };
+          await fetch(${JSON.stringify(action)}, { ...post, mode: "no-cors" }).catch(() => {});
+          return fetch(${JSON.stringify(action)}, post).then(() => "read", () => "refused");
+        })()`,
+      );
+      expect([host, asked]).toEqual([host, "refused"]);
+      const sent = tab.waitForResponse((response) => response.url() === action);
+      await tab.evaluate(`document.forms[0].target = "frame"; document.forms[0].submit()`);
+      expect([host, (await sent).status()]).toEqual([host, 403]);
+      await open();
+      const [answer] = await Promise.all([
+        tab.waitForNavigation(),
+        tab.evaluate(`document.forms[0].target = ""; document.forms[0].submit()`),
+      ]);
+      expect([host, answer?.status()]).toEqual([host, 403]);
+      expect([host, await isThere()]).toEqual([host, true]);
+      await tab.close();
+    }
+  });
+
+  test("no other origin frames a page, or keeps hold of its window", async () => {
+    using evil = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () =>
+        new Response(`<!doctype html><iframe src="${dashboard.origin}/"></iframe>`, {
+          headers: { "content-type": "text/html" },
+        }),
+    });
+    const tab = await context.newPage();
+    await tab.goto(`http://evil.localhost:${evil.port}/`);
+    const frame = tab.frames().find((one) => one !== tab.mainFrame());
+    expect(frame?.url()).toBe("chrome-error://chromewebdata/");
+    const opened = new Promise<Page | null>((resolve) => tab.once("popup", resolve));
+    await tab.evaluate(`window.held = open(${JSON.stringify(dashboard.origin)})`);
+    const popup = await opened;
+    await popup?.waitForSelector("main");
+    expect(await popup?.evaluate("window.opener")).toBeNull();
+    expect(await tab.evaluate("window.held.closed")).toBe(true);
+    await popup?.close();
+    await tab.close();
+  });
+
+  test("every answer has the headers, whatever its status", async () => {
+    const asked: [method: string, path: string, headers?: Readonly<Record<string, string>>, body?: string][] = [
+      ...["/", "/style.css", "/script.js", "/icon.svg", "/nothing", "/p/acme/web/variables", "/p/no/no/variables"].map(
+        (path): [string, string] => ["GET", path],
+      ),
+      ["GET", "/", { cookie: "" }],
+      ["GET", "/", { host: "evil.example" }],
+      ["GET", "/audit/export"],
+      ["POST", "/unlock", ours(), "code=wrong"],
+      [
+        "POST",
+        "/p/acme/web/variables/reveal",
+        { ...ours(), accept: "application/json" },
+        "name=TOKEN&environment=staging",
+      ],
+      ["POST", "/p/acme/web/variables/reveal", form],
+      ...["HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"].map((method): [string, string] => [method, "/"]),
+    ];
+    for (const [method, path, headers, body] of asked) {
+      const answer = await raw(method, path, headers, body);
+      const found = Object.fromEntries(answer.headers);
+      expect([method, path, found]).toEqual([
+        method,
+        path,
+        expect.objectContaining({
+          "cache-control": "no-store",
+          "cross-origin-opener-policy": "same-origin",
+          "cross-origin-resource-policy": "same-origin",
+          "referrer-policy": "same-origin",
+          "x-content-type-options": "nosniff",
+          "content-security-policy": expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
+        }),
+      ]);
+      expect(found["content-security-policy"]).not.toMatch(/unsafe|\*|https?:/);
+      expect(Object.keys(found).filter((name) => name.startsWith("access-control"))).toEqual([]);
+      if (!["GET", "POST"].includes(method)) expect([method, answer.status]).toEqual([method, 405]);
+    }
+  });
+
+  test("what is stored is text, never markup or script, and nothing else runs", async () => {
+    await site.json(["project", "create", "acme/hostile", "--name", hostile.slice(0, 100).replaceAll("\u202E", "")]);
+    await site.json(
+      ["account", "set", "acme/hostile", "<script>document.title='stolen'</script>", "--env", "staging"],
+      '{"a":"b"}',
+    );
+    await site.key("--name", hostile.replaceAll("\u202E", "").slice(0, 100));
+    const tab = await context.newPage();
+    const said: string[] = [];
+    tab.on("console", (message) => said.push(message.text()));
+    tab.on("dialog", (dialog) => void dialog.dismiss().then(() => said.push("a dialog")));
+    for (const path of ["/", "/projects", "/keys", "/p/acme/hostile/accounts", "/p/acme/hostile/access", "/audit"]) {
+      await tab.goto(`${dashboard.origin}${path}`);
+      expect([path, await tab.title()]).not.toEqual([path, "stolen"]);
+      expect([path, await tab.$$eval("main img, main script", (all) => all.length)]).toEqual([path, 0]);
+    }
+    await tab.goto(`${dashboard.origin}/audit?${new URLSearchParams({ actor: hostile, project: hostile })}`);
+    expect(await tab.title()).not.toContain("stolen");
+    expect(said.filter((line) => !line.includes("status of 4"))).toEqual([]);
+    // The policy itself: an attacker who could insert something gains nothing.
+    expect(
+      await tab.evaluate(`(() => {
+        const script = document.createElement("script");
+        try { script.textContent = "document.title = 'stolen'"; document.head.append(script); } catch {}
+        try { document.body.innerHTML = "<b>x</b>"; return "inserted"; } catch (error) { return error.name; }
+      })()`),
+    ).toBe("TypeError");
+    expect(await tab.title()).not.toContain("stolen");
+    await tab.close();
+  });
+
+  test("the link opens one session, and its code is in no request's URL and in no history", async () => {
+    const another = await startDashboard(site);
+    const code = new URL(another.link).hash.slice(1);
+    const first = await fresh();
+    const tab = await first.newPage();
+    const urls: string[] = [];
+    const headers: string[] = [];
+    tab.on("request", (request) => {
+      urls.push(request.url().replace(/#.*$/, ""));
+      headers.push(JSON.stringify(request.headers()));
+    });
+    await tab.goto(another.link);
+    await tab.waitForSelector("header");
+    const client = await tab.createCDPSession();
+    const { entries } = await client.send("Page.getNavigationHistory");
+    expect(JSON.stringify([urls, headers, entries])).not.toContain(code);
+    const second = await fresh();
+    const late = await second.newPage();
+    await late.goto(another.link);
+    await late.waitForFunction(`document.querySelector("p.refusal").textContent !== ""`);
+    expect(await late.$eval("p.refusal", (one) => one.textContent)).toContain("not valid any more");
+    expect(await second.cookies()).toEqual([]);
+    await Promise.all([first.close(), second.close()]);
+    expect(await another.stop()).toBe(0);
+  });
+
+  test("ten wrong codes end the code", async () => {
+    const another = await startDashboard(site);
+    const { host, hash } = new URL(another.link);
+    const unlock = (code: string) =>
+      fetch(`http://127.0.0.1:${another.port}/unlock`, {
+        method: "POST",
+        headers: { ...form, host, origin: another.origin, "sec-fetch-site": "same-origin" },
+        body: new URLSearchParams({ code }).toString(),
+        redirect: "manual",
+      });
+    for (let tries = 0; tries < 10; tries++) expect((await unlock("wrong")).status).toBe(401);
+    expect((await unlock(hash.slice(1))).status).toBe(401);
+    await another.stop();
+  });
+
+  test("the session is a cookie that no script, no other site and no other host gets, and Lock ends it", async () => {
+    const [cookie, ...others] = await context.cookies();
+    expect(others).toEqual([]);
+    expect(cookie).toMatchObject({
+      name: "__Host-keyhole",
+      httpOnly: true,
+      secure: true,
+      sameSite: "Strict",
+      path: "/",
+    });
+    expect(cookie?.domain).toBe(new URL(dashboard.origin).hostname);
+    expect(cookie?.session).toBe(true);
+    expect(Buffer.from(cookie?.value ?? "", "base64url")).toHaveLength(32);
+    expect(await page.evaluate("document.cookie")).toBe("");
+    const another = await startDashboard(site);
+    const own = await fresh();
+    const tab = await signIn(own, another.link);
+    const [before] = await own.cookies();
+    await Promise.all([tab.waitForNavigation(), tab.click("form.who button")]);
+    expect(await tab.title()).toBe("Locked · Keyhole");
+    const answer = await fetch(`http://127.0.0.1:${another.port}/projects`, {
+      headers: { host: new URL(another.origin).host, cookie: `${before?.name}=${before?.value}` },
+    });
+    expect(answer.status).toBe(401);
+    expect(await own.cookies()).toEqual([]);
+    await own.close();
+    await another.stop();
+  });
+
+  test("a GET changes nothing: every link of every page is followed, and the database stays as it was", async () => {
+    const before = await dumpOf(site);
+    const waiting = ["/"];
+    const seen = new Set(waiting);
+    const tab = await context.newPage();
+    for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+      const answer = await tab.goto(`${dashboard.origin}${path}`);
+      expect([path, answer?.status()]).toEqual([path, 200]);
+      for (const link of await linksOn(tab)) {
+        // One page of each kind is enough, and a download is no page.
+        const shape = link.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|%3A\d+|\d+/g, "N");
+        if (seen.has(shape) || link.startsWith("/audit/export")) continue;
+        seen.add(shape);
+        waiting.push(link);
+      }
+    }
+    expect(seen.size).toBeGreaterThan(20);
+    expect((await raw("GET", "/audit/export")).status).toBe(200);
+    expect(await dumpOf(site)).toEqual(before);
+    await tab.close();
+  });
+
+  test("a value is shown after it is on record, for 30 seconds, and is gone when the person leaves", async () => {
+    const reveals = async () => {
+      const entries = (await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[];
+      return entries.length;
+    };
+    const path = "/p/acme/web/variables/reveal";
+    const fields = "name=TOKEN&environment=staging";
+    expect((await raw("GET", `${path}?${fields}`)).status).toBe(404);
+    const asPage = await raw("POST", path, ours(), fields);
+    expect([asPage.status, (await asPage.text()).includes(canary)]).toEqual([400, false]);
+    const before = await reveals();
+    const tab = await context.newPage();
+    // The page's timers are kept, to be run when the test says so.
+    await tab.evaluateOnNewDocument(
+      `window.timers = []; window.setTimeout = (run, ms) => window.timers.push({ run, ms });`,
+    );
+    const item = `${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`;
+    await tab.goto(item);
+    expect(await tab.content()).not.toContain(canary);
+    const shown = () => tab.$$eval("output.secret", (all) => all.map((one) => one.textContent).join(""));
+    const reveal = async () => {
+      await tab.click(`button[aria-label="Reveal the value in staging"]`);
+      await tab.waitForSelector("output.secret:not(:empty)");
+    };
+    await reveal();
+    expect(await shown()).toBe(canary);
+    expect(await reveals()).toBe(before + 1);
+    expect(await tab.evaluate("window.timers.map(({ ms }) => ms)")).toEqual([30_000]);
+    await tab.evaluate("window.timers.forEach(({ run }) => run())");
+    expect(await shown()).toBe("");
+    await reveal();
+    await tab.goto(`${dashboard.origin}/projects`);
+    await tab.goBack();
+    expect(await shown()).toBe("");
+    await tab.evaluate(`dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }))`);
+    expect(await shown()).toBe("");
+    await tab.close();
+  });
+
+  test("copying a value is on record, too, and shows nothing", async () => {
+    await context.setPermission(dashboard.origin, { permission: { name: "clipboard-write" }, state: "granted" });
+    await context.setPermission(dashboard.origin, { permission: { name: "clipboard-read" }, state: "granted" });
+    const tab = await context.newPage();
+    await tab.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    await tab.bringToFront();
+    const before = (await site.json(["audit", "list", "--action", "variables.reveal"])) as Row[];
+    await tab.click(`button[aria-label="Copy the value in staging"]`);
+    await tab.waitForFunction(`[...document.querySelectorAll("button")].some((one) => one.textContent === "Copied")`);
+    expect(await tab.evaluate("navigator.clipboard.readText()")).toBe(canary);
+    expect(await tab.content()).not.toContain(canary);
+    expect(await site.json(["audit", "list", "--action", "variables.reveal"])).toHaveLength(before.length + 1);
+    await tab.close();
+  });
+
+  test("it listens on loopback only", () => {
+    const hex = dashboard.port.toString(16).toUpperCase().padStart(4, "0");
+    const listening = ["tcp", "tcp6"].flatMap((table) =>
+      readFileSync(`/proc/net/${table}`, "utf8")
+        .split("\n")
+        .map((line) => line.trim().split(/\s+/))
+        .filter(([, local = "", , state]) => local.endsWith(`:${hex}`) && state === "0A")
+        .map(([, local]) => local),
+    );
+    expect(listening).toEqual([`0100007F:${hex}`]);
+  });
+
+  test("neither a value nor a code is in what the process said", () => {
+    expect(dashboard.said()).not.toContain(canary);
+    expect(dashboard.said()).toBe(`${dashboard.link}\n`);
+  });
+});
+
+/** Every row of the database. */
+async function dumpOf(site: Site): Promise<Readonly<Record<string, readonly Row[]>>> {
+  const tables = await site.sql("select name from sqlite_master where type = 'table' order by name");
+  const rows: Record<string, readonly Row[]> = {};
+  for (const { name } of tables) rows[String(name)] = await site.sql(`select * from "${name}"`);
+  return rows;
+}

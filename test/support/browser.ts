@@ -1,0 +1,87 @@
+import { afterAll, beforeAll } from "bun:test";
+import puppeteer, { type Browser, type BrowserContext, type Page } from "puppeteer-core";
+import { binary } from "./keyhole.ts";
+import type { Site } from "./server.ts";
+
+/** `keyhole dashboard`, the built program, on a site. */
+export type Dashboard = {
+  /** Such as `http://keyhole-3f9a.localhost:40123`. */
+  readonly origin: string;
+  readonly port: number;
+  /** What it printed: it opens one session. */
+  readonly link: string;
+  readonly pid: number;
+  readonly said: () => string;
+  readonly stop: () => Promise<number>;
+};
+
+/** Starts the dashboard and waits for its link. @param args - beside `dashboard` */
+export async function startDashboard(
+  site: Site,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Dashboard> {
+  const child = Bun.spawn([binary, "dashboard", ...args], {
+    cwd: site.folder,
+    env: { ...site.env, KEYHOLE_ACTOR: "ana@laptop", ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let said = "";
+  const printed = Promise.withResolvers<string>();
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      said += decoder.decode(bytes, { stream: true });
+      const link = /http:\/\/\S+\/#\S+(?=\n)/.exec(said)?.[0];
+      if (link !== undefined) printed.resolve(link);
+    }
+  };
+  void Promise.all([read(child.stdout), read(child.stderr)]).then(() => printed.reject(new Error(`It ended: ${said}`)));
+  const link = await printed.promise;
+  const { origin, port } = new URL(link);
+  return {
+    origin,
+    port: Number(port),
+    link,
+    pid: child.pid,
+    said: () => said,
+    stop: () => {
+      child.kill("SIGTERM");
+      return child.exited;
+    },
+  };
+}
+
+/** A browser for a suite, closed after it. */
+export function browserOf(chromium: string): {
+  readonly browser: () => Browser;
+  readonly fresh: () => Promise<BrowserContext>;
+} {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    // CI runs as root, where Chromium has no sandbox. The pages are our own.
+    browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  }, 60_000);
+  afterAll(async () => void (await browser?.close()), 60_000);
+  const opened = () => browser as Browser;
+  return { browser: opened, fresh: () => opened().createBrowserContext() };
+}
+
+/** Opens a dashboard's link in a tab, and waits until it is signed in. */
+export async function signIn(context: BrowserContext, link: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(link);
+  await page.waitForSelector("header");
+  return page;
+}
+
+/** The paths of this origin that a page links to, with their queries. */
+export async function linksOn(page: Page): Promise<string[]> {
+  const links = await page.$$eval("a[href]", (all) => all.map((one) => (one as unknown as { href: string }).href));
+  const { origin } = new URL(page.url());
+  return links
+    .filter((link) => new URL(link).origin === origin)
+    .map((link) => link.slice(origin.length).replace(/#.*$/, ""));
+}
