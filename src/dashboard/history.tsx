@@ -16,41 +16,22 @@ export const historyRoutes: readonly Route[] = [
   { method: "POST", path: "/p/:org/:project/undo", right: "write", answer: undo },
 ];
 
+const versionsMax = 100;
+
 /** The versions of one set, newest first: who wrote them, when, and which names. */
 async function history(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.query("kind") ?? everyKind[0]?.kind ?? "");
   const environment = visit.environment() ?? "production";
+  const before = visit.query("before") === undefined ? Number.MAX_SAFE_INTEGER : visit.number("before");
   const { versions, warnings } = await listHistory(admin, where, environment, kind);
+  const older = versions.filter(({ version }) => version < before);
+  const shown = older.slice(0, versionsMax);
   const now = admin.now();
   const main = (
     <>
       <h1>History</h1>
-      <form class="actions">
-        <label>
-          Of{" "}
-          <select name="kind">
-            {everyKind.map((one) => (
-              <option value={one.kind} selected={one.kind === kind}>
-                {one.kind}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          in{" "}
-          <select name="environment">
-            {environments.map((one) => (
-              <option value={one} selected={one === environment}>
-                {one}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button type="submit" class="quiet">
-          Show
-        </button>
-      </form>
+      <SetChoice kind={kind} environment={environment} />
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>
       ))}
@@ -61,14 +42,14 @@ async function history(visit: Visit): Promise<Answer> {
         </Empty>
       )}
       <ol class="versions">
-        {versions.map((one, at) => (
+        {shown.map((one) => (
           <li>
             <p>
               <strong>Version {one.version}</strong>
-              {at === 0 && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
+              {one === versions[0] && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
             </p>
             <Changes of={one} />
-            {at > 0 && (
+            {one !== versions[0] && (
               <p>
                 <a href={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
                   Go back to version {one.version}
@@ -78,9 +59,45 @@ async function history(visit: Visit): Promise<Answer> {
           </li>
         ))}
       </ol>
+      {older.length > shown.length && (
+        <p>
+          <a href={historyPath(where, kind, environment, shown.at(-1)?.version)}>Older versions</a>
+        </p>
+      )}
     </>
   );
   return { title: `History of ${where}`, project: visit.inProject("history"), main };
+}
+
+/** Which set a page is about. */
+function SetChoice(chosen: { readonly kind: string; readonly environment: Environment }) {
+  return (
+    <form class="actions">
+      <label>
+        Of{" "}
+        <select name="kind">
+          {everyKind.map(({ kind }) => (
+            <option value={kind} selected={kind === chosen.kind}>
+              {kind}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        in{" "}
+        <select name="environment">
+          {environments.map((environment) => (
+            <option value={environment} selected={environment === chosen.environment}>
+              {environment}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" class="quiet">
+        Show
+      </button>
+    </form>
+  );
 }
 
 const namesMax = 20;
@@ -180,6 +197,6 @@ async function undo({ admin, where, form }: Visit): Promise<Answer> {
   return { to: historyPath(where, kind, environment), notice: [notice, ...warnings].join(" ") };
 }
 
-function historyPath(where: string, kind: string, environment: Environment): string {
-  return projectPagePath(where, "history", { kind, environment });
+function historyPath(where: string, kind: string, environment: Environment, before?: number): string {
+  return projectPagePath(where, "history", { kind, environment, before });
 }

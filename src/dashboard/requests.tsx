@@ -97,28 +97,31 @@ async function request(visit: Visit): Promise<Answer> {
           <Word>{one.reason}</Word>
         </blockquote>
       </section>
-      {isPending(one) ? (
-        <Decision of={one} now={now} />
-      ) : (
-        <p>
-          It {one.status === "expired" ? "has expired" : `was ${one.status}`}
-          {one.decidedBy && (
-            <>
-              {" "}
-              by <Word>{one.decidedBy}</Word> <Ago at={one.decidedAt} now={now} />
-            </>
-          )}
-          .{" "}
-          {one.decisionReason && (
-            <>
-              The reason: <Word>{one.decisionReason}</Word>
-            </>
-          )}
-        </p>
-      )}
+      {isPending(one) ? <Decision of={one} now={now} /> : <Decided of={one} now={now} />}
     </>
   );
   return { title: `Request for ${one.name}`, main };
+}
+
+function Decided({ of, now }: { readonly of: RequestRecord; readonly now: number }) {
+  const { status, decidedBy, decidedAt, decisionReason } = of;
+  return (
+    <p>
+      It {status === "expired" ? "has expired" : `was ${status}`}
+      {decidedBy && (
+        <>
+          {" "}
+          by <Word>{decidedBy}</Word> <Ago at={decidedAt} now={now} />
+        </>
+      )}
+      .{" "}
+      {decisionReason && (
+        <>
+          The reason: <Word>{decisionReason}</Word>
+        </>
+      )}
+    </p>
+  );
 }
 
 function Decision({ of, now }: { readonly of: RequestRecord; readonly now: number }) {

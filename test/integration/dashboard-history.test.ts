@@ -61,6 +61,21 @@ describeBoth("the history page", (w) => {
     expect(newest).toContain("NAME_29 and 5 others");
     expect(newest).not.toContain("NAME_30");
   });
+  test("shows a hundred versions at a time", async () => {
+    const { where, visitor } = await furnish(w);
+    for (let at = 0; at < 100; at++) await setVariables(w.admin, where, "production", [{ name: `N${at}`, value: "" }]);
+    const newest = await versionsOn(visitor, `/p/${where}/history`);
+    expect([newest.length, newest[0], newest[99]]).toEqual([
+      100,
+      expect.stringContaining("Version 103 (current)"),
+      expect.stringContaining("Version 4,"),
+    ]);
+    const { html } = await visitor.page(`/p/${where}/history`);
+    const [, link = ""] = /<a href="([^"]*)">Older versions<\/a>/.exec(html) ?? [];
+    const rest = await versionsOn(visitor, link.replaceAll("&amp;", "&"));
+    expect(rest.map((text) => text.slice(0, 10))).toEqual(["Version 3,", "Version 2,", "Version 1,"]);
+    expect((await visitor.page(`/p/${where}/history?before=x`)).status).toBe(400);
+  });
   test("is of another kind and environment if that is asked for, and of none that does not exist", async () => {
     const { where, visitor } = await furnish(w);
     await setAccount(w.admin, where, "stripe", ["staging"], { password: "" });

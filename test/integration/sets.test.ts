@@ -104,16 +104,15 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
   ];
 }
 
-/** Runs `work` with admins that write at the same time. SQLite has one writer for each process, which takes them in turn. */
+/** Runs `work` with admins that write at the same time, each with a connection of its own. */
 async function withAdmins(
   w: World,
   count: number,
   work: (admins: readonly AdminContext[]) => Promise<unknown>,
 ): Promise<void> {
-  const own =
-    w.dialect === "postgres" ? Array.from({ length: count }, () => adminContextOf(w.installation, "ann@host")) : [];
+  const own = Array.from({ length: count }, () => adminContextOf(w.installation, "ann@host"));
   try {
-    await work(w.dialect === "postgres" ? own : Array<AdminContext>(count).fill(w.admin));
+    await work(own);
   } finally {
     for (const admin of own) await admin.close();
   }
