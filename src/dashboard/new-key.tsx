@@ -133,7 +133,7 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
   return (
     <>
       <Filter table="projects" what="projects" />
-      <Table caption="Projects" id="projects" columns={[{ heading: "Project", cell: box }]} rows={projects} isLong />
+      <Table caption="Projects" id="projects" columns={[{ heading: "Project", cell: box }]} rows={projects} />
     </>
   );
 }

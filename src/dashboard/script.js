@@ -29,6 +29,8 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   };
   field.addEventListener("input", filter);
   field.addEventListener("keydown", (event) => {
+    // A filter inside a form sends nothing.
+    if (event.key === "Enter") event.preventDefault();
     if (event.key !== "Escape") return;
     field.value = "";
     filter();
