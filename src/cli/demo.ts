@@ -49,7 +49,7 @@ export function demoCommand(here: Surroundings) {
       });
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
-      const out = `${once ? "" : invitation(server.origin, key)}${account(read)}`;
+      const out = `${once ? "" : invitation(server.origin, key, config.dataFolder)}${account(read)}`;
       await answer(here, { origin: server.origin, key, ...read }, "", out);
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
@@ -101,7 +101,7 @@ async function firstRead(origin: string, key: string) {
 }
 
 /** Requests to try, as long as the server runs. */
-function invitation(origin: string, key: string): string {
+function invitation(origin: string, key: string, dataFolder: string): string {
   const curl = (path: string) => `  curl -s -H "Authorization: Bearer $KEY" '${origin}${apiRoot}${path}'`;
   return `A key that reads the staging environment of ${project}:
 
@@ -116,6 +116,10 @@ ${curl("/projects/web/variables?environment=staging&format=env")}
 ${curl("/projects/web/variables?environment=production")}
 ${curl("/projects/web/accounts")}
 ${curl("/files?project=web&environment=staging")}
+
+Or look at it in a browser. In another terminal:
+
+  KEYHOLE_DATA=${dataFolder} keyhole dashboard
 
 `;
 }

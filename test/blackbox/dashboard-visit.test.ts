@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "puppeteer-core";
+import { browserOf, signIn, startDashboard } from "../support/browser.ts";
+import { withPrograms } from "../support/programs.ts";
+import { siteOf } from "../support/server.ts";
+
+/*
+ * A first visit, from `keyhole demo` to a value, as the pictures of docs/dashboard.md show it. A picture holds the text of
+ * its page, so one that is old fails. TRANSCRIBE=1 takes them again.
+ */
+
+const pictures = join(import.meta.dir, "../../docs/dashboard");
+const [width, height] = [1120, 700];
+
+withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chromium) => {
+  const site = siteOf("sqlite");
+  const { fresh } = browserOf(chromium);
+
+  test("goes from the demo to a value that is shown, and on record, as the six pictures have it", async () => {
+    expect((await site.keyhole(["demo", "--once"])).exitCode).toBe(0);
+    const dashboard = await startDashboard(site, [], { KEYHOLE_DATA: join(site.data, "demo") });
+    const context = await fresh();
+    const page = await signIn(context, dashboard.link);
+    await page.setViewport({ width, height });
+    const follow = async (words: string) => {
+      const link = await page.waitForSelector(`xpath///a[normalize-space() = "${words}"]`);
+      await Promise.all([page.waitForNavigation(), link?.click()]);
+    };
+
+    await picture(page, "1-today", "Today: what waits, what expires, what changed");
+    await follow("Projects");
+    await picture(page, "2-projects", "The projects, with what they hold");
+    await follow("demo/web");
+    await picture(page, "3-grid", "The variables of a project by environment: there, missing, the same, different");
+    await follow("GREETING");
+    await picture(page, "4-item", "One variable: where it is, who read it, who can");
+    await page.click(`button[aria-label="Reveal the value in staging"]`);
+    await page.waitForSelector("output.secret:not(:empty)");
+    await picture(page, "5-value", "Its value in staging, shown for 30 seconds");
+    await follow("Audit");
+    await picture(page, "6-audit", "The audit, in which the newest entry is that somebody saw the value");
+
+    await context.close();
+    await dashboard.stop();
+  }, 60_000);
+});
+
+/** Compares what a page says with the picture of it, or takes the picture. */
+async function picture(page: Page, name: string, title: string): Promise<void> {
+  const file = join(pictures, `${name}.svg`);
+  const text = String(await page.evaluate("document.body.innerText"))
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
+    .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
+    .replace(/\s+/g, " ");
+  if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, await drawn(page, title, text));
+  expect([name, descriptionOf(readFileSync(file, "utf8"))]).toEqual([name, text]);
+}
+
+/** Both looks of a page in one picture: whoever shows it in the dark gets the dark one. */
+async function drawn(page: Page, title: string, text: string): Promise<string> {
+  const shots: string[] = [];
+  for (const value of ["light", "dark"]) {
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+    const bytes = await page.screenshot({ type: "webp", quality: 85, encoding: "base64" });
+    shots.push(`<image class="${value}" width="${width}" height="${height}" href="data:image/webp;base64,${bytes}"/>`);
+  }
+  await page.emulateMediaFeatures([]);
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}">
+<title>${escaped(title)}</title>
+<desc>${escaped(text)}</desc>
+<style>.dark { display: none } @media (prefers-color-scheme: dark) { .dark { display: inline } .light { display: none } }</style>
+${shots.join("\n")}
+</svg>
+`;
+}
+
+function descriptionOf(svg: string): string {
+  const [, text = ""] = /<desc>(.*)<\/desc>/s.exec(svg) ?? [];
+  return text.replaceAll("&lt;", "<").replaceAll("&amp;", "&");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}
