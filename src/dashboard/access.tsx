@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { type Environment, environments } from "../core/names.ts";
 import { Ago, type Column, Empty, Table, Word } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";

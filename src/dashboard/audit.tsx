@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { describeFlaw } from "../audit/flaw.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { visible } from "../core/visible.ts";

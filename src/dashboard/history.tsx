@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import type { NamesWritten } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";

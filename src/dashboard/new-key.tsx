@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { everyKind } from "../kinds/kind.ts";
 import { Ago, Change, type Column, Empty, Field, Filter, Name, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";

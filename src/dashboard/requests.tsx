@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { Ago, Change, type Column, counted, Empty, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";

@@ -1,16 +1,21 @@
+/** @jsxImportSource preact */
+import { requestAction } from "../audit/entry.ts";
+import { auditActions } from "../kinds/kind.ts";
 import { listDueVariables } from "../kinds/variables/write.ts";
-import { Ago, counted, Empty, Env, Name, Word } from "../pages/parts.tsx";
+import { Ago, Empty, Env, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditRecord, listAudit } from "../people/audit.ts";
-import { listExpiring } from "../people/keys.ts";
+import { listAudit } from "../people/audit.ts";
+import { keyNames, listExpiring } from "../people/keys.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
+import { Sentence } from "./sentence.tsx";
 
 export const todayRoutes: readonly Route[] = [{ method: "GET", path: "/", right: "see", answer: today }];
 
 const soonMs = 30 * 86_400_000;
+const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
 
 /** What waits for a person: requests, what expires, what is due; and what changed last. */
 async function today({ admin }: Visit): Promise<Answer> {
@@ -19,13 +24,15 @@ async function today({ admin }: Visit): Promise<Answer> {
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
   const expiring = await listExpiring(admin, soonMs);
   const due = await listDueVariables(admin, soonMs);
-  const changes = (await listAudit(admin, { limit: 200 })).filter(({ actor }) => actor.type === "person");
+  const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
+  const keys = await keyNames(admin);
   const main = (
     <>
       <h1>Today</h1>
       {projects.length === 0 && (
         <Empty>
-          There is no project yet. <a href="/projects">Create the first one.</a>
+          Nothing is stored yet. <a href="/projects">Create a project</a>, paste its variables, and{" "}
+          <a href="/keys/new">create a key</a> for the machine that reads them.
         </Empty>
       )}
       <div class="cards">
@@ -77,12 +84,11 @@ async function today({ admin }: Visit): Promise<Answer> {
         <h2>Last changes</h2>
         {changes.length === 0 && <p class="quiet">Nobody has changed anything yet.</p>}
         <ul class="changes">
-          {changes
-            .slice(-12)
-            .reverse()
-            .map((one) => (
-              <LastChange of={one} now={now} />
-            ))}
+          {changes.toReversed().map((one) => (
+            <li>
+              <Ago at={one.time} now={now} />: <Sentence of={one} keys={keys} />
+            </li>
+          ))}
         </ul>
         <p>
           <a href={withQuery("/audit", {})}>All entries of the audit</a>
@@ -91,20 +97,4 @@ async function today({ admin }: Visit): Promise<Answer> {
     </>
   );
   return { title: "Today", main };
-}
-
-function LastChange({ of: one, now }: { readonly of: AuditRecord; readonly now: number }) {
-  const { actor, names } = one;
-  return (
-    <li>
-      <Ago at={one.time} now={now} />: <Word>{actor.type === "person" ? actor.name : actor.id}</Word>{" "}
-      <code>{one.action}</code> {one.project && `in ${one.project}`} {one.environment}{" "}
-      {names.length > 0 && (
-        <>
-          (<Word>{names.slice(0, 3).join(", ")}</Word>
-          {names.length > 3 && ` and ${counted(names.length - 3, "other")}`})
-        </>
-      )}
-    </li>
-  );
 }

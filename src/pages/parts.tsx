@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";

@@ -140,6 +140,12 @@ describe("the house", () => {
     const importers = graph(real).filter(({ from, target }) => isIn(target, "dashboard") && !isIn(from, "dashboard"));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual(["src/cli/dashboard.ts"]);
   });
+  test("says in each page's file whose JSX it is: from another folder, Bun does not read this tsconfig.json", () => {
+    const pages = [...real].filter(([file]) => file.endsWith(".tsx"));
+    expect(
+      pages.filter(([, text]) => !text.startsWith("/** @jsxImportSource preact */\n")).map(([file]) => file),
+    ).toEqual([]);
+  });
   test("keeps SQL from keys, and machines from both", () => {
     for (const place of ["store", "formats"]) expect(reach(place)).not.toContain("seal");
     for (const place of ["seal", "machines"]) expect(reach(place)).not.toContain("store");

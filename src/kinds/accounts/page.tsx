@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
 import { revealAccount } from "./reveal.ts";
 import { setRoutes } from "./set-page.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
 
 /** The pages of files. Their contents are for `keyhole files pull`, not for a page. */

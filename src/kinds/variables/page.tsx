@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
 import { pasteRoutes } from "./paste-page.tsx";
 import { promoteRoutes } from "./promote-page.tsx";

@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";

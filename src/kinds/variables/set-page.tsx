@@ -1,3 +1,4 @@
+/** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
