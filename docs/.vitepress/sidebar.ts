@@ -10,6 +10,7 @@ export const ways: readonly Way[] = [
     pages: [
       { text: "Start in five minutes", page: "start" },
       { text: "A month of a team", page: "month" },
+      { text: "Dashboard", page: "dashboard" },
       { text: "Concepts", page: "concepts" },
       { text: "Configuration", page: "configuration" },
       { text: "Compared with others", page: "comparison" },

@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import postgres from "postgres";
 import { version } from "../../package.json";
 import { createDatabase, type Postgres, startPostgres } from "../support/postgres.ts";
+import { measureDashboard } from "./dashboard.ts";
 import { readResults, writeResults } from "./docs.ts";
 import {
   type Extras,
@@ -30,6 +31,7 @@ import {
   extrasTable,
   faultsOf,
   machine,
+  markdownOf,
   type Point,
   type Results,
   type RunReport,
@@ -51,6 +53,7 @@ Without options it takes about ten minutes and writes docs/performance.json, .sv
 
   --quick               takes two minutes: 1 and 64 connections, fewer repeats, writes nothing
   --scale               measures how cost grows with variables, keys, connections and variables per environment
+  --dashboard           measures how long a person waits for the dashboard's grid, in Chromium; prints it, writes nothing
   --compare FILE        compares the run with the JSON of an earlier one
   --json FILE           writes the results to FILE as JSON
   --no-docs             does not write docs/
@@ -64,6 +67,7 @@ const { values: flags } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     scale: { type: "boolean", default: false },
+    dashboard: { type: "boolean", default: false },
     compare: { type: "string" },
     json: { type: "string" },
     "no-docs": { type: "boolean", default: false },
@@ -128,6 +132,11 @@ async function bench(): Promise<number> {
   const binary = await buildBinary();
   cluster = await startPostgres(say);
   if (!cluster) say("NO POSTGRESQL WAS FOUND: its rows are skipped. Set DATABASE_URL, or install PostgreSQL 15.");
+  if (flags.dashboard) {
+    const table = await measureDashboard(binary, folder, await createBackends(), options.repeats);
+    process.stdout.write(`${markdownOf(table)}\n`);
+    return 0;
+  }
   const generator = openLoadGenerator(processes, folder, flags.generator);
   const conditions: Conditions = {
     machine: machine(),
