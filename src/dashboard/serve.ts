@@ -23,6 +23,8 @@ export type DashboardOptions = {
   readonly actor: string;
   readonly report: (error: unknown) => void;
   readonly now?: () => number;
+  /** After how long without use it stops; by default an hour. */
+  readonly unusedMs?: number;
 };
 
 /**
@@ -30,7 +32,7 @@ export type DashboardOptions = {
  * @throws Refused `unavailable` if the port is taken
  */
 export function startDashboard(installation: Installation, options: DashboardOptions): RunningDashboard {
-  const { port, actor, report, now = Date.now } = options;
+  const { port, actor, report, now = Date.now, unusedMs = 3_600_000 } = options;
   const host = options.name ?? `keyhole-${randomBytes(8).toString("hex")}.localhost`;
   const { promise: stopped, resolve } = Promise.withResolvers<{ unused: boolean }>();
   const code = new SignInCode(now);
@@ -60,8 +62,6 @@ export function startDashboard(installation: Installation, options: DashboardOpt
   };
   return { origin, link: () => `${origin}/#${code.make()}`, stop: () => end(false), stopped };
 }
-
-const unusedMs = 3_600_000;
 
 function listening(port: number, fetch: (request: Request) => Response | Promise<Response>) {
   try {

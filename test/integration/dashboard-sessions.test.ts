@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { startDashboard } from "../../src/dashboard/serve.ts";
+import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
+import { visitorOf } from "../support/pages.ts";
+import { describeBoth } from "../support/world.ts";
+
+const minuteMs = 60_000;
+
+describe("a session", () => {
+  test("ends after 15 minutes without use, and each use begins them again", () => {
+    let now = 0;
+    const sessions = new Sessions(() => now);
+    const token = sessions.begin();
+    for (let uses = 0; uses < 5; uses++) {
+      now += 15 * minuteMs - 1;
+      expect(sessions.use(token)).toBeDefined();
+    }
+    now += 15 * minuteMs;
+    expect(sessions.use(token)).toBeUndefined();
+    now -= 1;
+    expect(sessions.use(token)).toBeUndefined();
+  });
+  test("ends after eight hours, whatever its use", () => {
+    let now = 0;
+    const sessions = new Sessions(() => now);
+    const token = sessions.begin();
+    for (; now < 8 * 60 * minuteMs; now += 10 * minuteMs) expect(sessions.use(token)).toBeDefined();
+    expect(sessions.use(token)).toBeUndefined();
+  });
+  test("is 256 random bits, and no other text opens it", () => {
+    const sessions = new Sessions(Date.now);
+    const [token, other] = [sessions.begin(), sessions.begin()];
+    expect(Buffer.from(token, "base64url")).toHaveLength(32);
+    expect(other).not.toBe(token);
+    for (const text of [undefined, "", token.slice(1), `${token}A`, token.toLowerCase()]) {
+      expect(sessions.use(text)).toBeUndefined();
+    }
+  });
+});
+
+describe("the code in the link", () => {
+  test("opens once, and not after five minutes", () => {
+    let now = 0;
+    const code = new SignInCode(() => now);
+    const first = code.make();
+    now = 5 * minuteMs;
+    expect(code.take(first)).toBe(false);
+    const second = code.make();
+    expect(code.take(first)).toBe(false);
+    now += 5 * minuteMs - 1;
+    expect(code.take(second)).toBe(true);
+    expect(code.take(second)).toBe(false);
+  });
+  test("is of no use after ten wrong tries, and a new one is", () => {
+    const code = new SignInCode(() => 0);
+    const first = code.make();
+    for (let tries = 0; tries < 10; tries++) expect(code.take("wrong")).toBe(false);
+    expect(code.take(first)).toBe(false);
+    expect(code.take(code.make())).toBe(true);
+  });
+});
+
+describeBoth("the dashboard's sessions", (w) => {
+  test("a page of a session that has ended is the locked page, and a change is not made", async () => {
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web");
+    w.clock.nowMs = Date.now();
+    const visitor = await visitorOf(w);
+    expect((await visitor.get("/projects")).text).toContain(where);
+    const form = await visitor.form(`/p/${where}/variables/set`, `/p/${where}/variables/set`);
+    w.clock.nowMs += 15 * minuteMs;
+    const sent = await visitor.send(form, { name: "LATE", "value.staging": "x" });
+    expect(sent).toMatchObject({ status: 401, error: expect.stringContaining("Nothing was done") });
+    const late = await visitor.get("/projects");
+    expect([late.status, late.text.includes(where)]).toEqual([401, false]);
+    w.clock.nowMs = undefined;
+  });
+
+  test("it ends after a time without use, and use puts that off", async () => {
+    const options = { port: 0, actor: "ana@host", report: () => {} };
+    const unused = startDashboard(w.installation, { ...options, unusedMs: 1 });
+    expect(await unused.stopped).toEqual({ unused: true });
+    await expect(fetch(unused.origin.replace(/\/\/[^:]+/, "//127.0.0.1"))).rejects.toThrow();
+    const stopped = startDashboard(w.installation, options);
+    stopped.stop();
+    expect(await stopped.stopped).toEqual({ unused: false });
+  });
+
+  test("no value is shown, copied or exported that is not on record", async () => {
+    const organization = await w.organization();
+    const canary = "canary-of-the-journal";
+    const { where } = await w.project(organization, "web", { variables: { staging: { TOKEN: canary } } });
+    const visitor = await visitorOf(w);
+    const promote = `/p/${where}/variables/promote`;
+    const form = await visitor.form(`${promote}?from=staging&to=development`, promote);
+    const [stop, go] =
+      w.dialect === "sqlite"
+        ? [
+            "create trigger full before insert on audit_segments begin select raise(abort, 'full'); end",
+            "drop trigger full",
+          ]
+        : [
+            "alter table audit_segments add constraint is_full check (lane = '') not valid",
+            "alter table audit_segments drop constraint is_full",
+          ];
+    await w.run(stop);
+    const revealed = await visitor.send(`/p/${where}/variables/reveal`, { name: "TOKEN", environment: "staging" });
+    const copied = await visitor.send(form, { names: "TOKEN" });
+    await w.run(go);
+    for (const answer of [revealed, copied]) {
+      expect(answer.status).toBeGreaterThanOrEqual(500);
+      expect(answer.text).not.toContain(canary);
+    }
+    expect((await visitor.get(`/p/${where}/variables`)).text).toContain("only staging");
+  });
+});
