@@ -2,7 +2,7 @@
  * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments, several
  * files at once, and ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
  */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants } from "node:os";
 import { join } from "node:path";
 import { buildBinary } from "./support/build.ts";
@@ -101,8 +101,12 @@ async function runTests(cluster: Postgres | undefined): Promise<typeof total> {
   const xml = existsSync(report) ? readFileSync(report, "utf8") : undefined;
   const counted = xml === undefined ? undefined : parseReport(xml);
   const isWhole = process.argv.length === 2;
-  if (isWhole && inCi)
-    problems.push(...missingProofs(readFileSync(join(root, "docs", "proofs.md"), "utf8"), xml ?? ""));
+  if (isWhole && inCi) {
+    const pages = readdirSync(join(root, "docs")).filter((name) => /^proofs.*\.md$/.test(name));
+    for (const page of pages) {
+      problems.push(...missingProofs(`docs/${page}`, readFileSync(join(root, "docs", page), "utf8"), xml ?? ""));
+    }
+  }
   if (!counted)
     problems.push(`bun test ended without a report (${tests.signalCode ?? `exit code ${tests.exitCode}`}).`);
   else if (tests.exitCode !== 0 && counted.failed === 0)

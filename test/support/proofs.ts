@@ -1,14 +1,15 @@
 /*
- * docs/proofs.md names the tests that fail without a defence, as `folder/file`: "name". Of a long name it says a part,
- * with … for the rest. A test that was renamed or deleted would leave a defence without its proof.
+ * The pages docs/proofs*.md name the tests that fail without a defence, as `folder/file`: "name". Of a long name they
+ * say a part, with … for the rest. A test that was renamed or deleted would leave a defence without its proof.
  */
 
 /**
- * @param page - docs/proofs.md
+ * @param name - of the page, such as `docs/proofs-sets.md`
+ * @param page - its text
  * @param report - of `bun test` over the whole suite, as JUnit
  * @returns a sentence for each test that the page names and that did not run
  */
-export function missingProofs(page: string, report: string): string[] {
+export function missingProofs(name: string, page: string, report: string): string[] {
   const names = testNames(report);
   const missing: string[] = [];
   for (const row of page.split("\n").filter((line) => line.startsWith("|"))) {
@@ -25,7 +26,7 @@ export function missingProofs(page: string, report: string): string[] {
         .split(/\s*…\s*/);
       const pattern = new RegExp(parts.map((part) => RegExp.escape(part)).join(".*"));
       if (!names.get(file)?.some((name) => pattern.test(name))) {
-        missing.push(`docs/proofs.md names a test that did not run: ${file}: "${quoted}"`);
+        missing.push(`${name} names a test that did not run: ${file}: "${quoted}"`);
       }
     }
   }
