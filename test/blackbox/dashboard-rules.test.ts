@@ -378,6 +378,50 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     expect(listening).toEqual([`0100007F:${hex}`]);
   });
 
+  test("it starts no other program: a list of processes would show the link", () => {
+    const { pid } = dashboard;
+    expect(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim()).toBe("");
+    expect(readFileSync(`/proc/${pid}/cmdline`, "utf8")).not.toContain(new URL(dashboard.link).hash.slice(1));
+  });
+
+  test("Enter in a filter sends no form", async () => {
+    const tab = await context.newPage();
+    const sent: string[] = [];
+    tab.on("request", (request) => {
+      if (request.isNavigationRequest() || request.method() === "POST") sent.push(request.url());
+    });
+    await tab.goto(`${dashboard.origin}/p/acme/web/variables/promote?from=staging&to=development`);
+    sent.length = 0;
+    await tab.click("tbody input");
+    await tab.keyboard.press("/");
+    await tab.type("[data-filter]", "tok");
+    await tab.keyboard.press("Enter");
+    expect(await tab.$eval("[data-filter]", (one) => (one as unknown as { value: string }).value)).toBe("tok");
+    expect(sent).toEqual([]);
+    await tab.close();
+  });
+
+  test("a key whose text did not arrive is called one that nobody has", async () => {
+    const tab = await context.newPage();
+    await tab.goto(`${dashboard.origin}/keys/new`);
+    await tab.type("#name", "lost");
+    await tab.click("input[name=reach][value=all]");
+    await tab.click("input[name=environments][value=staging]");
+    await tab.setRequestInterception(true);
+    // The server makes the key, and the answer is lost.
+    tab.on("request", async (request) => {
+      if (request.method() !== "POST") return request.continue();
+      await raw("POST", new URL(request.url()).pathname, { ...ours(), accept: "application/json" }, request.postData());
+      return request.abort();
+    });
+    await tab.click("form[data-secret=once] .send button");
+    await tab.waitForFunction(`document.querySelector("form[data-secret=once] .refusal").textContent !== ""`);
+    const refusal = await tab.$eval("form[data-secret=once] .refusal", (one) => one.textContent);
+    expect(refusal).toContain("nobody has its text");
+    expect(await site.json(["key", "list"])).toContainEqual(expect.objectContaining({ name: "lost" }));
+    await tab.close();
+  });
+
   test("neither a value nor a code is in what the process said", () => {
     expect(dashboard.said()).not.toContain(canary);
     expect(dashboard.said()).toBe(`${dashboard.link}\n`);

@@ -86,6 +86,24 @@ describeBoth("the dashboard's sessions", (w) => {
     expect(await stopped.stopped).toEqual({ unused: false });
   });
 
+  test("each request has an admin context of its own, closed at its end, refused or not", async () => {
+    const contexts = { opened: 0, closed: 0 };
+    const open: typeof w.installation.open = (use) => {
+      contexts.opened += 1;
+      const database = w.installation.open(use);
+      const close = async () => {
+        contexts.closed += 1;
+        await database.close();
+      };
+      return { ...database, close };
+    };
+    const visitor = await visitorOf({ ...w, installation: { ...w.installation, open } });
+    const paths = ["/", "/projects", "/nothing", "/p/no/no/variables", "/audit/export", "/audit?since=wrong"];
+    for (const path of paths) await visitor.get(path);
+    await visitor.send("/projects", { org: "none", slug: "!" });
+    expect(contexts).toEqual({ opened: paths.length, closed: paths.length });
+  });
+
   test("no value is shown, copied or exported that is not on record", async () => {
     const organization = await w.organization();
     const canary = "canary-of-the-journal";
