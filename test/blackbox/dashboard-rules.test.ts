@@ -346,6 +346,9 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     await tab.goto(`${dashboard.origin}/projects`);
     await tab.goBack();
     expect(await shown()).toBe("");
+    // A browser may keep the page as it is for going back.
+    await reveal();
+    expect(await shown()).toBe(canary);
     await tab.evaluate(`dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }))`);
     expect(await shown()).toBe("");
     await tab.close();
