@@ -12,6 +12,7 @@ export const {
   apiKeys,
   keyUses,
   variableRequests,
+  rosters,
   auditSegments,
   auditHeads,
   auditCheckpoints,

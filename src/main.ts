@@ -42,6 +42,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     backup: async () => (await import("./cli/backup.ts")).backupCommand,
     restore: async () => (await import("./cli/backup.ts")).restoreCommand,
     rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
+    person: async () => (await import("./cli/person.ts")).personCommand,
     db: async () => (await import("./cli/db.ts")).dbCommand,
     dashboard: async () => (await import("./cli/dashboard.ts")).dashboardCommand,
     explain: async () => (await import("./cli/explain.ts")).explainCommand,

@@ -9,6 +9,7 @@ export const peopleActions = [
   ...(["organization.create", "organization.plan", "organization.delete"] as const),
   ...(["project.create", "project.rename", "project.delete", "history.purge"] as const),
   ...(["key.create", "key.revoke", "key.rotate", "trust.create", "trust.revoke"] as const),
+  "people.write",
   ...(["request.approve", "request.reject"] as const),
   ...(["data_key.rotate", "root_key.rotate", "audit.prune", "audit.accept", "restore"] as const),
 ] as const;
@@ -20,10 +21,25 @@ export type ChangeAction = (typeof peopleActions)[number] | `${string}.${"write"
 export type KindAction = ReadAction | `${string}.${"write" | "rollback"}` | RevealAction;
 export type AuditAction = ReadAction | typeof requestAction | ChangeAction;
 
-/** Who did it: a key, a trust, or a person by the name of their account, `user@host`, which is the operator's word. */
-export type Actor =
-  | { readonly type: "key" | "trust"; readonly id: string }
-  | { readonly type: "person"; readonly name: string };
+/** Who did it. */
+export type Actor = { readonly type: "key" | "trust"; readonly id: string } | PersonActor;
+
+/** A person, and where the name comes from. */
+export type PersonActor = {
+  readonly type: "person";
+  readonly name: string;
+  /**
+   * `os`: the account that ran the command, `user@host`, which is the operator's word. `ssh`: a person of the roster whose
+   * key sshd accepted. Otherwise a person of the roster whom an identity provider signed in.
+   */
+  readonly from: "os" | "ssh" | { readonly issuer: string; readonly subject: string };
+};
+
+/** A person as a table names them, so that no name from a sign-in looks like an account of the machine. */
+export function personText({ name, from }: PersonActor): string {
+  if (from === "os") return name;
+  return from === "ssh" ? `${name} (ssh)` : `${name} (${from.subject} at ${from.issuer})`;
+}
 
 /**
  * Who received, asked for or changed what, and from which address. Never holds a value, a key's text, a digest or a

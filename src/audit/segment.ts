@@ -1,5 +1,5 @@
 import type { Environment } from "../core/names.ts";
-import type { Actor, AuditAction, AuditEntry, TokenWords } from "./entry.ts";
+import type { Actor, AuditAction, AuditEntry, PersonActor, TokenWords } from "./entry.ts";
 
 /*
  * A segment: the audit entries of one commit, as one row. `texts` is a JSON array that has every text of the entries
@@ -11,7 +11,8 @@ import type { Actor, AuditAction, AuditEntry, TokenWords } from "./entry.ts";
  *              6 environment or null   7 action   8 client address   9 user agent          as positions in `texts`
  *              10 the names, as a position in `names`           11 the request id itself
  *              12 names added   13 changed   14 deleted         as positions in `names`, for a write only, else null
- *              15 what the token says, as JSON, as a position in `texts`; for the entry of a trust only
+ *              15 JSON, as a position in `texts`: of a trust, what the token says; of a person, where the name comes
+ *                 from, unless it is the account that ran the command
  *            An entry ends with the last of these that it has.
  *
  * The mac, HMAC-SHA-256 under the audit key, covers both texts as they are stored, the other columns of the row,
@@ -56,12 +57,12 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
     positionIn(texts, entry.userAgent),
     positionIn(lists, encodeNames(entry.names)),
     entry.requestId,
-    ...(entry.write ? writtenLists.map((list) => positionIn(lists, encodeNames(entry.write?.[list] ?? []))) : []),
-    ...(entry.token ? [null, null, null, positionIn(texts, JSON.stringify(entry.token))] : []),
+    ...writtenOf(entry, (list) => positionIn(lists, encodeNames(list))),
+    ...moreOf(entry, (more) => positionIn(texts, JSON.stringify(more))),
   ]);
   // So that a filter for the id of a key or trust finds what was done to it too.
   for (const { action, names } of entries)
-    if (/^(key|trust)\./.test(action)) for (const id of names) positionIn(texts, id);
+    if (/^(key|trust|people)\./.test(action)) for (const id of names) positionIn(texts, id);
   const names = [...lists.keys()].join(",");
   return {
     texts: JSON.stringify([...texts.keys()]),
@@ -79,9 +80,9 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
     const listAt = (position: unknown) => (names[position as number] as readonly unknown[]).map(text);
     return entries.map((row): AuditEntry => {
       const [type, who, organizationId, organization, projectId, project, environment, action, ...rest] = row;
-      const [address, agent, list, requestId, added = null, changed, deleted, token] = rest;
+      const [address, agent, list, requestId, added = null, changed, deleted, more] = rest;
       return {
-        actor: actorOf(textAt(type), textAt(who)),
+        actor: actorOf(textAt(type), textAt(who), more === undefined ? undefined : textAt(more)),
         organizationId: textAt(organizationId),
         organization: textAt(organization),
         projectId: textAt(projectId),
@@ -93,7 +94,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
         requestId: text(requestId),
         clientAddress: textAt(address),
         userAgent: textAt(agent),
-        ...(token !== undefined && { token: wordsOf(textAt(token)) }),
+        ...(more !== undefined && textAt(type) === "trust" && { token: wordsOf(textAt(more)) }),
       };
     });
   } catch {
@@ -105,10 +106,25 @@ type Encoded = Readonly<Record<"names" | "entries", readonly (readonly unknown[]
 
 const writtenLists = ["added", "changed", "deleted"] as const;
 
-function actorOf(type: string, who: string): Actor {
+/** What an entry ends with, if it has it. */
+function moreOf({ actor, write, token }: AuditEntry, at: (more: unknown) => number): (number | null)[] {
+  const more = actor.type === "person" ? (actor.from === "os" ? undefined : actor.from) : token;
+  return more === undefined ? [] : [...(write ? [] : [null, null, null]), at(more)];
+}
+
+function writtenOf({ write }: AuditEntry, at: (list: readonly string[]) => number): number[] {
+  return write === undefined ? [] : writtenLists.map((list) => at(write[list]));
+}
+
+function actorOf(type: string, who: string, more: string | undefined): Actor {
   if (type === "key" || type === "trust") return { type, id: who };
-  if (type === "person") return { type, name: who };
+  if (type === "person") return { type, name: who, from: more === undefined ? "os" : originOf(more) };
   throw new TypeError("no actor");
+}
+
+function originOf(encoded: string): PersonActor["from"] {
+  const from = JSON.parse(encoded) as "ssh" | Record<"issuer" | "subject", unknown>;
+  return from === "ssh" ? from : { issuer: text(from.issuer), subject: text(from.subject) };
 }
 
 function wordsOf(encoded: string): TokenWords {

@@ -4,7 +4,7 @@ import { Problem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { readConfig } from "../core/settings.ts";
 import { actorOf } from "../desk/actor.ts";
-import { type AdminContext, adminContextOf } from "../desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import { prepareFolder } from "../desk/data-folder.ts";
 import { openInstallation } from "../desk/installation.ts";
 import { setAccount } from "../kinds/accounts/write.ts";
@@ -35,7 +35,7 @@ export function demoCommand(here: Surroundings) {
       const config = { ...settings, dataFolder: join(settings.dataFolder, "demo") };
       const { log, flush } = openLog((text) => void here.terminal.stderr.write(text), { pretty: true, now: Date.now });
       const installation = await openInstallation(config, here.say);
-      const admin = adminContextOf(installation, actorOf(env));
+      const admin = adminContextOf(installation, operator(actorOf(env)));
       if ((await listOrganizations(admin)).some(({ slug }) => slug !== organization)) {
         const words = `${config.dataFolder} holds other data: set KEYHOLE_DATA to another folder for the demo.`;
         throw new Refused("exists", words);

@@ -59,7 +59,7 @@ export function grantOf(options: ReturnType<ReturnType<typeof grantVerb>["opts"]
 }
 
 /** A list, or null for all. One of the two must be given, so that nothing is reached by default. */
-function reachOf(option: "project" | "env", list: string[] | undefined, all: true | undefined): string[] | null {
+export function reachOf(option: "project" | "env", list: string[] | undefined, all: true | undefined): string[] | null {
   const allOption = option === "project" ? "--all-projects" : "--all-environments";
   if ((list === undefined) !== (all === undefined)) return list ?? null;
   throw usageProblem(`Say what it reaches: either --${option} with a list, or ${allOption}.`);

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
-import { adminContextOf } from "../desk/context.ts";
+import { adminContextOf, operator } from "../desk/context.ts";
 import { type Installation, openInstallation } from "../desk/installation.ts";
 import { removeLeftovers } from "../people/leftovers.ts";
 import { listOrganizations } from "../people/organizations.ts";
@@ -71,7 +71,7 @@ function parseWorkers(text: string): number {
 }
 
 async function isEmpty(installation: Installation): Promise<boolean> {
-  const admin = adminContextOf(installation, "");
+  const admin = adminContextOf(installation, operator(""));
   const organizations = await listOrganizations(admin).finally(() => admin.close());
   return organizations.length === 0;
 }

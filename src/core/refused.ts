@@ -1,5 +1,13 @@
 /** Why a change was refused. A command makes an exit code of it. */
-export type RefusedKind = "invalid" | "ambiguous" | "not_found" | "exists" | "conflict" | "bound" | "unavailable";
+export type RefusedKind =
+  | "invalid"
+  | "ambiguous"
+  | "not_found"
+  | "forbidden"
+  | "exists"
+  | "conflict"
+  | "bound"
+  | "unavailable";
 
 /** What a person asked for was refused, and nothing was changed. The message says why, and is theirs to read. */
 export class Refused extends Error {

@@ -1,4 +1,4 @@
-import { adminContextOf } from "../desk/context.ts";
+import { adminContextOf, operator } from "../desk/context.ts";
 import type { Installation } from "../desk/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
 import type { Session, Sessions, SignInCode } from "./sessions.ts";
@@ -66,7 +66,7 @@ export async function admit(
 ): Promise<{ readonly visit: Visit; readonly close: () => Promise<void> }> {
   door.used();
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  const admin = adminContextOf(door.installation, door.actor, door.now);
+  const admin = adminContextOf(door.installation, operator(door.actor), door.now);
   return { visit: new Visit(admin, new URL(request.url), params, form, drafts), close: () => admin.close() };
 }
 

@@ -7,20 +7,20 @@ import { Ago, type Column, Empty, Filter, Name, Table } from "../pages/parts.tsx
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type ComparedItem, compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
+import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
 
-type Compared = ItemsAcross<ComparedItem>["items"][number];
+type Compared = ItemsAcross["items"][number];
 
 export const gridRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/:kind", right: "see", answer: grid },
 ];
 
-/** The names of one kind by the three environments: there, missing, the same, different. */
+/** The names of one kind by environment: there, missing, the same, different. */
 async function grid(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
   const pages = kindPages[kind];
-  const { items } = await compareEnvironments(admin, where, kind);
+  const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const now = admin.now();
   const columns: readonly Column<Compared>[] = [
     {
@@ -32,7 +32,7 @@ async function grid(visit: Visit): Promise<Answer> {
       ),
       isSorted: true,
     },
-    ...environments.map((environment): Column<Compared> => {
+    ...seen.map((environment): Column<Compared> => {
       return {
         heading: environment,
         cell: (one) => <Cell of={one} environment={environment} now={now} />,
@@ -102,6 +102,7 @@ export function comparison({ environments: found }: Compared): string {
     return one === undefined ? [] : [{ environment, group: one.group }];
   });
   if (there.length < 2) return `only ${there[0]?.environment}`;
+  if (there.some(({ group }) => group === null)) return `in ${there.map(({ environment }) => environment).join(", ")}`;
   const groups = new Set(there.map(({ group }) => group));
   if (groups.size === 1) return "same";
   if (groups.size === there.length) return there.length === 2 ? "different" : "all different";

@@ -23,7 +23,8 @@ async function item(visit: Visit): Promise<Answer> {
   const kind = requireKind(visit.param("kind"));
   const change = kindPages[kind]?.change;
   const name = visit.query("name") ?? "";
-  const found = (await compareEnvironments(admin, where, kind)).items.find((one) => one.name === name);
+  const { items, environments: seen } = await compareEnvironments(admin, where, kind);
+  const found = items.find((one) => one.name === name);
   if (found === undefined)
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
   const now = admin.now();
@@ -41,7 +42,7 @@ async function item(visit: Visit): Promise<Answer> {
         </p>
       )}
       <div class="cards">
-        {environments.map((environment) => (
+        {seen.map((environment) => (
           <section>
             <h2>
               <Env of={environment} />

@@ -22,6 +22,7 @@ const refusals = {
   invalid: [400, "Not valid"],
   ambiguous: [400, "Not clear"],
   not_found: [404, "Not found"],
+  forbidden: [403, "Not permitted"],
   exists: [409, "It exists already"],
   conflict: [409, "Not as you saw it"],
   bound: [422, "Too much"],

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, sql } from "drizzle-orm";
-import type { AuditEntry, ChangeAction, NamesWritten, RevealAction } from "../audit/entry.ts";
+import type { AuditEntry, ChangeAction, NamesWritten, PersonActor, RevealAction } from "../audit/entry.ts";
 import { encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import type { Database, Db } from "../store/database.ts";
+import type { Database, Db, Tables } from "../store/database.ts";
 
 /** What a command did, for the audit. */
 export type Change = {
@@ -49,7 +49,7 @@ export async function recordChanges(
   admin: {
     readonly database: Database;
     readonly systemKeys: { readonly audit: Uint8Array };
-    readonly actor: string;
+    readonly actor: PersonActor;
     readonly now: () => number;
   },
   db: Db,
@@ -58,13 +58,7 @@ export async function recordChanges(
   if (changes.length === 0) return;
   const { auditSegments: s, auditHeads: h } = admin.database.tables;
   const lane = commandsLane;
-  await db
-    .insert(h)
-    .values({ lane, seq: 0, at: 0, mac: Buffer.alloc(0) })
-    .onConflictDoNothing();
-  const query = db.select().from(h).where(eq(h.lane, lane));
-  const [head] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
-  if (head === undefined) throw keptOut();
+  const head = await lockCommands(admin.database, db);
   const now = admin.now();
   const segment = {
     lane,
@@ -85,7 +79,25 @@ export async function recordChanges(
     .select()
     .from(s)
     .where(and(eq(s.lane, lane), eq(s.firstSeq, segment.firstSeq), eq(s.at, segment.at)));
-  if (!isDeepStrictEqual([stored, await query], [[{ ...segment, mac }], [end]])) throw keptOut();
+  const heads = await db.select().from(h).where(eq(h.lane, lane));
+  if (!isDeepStrictEqual([stored, heads], [[{ ...segment, mac }], [end]])) throw keptOut();
+}
+
+/** Keeps every other change out until the transaction ends. @returns the end of the lane of commands */
+export async function lockCommands(
+  { dialect, tables }: Database,
+  db: Db,
+): Promise<Tables["auditHeads"]["$inferSelect"]> {
+  const { auditHeads: h } = tables;
+  const lane = commandsLane;
+  await db
+    .insert(h)
+    .values({ lane, seq: 0, at: 0, mac: Buffer.alloc(0) })
+    .onConflictDoNothing();
+  const query = db.select().from(h).where(eq(h.lane, lane));
+  const [head] = await (dialect === "postgres" ? query.for("update") : query);
+  if (head === undefined) throw keptOut();
+  return head;
 }
 
 function keptOut(): Refused {
@@ -96,9 +108,9 @@ function keptOut(): Refused {
   );
 }
 
-function entryOf(name: string, { organization, project, environment, ...change }: Change): AuditEntry {
+function entryOf(actor: PersonActor, { organization, project, environment, ...change }: Change): AuditEntry {
   return {
-    actor: { type: "person", name },
+    actor,
     organizationId: organization?.id ?? "",
     organization: organization?.slug ?? "",
     projectId: project?.id ?? "",

@@ -1,39 +1,49 @@
+import type { Rights } from "../access/rights.ts";
+import type { PersonActor } from "../audit/entry.ts";
 import type { Config } from "../core/settings.ts";
 import type { Database, Db } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
 import { type Installation, openInstallation } from "./installation.ts";
+import { type Permit, requirePermitted } from "./permit.ts";
+
+/** Who works here, as the audit names them, and what they may do. */
+export type Who = { readonly actor: PersonActor; readonly rights: Rights };
+
+/** Whoever holds the root key. @param name - of the account, as `actorOf` gives it */
+export function operator(name: string): Who {
+  return { actor: { type: "person", name, from: "os" }, rights: "operator" };
+}
 
 /** What the commands of people work with: a database they may write, and the keys. */
-export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "historyBytesMax"> & {
-  readonly database: Database;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  /** Who runs the command, as the audit names them. */
-  readonly actor: string;
-};
+export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "historyBytesMax"> &
+  Who & {
+    readonly database: Database;
+    /** Epoch milliseconds. */
+    readonly now: () => number;
+  };
 
 /**
  * Opens the database that the settings name, beside a running server; see {@link openInstallation}.
  */
 export async function openAdminContext(
   config: Config,
-  actor: string,
+  who: Who,
   say: (line: string) => void,
   begin = false,
 ): Promise<AdminContext & { close(): Promise<void> }> {
   const installation = await openInstallation(config, say, begin);
-  return adminContextOf(installation, actor);
+  return adminContextOf(installation, who);
 }
 
 /** The same for an installation that is open already. */
 export function adminContextOf(
   installation: Installation,
-  actor: string,
+  who: Who,
   now: () => number = Date.now,
 ): AdminContext & { close(): Promise<void> } {
   const database = installation.open("admin");
   const { keyring, systemKeys, historyBytesMax } = installation;
-  return { keyring, systemKeys, historyBytesMax, database, now, actor, close: () => database.close() };
+  return { keyring, systemKeys, historyBytesMax, database, now, ...who, close: () => database.close() };
 }
 
 /**
@@ -58,15 +68,17 @@ export async function rehearse<T>(admin: AdminContext, change: (admin: AdminCont
 
 /**
  * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
- * change that is not put on record does not compile; {@link Database.transaction} alone is for what changes nothing that
+ * change that is not put on record does not compile, and neither does one for which nobody asked whether it is permitted; {@link Database.transaction} alone is for what changes nothing that
  * people see, such as the steps of a rotation.
  */
 export function writing<T>(
   admin: AdminContext,
+  permits: Permit | readonly Permit[],
   work: (db: Db) => Promise<readonly [result: T, changes: readonly Change[]]>,
 ): Promise<T> {
   return admin.database.transaction(async (db) => {
     const [result, changes] = await work(db);
+    requirePermitted([permits].flat(), changes);
     await recordChanges(admin, db, changes);
     return result;
   });

@@ -1,4 +1,4 @@
-import { and, asc, eq, like, type SQL } from "drizzle-orm";
+import { and, asc, like, type SQL } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
 
@@ -7,23 +7,24 @@ type Identified = AdminContext["database"]["tables"]["apiKeys" | "variableReques
 /**
  * The whole id that `id` is or begins.
  * @param noun - what the table holds, as commands name it
- * @param only - which rows are looked at, if not all
+ * @param options - `only`: which rows are looked at; `isSeen`: which of them there are for this person
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
-export async function findId(
+export async function findId<T extends Identified>(
   admin: AdminContext,
-  table: Identified,
+  table: T,
   noun: string,
   id: string,
-  only?: SQL,
+  options: { readonly only?: SQL | undefined; readonly isSeen?: (row: T["$inferSelect"]) => boolean } = {},
 ): Promise<string> {
-  const fitting = /^[0-9a-f-]{8,36}$/.test(id)
+  const { only, isSeen = () => true } = options;
+  const rows = /^[0-9a-f-]{8,36}$/.test(id)
     ? await admin.database.db
-        .select({ id: table.id })
-        .from(table)
+        .select()
+        .from(table as Identified)
         .where(and(like(table.id, `${id}%`), only))
-        .limit(2)
     : [];
+  const fitting = (rows as T["$inferSelect"][]).filter(isSeen);
   if (fitting.length > 1) throw new Refused("not_found", `Several ${noun}s begin with ${id}: give more of the id.`);
   if (fitting[0] === undefined) throw noId(noun, id);
   return fitting[0].id;
@@ -45,25 +46,6 @@ export async function shortIds(admin: AdminContext, table: Identified): Promise<
     ids.map((id, at) => [id, Math.max(7, sharedLength(id, ids[at - 1]), sharedLength(id, ids[at + 1])) + 1]),
   );
   return (id) => id.slice(0, lengths.get(id));
-}
-
-/**
- * The one row that an id, or the beginning of one, names; see {@link findId}.
- * @param find - reads rows by a condition
- * @throws Refused `not_found`
- */
-export async function showById<T>(
-  admin: AdminContext,
-  table: Identified,
-  noun: string,
-  asked: string,
-  find: (where: SQL) => Promise<readonly T[]>,
-  only?: SQL,
-): Promise<T> {
-  const id = await findId(admin, table, noun, asked, only);
-  const [found] = await find(eq(table.id, id));
-  if (found === undefined) throw noId(noun, id);
-  return found;
 }
 
 /** @returns a refusal of an id that fits nothing */

@@ -4,6 +4,7 @@ import { type Plan, sealOrganization } from "../access/grant.ts";
 import { slugPattern } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
+import { isMember } from "./permit.ts";
 
 export type Organization = {
   readonly id: string;
@@ -21,10 +22,11 @@ export async function findOrganization(admin: AdminContext, slug: string | undef
   const { organizations } = admin.database.tables;
   if (slug !== undefined) {
     const [found] = await admin.database.db.select().from(organizations).where(eq(organizations.slug, slug));
-    if (!found) throw noOrganization(slug);
+    if (!(found && isMember(admin, found))) throw noOrganization(slug);
     return verified(admin, found);
   }
-  const [only, second] = await admin.database.db.select().from(organizations).limit(2);
+  const rows = await admin.database.db.select().from(organizations);
+  const [only, second] = rows.filter((row) => isMember(admin, row));
   if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
   if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
   return verified(admin, only);

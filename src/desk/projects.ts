@@ -1,21 +1,60 @@
 import { and, desc, eq } from "drizzle-orm";
+import type { ProjectPlace, Right } from "../access/rights.ts";
 import { Fault } from "../core/fault.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { DataKey } from "../seal/keyring.ts";
 import type { Db } from "../store/database.ts";
 import type { AdminContext } from "./context.ts";
 import { findOrganization, type Organization } from "./organizations.ts";
+import { Permit } from "./permit.ts";
 
-/** The project at `ORG/PROJECT`, or `PROJECT` where there is one organization. @throws Refused `not_found`, `ambiguous` */
-export async function findProject(admin: AdminContext, where: string): Promise<FoundProject> {
+/**
+ * The project at `ORG/PROJECT`, or `PROJECT` where there is one organization, for somebody who may do something there.
+ * A project in which they may not is answered as one that does not exist.
+ *
+ * @param needed - the rights, all of which they must have in the same environments
+ * @param among - all of these environments; if it is left out, at least one
+ * @throws Refused `not_found`, `ambiguous`
+ */
+export async function findProject(
+  admin: AdminContext,
+  where: string,
+  needed: Right | readonly Right[],
+  among?: readonly Environment[],
+): Promise<FoundProject> {
   const { organization, slug } = await splitPlace(admin, where);
   const { projects: p } = admin.database.tables;
   const [found] = await admin.database.db
     .select({ id: p.id })
     .from(p)
     .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
-  if (!found) throw noProject(where);
-  return { id: found.id, slug, organization };
+  const rights = [needed].flat();
+  const permit = found && Permit.find(admin, rights, placeOf({ ...found, organization }), among);
+  if (!(found && permit))
+    throw admin.rights === "operator" ? noProject(where) : noRight(`project ${JSON.stringify(where)}`, rights, among);
+  return { id: found.id, slug, organization, permit };
+}
+
+/**
+ * The permit to do something to all projects of an organization, those of the future too.
+ * @throws Refused `not_found`
+ */
+export function permitEverywhere(
+  admin: AdminContext,
+  organization: Organization,
+  needed: readonly Right[],
+  among: readonly Environment[] = environments,
+): Permit {
+  const permit = Permit.find(admin, needed, { organizationId: organization.id, projectId: null }, among);
+  if (permit === undefined) throw noRight(`way to all projects of ${organization.slug}`, needed, among);
+  return permit;
+}
+
+/** What does not exist and what is forbidden have one answer. */
+function noRight(where: string, needed: readonly Right[], among: readonly Environment[] | undefined): Refused {
+  const there = among === undefined ? "" : ` in ${among.join(" and ")}`;
+  return new Refused("not_found", `There is no ${where} where you have the right to ${needed.join(" and ")}${there}.`);
 }
 
 /** Keeps other writers out until the transaction ends; undefined if the project is gone. */
@@ -58,12 +97,28 @@ export function noProject(where: string): Refused {
 }
 
 /** `ORG/PROJECT`, as people write it. */
-export function projectPath({ organization, slug }: FoundProject): string {
+export function projectPath({ organization, slug }: Pick<FoundProject, "organization" | "slug">): string {
   return `${organization.slug}/${slug}`;
 }
 
-/** A project as writers need it: found, and with its organization. */
-export type FoundProject = { readonly id: string; readonly slug: string; readonly organization: Organization };
+/** The place of a project, for questions about rights. */
+export function placeOf({
+  id,
+  organization,
+}: {
+  readonly id: string;
+  readonly organization: { readonly id: string };
+}): ProjectPlace {
+  return { organizationId: organization.id, projectId: id };
+}
+
+/** A project with its organization, and what somebody may do there. */
+export type FoundProject = {
+  readonly id: string;
+  readonly slug: string;
+  readonly organization: Organization;
+  readonly permit: Permit;
+};
 
 /** A project that no other writer can change before the transaction ends. */
 export type LockedProject = FoundProject & {

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { and, desc, eq, getTableColumns, gt, type SQL } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
-import type { NamesWritten } from "../audit/entry.ts";
+import { type NamesWritten, type PersonActor, personText } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type SetVersion, versionMac } from "../seal/set.ts";
@@ -32,7 +32,7 @@ export function isOfSet(
 
 /** Stores the record of the version that has just become current. A forged record of that number is replaced. */
 export async function insertRecord(
-  admin: Admin & { readonly actor: string },
+  admin: Admin & { readonly actor: PersonActor },
   db: Db,
   { projectId, kind, environment, version, listingMac }: Tables["sets"]["$inferSelect"],
   at: number,
@@ -40,7 +40,7 @@ export async function insertRecord(
 ): Promise<void> {
   const { setVersions: v } = admin.database.tables;
   const identity = { projectId, kind, environment, version };
-  const record = { ...identity, at, actor: admin.actor, names: JSON.stringify(names), listingMac };
+  const record = { ...identity, at, actor: personText(admin.actor), names: JSON.stringify(names), listingMac };
   const row = { ...record, mac: versionMac(admin.systemKeys.listing, record) };
   await db
     .insert(v)

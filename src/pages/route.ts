@@ -1,8 +1,6 @@
 import type { VNode } from "preact";
+import type { Right } from "../access/rights.ts";
 import type { Visit } from "./visit.ts";
-
-/** What a person needs where a route shows or changes something. */
-export type Right = "see" | "reveal" | "write" | "keys" | "decide" | "audit";
 
 /** One thing that the dashboard shows or does. There is one table of them, `dashboard/routes.ts`. */
 export type Route = {
@@ -10,6 +8,7 @@ export type Route = {
   readonly method: "GET" | "POST";
   /** Such as `/p/:org/:project`. */
   readonly path: string;
+  /** What a person needs there. */
   readonly right: Right;
   /** Whether the answer is a secret: only the page's script may ask for it, since no page has a value in its HTML. */
   readonly isSecret?: true;

@@ -97,9 +97,13 @@ export class Form {
     return environments.filter((environment) => all.includes(environment));
   }
 
-  /** The versions that the form showed, by environment: {@link versionFields}. @throws Refused `invalid` */
-  versions(): ReadonlyMap<Environment, number> {
-    return new Map(environments.map((environment) => [environment, this.number(`version.${environment}`)]));
+  /**
+   * The versions that the form showed, by environment: {@link versionFields}.
+   * @param of - the environments whose versions it must have
+   * @throws Refused `invalid`
+   */
+  versions(of: readonly Environment[]): ReadonlyMap<Environment, number> {
+    return new Map(of.map((environment) => [environment, this.number(`version.${environment}`)]));
   }
 
   /**

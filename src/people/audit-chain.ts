@@ -1,4 +1,5 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
+import { encodePersons } from "../access/roster.ts";
 import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
@@ -6,6 +7,8 @@ import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } fro
 import { Refused } from "../core/refused.ts";
 import { type Change, commandsLane, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
+import { Permit } from "../desk/permit.ts";
+import { RosterWatch, writeRoster } from "../desk/roster.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
 import { segmentsByLane } from "../store/segments.ts";
@@ -43,7 +46,7 @@ export async function acceptGaps(admin: AdminContext, found: Verified, gaps: rea
   const changes = flaws.map((flaw): Change => {
     return { action: "audit.accept", organization: null, names: [gapName(flaw), ...flaw.seals] };
   });
-  await writing(admin, async () => [undefined, changes]);
+  await writing(admin, Permit.operator(admin), async () => [undefined, changes]);
   return {
     ...found,
     flaws: found.flaws.filter((flaw) => !flaws.includes(flaw)),
@@ -80,6 +83,7 @@ export async function pruneAudit(
     readonly agree?: (keptFromAt: number) => Promise<void>;
   } = {},
 ): Promise<Pruned | Verified> {
+  Permit.operator(admin);
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
   const before = prunesBefore(admin, keepMs);
@@ -100,11 +104,13 @@ export async function pruneAudit(
     entries = found.entries;
   }
   await options.agree?.(keptFromAt);
+  const listing = await listingInForce(admin);
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
   if (database.dialect === "postgres") {
-    await dropMonths(admin, [...lanes.values()], keptFromAt);
+    await dropMonths(admin, [...lanes.values()], keptFromAt, listing);
   } else {
-    for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, keptFromAt, index === 0);
+    for (const [index, mark] of marks.entries())
+      await deleteUpTo(admin, mark, keptFromAt, index === 0 ? { listing } : undefined);
   }
   return { keptFromAt, entries, lanes: lanes.size };
 }
@@ -173,11 +179,16 @@ async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncG
 }
 
 /** Drops the months in one transaction with a short lock timeout. */
-async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
+async function dropMonths(
+  admin: AdminContext,
+  lanes: readonly Mark[],
+  keptFromAt: number,
+  listing: string | undefined,
+): Promise<void> {
   try {
     await dropAuditMonths(admin.database, keptFromAt, async (db) => {
       for (const mark of lanes) await keep(admin, db, mark);
-      if (lanes.length > 0) await recordChanges(admin, db, [pruning(keptFromAt)]);
+      if (lanes.length > 0) await recordPruning(admin, db, keptFromAt, listing);
     });
   } catch (error) {
     if (databaseErrorCode(error) !== "55P03") throw error;
@@ -186,20 +197,45 @@ async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromA
 }
 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
-async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, isFirst: boolean): Promise<void> {
+async function deleteUpTo(
+  admin: AdminContext,
+  mark: Mark,
+  keptFromAt: number,
+  first: { readonly listing: string | undefined } | undefined,
+): Promise<void> {
   const { auditSegments: s } = admin.database.tables;
   await admin.database.transaction(async (db) => {
     await keep(admin, db, mark);
-    if (isFirst) await recordChanges(admin, db, [pruning(keptFromAt)]);
+    if (first) await recordPruning(admin, db, keptFromAt, first.listing);
     await db.delete(s).where(and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, keptFromAt)));
   });
   await Bun.sleep(pauseMs);
 }
 
-/** `names` has the first day that is kept. */
-function pruning(keptFromAt: number): Change {
+/** The persons in force, as text; undefined if there are none, or they are not believed anyway. */
+async function listingInForce(admin: AdminContext): Promise<string | undefined> {
+  try {
+    const roster = await new RosterWatch().current(admin);
+    return roster && encodePersons(roster.persons);
+  } catch (error) {
+    if (error instanceof Refused) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Records the pruning; `names` has the first day that is kept. The persons are written again, since the entry that says
+ * which version of them is in force may go.
+ */
+async function recordPruning(
+  admin: AdminContext,
+  db: Db,
+  keptFromAt: number,
+  listing: string | undefined,
+): Promise<void> {
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
-  return { action: "audit.prune", organization: null, names: [day] };
+  const renewed = listing === undefined ? [] : [await writeRoster(admin, db, listing, null, [])];
+  await recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }, ...renewed]);
 }
 
 async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {

@@ -1,6 +1,7 @@
+import { may, type Rights } from "../access/rights.ts";
 import type { Actor, AuditEntry, TokenWords } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
-import type { Environment } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
@@ -84,8 +85,8 @@ export async function listAudit(
 export async function* newestPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
   const conditions = await conditionsOf(admin, filter);
   let isEmpty = true;
-  for await (const page of segmentsByTime(admin.database, segmentsWith(conditions, filter), "newest first")) {
-    const records = page.flatMap((segment) => recordsOf(segment, conditions).reverse());
+  for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, filter), "newest first")) {
+    const records = page.flatMap((segment) => recordsOf(admin, segment, conditions).reverse());
     isEmpty &&= records.length === 0;
     yield records;
   }
@@ -117,12 +118,19 @@ export async function showAudit(admin: AdminContext, name: string): Promise<Audi
     throw new Refused("invalid", "An entry is called LANE:NUMBER, as `keyhole audit list --wide` shows it.");
   }
   const [segment, second] = await segmentsHolding(admin.database, start, Number(seq));
-  if (segment === undefined) throw new Refused("not_found", `There is no entry ${name}.`);
+  if (segment === undefined) throw noEntry(name);
   const isAmbiguous = second !== undefined && segment.lane !== start && segment.lane !== second.lane;
   if (isAmbiguous) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
-  const found = recordsOf(segment, []).find((record) => record.seq === Number(seq));
+  const records = recordsOf(admin, segment, []);
   // A damaged segment is one entry.
-  return found ?? (recordsOf(segment, [])[0] as AuditRecord);
+  const isDamaged = records[0]?.action === unreadable.action;
+  const found = isDamaged ? records[0] : records.find((record) => record.seq === Number(seq));
+  if (found === undefined) throw noEntry(name);
+  return found;
+}
+
+function noEntry(name: string): Refused {
+  return new Refused("not_found", `There is no entry ${name}.`);
 }
 
 /** Follows the entries that are recorded after those already shown. */
@@ -227,7 +235,7 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
       throw new Refused("invalid", `${project} is not a project of ${organization}.`);
     }
     const slug = where.slice(`${organization}/`.length);
-    const find = async () => (await findProject(admin, where)).id;
+    const find = async () => (await findProject(admin, where, "audit")).id;
     conditions.push(await conditionOn(admin, valuesOf.project, slug, find, conditions));
   }
   if (keyId !== undefined)
@@ -297,36 +305,52 @@ async function* pages(
   conditions: readonly Condition[],
   times: Times,
 ): AsyncGenerator<AuditRecord[]> {
-  const filter = segmentsWith(conditions, times);
+  const filter = segmentsWith(admin, conditions, times);
   for await (const page of segmentsByTime(admin.database, filter, "oldest first")) {
-    for (const segment of page) yield recordsOf(segment, conditions);
+    for (const segment of page) yield recordsOf(admin, segment, conditions);
   }
 }
 
-/** Which segments may hold an entry that meets the conditions. */
-function segmentsWith(conditions: readonly Condition[], { sinceAt, beforeAt }: Times): SegmentFilter {
+/** Which segments may hold an entry that meets the conditions, and that somebody may see. */
+function segmentsWith(
+  { rights }: AdminContext,
+  conditions: readonly Condition[],
+  { sinceAt, beforeAt }: Times,
+): SegmentFilter {
   const texts = conditions.filter(({ areNames }) => !areNames).map((condition) => condition.texts);
+  if (rights !== "operator") texts.push(rights.map(({ organizationId, projectId }) => projectId ?? organizationId));
   return { texts, names: conditions.find(({ areNames }) => areNames)?.texts, sinceAt, beforeAt };
 }
 
 type Times = Pick<AuditFilter, "sinceAt" | "beforeAt">;
 
-/** The entries of a segment that meet all conditions. Without conditions, a damaged segment is one entry. */
-function recordsOf(segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
+/**
+ * The entries of a segment that somebody may see and that meet all conditions. Without conditions, a damaged segment is
+ * one entry for an operator.
+ */
+function recordsOf({ rights }: AdminContext, segment: Segment, conditions: readonly Condition[]): AuditRecord[] {
   const { lane, firstSeq, at } = segment;
   const entries = decodeEntries(segment);
-  if (entries === undefined) return conditions.length > 0 ? [] : [{ time: at, ...unreadable, lane, seq: firstSeq }];
+  if (entries === undefined)
+    return conditions.length > 0 || rights !== "operator" ? [] : [{ time: at, ...unreadable, lane, seq: firstSeq }];
   return entries.flatMap((entry, index) => {
     const isMet = ({ texts, valuesOf }: Condition) => valuesOf(entry).some((value) => texts.includes(value));
-    if (!conditions.every(isMet)) return [];
+    if (!mayRead(rights, entry) || !conditions.every(isMet)) return [];
     const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = entry;
     const slugs = { organization: organization || null, project: project || null };
     return [{ time: at, ...shown, ...slugs, names, count: names.length, ...write, lane, seq: firstSeq + index }];
   });
 }
 
+/** What concerns no project takes the right for all of them; what concerns no environment, in all three. */
+function mayRead(rights: Rights, { organizationId, projectId, environment }: AuditEntry): boolean {
+  const place = { organizationId, projectId: projectId || null };
+  const among = environment === null ? environments : [environment];
+  return among.every((one) => may(rights, "audit", place, one));
+}
+
 const unreadable = {
-  actor: { type: "person", name: "" },
+  actor: { type: "person", name: "", from: "os" },
   organization: null,
   project: null,
   environment: null,

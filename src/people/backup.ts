@@ -16,7 +16,7 @@ import { Refused } from "../core/refused.ts";
 import type { Config, RootKeySource } from "../core/settings.ts";
 import { moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
-import { adminContextOf } from "../desk/context.ts";
+import { adminContextOf, operator } from "../desk/context.ts";
 import { prepareFolder, requireReadable, serveLock } from "../desk/data-folder.ts";
 import { openInstallation } from "../desk/installation.ts";
 import { openKeyring } from "../desk/root-keys.ts";
@@ -180,7 +180,7 @@ export async function verifyBackup(
       { ...config, databaseUrl: undefined, dataFolder: scratch, rootKey },
       say,
     );
-    const admin = adminContextOf(installation, "");
+    const admin = adminContextOf(installation, operator(""));
     return await openEverything(admin, progress).finally(() => admin.close());
   } finally {
     rmSync(scratch, { recursive: true, force: true });
@@ -233,7 +233,7 @@ async function recordRestore(draft: string, systemKeys: ReadonlyMap<string, Uint
   const database = openSqlite(draft, "admin");
   try {
     await database.transaction((db) =>
-      recordChanges({ database, systemKeys: { audit }, actor, now: Date.now }, db, [
+      recordChanges({ database, systemKeys: { audit }, actor: operator(actor).actor, now: Date.now }, db, [
         { action: "restore", organization: null, names: [] },
       ]),
     );

@@ -1,71 +1,81 @@
 import { compareBytes, type Environment } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { findProject } from "../desk/projects.ts";
+import { Permit } from "../desk/permit.ts";
+import { findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import type { ContentEntry, Entry, KindDescriptor } from "../sets/kind.ts";
 import { type Item, openItems, requireSets } from "../sets/open.ts";
+import type { VerifiedSet } from "../sets/verified-set.ts";
 
 /* Which environments of a project have an item, and whether they have the same. No value leaves this file. */
 
-/** What the environments of a project have of a kind: their versions, and each item once, in byte order of name. */
-export type ItemsAcross<InEnvironment> = {
-  readonly versions: Readonly<Record<Environment, number>>;
+/** What the environments of a project have of a kind, as far as somebody may see. */
+export type ItemsAcross = {
+  /** Those that they may see. */
+  readonly environments: readonly Environment[];
+  /** Each item once, in byte order of name. */
   readonly items: readonly {
     readonly name: string;
     /** An environment that does not have the item is absent. */
-    readonly environments: Readonly<Partial<Record<Environment, InEnvironment>>>;
+    readonly environments: Readonly<Partial<Record<Environment, ComparedItem>>>;
   }[];
 };
 
-/** An item in one environment. */
-export type DatedItem = {
+/** An item in one environment, compared with the same item in the others. */
+export type ComparedItem = {
   /** Epoch milliseconds. */
   readonly updatedAt: number;
-};
-
-/** An item in one environment, compared with the same item in the others. */
-export type ComparedItem = DatedItem & {
-  /** Environments with the same content have the same number: 1 for the first environment, then 2 and 3. */
-  readonly group: number;
+  /**
+   * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null where
+   * somebody may not see values: it would tell whether a guess is the stored one.
+   */
+  readonly group: number | null;
 };
 
 /**
  * Compares the environments of a project, item by item: the fields of accounts, the values of variables without their
- * days of rotation, and all that the listing shows of a file, without the times of any. It tells whether a guess is the
- * stored value, so it is for people who may see values. Nothing is on record, since no value is shown.
+ * days of rotation, and all that the listing shows of a file, without the times of any. Nothing is on record, since no
+ * value is shown.
  *
  * @param kind - one of `everyKind`
  * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` if a set does not verify or open
  */
-export async function compareEnvironments(
-  admin: AdminContext,
-  where: string,
-  kind: string,
-): Promise<ItemsAcross<ComparedItem>> {
+export async function compareEnvironments(admin: AdminContext, where: string, kind: string): Promise<ItemsAcross> {
   const descriptor = descriptorOf(kind);
-  const project = await findProject(admin, where);
-  const sets = (await requireSets(admin, project, descriptor)).map((set) =>
-    openItems({ project, descriptor, environment: set.environment }, set),
-  );
-  const compared = across(sets, (found) => {
-    const groups = found.length > 1 ? groupsOf(found.map((item) => contentOf(descriptor, item))) : [1];
-    return found.map(({ entry }, index) => ({ updatedAt: entry.updatedAt, group: groups[index] as number }));
+  const project = await findProject(admin, where, "see");
+  const revealing = Permit.find(admin, ["see", "reveal"], placeOf(project));
+  const sets = (await requireSets(admin, project, descriptor)).map((set) => {
+    const { environment } = set;
+    if (!revealing?.allows("reveal", environment)) return { environment, items: listed(descriptor, set) };
+    return openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set);
   });
-  for (const { items } of sets) for (const { value } of items.values()) value?.fill(0);
-  return compared;
+  const names = new Set(sets.flatMap(({ items }) => [...items.keys()]));
+  const items = [...names].sort(compareBytes).map((name) => {
+    const holders = sets.flatMap(({ environment, items }) => {
+      const found = items.get(name);
+      return found === undefined ? [] : [{ environment, found }];
+    });
+    const groups = groupsOf(holders.map(({ found }) => (isOpened(found) ? contentOf(descriptor, found) : null)));
+    const environments = Object.fromEntries(
+      holders.map(({ environment, found }, index): [Environment, ComparedItem] => {
+        return [environment, { updatedAt: found.entry.updatedAt, group: groups[index] ?? null }];
+      }),
+    );
+    return { name, environments };
+  });
+  for (const { items } of sets) {
+    for (const item of items.values()) if (isOpened(item)) item.value?.fill(0);
+  }
+  return { environments: project.permit.environments, items };
 }
 
-/**
- * The same without a comparison, from the listings alone: for people who may not see values. No value is opened.
- * @throws Refused as {@link compareEnvironments}
- */
-export async function listAcross(admin: AdminContext, where: string, kind: string): Promise<ItemsAcross<DatedItem>> {
-  const descriptor = descriptorOf(kind);
-  const listed = (await requireSets(admin, await findProject(admin, where), descriptor)).map((set) => {
-    const items = new Map(set.entries.map((entry) => [descriptor.nameOf(entry), entry]));
-    return { environment: set.environment, version: set.stored.version, items };
-  });
-  return across(listed, (found) => found.map(({ updatedAt }) => ({ updatedAt })));
+function isOpened<E extends Entry>(item: { readonly entry: E } | Item<E>): item is Item<E> {
+  return "value" in item;
+}
+
+/** The items of a set that is not opened. */
+function listed<E extends Entry>({ nameOf }: KindDescriptor<E>, { entries }: VerifiedSet<E>) {
+  return new Map<string, { readonly entry: E } | Item<E>>(entries.map((entry) => [nameOf(entry), { entry }]));
 }
 
 /**
@@ -78,28 +88,8 @@ export function contentOf({ hasValues, datedValue }: KindDescriptor<Entry>, { en
   return JSON.stringify(shown);
 }
 
-/** @param show - what is shown of an item, from what each environment that has it holds */
-function across<Found, Shown>(
-  sets: readonly {
-    readonly environment: Environment;
-    readonly version: number;
-    readonly items: ReadonlyMap<string, Found>;
-  }[],
-  show: (found: readonly Found[]) => readonly Shown[],
-): ItemsAcross<Shown> {
-  const names = new Set(sets.flatMap(({ items }) => [...items.keys()]));
-  const items = [...names].sort(compareBytes).map((name) => {
-    const holders = sets.filter((set) => set.items.has(name));
-    const shown = show(holders.map((set) => set.items.get(name) as Found));
-    const environments = Object.fromEntries(holders.map(({ environment }, index) => [environment, shown[index]]));
-    return { name, environments: environments as Partial<Record<Environment, Shown>> };
-  });
-  const versions = Object.fromEntries(sets.map(({ environment, version }) => [environment, version]));
-  return { versions: versions as Record<Environment, number>, items };
-}
-
 /** Numbers the contents from 1, in the order in which they are first seen. */
-function groupsOf(contents: readonly string[]): number[] {
-  const distinct = [...new Set(contents)];
-  return contents.map((content) => distinct.indexOf(content) + 1);
+function groupsOf(contents: readonly (string | null)[]): (number | null)[] {
+  const distinct = [...new Set(contents.filter((content) => content !== null))];
+  return contents.map((content) => (content === null ? null : distinct.indexOf(content) + 1));
 }

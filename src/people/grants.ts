@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { Permit } from "../desk/permit.ts";
 import { servingRights } from "../store/rights.ts";
 
 /**
@@ -9,6 +10,7 @@ import { servingRights } from "../store/rights.ts";
  * @throws Refused `invalid` for the embedded database or an invalid role name
  */
 export async function grantStatements(admin: AdminContext, role: string): Promise<string[]> {
+  Permit.operator(admin);
   if (admin.database.dialect !== "postgres") {
     throw new Refused("invalid", "The embedded database has no roles: set DATABASE_URL to use PostgreSQL.");
   }

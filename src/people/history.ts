@@ -1,9 +1,18 @@
 import { and, desc, ne, sql } from "drizzle-orm";
+import { may } from "../access/rights.ts";
 import type { NamesWritten } from "../audit/entry.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { type FoundProject, findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
+import { Permit } from "../desk/permit.ts";
+import {
+  type FoundProject,
+  findProject,
+  type LockedProject,
+  lockProject,
+  noProject,
+  placeOf,
+} from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../desk/version-records.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
@@ -41,7 +50,7 @@ export async function listHistory(
 }> {
   const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
-  const project = await findProject(admin, where);
+  const project = await findProject(admin, where, "see", [environment]);
   const of = { project, descriptor, environment };
   const current = await findSet(admin, of);
   const { records, unverified } = await readRecords(admin, of, current);
@@ -112,9 +121,10 @@ export async function planRollback(
   kind: string,
   to: number,
 ): Promise<Rollback> {
-  const project = await findProject(admin, where);
+  const environment = requireEnvironment(environmentName);
+  const project = await findProject(admin, where, rollbackRights, [environment]);
   const locked = { ...project, db: admin.database.db, now: admin.now() };
-  return (await changesBack(admin, locked, descriptorOf(kind), requireEnvironment(environmentName), to)).plan;
+  return (await changesBack(admin, locked, descriptorOf(kind), environment, to)).plan;
 }
 
 /**
@@ -148,8 +158,12 @@ export async function rollBack(
     const { version, total } = writes.get(environment) as SetWrite;
     return [{ version, warnings: descriptor.warningsOf(where, environment, total) }, writes] as const;
   };
-  return writingProject(admin, where, descriptor, work, "rollback");
+  const found = await findProject(admin, where, rollbackRights, [environment]);
+  return writingProject(admin, found, descriptor, work, { action: "rollback" });
 }
+
+/** What it will do names what is there. */
+const rollbackRights = ["see", "write"] as const;
 
 /** The changes that make an earlier version of the current one. */
 async function changesBack(
@@ -165,11 +179,13 @@ async function changesBack(
   const from = before.version;
   if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
   const { items: after } = await openVersion(admin, of, to);
+  // To somebody who may not see values, nothing may tell which of them are the same.
+  const mayCompare = may(admin.rights, "reveal", placeOf(project), environment);
   const changes = new Map<string, NewItem<Entry> | null>();
   const [added, changed]: [string[], string[]] = [[], []];
   for (const [name, item] of after) {
     const old = before.items.get(name);
-    if (old !== undefined && isSame(descriptor, item, old)) continue;
+    if (mayCompare && old !== undefined && isSame(descriptor, item, old)) continue;
     (old === undefined ? added : changed).push(name);
     changes.set(name, dated(descriptor, item, now));
     const content = namesContent(descriptor, item.entry) && (await openContent(admin, db, project.id, item.entry));
@@ -197,7 +213,7 @@ function isSame(descriptor: KindDescriptor<Entry>, a: Item<Entry>, b: Item<Entry
 }
 
 /**
- * Removes all versions of a set but the current one, and the contents of files that only they needed.
+ * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
  * @returns how many versions, and what a person must be warned of
  * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
@@ -209,9 +225,10 @@ export async function purgeHistory(
 ): Promise<{ readonly removed: number; readonly warnings: readonly string[] }> {
   const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
-  const found = await findProject(admin, where);
+  const permit = Permit.operator(admin);
+  const found = await findProject(admin, where, "write", [environment]);
   const { sets: s, setVersions: v } = admin.database.tables;
-  return writing(admin, async (db) => {
+  return writing(admin, permit, async (db) => {
     const project = await lockProject(admin, db, found);
     if (!project) throw noProject(where);
     const of = { project, descriptor, environment };

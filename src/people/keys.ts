@@ -1,12 +1,14 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { digestKey, mintKey } from "../access/api-key.ts";
 import { bitsOf, membersOf, type Surface, sealGrant, surfaces } from "../access/grant.ts";
+import { meets, type ProjectPlace } from "../access/rights.ts";
 import { parseTerms, type Terms } from "../access/token.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findId, noId, shortIds, showById } from "../desk/ids.ts";
+import { findId, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
+import { Permit } from "../desk/permit.ts";
 import { findProject } from "../desk/projects.ts";
 import { displayName, requireEnvironment, requireEnvironments } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
@@ -91,6 +93,8 @@ export async function createCredential(
   const { keyId: id, ...reach } = grant;
   // Nobody can present an id as a key, so this digest only makes the row one that the server can look up.
   const digest = digestKey(admin.systemKeys.pepper, typeof presented === "string" ? presented : id);
+  const permits = permitsFor(admin, reach);
+  if (permits === undefined) throw beyondRights(organization.slug);
   const row = {
     id,
     ...reach,
@@ -100,7 +104,7 @@ export async function createCredential(
     createdAt: now,
     grantSeal: sealGrant(admin.systemKeys.grant, digest, grant),
   };
-  await writing(admin, async (db) => {
+  await writing(admin, permits, async (db) => {
     await db.insert(admin.database.tables.apiKeys).values(row);
     return [undefined, [{ action: `${type}.create`, organization, names: [id] }]];
   });
@@ -118,13 +122,18 @@ export async function listKeys(
 }
 
 /**
- * The active keys and trusts that reach a project, in one environment or in any.
+ * The active keys and trusts that reach a project, in one environment or in any that somebody may see.
  * @throws Refused `not_found`, `ambiguous`, `invalid`
  */
 export async function listAccess(admin: AdminContext, where: string, environment?: string): Promise<KeyRecord[]> {
-  const mask = environment === undefined ? everyEnvironment : environmentMask(requireEnvironment(environment));
-  const project = await findProject(admin, where);
+  const project = await findProject(
+    admin,
+    where,
+    "see",
+    environment === undefined ? undefined : [requireEnvironment(environment)],
+  );
   const { apiKeys: k } = admin.database.tables;
+  const mask = environmentMask(...project.permit.environments);
   const rows = await admin.database.db
     .select({ id: k.id, environments: k.environments, projects: k.projects })
     .from(k)
@@ -151,7 +160,10 @@ export async function listExpiring(admin: AdminContext, withinMs: number): Promi
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
 export function findKeyId(admin: AdminContext, id: string, type?: CredentialType): Promise<string> {
-  return findId(admin, admin.database.tables.apiKeys, type ?? "key", id, type && ofType(admin, type));
+  return findId(admin, admin.database.tables.apiKeys, type ?? "key", id, {
+    only: type && ofType(admin, type),
+    isSeen: (row) => isSeen(admin, row),
+  });
 }
 
 /**
@@ -171,19 +183,18 @@ export async function keyNames(admin: AdminContext): Promise<ReadonlyMap<string,
 
 /** One key, or one trust, by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
 export async function showKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
-  return showById(
-    admin,
-    admin.database.tables.apiKeys,
-    type,
-    asked,
-    (where) => records(admin, where),
-    ofType(admin, type),
-  );
+  return recordAt(admin, await findKeyId(admin, asked, type), type);
 }
 
 /** One key or trust, as {@link showKey} shows one of a type that is known. @throws Refused `not_found` */
 export async function showCredential(admin: AdminContext, asked: string): Promise<KeyRecord> {
-  return showById(admin, admin.database.tables.apiKeys, "key", asked, (where) => records(admin, where));
+  return recordAt(admin, await findKeyId(admin, asked));
+}
+
+async function recordAt(admin: AdminContext, id: string, type?: CredentialType): Promise<KeyRecord> {
+  const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, id));
+  if (found === undefined) throw noKey(id, type);
+  return found;
 }
 
 /** Whether a key or a trust is active, is as old as this moment, and was not used since. */
@@ -203,7 +214,7 @@ export function neverEnds({ status, expiresAt }: KeyRecord): boolean {
 export async function revokeKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
   const { apiKeys: k } = admin.database.tables;
   const id = await findKeyId(admin, asked, type);
-  await writing(admin, async (db) => {
+  await writing(admin, await requirePermits(admin, id, type), async (db) => {
     const revoked = await db
       .update(k)
       // Without its seal the key stays invalid, even if SQL sets the time of its revocation before or removes it later.
@@ -214,7 +225,7 @@ export async function revokeKey(admin: AdminContext, asked: string, type: Creden
     if (organization === undefined) throw noKey(id, type);
     return [undefined, [{ action: `${type}.revoke`, organization, names: [id] }]];
   });
-  return showKey(admin, id, type);
+  return recordAt(admin, id, type);
 }
 
 /**
@@ -236,7 +247,7 @@ export async function rotateKey(
   const digest = digestKey(admin.systemKeys.pepper, key);
   const successorId = Bun.randomUUIDv7();
   const id = await findKeyId(admin, asked, "key");
-  await writing(admin, async (db) => {
+  await writing(admin, await requirePermits(admin, id, "key"), async (db) => {
     const query = db.select().from(k).where(eq(k.id, id));
     const [old] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
     if (!old) throw noKey(id);
@@ -266,7 +277,7 @@ export async function rotateKey(
     const [organization = null] = await organizationsOf(admin, db, [old]);
     return [undefined, [{ action: "key.rotate", organization, names: [id, successorId] }]];
   });
-  return { successor: { ...(await showKey(admin, successorId)), key }, predecessor: await showKey(admin, id) };
+  return { successor: { ...(await recordAt(admin, successorId)), key }, predecessor: await recordAt(admin, id) };
 }
 
 async function organizationsOf(
@@ -300,8 +311,54 @@ async function records(admin: AdminContext, where: SQL | undefined): Promise<Key
     .leftJoin(u, eq(u.keyId, k.id))
     .where(where)
     .orderBy(asc(k.createdAt), asc(k.id));
-  return rows.map(({ key, organization, lastUsedAt }) => recordOf(admin, key, organization, lastUsedAt));
+  return rows
+    .filter(({ key }) => isSeen(admin, key))
+    .map(({ key, organization, lastUsedAt }) => recordOf(admin, key, organization, lastUsedAt));
 }
+
+type Reach = Pick<KeyRow, "organizationId" | "projects" | "environments">;
+
+/** The projects that a key or a trust lists, as places; all of the organization if it lists none. */
+function placesOf({ organizationId, projects }: Reach): ProjectPlace[] {
+  if (projects === null) return [{ organizationId, projectId: null }];
+  return [...idsOf(projects).values()].map((id) => ({ organizationId, projectId: String(id) }));
+}
+
+/** Whether it reaches a place where somebody may see who can read what. */
+function isSeen({ rights }: AdminContext, key: Reach): boolean {
+  return rights === "operator" || placesOf(key).some((place) => meets(rights, "see", place, key.environments));
+}
+
+/** What making, rotating or revoking takes, at every place that is reached. */
+const keyRights = ["keys", "reveal"] as const;
+
+/** The permits for everything that a key or a trust reaches; undefined if it reaches further than somebody's rights. */
+function permitsFor(admin: AdminContext, reach: Reach): Permit[] | undefined {
+  const among = environmentsOf(reach.environments);
+  const permits = placesOf(reach).map((place) => Permit.find(admin, keyRights, place, among));
+  const found = permits.filter((permit) => permit !== undefined);
+  if (admin.rights === "operator") return [Permit.operator(admin)];
+  return found.length === permits.length && found.length > 0 ? found : undefined;
+}
+
+/** @throws Refused `not_found` if the key or trust reaches further than somebody's rights */
+async function requirePermits(admin: AdminContext, id: string, type: CredentialType): Promise<Permit[]> {
+  const { apiKeys: k } = admin.database.tables;
+  const [row] = await admin.database.db.select().from(k).where(eq(k.id, id));
+  const permits = row && permitsFor(admin, row);
+  if (permits === undefined)
+    throw new Refused("not_found", `There is no ${type} ${id} that reaches no further than ${ownRights}.`);
+  return permits;
+}
+
+function beyondRights(organization: string): Refused {
+  return new Refused(
+    "not_found",
+    `There is no place in ${organization} for this key: it would reach further than ${ownRights}.`,
+  );
+}
+
+const ownRights = "your own rights `keys` and `reveal`";
 
 type KeyRow = AdminContext["database"]["tables"]["apiKeys"]["$inferSelect"];
 
@@ -314,7 +371,7 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
     organization,
     surfaces: membersOf(surfaces, row.surfaces),
     resources: membersOf(resources, row.resources),
-    projects: row.projects === null ? null : [...idsOf(row.projects).keys()],
+    projects: row.projects === null ? null : seenSlugs(admin, row),
     environments: row.environments === everyEnvironment ? null : environmentsOf(row.environments),
     createdAt: row.createdAt,
     expiresAt: row.expiresAt,
@@ -323,6 +380,16 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
     status: keyStatus(admin, row),
     ...(terms && { terms: shownTerms(terms) }),
   };
+}
+
+/** The projects of a list that somebody may see. */
+function seenSlugs({ rights }: AdminContext, { organizationId, projects, environments }: KeyRow): string[] {
+  const listed = [...idsOf(projects ?? "")];
+  const isSeen = (id: unknown) => {
+    const place = { organizationId, projectId: String(id) };
+    return rights === "operator" || meets(rights, "see", place, environments);
+  };
+  return listed.filter(([, id]) => isSeen(id)).map(([slug]) => slug);
 }
 
 function shownTerms({ issuer, audience, claims, jwks }: Terms): ShownTerms {
@@ -368,6 +435,7 @@ async function slugsToIds(admin: AdminContext, organization: Organization, slugs
     .orderBy(asc(p.slug));
   const missing = slugs.find((slug) => !rows.some((row) => row.slug === slug));
   if (missing !== undefined) {
+    if (admin.rights !== "operator") throw beyondRights(organization.slug);
     throw new Refused("not_found", `There is no project ${JSON.stringify(missing)} in ${organization.slug}.`);
   }
   return JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));

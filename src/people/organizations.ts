@@ -3,6 +3,7 @@ import { type Plan, sealOrganization } from "../access/grant.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
+import { isMember, Permit } from "../desk/permit.ts";
 import { displayName, isUniqueViolation } from "../desk/validate.ts";
 
 /** Creates an organization. @throws Refused `invalid`, `exists` */
@@ -10,6 +11,7 @@ export async function createOrganization(
   admin: AdminContext,
   asked: { readonly slug: string; readonly name?: string | undefined; readonly plan?: string },
 ): Promise<Organization> {
+  const permit = Permit.operator(admin);
   requireSlug("organization", asked.slug);
   const organization = {
     id: Bun.randomUUIDv7(),
@@ -19,7 +21,7 @@ export async function createOrganization(
     createdAt: admin.now(),
   };
   try {
-    await writing(admin, async (db) => {
+    await writing(admin, permit, async (db) => {
       const seal = sealOrganization(admin.systemKeys.grant, organization);
       await db.insert(admin.database.tables.organizations).values({ ...organization, seal });
       return [undefined, [{ action: "organization.create", organization, names: [] }]];
@@ -34,8 +36,9 @@ export async function createOrganization(
 /** Changes a plan from the next request on. @throws Refused `invalid`, `not_found`, `conflict` */
 export async function setPlan(admin: AdminContext, slug: string, plan: string): Promise<Organization> {
   const { organizations } = admin.database.tables;
+  const permit = Permit.operator(admin);
   const chosen = requirePlan(plan);
-  return writing(admin, async (db) => {
+  return writing(admin, permit, async (db) => {
     const [changed] = await db
       .update(organizations)
       .set({ plan: chosen })
@@ -56,8 +59,9 @@ export async function deleteOrganization(
   admin: AdminContext,
   slug: string,
 ): Promise<{ projects: number; keys: number; trusts: number }> {
+  const permit = Permit.operator(admin);
   const { organizations: o, projects: p, apiKeys: k } = admin.database.tables;
-  return writing(admin, async (db) => {
+  return writing(admin, permit, async (db) => {
     const query = db.select().from(o).where(eq(o.slug, slug));
     // Locked, so that nobody adds to it before the end.
     const [found] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
@@ -75,11 +79,11 @@ export async function deleteOrganization(
   });
 }
 
-/** All organizations as their rows have them, in byte order of slug: what is done in one checks its seal. */
+/** The organizations in sight as their rows have them, in byte order of slug: what is done in one checks its seal. */
 export async function listOrganizations(admin: AdminContext): Promise<Organization[]> {
   const { organizations } = admin.database.tables;
   const rows = await admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));
-  return rows.map(({ seal: _, ...organization }) => organization);
+  return rows.filter((row) => isMember(admin, row)).map(({ seal: _, ...organization }) => organization);
 }
 
 function requirePlan(plan: string): Plan {

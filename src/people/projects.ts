@@ -1,8 +1,10 @@
 import { asc, eq } from "drizzle-orm";
+import { reached } from "../access/rights.ts";
+import { type Environment, environmentMask, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
-import { findProject, lockProject, noProject, splitPlace } from "../desk/projects.ts";
+import { findProject, lockProject, noProject, permitEverywhere, splitPlace } from "../desk/projects.ts";
 import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { countsColumnOf } from "../sets/kind.ts";
@@ -30,6 +32,7 @@ export async function createProject(
   asked: { readonly name?: string | undefined },
 ): Promise<Project> {
   const { organization, slug } = await splitPlace(admin, where);
+  const permit = permitEverywhere(admin, organization, ["write"]);
   requireSlug("project", slug);
   const id = Bun.randomUUIDv7();
   const now = admin.now();
@@ -40,7 +43,7 @@ export async function createProject(
   ) as CountsColumns;
   const t = admin.database.tables;
   try {
-    await writing(admin, async (db) => {
+    await writing(admin, permit, async (db) => {
       await db.insert(t.projects).values({
         id,
         organizationId: organization.id,
@@ -50,7 +53,7 @@ export async function createProject(
         changedAt: JSON.stringify([now, now, now]),
         createdAt: now,
       });
-      await createSets(admin, db, { id, slug, organization }, everyKind, now);
+      await createSets(admin, db, { id, slug, organization, permit }, everyKind, now);
       return [undefined, [{ action: "project.create", organization, project: { id, slug }, names: [] }]];
     });
   } catch (error) {
@@ -59,17 +62,18 @@ export async function createProject(
     }
     throw error;
   }
-  return { id, organization: organization.slug, slug, name, ...countsIn(noCounts), createdAt: now, updatedAt: now };
+  const counts = countsIn(noCounts, environments);
+  return { id, organization: organization.slug, slug, name, ...counts, createdAt: now, updatedAt: now };
 }
 
-/** The projects of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
+/** The projects in sight of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
 export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
   return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization));
 }
 
 /** The project at `ORG/PROJECT`, as {@link findProject}. @throws Refused `not_found`, `ambiguous` */
 export async function showProject(admin: AdminContext, where: string): Promise<Project> {
-  const { id } = await findProject(admin, where);
+  const { id } = await findProject(admin, where, "see");
   const [found] = await records(admin, eq(admin.database.tables.projects.id, id));
   if (!found) throw noProject(where);
   return found;
@@ -83,20 +87,27 @@ async function records(admin: AdminContext, where: ReturnType<typeof eq> | undef
     .innerJoin(o, eq(o.id, p.organizationId))
     .where(where)
     .orderBy(asc(o.slug), asc(p.slug));
-  return rows.map(({ project, organization }) => ({
-    id: project.id,
-    organization,
-    slug: project.slug,
-    name: project.name,
-    ...countsIn(project),
-    createdAt: project.createdAt,
-    updatedAt: Math.max(project.createdAt, ...arrayOf(project.changedAt).map((time) => Number(time) || 0)),
-  }));
+  return rows.flatMap(({ project, organization }) => {
+    const seen = reached(admin.rights, ["see"], { organizationId: project.organizationId, projectId: project.id });
+    return seen.length === 0 ? [] : [recordOf(project, organization, seen)];
+  });
 }
 
-/** The counts of a project's row as people see them: `variableCount` and so on. */
-function countsIn(row: object): Record<`${string}Count`, number> {
-  return Object.fromEntries(everyKind.map((descriptor) => [`${descriptor.item}Count`, countIn(row, descriptor)]));
+type ProjectRow = AdminContext["database"]["tables"]["projects"]["$inferSelect"];
+
+/** A project as people see it. @param seen - the environments whose items are counted, and whose times count */
+function recordOf(row: ProjectRow, organization: string, seen: readonly Environment[]): Project {
+  const { id, slug, name, createdAt } = row;
+  const times = arrayOf(row.changedAt).filter((_, index) => seen.includes(environments[index] as Environment));
+  const updatedAt = Math.max(createdAt, ...times.map((time) => Number(time) || 0));
+  return { id, organization, slug, name, ...countsIn(row, seen), createdAt, updatedAt };
+}
+
+/** The counts of a project's row as people see them: `variableCount` and so on, of what these environments have. */
+function countsIn(row: object, among: readonly Environment[]): Record<`${string}Count`, number> {
+  return Object.fromEntries(
+    everyKind.map((descriptor) => [`${descriptor.item}Count`, countIn(row, descriptor, environmentMask(...among))]),
+  );
 }
 
 /**
@@ -107,9 +118,11 @@ function countsIn(row: object): Record<`${string}Count`, number> {
  * @throws Refused `not_found`, `ambiguous`
  */
 export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
-  const { organization, ...project } = await findProject(admin, where);
+  const { organization, id, slug } = await findProject(admin, where, "write", environments);
+  const permit = permitEverywhere(admin, organization, ["write"]);
+  const project = { id, slug };
   const { projects } = admin.database.tables;
-  return writing(admin, async (db) => {
+  return writing(admin, permit, async (db) => {
     const [gone] = await db.delete(projects).where(eq(projects.id, project.id)).returning();
     if (!gone) throw noProject(where);
     const counts = Object.fromEntries(everyKind.map((descriptor) => [descriptor.kind, countIn(gone, descriptor)]));
@@ -133,10 +146,11 @@ export async function renameProject(
   const { slug } = asked;
   requireSlug("project", slug);
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
-  const found = await findProject(admin, where);
+  const found = await findProject(admin, where, "write", environments);
   const { organization, id } = found;
+  const permit = permitEverywhere(admin, organization, ["write"]);
   try {
-    await writing(admin, async (db) => {
+    await writing(admin, permit, async (db) => {
       const project = await lockProject(admin, db, found);
       if (!project) throw noProject(where);
       for (const descriptor of everyKind) {
@@ -163,5 +177,7 @@ export async function renameProject(
       throw new Refused("exists", `The project ${organization.slug}/${slug} exists already.`);
     throw error;
   }
-  return showProject(admin, `${organization.slug}/${slug}`);
+  const [row] = await admin.database.db.select().from(p).where(eq(p.id, id));
+  if (!row) throw noProject(`${organization.slug}/${slug}`);
+  return recordOf(row, organization.slug, environments);
 }

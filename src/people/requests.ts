@@ -1,10 +1,13 @@
 import { asc, eq, type SQL } from "drizzle-orm";
+import { may } from "../access/rights.ts";
+import { personText } from "../audit/entry.ts";
 import { type Environment, reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { noId, shortIds, showById } from "../desk/ids.ts";
+import { findId, noId, shortIds } from "../desk/ids.ts";
 import { ofOrganization } from "../desk/organizations.ts";
+import { findProject } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { nameWarnings, valueWarnings } from "../kinds/variables/env-file.ts";
@@ -43,15 +46,27 @@ export async function listRequests(admin: AdminContext, organization?: string): 
   const { variableRequests: r } = admin.database.tables;
   const only = await ofOrganization(admin, r, organization);
   const rows = await rowsOf(admin, admin.database.db, only).orderBy(asc(r.createdAt), asc(r.id));
-  return rows.map((row) => recordOf(admin, row));
+  return rows.filter(({ request }) => isSeen(admin, request)).map((row) => recordOf(admin, row));
 }
 
 /** One request by its id or the beginning of it. @throws Refused `not_found` */
 export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
-  const { database } = admin;
-  const find = (where: SQL) => rowsOf(admin, database.db, where);
-  return recordOf(admin, await showById<Row>(admin, database.tables.variableRequests, "request", asked, find));
+  const { variableRequests: r } = admin.database.tables;
+  const id = await findId(admin, r, "request", asked, { isSeen: (row) => isSeen(admin, row) });
+  const [found] = await rowsOf(admin, admin.database.db, eq(r.id, id));
+  if (found === undefined) throw noId("request", id);
+  return recordOf(admin, found);
 }
+
+/** Whether somebody may see what is asked for there. */
+function isSeen({ rights }: AdminContext, request: RequestRow): boolean {
+  return may(rights, "see", request, request.environment);
+}
+
+type RequestRow = AdminContext["database"]["tables"]["variableRequests"]["$inferSelect"];
+
+/** Deciding is writing, too. */
+const decideRights = ["decide", "write"] as const;
 
 /** Shortens ids of requests as tables show them. */
 export function shortRequestIds(admin: AdminContext): Promise<(id: string) => string> {
@@ -89,7 +104,8 @@ export async function approveRequest(
   const environment = requireEnvironment(shown.environment);
   const text = validateVariables([{ name, value }]).get(name)?.value ?? "";
   const where = `${shown.organization}/${shown.project}`;
-  return writingProject(admin, where, variables, async (project) => {
+  const found = await findProject(admin, where, decideRights, [environment]);
+  return writingProject(admin, found, variables, async (project) => {
     const request = await lockPending(admin, project.db, id);
     if (asksFor(request.record) !== asksFor(shown) || request.project.id !== project.id) {
       throw new Refused(
@@ -120,8 +136,9 @@ export async function rejectRequest(admin: AdminContext, asked: string, reason?:
   if (reason !== undefined && (reason === "" || [...reason].length > reasonCharactersMax)) {
     throw new Refused("invalid", `The reason must have 1 to ${reasonCharactersMax} characters.`);
   }
-  const { id } = await showRequest(admin, asked);
-  return writing(admin, async (db) => {
+  const { id, organization, project, environment } = await showRequest(admin, asked);
+  const { permit } = await findProject(admin, `${organization}/${project}`, decideRights, [environment]);
+  return writing(admin, permit, async (db) => {
     const decided = await decide(admin, db, await lockPending(admin, db, id), "rejected", reason ?? null);
     return [decided.record, [decided.change]];
   });
@@ -188,7 +205,7 @@ async function decide(
   decisionReason: string | null,
 ): Promise<{ readonly record: RequestRecord; readonly change: Change }> {
   const { variableRequests: r } = admin.database.tables;
-  const decision = { status, decidedAt: admin.now(), decidedBy: admin.actor, decisionReason };
+  const decision = { status, decidedAt: admin.now(), decidedBy: personText(admin.actor), decisionReason };
   await db.update(r).set(decision).where(eq(r.id, record.id));
   const action = status === "approved" ? "request.approve" : "request.reject";
   const { id, name, environment } = record;

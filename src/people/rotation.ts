@@ -5,6 +5,7 @@ import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import { type Change, recordChanges } from "../desk/changes.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { Permit } from "../desk/permit.ts";
 import { type FoundProject, findProject, type LockedProject, lockProject, projectPath } from "../desk/projects.ts";
 import {
   addRootKey,
@@ -72,6 +73,7 @@ export async function rotateRoot(
   finish: Finish | false,
   report: Report = () => {},
 ): Promise<RootRotation> {
+  Permit.operator(admin);
   const source = rootKeyName(config);
   if (config.rootKey.from !== "folder") {
     if (finish) throw new Refused("invalid", `The root keys come from ${source}: take the older one out there.`);
@@ -250,7 +252,8 @@ export async function rotateData(
   where: string | undefined,
   report: Report = () => {},
 ): Promise<DataRotation> {
-  const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where)];
+  Permit.operator(admin);
+  const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where, "write")];
   const { unfinished, due, lost } = await planRotation(admin, targets);
   const begunAt = admin.now();
   for (let from = 0; from < due.length; from += begunAtOnce) {
@@ -296,11 +299,13 @@ async function* resealProject(admin: AdminContext, project: FoundProject): Async
 /** By id: projects are always locked in this order, so no two commands wait for each other. */
 async function everyProject(admin: AdminContext): Promise<readonly FoundProject[]> {
   const { projects: p, organizations: o } = admin.database.tables;
-  return admin.database.db
+  const permit = Permit.operator(admin);
+  const rows = await admin.database.db
     .select({ id: p.id, slug: p.slug, organization: o })
     .from(p)
     .innerJoin(o, eq(o.id, p.organizationId))
     .orderBy(asc(p.id));
+  return rows.map((row) => ({ ...row, permit }));
 }
 
 type Due = { readonly project: FoundProject; readonly generation: number };

@@ -6,6 +6,7 @@ import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { verified } from "../desk/organizations.ts";
+import { Permit } from "../desk/permit.ts";
 import { type FoundProject, projectPath } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { OpenedItems } from "../seal/set.ts";
@@ -40,6 +41,7 @@ export async function openEverything(
   admin: AdminContext,
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Opened> {
+  const permit = Permit.operator(admin);
   const { db, tables: t } = admin.database;
   const items = Object.fromEntries(everyKind.map(({ kind }) => [kind, 0]));
   const opened: Opened = { projects: 0, sets: 0, versions: 0, items, keys: 0, auditEntries: 0 };
@@ -56,7 +58,7 @@ export async function openEverything(
     check(`the organization ${organization.slug}`, () => verified(admin, organization));
   }
   for (const { project, organization } of rows) {
-    const found = { id: project.id, slug: project.slug, organization };
+    const found = { id: project.id, slug: project.slug, organization, permit };
     await openDataKeys(admin, found);
     for (const descriptor of everyKind) {
       await openKind(admin, found, descriptor, project, opened);

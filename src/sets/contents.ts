@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { environments } from "../core/names.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { Permit } from "../desk/permit.ts";
 import type { FoundProject, LockedProject } from "../desk/projects.ts";
 import { contentAssociatedData } from "../seal/associated-data.ts";
 import { open, orUndefined, seal } from "../seal/envelope.ts";
@@ -74,7 +75,7 @@ export async function findListed(
       }
     };
     for (const environment of environments) {
-      const of = { project, descriptor, environment };
+      const of = { project: { ...project, permit: Permit.ofProgram() }, descriptor, environment };
       note(`the ${kind} in ${environment}`, await findSet(admin, of));
       for await (const [version, kept] of keptVersions(admin, of)) {
         note(`version ${version} of the ${kind} in ${environment}`, kept);

@@ -1,5 +1,6 @@
 import { and, asc, eq, isNotNull } from "drizzle-orm";
-import { compareBytes, type Environment, environments } from "../core/names.ts";
+import { everyRight, type Right } from "../access/rights.ts";
+import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, projectPath } from "../desk/projects.ts";
@@ -39,14 +40,19 @@ export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf
   return set;
 }
 
-/** The verified sets of a kind in every environment. @throws Refused `conflict` as {@link requireSet} */
+/**
+ * The verified sets of a kind in every environment of the project's permit.
+ * @throws Refused `conflict` as {@link requireSet}
+ */
 export async function requireSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],
   descriptor: KindDescriptor<E>,
 ): Promise<readonly VerifiedSet<E>[]> {
   const found: VerifiedSet<E>[] = [];
-  for (const environment of environments) found.push(await requireSet(admin, { project, descriptor, environment }));
+  for (const environment of project.permit.environments) {
+    found.push(await requireSet(admin, { project, descriptor, environment }));
+  }
   return found;
 }
 
@@ -134,6 +140,7 @@ export async function* keptVersions<E extends Entry>(
  */
 export function openItems<E extends Entry>(of: SetOf<E>, set: VerifiedSet<E>, isKept = false): OpenSet<E> {
   const { version } = set.stored;
+  requirePermit(of, ["reveal", "write"]);
   const values = of.descriptor.hasValues ? orUndefined(() => set.open()) : undefined;
   if (of.descriptor.hasValues && values === undefined)
     throw isKept ? damagedVersion(of, version) : unusable(of, "do not open");
@@ -185,7 +192,14 @@ function dbOf<E extends Entry>(admin: AdminContext, { project }: SetOf<E>): Db {
   return project.db ?? admin.database.db;
 }
 
+/** @throws Error if nobody asked whether this is permitted: a defect of this program */
+function requirePermit<E extends Entry>({ project, environment }: SetOf<E>, needed: readonly Right[]): void {
+  if (needed.some((right) => project.permit.allows(right, environment))) return;
+  throw new Error(`a set was opened where nobody asked for the right to ${needed.join(" or ")}`);
+}
+
 async function findRow<E extends Entry>(admin: AdminContext, of: SetOf<E>, version?: number) {
+  requirePermit(of, everyRight);
   const { sets, setVersions, dataKeys: d } = admin.database.tables;
   const s = version === undefined ? sets : setVersions;
   const ofVersion = version === undefined ? undefined : eq(s.version, version);

@@ -1,9 +1,10 @@
 import { eq } from "drizzle-orm";
-import { compareBytes } from "../core/names.ts";
+import { compareBytes, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findProject, type LockedProject, lockProject, noProject } from "../desk/projects.ts";
+import type { Permit } from "../desk/permit.ts";
+import { type FoundProject, type LockedProject, lockProject, noProject, projectPath } from "../desk/projects.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { countsColumnOf, type Entry, type KindDescriptor } from "./kind.ts";
 import type { SetWrites } from "./write.ts";
@@ -11,19 +12,22 @@ import type { SetWrites } from "./write.ts";
 /**
  * Runs a write to one project's items of a kind in one transaction, with the project locked. The audit records what it
  * did to each environment, and the further changes that `work` returns.
+ * @param options - `permits` for those further changes that the project's own does not cover
  * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
  */
 export async function writingProject<E extends Entry, T>(
   admin: AdminContext,
-  where: string,
+  found: FoundProject,
   descriptor: KindDescriptor<E>,
   work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[]]>,
-  action: "write" | "rollback" = "write",
+  {
+    action = "write",
+    permits = [],
+  }: { readonly action?: "write" | "rollback"; readonly permits?: readonly Permit[] } = {},
 ): Promise<T> {
-  const found = await findProject(admin, where);
-  return writing(admin, async (db) => {
+  return writing(admin, [found.permit, ...permits], async (db) => {
     const locked = await lockProject(admin, db, found);
-    if (!locked) throw noProject(where);
+    if (!locked) throw noProject(projectPath(found));
     const [result, writes, more = []] = await work(locked);
     const { organization, id, slug } = found;
     const changes = [...writes].map(([environment, { added, changed, deleted }]): Change => {
@@ -49,8 +53,13 @@ export async function requireProjectRoom(
   throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
 }
 
-/** How many items of a kind a project's row counts. Damaged counts are 0 until the next write repairs them. */
-export function countIn(row: object, descriptor: { readonly item: string }): number {
+/**
+ * How many items of a kind a project's row counts in these environments. Damaged counts are 0 until the next write
+ * repairs them.
+ */
+export function countIn(row: object, descriptor: { readonly item: string }, among = everyEnvironment): number {
   const countsByMask = String((row as Readonly<Record<string, unknown>>)[countsColumnOf(descriptor)]);
-  return arrayOf(countsByMask).reduce<number>((total, count) => total + (Number(count) || 0), 0);
+  return arrayOf(countsByMask).reduce<number>((total, count, index) => {
+    return ((index + 1) & among) === 0 ? total : total + (Number(count) || 0);
+  }, 0);
 }

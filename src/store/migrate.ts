@@ -3,9 +3,11 @@ import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import postgresTables from "../../drizzle/postgres/0000_tables.sql" with { type: "text" };
 import postgresSeal from "../../drizzle/postgres/0001_organization_seal.sql" with { type: "text" };
+import postgresPersons from "../../drizzle/postgres/0002_persons.sql" with { type: "text" };
 import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
 import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
+import sqlitePersons from "../../drizzle/sqlite/0002_persons.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
 import { configProblem } from "../core/problem.ts";
 import type { Database } from "./database.ts";
@@ -17,8 +19,13 @@ export const migrations = {
   postgres: listed(postgresJournal.entries, {
     "0000_tables": postgresTables,
     "0001_organization_seal": postgresSeal,
+    "0002_persons": postgresPersons,
   }),
-  sqlite: listed(sqliteJournal.entries, { "0000_tables": sqliteTables, "0001_organization_seal": sqliteSeal }),
+  sqlite: listed(sqliteJournal.entries, {
+    "0000_tables": sqliteTables,
+    "0001_organization_seal": sqliteSeal,
+    "0002_persons": sqlitePersons,
+  }),
 };
 
 /**

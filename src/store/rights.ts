@@ -21,7 +21,7 @@ export const servingRights = {
   /** Rows are made, and this column of theirs is changed. */
   note: { table: getTableName(tables.keyUses), column: "last_used_at" },
   /** What only commands touch, and a view for people. */
-  none: [...[tables.setVersions, tables.auditCheckpoints].map(getTableName), "audit_entries"],
+  none: [...[tables.setVersions, tables.rosters, tables.auditCheckpoints].map(getTableName), "audit_entries"],
 } as const;
 
 /**

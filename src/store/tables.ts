@@ -286,6 +286,21 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
+  /** All versions of the persons and their rights (`access/roster.ts`). The newest is in force. */
+  const rosters = table(
+    "rosters",
+    {
+      id: text("id").primaryKey(),
+      /** From 1; every change raises it. */
+      version: bigint("version").notNull(),
+      /** JSON: the persons. */
+      listing: text("listing").notNull(),
+      /** HMAC under the grant key over all of the above. */
+      mac: bytes("mac").notNull(),
+    },
+    (t) => [kit.uniqueIndex("rosters_version").on(t.version)],
+  );
+
   /** The newest segment of the lane that commands share. A command locks this row before it writes the next one. */
   const auditHeads = table("audit_heads", {
     lane: text("lane").primaryKey(),
@@ -314,6 +329,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     apiKeys,
     keyUses,
     variableRequests,
+    rosters,
     auditSegments,
     auditHeads,
     auditCheckpoints,

@@ -1,7 +1,7 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { actorOf } from "../desk/actor.ts";
-import { type AdminContext, openAdminContext, rehearse } from "../desk/context.ts";
+import { type AdminContext, openAdminContext, operator, rehearse } from "../desk/context.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 import { readLine } from "./terminal.ts";
@@ -17,7 +17,7 @@ export async function withAdmin<T>(
 ): Promise<T> {
   const config = readConfig(here.env);
   return holdNotes(here, async (say) => {
-    const admin = await openAdminContext(config, actorOf(here.env), say, begin);
+    const admin = await openAdminContext(config, operator(actorOf(here.env)), say, begin);
     return work(admin).finally(() => admin.close());
   });
 }

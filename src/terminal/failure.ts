@@ -44,6 +44,7 @@ const exitCodes = {
   invalid: exits.usage,
   ambiguous: exits.usage,
   not_found: exits.notFound,
+  forbidden: exits.unauthorized,
   exists: exits.failed,
   conflict: exits.failed,
   bound: exits.refused,

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { readConfig } from "../../src/core/settings.ts";
-import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
+import { findProject } from "../../src/desk/projects.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -41,7 +42,9 @@ export async function seed(settings: Readonly<Record<string, string>>, stock: St
   const config = readConfig(settings);
   const installation = await openInstallation(config, () => {});
   const embedded = config.databaseUrl === undefined;
-  const admins = Array.from({ length: embedded ? 1 : writersAtOnce }, () => adminContextOf(installation, "bench@host"));
+  const admins = Array.from({ length: embedded ? 1 : writersAtOnce }, () =>
+    adminContextOf(installation, operator("bench@host")),
+  );
   try {
     for (const { database } of admins) {
       if (embedded) await database.query(sql`pragma synchronous = off`)({});
@@ -102,7 +105,7 @@ export function variableName(index: number): string {
 
 /** As many accounts as variables, with as many bytes each, in one write. */
 async function setAccounts(admin: AdminContext, where: string): Promise<void> {
-  await writingProject(admin, where, accounts, async (project) => {
+  await writingProject(admin, await findProject(admin, where, "write"), accounts, async (project) => {
     const items = variablesOf(where, variablesPerProject).map(({ name, value }) => {
       const item = { entry: { name, updatedAt: project.now }, value: Buffer.from(JSON.stringify({ password: value })) };
       return [name, item] as const;

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
-import { adminContextOf } from "../../src/desk/context.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { binary, makePlace, type Ran } from "../support/keyhole.ts";
@@ -52,7 +52,7 @@ describe("from a real server", () => {
     site = await makeSite("sqlite");
     await site.keyhole(["org", "create", "acme"]);
     // Not by the command: a thousand processes would take minutes.
-    const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}), "ann@host");
+    const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}), operator("ann@host"));
     try {
       for (const [project, files] of Object.entries({ small, large })) {
         await site.keyhole(["project", "create", `acme/${project}`]);

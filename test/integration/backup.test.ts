@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileS
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../../src/core/settings.ts";
-import { adminContextOf } from "../../src/desk/context.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -231,7 +231,7 @@ describe("backup", () => {
 describe("restore", () => {
   const reads = async (config: Config) => {
     const installation = await openInstallation(config, silent);
-    const admin = adminContextOf(installation, "ann@host");
+    const admin = adminContextOf(installation, operator("ann@host"));
     const [row] = await admin.database.db.select().from(admin.database.tables.organizations);
     await admin.close();
     return row?.slug;
@@ -269,7 +269,7 @@ describe("restore", () => {
 
   test("replaces a database that holds something only with force, and removes the files beside it", async () => {
     const config = place("used");
-    const first = adminContextOf(await openInstallation(config, silent), "ann@host");
+    const first = adminContextOf(await openInstallation(config, silent), operator("ann@host"));
     await first.close();
     await closed(config);
     await restore(config, backup, { actor: "ann@host", say: silent });

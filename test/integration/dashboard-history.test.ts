@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fileRequest } from "../../src/api/read-requests.ts";
-import { adminContextOf } from "../../src/desk/context.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
@@ -93,7 +93,7 @@ describeBoth("the history page", (w) => {
   });
   test("shows whoever wrote a version as text", async () => {
     const { where, visitor } = await furnish(w);
-    const eve = adminContextOf(w.installation, "<b>eve</b>\u202e@host");
+    const eve = adminContextOf(w.installation, operator("<b>eve</b>\u202e@host"));
     await setVariables(eve, where, "production", [{ name: "TOKEN", value: "" }]);
     const { html } = await visitor.page(`/p/${where}/history`);
     expect(html).toContain("by <bdi>&lt;b>eve&lt;/b>\\u202e@host</bdi>");

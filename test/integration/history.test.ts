@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { findProject } from "../../src/desk/projects.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { files } from "../../src/kinds/files/entry.ts";
@@ -380,7 +381,7 @@ describeBoth("a rollback", (w) => {
     const { back } = rollbacks(w, where);
     const paths = numbered("f/", 600);
     await insertFiles(w, project, paths, ["production"]);
-    await writingProject(w.admin, where, files, async (locked) => {
+    await writingProject(w.admin, await findProject(w.admin, where, "write"), files, async (locked) => {
       const gone = new Map(paths.map((path) => [path, null]));
       const set = await openSet(w.admin, { project: locked, descriptor: files, environment: "production" });
       return [undefined, await writeSets(w.admin, locked, files, new Map([[set, gone]]))];

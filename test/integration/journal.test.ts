@@ -235,7 +235,14 @@ describe("a segment", () => {
   const anyEntry = fc.record({
     actor: fc.oneof(
       fc.record({ type: fc.constant("key" as const), id: fc.oneof(fc.constantFrom("a", "b"), anyText) }),
-      fc.record({ type: fc.constant("person" as const), name: anyText }),
+      fc.record({
+        type: fc.constant("person" as const),
+        name: anyText,
+        from: fc.oneof(
+          fc.constantFrom("os" as const, "ssh" as const),
+          fc.record({ issuer: anyText, subject: anyText }),
+        ),
+      }),
     ),
     organizationId: fc.string(),
     organization: fc.string({ unit: "grapheme" }),
@@ -326,7 +333,9 @@ describeBoth("the journal on its database", (w) => {
       actor: fc.constantFrom(
         { type: "key", id: "key-1" },
         { type: "key", id: "key-2" },
-        { type: "person", name: "ann@ops" },
+        { type: "person", name: "ann@ops", from: "os" },
+        { type: "person", name: "ana", from: "ssh" },
+        { type: "person", name: "ben", from: { issuer: "https://id.example", subject: 'b"1' } },
       ),
       organizationId: fc.uuid(),
       organization: fc.constantFrom("acme", "ümläut"),
@@ -358,7 +367,10 @@ describeBoth("the journal on its database", (w) => {
     const namesIn = (row: Row, column: string) => JSON.parse(row[column] as string) as string[];
     const shown = rows.map((row) => ({
       time: row["at"],
-      actor: row["actor_type"] === "key" ? { type: "key", id: row["key_id"] } : { type: "person", name: row["actor"] },
+      actor:
+        row["actor_type"] === "key"
+          ? { type: "key", id: row["key_id"] }
+          : { type: "person", name: row["actor"], from: JSON.parse(String(row["actor_from"])) },
       organization: row["organization"],
       project: row["project"],
       environment: row["environment"],

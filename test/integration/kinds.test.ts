@@ -9,6 +9,7 @@ import * as sqlite from "drizzle-orm/sqlite-core";
 import { digestKey } from "../../src/access/api-key.ts";
 import { authenticate } from "../../src/access/authenticate.ts";
 import { environmentMask } from "../../src/core/names.ts";
+import { findProject } from "../../src/desk/projects.ts";
 import { everyKind } from "../../src/kinds/kind.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { compareEnvironments } from "../../src/people/comparison.ts";
@@ -67,8 +68,8 @@ async function migrate(w: World): Promise<void> {
 }
 
 /** Writes notes, and deletes those whose text is null. */
-function writeNotes(w: World, where: string, texts: Readonly<Record<string, string | null>>): Promise<void> {
-  return writingProject(w.admin, where, notes, async (project) => {
+async function writeNotes(w: World, where: string, texts: Readonly<Record<string, string | null>>): Promise<void> {
+  return writingProject(w.admin, await findProject(w.admin, where, "write"), notes, async (project) => {
     const changes = Object.entries(texts).map(([title, text]) => {
       const entry = { title, updatedAt: project.now };
       return [title, text === null ? null : { entry, value: Buffer.from(JSON.stringify(text)) }] as const;

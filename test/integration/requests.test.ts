@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { fileRequest } from "../../src/api/read-requests.ts";
 import { Refused } from "../../src/core/refused.ts";
-import { adminContextOf } from "../../src/desk/context.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
@@ -114,7 +114,7 @@ describeBoth("deciding about a request", (w) => {
 
   test("of two people at once one decides", async () => {
     const { project, id } = await furnish(w);
-    const second = adminContextOf(w.installation, "ben@host");
+    const second = adminContextOf(w.installation, operator("ben@host"));
     // A second writer of SQLite waits without giving the first a turn, if both are in one process.
     const beside = w.dialect === "sqlite" ? { ...w.admin, actor: second.actor } : second;
     const shown = await showRequest(w.admin, id);

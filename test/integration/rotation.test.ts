@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
 import type { RootKeySource } from "../../src/core/settings.ts";
-import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { deleteAccount, listAccounts } from "../../src/kinds/accounts/write.ts";
 import { listFiles } from "../../src/kinds/files/write.ts";
@@ -92,7 +92,7 @@ async function beside(w: World, rootKey: RootKeySource) {
   const config = { ...w.config, rootKey };
   const installation = await openInstallation(config, () => {});
   const keyhole = await openKeyhole(installation, () => {});
-  const admin = adminContextOf(installation, "ann@host");
+  const admin = adminContextOf(installation, operator("ann@host"));
   closing.push(admin.close, keyhole.close);
   return { installation, config, client: clientOf(keyhole), admin };
 }
@@ -525,7 +525,7 @@ describeBoth("rotate data", (w, dialect) => {
     const many = Array.from({ length: 300 }, (_, n) => ({ name: `MANY_${n}`, value: `value ${n}` }));
     await setVariables(w.admin, where, "production", many);
     // Two writers of the embedded database would be two processes; in one process they share a connection.
-    const other = dialect === "postgres" ? adminContextOf(w.installation, "ann@host") : undefined;
+    const other = dialect === "postgres" ? adminContextOf(w.installation, operator("ann@host")) : undefined;
     let over = false;
     const write = async () => {
       let count = 0;

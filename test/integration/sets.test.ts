@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import { findProject, type LockedProject, lockProject } from "../../src/desk/projects.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
@@ -110,7 +110,7 @@ async function withAdmins(
   count: number,
   work: (admins: readonly AdminContext[]) => Promise<unknown>,
 ): Promise<void> {
-  const own = Array.from({ length: count }, () => adminContextOf(w.installation, "ann@host"));
+  const own = Array.from({ length: count }, () => adminContextOf(w.installation, operator("ann@host")));
   try {
     await work(own);
   } finally {
@@ -166,11 +166,11 @@ describeBoth("writers of sets", (w) => {
     const { rootKey, databaseUrl, dataFolder } = w.config;
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
-      const { adminContextOf } = await import(${source("desk/context.ts")});
+      const { adminContextOf, operator } = await import(${source("desk/context.ts")});
       const { openInstallation } = await import(${source("desk/installation.ts")});
       const { readConfig } = await import(${source("core/settings.ts")});
       const { setVariables } = await import(${source("kinds/variables/write.ts")});
-      const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), "ann@host");
+      const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), operator("ann@host"));
       process.stdout.write("ready");
       await Bun.stdin.text();
       const names = process.argv.at(-1).split(",");
@@ -443,7 +443,7 @@ describeBoth("an envelope with one item more than its listing", (w) => {
   test.each(["variables", "accounts"] as const)("is refused by reads and writes: %s", async (kind) => {
     const { project, read, setVariable, setAccount } = await furnished(w);
     const { where } = project;
-    const found = await findProject(w.admin, where);
+    const found = await findProject(w.admin, where, "write");
     const version = 7;
     const sealed = await w.admin.database.transaction(async (db) => {
       const { dataKey } = (await lockProject(w.admin, db, found)) as LockedProject;

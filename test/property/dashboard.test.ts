@@ -210,7 +210,7 @@ class Play {
 
   /** What is stored is the model's, and the grid says so in words. */
   async compare(): Promise<void> {
-    const project = await findProject(this.#w.admin, this.#where);
+    const project = await findProject(this.#w.admin, this.#where, "write");
     for (const environment of environments) {
       const { items, version } = await openSet(this.#w.admin, { project, descriptor: variables, environment });
       const stored = new Map([...items].map(([name, item]) => [name, storedValue(item)]));

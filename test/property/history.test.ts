@@ -253,7 +253,7 @@ class Play {
   /** The sets that these steps were about have the history and the items that they should have. */
   async check(steps: readonly Step[]): Promise<void> {
     const { admin } = this.#w;
-    const project = await findProject(admin, this.where);
+    const project = await findProject(admin, this.where, "write");
     const touched = new Map(steps.flatMap((one) => ("kind" in one ? [[`${one.kind} ${one.environment}`, one]] : [])));
     for (const { kind, environment } of touched.values()) {
       const versions = this.#model.versions({ kind, environment });
@@ -270,7 +270,7 @@ class Play {
   async end(): Promise<void> {
     const { admin, run } = this.#w;
     await this.check(targets.map((target) => ({ ...target, do: "purge" })));
-    const project = await findProject(admin, this.where);
+    const project = await findProject(admin, this.where, "write");
     for (const target of targets) {
       for (const { version, items } of this.#model.versions(target).slice(0, -1)) {
         expect(await this.#stored(project, target, version)).toEqual(Object.fromEntries(items));

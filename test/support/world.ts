@@ -10,9 +10,10 @@ import { Fault } from "../../src/core/fault.ts";
 import { type Environment, environmentMask } from "../../src/core/names.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { type Config, readConfig } from "../../src/core/settings.ts";
-import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
 import { type Installation, openInstallation } from "../../src/desk/installation.ts";
 import type { Organization } from "../../src/desk/organizations.ts";
+import { findProject } from "../../src/desk/projects.ts";
 import type { Keyhole } from "../../src/gates/keyhole.ts";
 import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
@@ -175,7 +176,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
   const clock: { nowMs: number | undefined } = { nowMs: undefined };
   const installation = await openInstallation(config, () => {});
   const keyhole = await openKeyhole(installation, (event) => log.push(event));
-  const admin = adminContextOf(installation, "ann@host", () => clock.nowMs ?? Date.now());
+  const admin = adminContextOf(installation, operator("ann@host"), () => clock.nowMs ?? Date.now());
   const raw = database ? rawPostgres(database.url) : rawSqlite(join(config.dataFolder, "keyhole.db"));
   let organizations = 0;
   const spare: App[] = [];
@@ -474,7 +475,7 @@ export async function insertAccounts(
   environments: readonly Environment[],
   a?: string,
 ): Promise<void> {
-  await writingProject(w.admin, where, accounts, async (locked) => {
+  await writingProject(w.admin, await findProject(w.admin, where, "write"), accounts, async (locked) => {
     const items = names.map((name) => {
       const value = Buffer.from(JSON.stringify({ a: a ?? name }));
       return [name, { entry: { name, updatedAt: locked.now }, value }] as const;
@@ -497,7 +498,7 @@ export async function insertFiles(
   size?: number,
   recordedSize?: number,
 ): Promise<void> {
-  await writingProject(w.admin, project.where, files, async (locked) => {
+  await writingProject(w.admin, await findProject(w.admin, project.where, "write"), files, async (locked) => {
     const items: (readonly [string, NewItem<FileEntry>])[] = [];
     for (const path of paths) {
       const content = size === undefined ? Buffer.from(`content of ${path}`) : randomContent(size);

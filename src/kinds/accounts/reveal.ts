@@ -8,7 +8,8 @@ import { openItems, requireSets } from "../../sets/open.ts";
 import { accounts } from "./entry.ts";
 
 /**
- * The fields of an account: in this environment, or else in the one in which it changed last, as the API answers.
+ * The fields of an account: in this environment, or else in the one in which it changed last, as the API answers, of
+ * those in which the person may see values.
  * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`
  */
 export async function revealAccount(
@@ -18,8 +19,8 @@ export async function revealAccount(
   environmentName?: string,
 ): Promise<{ readonly environment: Environment; readonly values: Readonly<Record<string, string>> }> {
   const only = environmentName === undefined ? undefined : requireEnvironment(environmentName);
-  const project = await findProject(admin, where);
-  return writing(admin, async (db) => {
+  const project = await findProject(admin, where, "reveal", only && [only]);
+  return writing(admin, project.permit, async (db) => {
     const sets = await requireSets(admin, { ...project, db }, accounts);
     const [latest] = sets
       .filter((set) => only === undefined || set.environment === only)

@@ -25,7 +25,7 @@ const [fieldsMax, fieldsShown] = [16, 4];
 async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const asked = visit.query("name");
-  const sets = await requireSets(admin, await findProject(admin, where), accounts);
+  const sets = await requireSets(admin, await findProject(admin, where, "write"), accounts);
   const found = itemsOf(accounts, sets).find(({ entry }) => entry.name === asked);
   const name = found?.entry.name;
   const hidden = { ...versionFields(sets), ...(name === undefined ? { new: "yes" } : { name }) };
@@ -117,7 +117,8 @@ async function set({ admin, where, form }: Visit): Promise<Answer> {
   const name = isNew ? form.read("name").trim() : form.read("name");
   const targets = form.environments("environment");
   const values = fieldsIn(form);
-  const versions = form.versions();
+  const { permit } = await findProject(admin, where, "write");
+  const versions = form.versions(permit.environments);
   const write = { versions, agreed: environments };
   const { created, dropped } = await rehearse(admin, (it) => setAccount(it, where, name, targets, values, write));
   if (isNew && !created) {
@@ -137,8 +138,9 @@ async function set({ admin, where, form }: Visit): Promise<Answer> {
 
 async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const name = form.read("name");
-  const versions = form.versions();
-  const sets = await requireSets(admin, await findProject(admin, where), accounts);
+  const project = await findProject(admin, where, "write");
+  const versions = form.versions(project.permit.environments);
+  const sets = await requireSets(admin, project, accounts);
   const from = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
   form.requireAgain(name, from);
   await deleteAccount(admin, where, name, { versions });

@@ -21,7 +21,7 @@ type Seen = { readonly versions?: ReadonlyMap<Environment, number> | undefined }
 const accountBytesMax = 64 * 1024;
 
 /**
- * Writes an account: its fields and its environments become exactly these.
+ * Writes an account: its fields and its environments become exactly these, as far as the person may write.
  *
  * @param values - must be an object of strings, and not empty
  * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
@@ -46,7 +46,9 @@ export async function setAccount(
       `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`,
     );
   }
-  return writingProject(admin, where, accounts, async (project) => {
+  await findProject(admin, where, "write", targets);
+  const found = await findProject(admin, where, "write");
+  return writingProject(admin, found, accounts, async (project) => {
     const sets = await requireSeenSets(admin, project, versions);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
     const dropped = holders.filter((environment) => !targets.includes(environment));
@@ -70,7 +72,7 @@ export async function setAccount(
 
 /** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
 export async function listAccounts(admin: AdminContext, where: string): Promise<StoredAccount[]> {
-  const sets = await requireSets(admin, await findProject(admin, where), accounts);
+  const sets = await requireSets(admin, await findProject(admin, where, "see"), accounts);
   return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
     name: entry.name,
     environments,
@@ -79,7 +81,7 @@ export async function listAccounts(admin: AdminContext, where: string): Promise<
 }
 
 /**
- * Deletes an account from every environment.
+ * Deletes an account from every environment in which the person may write.
  * @param versions - those that the person has seen; a set that was written since is a `conflict`
  * @throws Refused `not_found`, `ambiguous`, `conflict`
  */
@@ -89,7 +91,8 @@ export async function deleteAccount(
   name: string,
   { versions }: Seen = {},
 ): Promise<void> {
-  await writingProject(admin, where, accounts, async (project) => {
+  const found = await findProject(admin, where, "write");
+  await writingProject(admin, found, accounts, async (project) => {
     const holders = (await requireSeenSets(admin, project, versions)).filter(({ names }) => names.includes(name));
     if (holders.length === 0) {
       throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);

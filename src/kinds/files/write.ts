@@ -1,8 +1,9 @@
+import { may } from "../../access/rights.ts";
 import { contentBytesMax, type Environment, environmentsOf } from "../../core/names.ts";
 import { pathProblem, pathSetProblem } from "../../core/path.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { findProject, type LockedProject } from "../../desk/projects.ts";
+import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { displayName, requireEnvironments } from "../../desk/validate.ts";
 import { deleteUnusedContents, sealContent } from "../../sets/contents.ts";
 import { itemsOf, openSets, requireSets } from "../../sets/open.ts";
@@ -11,7 +12,11 @@ import { requireProjectRoom, writingProject } from "../../sets/write-project.ts"
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 
-export type StoredFile = Omit<FileEntry, "id"> & { readonly environments: readonly Environment[] };
+export type StoredFile = Omit<FileEntry, "id" | "sha256"> & {
+  /** Null for who may not see values: a small file can be guessed from it. */
+  readonly sha256: string | null;
+  readonly environments: readonly Environment[];
+};
 export type NewFile = {
   readonly content: Uint8Array;
   readonly path: string;
@@ -32,7 +37,8 @@ export async function putFile(
   asked: NewFile,
 ): Promise<Pick<StoredFile, "path" | "size" | "sha256" | "environments"> & { id: string; created: boolean }> {
   const { content, environments, ...file } = validate(asked);
-  return writingProject(admin, where, files, async (project) => {
+  const found = await findProject(admin, where, "write", environments);
+  return writingProject(admin, found, files, async (project) => {
     const sets = await openSets(admin, project, files, environments);
     for (const { environment, items } of sets) {
       const clash = pathSetProblem([...[...items.keys()].filter((path) => path !== file.path), file.path]);
@@ -56,12 +62,13 @@ export async function putFile(
 
 /** The project's files in byte order of path, without content. @throws Refused `not_found`, `ambiguous`, `conflict` */
 export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
-  const sets = await requireSets(admin, await findProject(admin, where), files);
-  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => ({
-    ...file,
-    environments,
-    updatedAt,
-  }));
+  const project = await findProject(admin, where, "see");
+  const sets = await requireSets(admin, project, files);
+  return itemsOf(files, sets).map(({ entry: { id: _, sha256, ...file }, environments, updatedAt }) => {
+    // Whoever knows it can guess what a small file holds.
+    const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
+    return { ...file, sha256: maySee ? sha256 : null, environments, updatedAt };
+  });
 }
 
 /**
@@ -75,7 +82,8 @@ export async function deleteFile(
   environmentNames: readonly string[],
 ): Promise<void> {
   const environments = environmentsOf(requireEnvironments(environmentNames));
-  await writingProject(admin, where, files, async (project) => {
+  const found = await findProject(admin, where, "write", environments);
+  await writingProject(admin, found, files, async (project) => {
     const sets = await openSets(admin, project, files, environments);
     const missing = sets.filter(({ items }) => !items.has(path)).map(({ environment }) => environment);
     if (missing.length > 0) {

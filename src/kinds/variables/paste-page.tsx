@@ -40,7 +40,7 @@ class Pasted {
 
 async function pastePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
-  await findProject(admin, where);
+  await findProject(admin, where, "write");
   const chosen = visit.environment();
   const main = (
     <>
@@ -85,7 +85,7 @@ async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
   if (problems.length > 0) throw new Refused("invalid", ["Nothing was written.", ...firstOf(problems)].join("\n"));
   if (found.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
   const entries = found.map(({ name, value }) => ({ name, value }));
-  const of = { project: await findProject(admin, where), descriptor: variables, environment };
+  const of = { project: await findProject(admin, where, "write", [environment]), descriptor: variables, environment };
   const options = { prune: form.has("prune"), version: (await requireSet(admin, of)).stored.version };
   const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, options));
   const whole = { ...plan, warnings: [...firstOf(warnings), ...plan.warnings] };

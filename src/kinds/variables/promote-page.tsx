@@ -73,7 +73,7 @@ async function promotePage(visit: Visit): Promise<Answer> {
 }
 
 async function comparedFor({ admin, where }: Visit, from: Environment, to: Environment): Promise<Compared> {
-  const project = await findProject(admin, where);
+  const project = await findProject(admin, where, "reveal", [from, to]);
   const sets = await requireSets(admin, project, variables);
   const [source, target] = [from, to].map((environment) => sets.find((set) => set.environment === environment));
   const [sourceAt, targetAt] = [source, target].map(
@@ -179,7 +179,7 @@ async function promote({ admin, where, form }: Visit): Promise<Answer> {
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
   form.requireAgain(where, [to]);
-  const seen = form.versions();
+  const seen = form.versions([from, to]);
   const versions = { from: seen.get(from) as number, to: seen.get(to) as number };
   const place = (environment: Environment) => ({ project: where, environment });
   const { added, changed, warnings } = await copyVariables(admin, place(from), place(to), names, versions);

@@ -16,8 +16,8 @@ export async function revealVariable(
   name: string,
 ): Promise<string> {
   const target = requireEnvironment(environment);
-  const project = await findProject(admin, where);
-  return writing(admin, async (db) => {
+  const project = await findProject(admin, where, "reveal", [target]);
+  return writing(admin, project.permit, async (db) => {
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
     const item = (await openSet(admin, of)).items.get(name);
     if (item === undefined) throw noVariable(name, where, target);
@@ -38,8 +38,8 @@ export async function revealVariables(
   render: (variables: readonly NamedValue[]) => string,
 ): Promise<{ readonly text: string; readonly variables: readonly NamedValue[]; readonly version: number }> {
   const target = requireEnvironment(environment);
-  const project = await findProject(admin, where);
-  return writing(admin, async (db) => {
+  const project = await findProject(admin, where, "reveal", [target]);
+  return writing(admin, project.permit, async (db) => {
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
     const { items, version } = await openSet(admin, of);
     const opened = [...items].map(([name, item]) => ({ name, value: storedValue(item) }));
@@ -59,9 +59,11 @@ export async function diffVariables(
   other: string | number,
 ): Promise<Difference[]> {
   const here = requireEnvironment(environment);
-  const of = { project: await findProject(admin, where), descriptor: variables, environment: here };
+  const there = typeof other === "string" ? requireEnvironment(other) : here;
+  const project = await findProject(admin, where, "reveal", [...new Set([here, there])]);
+  const of = { project, descriptor: variables, environment: here };
   const openOther = (current: OpenSet<VariableEntry>) => {
-    if (typeof other === "string") return openSet(admin, { ...of, environment: requireEnvironment(other) });
+    if (typeof other === "string") return openSet(admin, { ...of, environment: there });
     return other === current.version ? current : openVersion(admin, of, other);
   };
   const valuesIn = ({ items }: OpenSet<VariableEntry>) =>

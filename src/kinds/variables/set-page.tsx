@@ -23,7 +23,7 @@ export const setRoutes: readonly Route[] = [
 async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const asked = visit.query("name");
-  const sets = await requireSets(admin, await findProject(admin, where), variables);
+  const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
   const places = sets.map(({ environment, entries }) => {
     return { environment, entry: entries.find(({ key }) => key === asked) };
   });
@@ -134,7 +134,7 @@ async function set(visit: Visit): Promise<Answer> {
   const values = valuesIn(form);
   const targets = [...values.keys()];
   const rotateBy = readDay(form, admin.now());
-  const versions = form.versions();
+  const versions = form.versions(targets);
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
     const entry: NewVariable = { name, value, ...(rotateBy !== undefined && { rotateBy }) };
     return [environment, { entries: [entry], version: versions.get(environment) as number }];
@@ -171,7 +171,7 @@ function valuesIn(form: Form): ReadonlyMap<Environment, string> {
 
 /** Whoever writes a new variable has not seen that there is one. @throws Refused `exists` */
 async function requireNew({ admin, where }: Visit, name: string, targets: readonly Environment[]): Promise<void> {
-  const sets = await requireSets(admin, await findProject(admin, where), variables);
+  const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
   const taken = sets.filter(({ environment, names }) => targets.includes(environment) && names.includes(name));
   if (taken.length === 0) return;
   const places = listed(taken.map(({ environment }) => environment));
@@ -183,7 +183,7 @@ async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const from = form.environments("from");
   if (from.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
   form.requireAgain(name, from);
-  const versions = form.versions();
+  const versions = form.versions(from);
   const changes = from.map((environment): [Environment, EnvironmentWrite] => {
     return [environment, { entries: [], remove: [name], version: versions.get(environment) as number }];
   });

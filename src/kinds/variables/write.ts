@@ -1,9 +1,11 @@
 import { eq } from "drizzle-orm";
+import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { revealOf } from "../../desk/changes.ts";
 import type { AdminContext } from "../../desk/context.ts";
-import { findProject, type LockedProject } from "../../desk/projects.ts";
+import { Permit } from "../../desk/permit.ts";
+import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet } from "../../sets/open.ts";
 import { type NewItem, type SetWrite, type SetWrites, writeSets } from "../../sets/write.ts";
@@ -87,11 +89,15 @@ export async function writeVariables(
       return [requireEnvironment(place), { given: validateVariables(entries), options }] as const;
     }),
   );
-  return writingProject(admin, where, variables, async (project) => {
+  const isPruned = [...asked.values()].some(({ options }) => options.prune);
+  const needed = isPruned ? (["write", "see"] as const) : "write";
+  const found = await findProject(admin, where, needed, [...asked.keys()]);
+  return writingProject(admin, found, variables, async (project) => {
     const plans = new Map<OpenSet<VariableEntry>, Plan>();
     for (const [environment, { given, options }] of asked) {
       const before = await openSet(admin, { project, descriptor: variables, environment });
-      plans.set(before, planWrite(project, before, given, options));
+      const mayCompare = may(admin.rights, "reveal", placeOf(found), environment);
+      plans.set(before, planWrite(project, before, given, options, mayCompare));
     }
     const writes = await writeSets(
       admin,
@@ -115,13 +121,15 @@ function planWrite(
   before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
   { prune = false, agreed, remove = [], version }: WriteOptions,
+  mayCompare: boolean,
 ): Plan {
   requireSeen(before, version);
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
   for (const [key, { value, rotateBy: mark }] of given) {
     const old = before.items.get(key);
-    const isSame = old !== undefined && storedValue(old) === value;
+    // To somebody who may not see values, nothing may tell whether a guess is the stored one.
+    const isSame = mayCompare && old !== undefined && storedValue(old) === value;
     if (old !== undefined && !isSame) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     changes.set(key, variableItem(key, value, project.now, rotateBy));
@@ -178,38 +186,45 @@ export async function copyVariables(
   versions?: { readonly from: number; readonly to: number },
 ): Promise<VariablesCopy> {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
-  const origin = await findProject(admin, from.project);
-  return writingProject(admin, to.project, variables, async (project) => {
-    if (project.id === origin.id && source === target) {
-      throw new Refused(
-        "invalid",
-        "The source and the target are the same environment: name another with --to-env or --to.",
-      );
-    }
-    const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
-    const opened = await openSet(admin, of);
-    requireSeen(opened, versions?.from);
-    const given = validateVariables(chosenOf(opened, from, names));
-    const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(project, before, given, { ...(versions && { version: versions.to }) });
-    const isSame = (name: string) => {
-      const old = before.items.get(name)?.entry;
-      return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
-    };
-    const same = [...given.keys()].filter(isSame);
-    const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
-    const copied = [...changes.keys()].sort(compareBytes);
-    const result = { changed: plan.changed, same: same.sort(compareBytes) };
-    if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()];
-    const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
-    const { added, total } = writes.get(target) as SetWrite;
-    const warnings = variables.warningsOf(to.project, target, total);
-    return [
-      { ...result, added: added.toSorted(compareBytes), warnings },
-      writes,
-      [revealOf("variables.reveal", origin, source, copied)],
-    ];
-  });
+  const origin = await findProject(admin, from.project, "reveal", [source]);
+  const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
+  return writingProject(
+    admin,
+    found,
+    variables,
+    async (project) => {
+      if (project.id === origin.id && source === target) {
+        throw new Refused(
+          "invalid",
+          "The source and the target are the same environment: name another with --to-env or --to.",
+        );
+      }
+      const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
+      const opened = await openSet(admin, of);
+      requireSeen(opened, versions?.from);
+      const given = validateVariables(chosenOf(opened, from, names));
+      const before = await openSet(admin, { project, descriptor: variables, environment: target });
+      const plan = planWrite(project, before, given, { ...(versions && { version: versions.to }) }, true);
+      const isSame = (name: string) => {
+        const old = before.items.get(name)?.entry;
+        return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
+      };
+      const same = [...given.keys()].filter(isSame);
+      const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+      const copied = [...changes.keys()].sort(compareBytes);
+      const result = { changed: plan.changed, same: same.sort(compareBytes) };
+      if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()];
+      const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
+      const { added, total } = writes.get(target) as SetWrite;
+      const warnings = variables.warningsOf(to.project, target, total);
+      return [
+        { ...result, added: added.toSorted(compareBytes), warnings },
+        writes,
+        [revealOf("variables.reveal", origin, source, copied)],
+      ];
+    },
+    { permits: [origin.permit] },
+  );
 }
 
 /** The variables to copy. @throws Refused `not_found` which names what is missing */
@@ -253,7 +268,7 @@ export async function listVariables(
   environment: string,
 ): Promise<VariableRecord[]> {
   const target = requireEnvironment(environment);
-  const project = await findProject(admin, where);
+  const project = await findProject(admin, where, "see", [target]);
   const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
   return entries.map(({ key: name, updatedAt, rotateBy }) => ({ name, updatedAt, ...(rotateBy && { rotateBy }) }));
 }
@@ -271,7 +286,7 @@ export type DueVariable = {
   readonly status: "due" | "overdue";
 };
 
-/** The variables of all projects that are due within this time, or overdue. @throws Refused `conflict` as `requireSet` */
+/** The variables of all projects in sight that are due within this time, or overdue. @throws Refused `conflict` as `requireSet` */
 export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
   const { sets: s, projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
@@ -282,7 +297,10 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
     .where(isMarked(admin.database));
   const now = admin.now();
   const found: DueVariable[] = [];
-  for (const { environment, ...project } of rows) {
+  for (const { environment, ...row } of rows) {
+    const permit = Permit.find(admin, ["see"], placeOf(row), [environment]);
+    if (permit === undefined) continue;
+    const project = { ...row, permit };
     const { entries } = await requireSet(admin, { project, descriptor: variables, environment });
     const place = { organization: project.organization.slug, project: project.slug, environment };
     for (const { key: name, rotateBy } of entries) {
@@ -303,7 +321,8 @@ export async function deleteVariable(
   name: string,
 ): Promise<void> {
   const target = requireEnvironment(environment);
-  await writingProject(admin, where, variables, async (project) => {
+  const found = await findProject(admin, where, "write", [target]);
+  await writingProject(admin, found, variables, async (project) => {
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
     if (!before.items.has(name)) throw noVariable(name, where, target);
     return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];

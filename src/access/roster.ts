@@ -1,0 +1,62 @@
+import { everyEnvironment } from "../core/names.ts";
+import { everyRight, type Holding, type Right } from "./rights.ts";
+
+/*
+ * The roster: all persons of an installation with their rights, as one sealed text. Each change is a new version with a
+ * random id, and the audit's entry of that change names the id (`desk/roster.ts`).
+ */
+
+/** By whom a person, or everybody in a group, is signed in. Without an issuer: whichever the dashboard asks. */
+export type SignIn =
+  | { readonly issuer: string; readonly subject: string }
+  | { readonly issuer: string | null; readonly group: string };
+
+export type Person = {
+  readonly name: string;
+  /** In which organization a grant is if it names none. */
+  readonly organizationId: string;
+  /** Null for whoever comes over SSH only. */
+  readonly signIn: SignIn | null;
+  readonly holdings: readonly Holding[];
+};
+
+/** A version as its row has it. */
+export type StoredRoster = { readonly id: string; readonly version: number; readonly listing: string };
+
+/** Seals a version: HMAC-SHA-256 under the grant-seal key over its id, its number and its text. */
+export function sealRoster(grantKey: Uint8Array, { id, version, listing }: StoredRoster): Buffer {
+  const fields = ["keyhole roster v1", id, version, listing];
+  return new Bun.CryptoHasher("sha256", grantKey).update(JSON.stringify(fields)).digest() as Buffer;
+}
+
+/** The text of a version. */
+export function encodePersons(persons: readonly Person[]): string {
+  return JSON.stringify(persons);
+}
+
+/** The persons of a sealed text. @throws TypeError if a newer program wrote it */
+export function decodePersons(listing: string): readonly Person[] {
+  const persons = JSON.parse(listing) as readonly Person[];
+  const isKnown = ({ rights, environments }: Holding) =>
+    rights.every((right: Right) => everyRight.includes(right)) && (environments & ~everyEnvironment) === 0;
+  if (persons.every(({ holdings }) => holdings.every(isKnown))) return persons;
+  throw new TypeError("a right that this program does not know");
+}
+
+/** The persons whom a sign-in is: the one with this subject, and the groups that it is in. */
+export function personsSignedIn(
+  persons: readonly Person[],
+  {
+    issuer,
+    subject,
+    groups,
+  }: { readonly issuer: string; readonly subject: string; readonly groups: readonly string[] },
+): readonly Person[] {
+  const isThis = (signIn: SignIn) =>
+    "subject" in signIn
+      ? signIn.issuer === issuer && signIn.subject === subject
+      : (signIn.issuer ?? issuer) === issuer && groups.includes(signIn.group);
+  const found = persons.filter(({ signIn }) => signIn !== null && isThis(signIn));
+  // One's own entry gives the name.
+  return found.sort((a, b) => Number("group" in (a.signIn as SignIn)) - Number("group" in (b.signIn as SignIn)));
+}

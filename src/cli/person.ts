@@ -1,0 +1,183 @@
+import { everyRight } from "../access/rights.ts";
+import type { SignIn } from "../access/roster.ts";
+import { environments } from "../core/names.ts";
+import { usageProblem } from "../core/problem.ts";
+import { excerpt } from "../core/visible.ts";
+import {
+  addPerson,
+  grantRights,
+  listPersons,
+  type PersonRecord,
+  type Reach,
+  removePerson,
+  revokeRights,
+  showPerson,
+  signInText,
+} from "../people/persons.ts";
+import { confirm, withAdmin } from "../terminal/admin.ts";
+import { answer, answerOne } from "../terminal/answer.ts";
+import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { choiceOption, parseChoices, parseList } from "../terminal/options.ts";
+import { listFound } from "../terminal/records.ts";
+import { wideOption, yesOption } from "../terminal/verbs.ts";
+import { reachOf } from "./grant.ts";
+
+/** `keyhole person …` */
+export function personCommand(here: Surroundings) {
+  return noun(
+    "person",
+    "People who work over SSH or sign in to the dashboard, and their rights. Only an operator changes them.",
+    addVerb(here),
+    grantVerb(here),
+    revokeVerb(here),
+    listVerb(here),
+    showVerb(here),
+  );
+}
+
+function addVerb(here: Surroundings) {
+  return personVerb("add", "Add a person, who has no rights yet.", "keyhole person add ana --org acme")
+    .option("--org <org>", "their organization; optional if only one exists")
+    .option("--issuer <url>", "who signs them in to the dashboard, exactly as in the claim iss")
+    .option("--subject <text>", "whom the issuer means by them: the claim sub")
+    .option("--group <name>", "everybody whom the issuer counts in this group, in place of --subject")
+    .option(...asTheyAreOption)
+    .action(async (name, { org, issuer, subject, group, asTheyAre }) => {
+      const asked = { name, organization: org, signIn: signInOf(issuer, subject, group) };
+      const person = await withAdmin(here, (admin) => addPerson(admin, asked, { asTheyAre }));
+      await answer(here, person, `Added ${name}, who has no rights yet: keyhole person grant ${name} …`);
+    });
+}
+
+/** @throws Problem if the options do not say who it is */
+function signInOf(issuer: string | undefined, subject: string | undefined, group: string | undefined): SignIn | null {
+  if (subject !== undefined && group === undefined && issuer !== undefined) return { issuer, subject };
+  if (group !== undefined && subject === undefined) return { issuer: issuer ?? null, group };
+  if (issuer === undefined && subject === undefined && group === undefined) return null;
+  throw usageProblem("Give --issuer with --subject for one person, or --group for everybody in a group.");
+}
+
+function grantVerb(here: Surroundings) {
+  return reachVerb(
+    "grant",
+    "Give a person rights in some places, beside those that they have.",
+    "keyhole person grant ana see,write --project web --env development,staging",
+    "keyhole person grant lee see,audit --all-projects --all-environments",
+  )
+    .argument("<rights>", `comma-separated: ${everyRight.join(", ")}`, parseChoices(everyRight))
+    .action(async (name, rights, { asTheyAre, ...options }) => {
+      const reach = placesOf(rights, options);
+      const person = await withAdmin(here, (admin) => grantRights(admin, name, reach, { asTheyAre }));
+      await answer(here, person, `${name} may now:\n${rightsText(person)}`);
+    });
+}
+
+function revokeVerb(here: Surroundings) {
+  return reachVerb(
+    "revoke",
+    "Take rights from a person in some places; without RIGHTS, remove the person with all rights.",
+    "keyhole person revoke ana",
+    "keyhole person revoke ana write --project web --env production",
+  )
+    .argument("[rights]", `comma-separated: ${everyRight.join(", ")}`, parseChoices(everyRight))
+    .option(...yesOption)
+    .action(async (name, rights, { asTheyAre, yes, ...options }) => {
+      const trust = { asTheyAre };
+      if (rights !== undefined) {
+        const reach = placesOf(rights, options);
+        const person = await withAdmin(here, (admin) => revokeRights(admin, name, reach, trust));
+        return answer(here, person, `${name} may now:\n${rightsText(person)}`);
+      }
+      if (Object.values(options).some((value) => value !== undefined)) {
+        throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
+      }
+      const person = await withAdmin(here, async (admin) => {
+        const gone = () => removePerson(admin, name, trust);
+        // A removal must never hang or fail because nobody answers.
+        if (!asTheyAre) await showPerson(admin, name);
+        await confirm(here, yes, `remove ${name} with all rights`, "goes on");
+        return gone();
+      });
+      await answer(here, { ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
+    });
+}
+
+function listVerb(here: Surroundings) {
+  return verb("list", "List the persons and their rights.", "keyhole person list --org acme")
+    .option("--org <org>", "only persons of this organization")
+    .option(...wideOption)
+    .action(({ org, wide }) =>
+      listFound(
+        here,
+        wide,
+        (admin) => listPersons(admin, org),
+        "There are no persons yet: run keyhole person add NAME.",
+        columns,
+      ),
+    );
+}
+
+function showVerb(here: Surroundings) {
+  return personVerb("show", "Show a person and their rights.", "keyhole person show ana").action(async (name) => {
+    const person = await withAdmin(here, (admin) => showPerson(admin, name));
+    await answerOne(here, person, person, columns);
+  });
+}
+
+function personVerb(...description: Parameters<typeof verb>) {
+  return verb(...description).argument("<name>", "the person's name, such as ana");
+}
+
+function reachVerb(...description: Parameters<typeof verb>) {
+  return personVerb(...description)
+    .option("--org <org>", "the organization (default: the person's)")
+    .option("--project <list>", "in these projects; this or --all-projects is required", parseList)
+    .option("--all-projects", "in every project, those created later too")
+    .addOption(
+      choiceOption("--env <list>", "in these environments; this or --all-environments is required", environments),
+    )
+    .option("--all-environments", "in every environment")
+    .option(...asTheyAreOption);
+}
+
+const asTheyAreOption = [
+  "--as-they-are",
+  "take the persons in the database as they are, if the audit does not vouch for them",
+] as const;
+
+/** @throws Problem if the options do not say where */
+function placesOf(
+  rights: readonly string[],
+  options: {
+    readonly org?: string;
+    readonly project?: string[];
+    readonly allProjects?: true;
+    readonly env?: string[];
+    readonly allEnvironments?: true;
+  },
+): Reach {
+  return {
+    rights,
+    organization: options.org,
+    projects: reachOf("project", options.project, options.allProjects),
+    environments: reachOf("env", options.env, options.allEnvironments),
+  };
+}
+
+/** A line for each place. */
+function rightsText({ rights }: PersonRecord): string {
+  if (rights.length === 0) return "nothing";
+  return rights
+    .map((one) => {
+      const where = one.project === null ? `all projects of ${one.organization}` : `${one.organization}/${one.project}`;
+      return `${one.rights.join(",")} in ${where}, ${one.environments.length === environments.length ? "every environment" : one.environments.join(",")}`;
+    })
+    .join("\n");
+}
+
+const columns = {
+  NAME: (one: PersonRecord) => one.name,
+  ORG: (one: PersonRecord) => one.organization ?? "-",
+  RIGHTS: (one: PersonRecord) => rightsText(one).replaceAll("\n", "; "),
+  "SIGNS IN AS": (one: PersonRecord) => (one.signIn === null ? "-" : excerpt(signInText(one.signIn))),
+};

@@ -1,0 +1,78 @@
+import { belongsTo, everyRight, type ProjectPlace, type Right, type Rights, reached } from "../access/rights.ts";
+import { type Environment, environments } from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import type { Change } from "./changes.ts";
+
+/**
+ * That somebody may do something somewhere. Only this file makes one, by asking for the rights; whatever opens a set or
+ * makes a change takes one.
+ */
+export class Permit {
+  readonly rights: readonly Right[];
+  /** Null: of the whole installation. */
+  readonly place: ProjectPlace | null;
+  readonly environments: readonly Environment[];
+  readonly #isMadeHere = true;
+
+  /** See {@link permit}, {@link permitOperator}. */
+  private constructor(rights: readonly Right[], place: ProjectPlace | null, among: readonly Environment[]) {
+    this.rights = rights;
+    this.place = place;
+    this.environments = among;
+  }
+
+  /**
+   * The permit of somebody who has these rights in a project, or in all projects.
+   * @param among - all of these environments; if it is left out, those in which they have the rights, at least one
+   * @returns undefined if they do not have them
+   */
+  static find(
+    { rights }: { readonly rights: Rights },
+    needed: readonly Right[],
+    place: ProjectPlace,
+    among?: readonly Environment[],
+  ): Permit | undefined {
+    const found = reached(rights, needed, place);
+    const held = among === undefined ? found : found.filter((environment) => among.includes(environment));
+    if (held.length === 0 || held.length < (among?.length ?? 0)) return undefined;
+    return new Permit(needed, place, held);
+  }
+
+  /** The permit of an operator, for everything. @throws Refused `forbidden` for anybody else */
+  static operator({ rights }: { readonly rights: Rights }): Permit {
+    if (rights !== "operator") {
+      throw new Refused("forbidden", "Only an operator may do this: somebody who holds the root key.");
+    }
+    return new Permit(everyRight, null, environments);
+  }
+
+  /** The permit of the program itself, to know what is there. Whoever takes it shows nothing of that to anybody. */
+  static ofProgram(): Permit {
+    return new Permit(["see"], null, environments);
+  }
+
+  /** Whether it is for this right in this environment. */
+  allows(right: Right, environment: Environment): boolean {
+    return this.#isMadeHere && this.rights.includes(right) && this.environments.includes(environment);
+  }
+
+  /** Whether a change lies within it. */
+  covers({ organization, project, environment }: Change): boolean {
+    if (this.place === null) return true;
+    const { organizationId, projectId } = this.place;
+    if (organization?.id !== organizationId) return false;
+    if (project !== undefined && projectId !== null && project.id !== projectId) return false;
+    return environment === undefined || this.environments.includes(environment);
+  }
+}
+
+/** @throws Error if a change is outside of what was asked for: a defect of this program */
+export function requirePermitted(permits: readonly Permit[], changes: readonly Change[]): void {
+  const outside = changes.find((change) => !permits.some((permit) => permit.covers(change)));
+  if (outside !== undefined) throw new Error(`${outside.action} was done where nobody asked whether it is permitted`);
+}
+
+/** Whether somebody has anything to do with an organization. */
+export function isMember({ rights }: { readonly rights: Rights }, organization: { readonly id: string }): boolean {
+  return belongsTo(rights, organization.id);
+}

@@ -1,0 +1,181 @@
+import { timingSafeEqual } from "node:crypto";
+import { and, desc, eq, gt, lt, lte, sql } from "drizzle-orm";
+import { decodePersons, type Person, type StoredRoster, sealRoster } from "../access/roster.ts";
+import { decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
+import { Refused } from "../core/refused.ts";
+import type { Db } from "../store/database.ts";
+import { type Change, commandsLane } from "./changes.ts";
+import type { AdminContext } from "./context.ts";
+
+/*
+ * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of the
+ * new version. The newest such entry says which version is in force, and from there to the head of the lane every segment
+ * must follow the one before. So SQL can neither make a roster nor put an earlier one back, but by cutting off the end of
+ * the lane with every later change, which `audit verify --checkpoint` shows.
+ */
+
+/** The persons in force. */
+export type Roster = { readonly id: string; readonly version: number; readonly persons: readonly Person[] };
+
+/** Follows the roster in force, and never goes back to an older one than it has given. */
+export class RosterWatch {
+  #roster: Roster | undefined;
+  /** Up to where the lane was followed. */
+  #link: Link | undefined;
+  /** The version that the lane names up to there. */
+  #id: string | undefined;
+
+  /**
+   * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one row.
+   * @throws Refused `conflict` if the lane does not verify, or the version that it names is not as Keyhole wrote it
+   */
+  async current(admin: Reading): Promise<Roster | undefined> {
+    const head = await headOf(admin);
+    if (this.#link === undefined) await this.#begin(admin, head);
+    if (this.#link !== undefined) await this.#follow(admin, this.#link, head);
+    if (this.#id !== this.#roster?.id) this.#roster = await read(admin, this.#id ?? "");
+    return this.#roster;
+  }
+
+  /** Starts at the newest version that the lane names. */
+  async #begin(admin: Reading, head: Link | undefined): Promise<void> {
+    const own = head && (await newestChange(admin, head.seq));
+    if (own !== undefined) this.#link = await linkBefore(admin, own);
+  }
+
+  async #follow(admin: Reading, start: Link, head: Link | undefined): Promise<void> {
+    let { seq, mac } = start;
+    let id = this.#id;
+    while (head !== undefined && seq < head.seq) {
+      const page = await segmentsFrom(admin, seq, head.seq);
+      if (page.length === 0) throw notInForce(seq + 1);
+      for (const segment of page) {
+        const isNext = segment.firstSeq === seq + 1;
+        if (!isNext || !segmentMac(admin.systemKeys.audit, mac, segment).equals(segment.mac)) throw notInForce(seq + 1);
+        id = versionIn(segment) ?? id;
+        [seq, mac] = [segment.lastSeq, segment.mac];
+      }
+    }
+    if (head?.seq !== seq || !head.mac.equals(mac)) throw notInForce(seq + 1);
+    this.#link = { seq, mac };
+    this.#id = id;
+  }
+}
+
+type Reading = Pick<AdminContext, "database" | "systemKeys">;
+/** The last entry of a segment in the lane, and that segment's mac. */
+type Link = { readonly seq: number; readonly mac: Buffer };
+
+const rosterAction = "people.write";
+
+/**
+ * Stores the next version, in the transaction that puts it on record.
+ * @param names - of the persons that differ
+ * @returns the change to put on record
+ */
+export async function writeRoster(
+  admin: Reading,
+  db: Db,
+  listing: string,
+  organization: Change["organization"],
+  names: readonly string[],
+): Promise<Change> {
+  const { rosters: r } = admin.database.tables;
+  const [last] = await db.select({ version: r.version }).from(r).orderBy(desc(r.version)).limit(1);
+  const stored = { id: Bun.randomUUIDv7(), version: (last?.version ?? 0) + 1, listing };
+  await db.insert(r).values({ ...stored, mac: sealRoster(admin.systemKeys.grant, stored) });
+  return { action: rosterAction, organization, names: [stored.id, ...names] };
+}
+
+/** The newest version in the table whose seal is right, whatever the lane says; undefined if there is none. */
+export async function newestSealed(admin: Reading): Promise<Roster | undefined> {
+  const { rosters: r } = admin.database.tables;
+  const rows = await admin.database.db.select().from(r).orderBy(desc(r.version));
+  return rows.map((row) => opened(admin, row)).find((roster) => roster !== undefined);
+}
+
+async function read(admin: Reading, id: string): Promise<Roster> {
+  const { rosters: r } = admin.database.tables;
+  const [row] = await admin.database.db.select().from(r).where(eq(r.id, id));
+  const roster = row && opened(admin, row);
+  if (roster === undefined) throw distrust("the version in force was deleted or changed");
+  return roster;
+}
+
+function opened(
+  { systemKeys }: Reading,
+  { mac, ...stored }: StoredRoster & { readonly mac: Buffer },
+): Roster | undefined {
+  const expected = sealRoster(systemKeys.grant, stored);
+  if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return undefined;
+  return { id: stored.id, version: stored.version, persons: decodePersons(stored.listing) };
+}
+
+async function headOf({ database }: Reading): Promise<Link | undefined> {
+  const { auditHeads: h } = database.tables;
+  const [head] = await database.db.select({ seq: h.seq, mac: h.mac }).from(h).where(eq(h.lane, commandsLane));
+  return head;
+}
+
+/** The newest segment up to an entry that has a change of the roster. */
+async function newestChange({ database }: Reading, upTo: number): Promise<Segment | undefined> {
+  const { auditSegments: s } = database.tables;
+  const names = sql`${database.indexOf(s.texts, sql`${JSON.stringify(rosterAction)}`)} > 0`;
+  for (let before = upTo + 1; ; ) {
+    const [segment] = await database.db
+      .select()
+      .from(s)
+      .where(and(eq(s.lane, commandsLane), lt(s.firstSeq, before), names))
+      .orderBy(desc(s.firstSeq))
+      .limit(1);
+    if (segment === undefined || versionIn(segment) !== undefined) return segment;
+    // The word was a name, such as that of an account.
+    before = segment.firstSeq;
+  }
+}
+
+/** The newest version of the roster that a segment names. */
+function versionIn(segment: Segment): string | undefined {
+  return decodeEntries(segment)?.findLast(({ action }) => action === rosterAction)?.names[0];
+}
+
+/** What a segment follows, as the database has it: its own mac shows whether that is true. */
+async function linkBefore({ database }: Reading, { firstSeq }: Segment): Promise<Link> {
+  const { auditSegments: s, auditCheckpoints: c } = database.tables;
+  const seq = firstSeq - 1;
+  if (seq === 0) return { seq, mac: Buffer.alloc(0) };
+  const [before] = await database.db
+    .select({ mac: s.mac })
+    .from(s)
+    .where(and(eq(s.lane, commandsLane), lte(s.firstSeq, seq), eq(s.lastSeq, seq)));
+  const [dropped] = await database.db
+    .select({ mac: c.mac })
+    .from(c)
+    .where(and(eq(c.lane, commandsLane), eq(c.seq, seq)));
+  const mac = before?.mac ?? dropped?.mac;
+  if (mac === undefined) throw notInForce(seq);
+  return { seq, mac };
+}
+
+const pageSize = 256;
+
+function segmentsFrom({ database }: Reading, after: number, upTo: number): Promise<Segment[]> {
+  const { auditSegments: s } = database.tables;
+  return database.db
+    .select()
+    .from(s)
+    .where(and(eq(s.lane, commandsLane), gt(s.firstSeq, after), lte(s.firstSeq, upTo)))
+    .orderBy(s.firstSeq, s.at)
+    .limit(pageSize);
+}
+
+function notInForce(seq: number): Refused {
+  return distrust(`the audit does not verify at ${commandsLane}:${seq}`);
+}
+
+function distrust(why: string): Refused {
+  return new Refused(
+    "conflict",
+    `The persons and their rights are not believed: ${why}. Somebody changed the database by other means than Keyhole. An operator sees more with \`keyhole audit verify\` and \`keyhole person list\`.`,
+  );
+}

@@ -1,0 +1,383 @@
+import { eq } from "drizzle-orm";
+import { everyRight, type Holding, meets, type Right } from "../access/rights.ts";
+import { encodePersons, type Person, type SignIn } from "../access/roster.ts";
+import {
+  type Environment,
+  type EnvironmentMask,
+  environmentMask,
+  environmentsOf,
+  everyEnvironment,
+} from "../core/names.ts";
+import { Refused } from "../core/refused.ts";
+import { lockCommands } from "../desk/changes.ts";
+import { type AdminContext, writing } from "../desk/context.ts";
+import { findOrganization } from "../desk/organizations.ts";
+import { Permit } from "../desk/permit.ts";
+import { findProject } from "../desk/projects.ts";
+import { newestSealed, type Roster, RosterWatch, writeRoster } from "../desk/roster.ts";
+import { requireEnvironments } from "../desk/validate.ts";
+
+/* The persons of an installation and their rights. Only operators change them: no right changes rights. */
+
+/** A person for people. */
+export type PersonRecord = {
+  readonly name: string;
+  /** Its slug; null if the organization was deleted. */
+  readonly organization: string | null;
+  readonly signIn: SignIn | null;
+  readonly rights: readonly {
+    readonly rights: readonly Right[];
+    readonly organization: string | null;
+    /** Its slug; null for every project. A project that was deleted has its id here. */
+    readonly project: string | null;
+    readonly environments: readonly Environment[];
+  }[];
+};
+
+/** Rights in some places. Null: every project, those of the future too, or every environment. */
+export type Reach = {
+  readonly rights: readonly string[];
+  /** By default the person's own. */
+  readonly organization?: string | undefined;
+  readonly projects: readonly string[] | null;
+  readonly environments: readonly string[] | null;
+};
+
+/** Whether an operator takes the persons in the database as they are, though the audit does not vouch for them. */
+type Trust = { readonly asTheyAre?: boolean | undefined };
+
+/**
+ * Adds a person without rights.
+ * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `forbidden`, `conflict` as {@link readPersons}
+ */
+export async function addPerson(
+  admin: AdminContext,
+  asked: {
+    readonly name: string;
+    readonly organization?: string | undefined;
+    readonly signIn: SignIn | null;
+  },
+  trust: Trust = {},
+): Promise<PersonRecord> {
+  const { name, signIn } = asked;
+  requirePersonName(name);
+  if (signIn !== null) requireSignIn(signIn);
+  const { id: organizationId } = await findOrganization(admin, asked.organization);
+  return changePerson(admin, name, trust, (before) => {
+    if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
+    return { name, organizationId, signIn, holdings: [] };
+  });
+}
+
+/**
+ * Gives a person rights, beside those that they have.
+ * @throws Refused `invalid`, `not_found`, `ambiguous`, `forbidden`, `conflict` as {@link readPersons}
+ */
+export async function grantRights(
+  admin: AdminContext,
+  name: string,
+  reach: Reach,
+  trust: Trust = {},
+): Promise<PersonRecord> {
+  const rights = requireRights(reach.rights);
+  const given = await placesOf(admin, name, reach, trust);
+  return changePerson(admin, name, trust, (before) => {
+    const person = requirePerson(before, name);
+    return { ...person, holdings: normal([...person.holdings, ...given.map((place) => ({ ...place, rights }))]) };
+  });
+}
+
+/**
+ * Takes rights from a person.
+ * @throws Refused as {@link grantRights}; `invalid` if a right is to be taken from one project and the person has it in all
+ */
+export async function revokeRights(
+  admin: AdminContext,
+  name: string,
+  reach: Reach,
+  trust: Trust = {},
+): Promise<PersonRecord> {
+  const rights = requireRights(reach.rights);
+  const taken = await placesOf(admin, name, reach, trust);
+  return changePerson(admin, name, trust, (before) => {
+    const person = requirePerson(before, name);
+    const holdings = taken.reduce((left, place) => without(name, left, rights, place), split(person.holdings));
+    return { ...person, holdings: normal(holdings) };
+  });
+}
+
+/** Removes a person with all their rights. @throws Refused `not_found`, `forbidden`, `conflict` */
+export async function removePerson(admin: AdminContext, name: string, trust: Trust = {}): Promise<PersonRecord> {
+  let gone: Person | undefined;
+  await changePersons(admin, name, trust, (persons) => {
+    gone = requirePerson(
+      persons.find((one) => one.name === name),
+      name,
+    );
+    return persons.filter((one) => one !== gone);
+  });
+  return shown(await slugsOf(admin), gone as Person);
+}
+
+/** The persons of one organization or of all, in byte order of name, for operators. @throws Refused as {@link readPersons} */
+export async function listPersons(admin: AdminContext, organization?: string): Promise<PersonRecord[]> {
+  Permit.operator(admin);
+  const only = organization === undefined ? undefined : (await findOrganization(admin, organization)).id;
+  const slugs = await slugsOf(admin);
+  const persons = await readPersons(admin);
+  return persons
+    .filter(({ organizationId }) => organizationId === (only ?? organizationId))
+    .map((one) => shown(slugs, one));
+}
+
+/** One person. @throws Refused `not_found`, and as {@link listPersons} */
+export async function showPerson(admin: AdminContext, name: string): Promise<PersonRecord> {
+  const found = (await listPersons(admin)).find((one) => one.name === name);
+  if (found === undefined) throw noPerson(name);
+  return found;
+}
+
+/** A person with a right in a project, for everybody who may see who can read what there. */
+export type PersonAccess = {
+  readonly name: string;
+  readonly signIn: SignIn | null;
+  readonly rights: readonly Right[];
+  readonly environments: readonly Environment[];
+};
+
+/**
+ * The persons who have rights in a project, in one environment or in any that somebody may see.
+ * @throws Refused `not_found`, `ambiguous`, `conflict` as {@link readPersons}
+ */
+export async function personsWithAccess(
+  admin: AdminContext,
+  where: string,
+  environment?: Environment,
+): Promise<PersonAccess[]> {
+  const project = await findProject(admin, where, "see", environment && [environment]);
+  const place = { organizationId: project.organization.id, projectId: project.id };
+  const mask = environmentMask(...project.permit.environments);
+  return (await readPersons(admin)).flatMap(({ name, signIn, holdings }) => {
+    const rights = everyRight.filter((right) => meets(holdings, right, place, mask));
+    const among = environmentsOf(mask).filter((one) =>
+      rights.some((right) => meets(holdings, right, place, environmentMask(one))),
+    );
+    return rights.length === 0 ? [] : [{ name, signIn, rights, environments: among }];
+  });
+}
+
+/** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */
+async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Promise<readonly Person[]> {
+  const roster = asTheyAre ? await newestSealed(admin) : await current(admin);
+  return roster?.persons ?? [];
+}
+
+function current(admin: AdminContext): Promise<Roster | undefined> {
+  return new RosterWatch().current(admin);
+}
+
+async function changePerson(
+  admin: AdminContext,
+  name: string,
+  trust: Trust,
+  change: (before: Person | undefined) => Person,
+): Promise<PersonRecord> {
+  let after: Person | undefined;
+  await changePersons(admin, name, trust, (persons) => {
+    after = change(persons.find((one) => one.name === name));
+    return [...persons.filter((one) => one.name !== name), after].sort((a, b) => (a.name < b.name ? -1 : 1));
+  });
+  return shown(await slugsOf(admin), after as Person);
+}
+
+/** Writes the next version. The lane's head is locked first, so that of two changes at once the later sees the earlier. */
+async function changePersons(
+  admin: AdminContext,
+  name: string,
+  trust: Trust,
+  change: (before: readonly Person[]) => readonly Person[],
+): Promise<void> {
+  const permit = Permit.operator(admin);
+  await writing(admin, permit, async (db) => {
+    await lockCommands(admin.database, db);
+    const inside = { ...admin, database: { ...admin.database, db } };
+    const before = await readPersons(inside, trust);
+    const after = change(before);
+    const listing = encodePersons(after);
+    if (Buffer.byteLength(listing) > listingBytesMax) {
+      throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
+    }
+    const slugs = await slugsOf(inside);
+    const lines = (persons: readonly Person[]) =>
+      persons.filter((one) => one.name === name).flatMap((one) => linesOf(slugs, one));
+    const [old, now] = [lines(before), lines(after)];
+    const write = {
+      added: now.filter((line) => !old.includes(line)),
+      changed: [],
+      deleted: old.filter((line) => !now.includes(line)),
+    };
+    return [undefined, [{ ...(await writeRoster(admin, db, listing, null, [name])), write }]];
+  });
+}
+
+/** Enough for some thousand persons; every request of the dashboard reads it. */
+const listingBytesMax = 1024 * 1024;
+
+type Place = Omit<Holding, "rights">;
+
+/** The places that a command names. @throws Refused `not_found`, `ambiguous`, `invalid` */
+async function placesOf(admin: AdminContext, name: string, reach: Reach, trust: Trust): Promise<Place[]> {
+  Permit.operator(admin);
+  const person = requirePerson(
+    (await readPersons(admin, trust)).find((one) => one.name === name),
+    name,
+  );
+  const slugs = await slugsOf(admin);
+  const home = slugs.organizations.get(person.organizationId);
+  const { id: organizationId, slug } = await findOrganization(admin, reach.organization ?? home);
+  const environments = reach.environments === null ? everyEnvironment : requireEnvironments(reach.environments);
+  if (reach.projects === null) return [{ organizationId, projectId: null, environments }];
+  if (reach.projects.length === 0) throw new Refused("invalid", "Name at least one project.");
+  const places: Place[] = [];
+  for (const project of new Set(reach.projects)) {
+    const where = project.includes("/") ? project : `${slug}/${project}`;
+    const found = await findProject(admin, where, "see");
+    places.push({ organizationId: found.organization.id, projectId: found.id, environments });
+  }
+  return places;
+}
+
+/** One right in each holding. */
+function split(holdings: readonly Holding[]): Holding[] {
+  return holdings.flatMap(({ rights, ...place }) => rights.map((right) => ({ ...place, rights: [right] })));
+}
+
+/** Takes rights in one place away. @param holdings - as {@link split} gives them */
+function without(name: string, holdings: readonly Holding[], rights: readonly Right[], taken: Place): Holding[] {
+  return holdings.map((holding) => {
+    const isAsked =
+      rights.includes(holding.rights[0] as Right) &&
+      holding.organizationId === taken.organizationId &&
+      (holding.environments & taken.environments) !== 0;
+    if (!isAsked || (taken.projectId !== null && ![null, taken.projectId].includes(holding.projectId))) return holding;
+    if (taken.projectId !== null && holding.projectId === null) {
+      throw new Refused(
+        "invalid",
+        `${name} has the right to ${holding.rights[0]} in all projects: revoke that with --all-projects, and grant it where it is to stay.`,
+      );
+    }
+    return { ...holding, environments: holding.environments & ~taken.environments };
+  });
+}
+
+/** Each place once with its environments, in a fixed order: equal rights have equal texts. */
+function normal(holdings: readonly Holding[]): Holding[] {
+  const masks = new Map<string, EnvironmentMask>();
+  const keyOf = ({ organizationId, projectId }: Place, right: Right) =>
+    JSON.stringify([organizationId, projectId, right]);
+  for (const holding of holdings) {
+    for (const right of holding.rights) {
+      const key = keyOf(holding, right);
+      masks.set(key, (masks.get(key) ?? 0) | holding.environments);
+    }
+  }
+  const places = new Map(
+    holdings.map(({ organizationId, projectId }) => {
+      return [JSON.stringify([organizationId, projectId]), { organizationId, projectId }] as const;
+    }),
+  );
+  return [...places]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([, place]) => {
+      const held = everyRight.map(
+        (right) => [right, masks.get(keyOf({ ...place, environments: 0 }, right)) ?? 0] as const,
+      );
+      const distinct = [...new Set(held.map(([, mask]) => mask))].filter((mask) => mask !== 0).sort();
+      return distinct.map((environments) => {
+        return {
+          ...place,
+          environments,
+          rights: held.filter(([, mask]) => mask === environments).map(([right]) => right),
+        };
+      });
+    });
+}
+
+type Slugs = { readonly organizations: ReadonlyMap<string, string>; readonly projects: ReadonlyMap<string, string> };
+
+async function slugsOf({ database }: AdminContext): Promise<Slugs> {
+  const { organizations: o, projects: p } = database.tables;
+  const organizations = await database.db.select({ id: o.id, slug: o.slug }).from(o);
+  const projects = await database.db
+    .select({ id: p.id, slug: p.slug, organization: o.slug })
+    .from(p)
+    .innerJoin(o, eq(o.id, p.organizationId));
+  return {
+    organizations: new Map(organizations.map(({ id, slug }) => [id, slug])),
+    projects: new Map(projects.map(({ id, slug }) => [id, slug])),
+  };
+}
+
+function shown({ organizations, projects }: Slugs, { name, organizationId, signIn, holdings }: Person): PersonRecord {
+  const rights = holdings.map((holding) => ({
+    rights: holding.rights,
+    organization: organizations.get(holding.organizationId) ?? null,
+    project: holding.projectId && (projects.get(holding.projectId) ?? holding.projectId),
+    environments: environmentsOf(holding.environments),
+  }));
+  return { name, organization: organizations.get(organizationId) ?? null, signIn, rights };
+}
+
+/** A person's rights as the audit records them: a line for the person, and one for each right in each place. */
+function linesOf(slugs: Slugs, person: Person): string[] {
+  const { name, signIn, rights } = shown(slugs, person);
+  const who = signIn === null ? name : `${name} ${signInText(signIn)}`;
+  const lines = rights.flatMap((one) =>
+    one.environments.flatMap((environment) =>
+      one.rights.map((right) => `${name} ${right} ${one.organization}/${one.project ?? "*"} ${environment}`),
+    ),
+  );
+  return [who, ...lines];
+}
+
+/** By whom a person is signed in, in words. */
+export function signInText(signIn: SignIn): string {
+  const at = signIn.issuer === null ? "" : ` at ${signIn.issuer}`;
+  return "subject" in signIn ? `${signIn.subject}${at}` : `group ${signIn.group}${at}`;
+}
+
+/** The name of a person never looks like an account's, `user@host`. @throws Refused `invalid` */
+function requirePersonName(name: string): void {
+  if (/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) return;
+  throw new Refused(
+    "invalid",
+    `${JSON.stringify(name)} is not a person's name: use 1 to 64 of a-z, 0-9, ., _ and -, a letter or digit first.`,
+  );
+}
+
+function requireSignIn(signIn: SignIn): void {
+  const words = [
+    ["issuer", signIn.issuer ?? "x"],
+    ...("subject" in signIn ? [["subject", signIn.subject]] : [["group", signIn.group]]),
+  ];
+  const wrong = words.find(([, text]) => !/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text ?? ""));
+  if (wrong !== undefined)
+    throw new Refused("invalid", `The ${wrong[0]} must have 1 to 512 characters and no control characters.`);
+}
+
+function requireRights(asked: readonly string[]): Right[] {
+  const unknown = asked.find((right) => !(everyRight as readonly string[]).includes(right));
+  if (asked.length === 0 || unknown !== undefined) {
+    throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a right: ${everyRight.join(", ")}.`);
+  }
+  return everyRight.filter((right) => asked.includes(right));
+}
+
+function requirePerson(found: Person | undefined, name: string): Person {
+  if (found === undefined) throw noPerson(name);
+  return found;
+}
+
+function noPerson(name: string): Refused {
+  return new Refused("not_found", `There is no person ${JSON.stringify(name)}: \`keyhole person list\` shows them.`);
+}

@@ -1,0 +1,19 @@
+import type { Holding, Right } from "../../src/access/rights.ts";
+import type { AdminContext } from "../../src/desk/context.ts";
+import { findProject } from "../../src/desk/projects.ts";
+
+/** The admin context of a person who came over SSH. */
+export function asPerson(admin: AdminContext, name: string, rights: readonly Holding[]): AdminContext {
+  return { ...admin, rights, actor: { type: "person", name, from: "ssh" } };
+}
+
+/** A person with these rights in one project, in some environments or, by default, in all three. */
+export async function personIn(
+  admin: AdminContext,
+  where: string,
+  rights: readonly Right[],
+  environments = 7,
+): Promise<AdminContext> {
+  const { id: projectId, organization } = await findProject(admin, where, "see");
+  return asPerson(admin, "ana", [{ rights, organizationId: organization.id, projectId, environments }]);
+}
