@@ -1,0 +1,190 @@
+import { expect, test } from "bun:test";
+import { RosterWatch } from "../../src/desk/roster.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { pruneAudit } from "../../src/people/audit-chain.ts";
+import {
+  addPerson,
+  grantRights,
+  listPersons,
+  removePerson,
+  revokeRights,
+  showPerson,
+} from "../../src/people/persons.ts";
+import { asPerson } from "../support/persons.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+const everywhere = { projects: null, environments: null };
+
+/** An organization with a project, and a person who may write its production. */
+async function withAna(w: World) {
+  const organization = await w.organization();
+  const { where } = await w.project(organization, "web");
+  const name = `ana${organization.slug.replace("org", "")}`;
+  await addPerson(w.admin, { name, organization: organization.slug, signIn: null });
+  await grantRights(w.admin, name, { rights: ["see", "write"], projects: ["web"], environments: ["production"] });
+  return { organization, where, name };
+}
+
+const rightsOf = async (w: World, name: string) => (await showPerson(w.admin, name)).rights;
+
+describeBoth("persons", (w) => {
+  test("have the rights that an operator gave and did not take", async () => {
+    const { organization, name } = await withAna(w);
+    const place = { organization: organization.slug, project: "web" };
+    expect(await rightsOf(w, name)).toEqual([{ ...place, rights: ["see", "write"], environments: ["production"] }]);
+    await grantRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: ["staging"] });
+    await grantRights(w.admin, name, { rights: ["see"], ...everywhere });
+    expect(await rightsOf(w, name)).toEqual([
+      { ...place, rights: ["see"], environments: ["production"] },
+      { ...place, rights: ["write"], environments: ["staging", "production"] },
+      { ...place, project: null, rights: ["see"], environments: ["development", "staging", "production"] },
+    ]);
+    await revokeRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: null });
+    await revokeRights(w.admin, name, { rights: ["see"], projects: null, environments: ["production"] });
+    expect(await rightsOf(w, name)).toEqual([
+      { ...place, project: null, rights: ["see"], environments: ["development", "staging"] },
+    ]);
+    const fromOne = { rights: ["see"], projects: ["web"], environments: ["staging"] };
+    await expect(revokeRights(w.admin, name, fromOne)).rejects.toThrow("in all projects");
+    await removePerson(w.admin, name);
+    await expect(showPerson(w.admin, name)).rejects.toMatchObject({ kind: "not_found" });
+  });
+
+  test("are refused with a sentence if they are not what they should be, and nothing changes", async () => {
+    const { organization, name } = await withAna(w);
+    const before = await listPersons(w.admin);
+    const add = (asked: { name: string; signIn?: null }) =>
+      addPerson(w.admin, { organization: organization.slug, signIn: null, ...asked });
+    await expect(add({ name })).rejects.toMatchObject({ kind: "exists" });
+    for (const wrong of ["ann@host", "", "Ana", "-a", "a".repeat(65)]) {
+      await expect(add({ name: wrong })).rejects.toMatchObject({ kind: "invalid" });
+    }
+    const grant = (rights: string[], projects: string[] | null) =>
+      grantRights(w.admin, name, { rights, projects, environments: null });
+    await expect(grant(["own"], null)).rejects.toMatchObject({ kind: "invalid" });
+    await expect(grant([], null)).rejects.toMatchObject({ kind: "invalid" });
+    await expect(grant(["see"], ["none"])).rejects.toMatchObject({ kind: "not_found" });
+    await expect(grant(["see"], [])).rejects.toMatchObject({ kind: "invalid" });
+    await expect(grantRights(w.admin, "nobody", { rights: ["see"], ...everywhere })).rejects.toMatchObject({
+      kind: "not_found",
+    });
+    expect(await listPersons(w.admin)).toEqual(before);
+  });
+
+  test("are changed by operators only: no right changes rights", async () => {
+    const { organization, name } = await withAna(w);
+    const all = ["see", "reveal", "write", "keys", "decide", "audit"] as const;
+    const everything = [{ rights: all, organizationId: organization.id, projectId: null, environments: 7 }];
+    const ana = asPerson(w.admin, name, everything);
+    const forbidden = { kind: "forbidden" };
+    const reach = { rights: ["see"], ...everywhere };
+    await expect(addPerson(ana, { name: "eve", signIn: null })).rejects.toMatchObject(forbidden);
+    await expect(grantRights(ana, name, reach)).rejects.toMatchObject(forbidden);
+    await expect(revokeRights(ana, name, reach)).rejects.toMatchObject(forbidden);
+    await expect(removePerson(ana, name)).rejects.toMatchObject(forbidden);
+    await expect(listPersons(ana)).rejects.toMatchObject(forbidden);
+  });
+
+  test("are on record with what was given and taken", async () => {
+    const { organization, name } = await withAna(w);
+    await revokeRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: null });
+    const [last] = await w.run("select * from audit_entries where lane = 'commands' order by seq desc limit 1");
+    expect(last).toMatchObject({ action: "people.write", actor: "ann@host", actor_from: '"os"', added: "[]" });
+    expect(JSON.parse(String(last?.["deleted"]))).toEqual([`${name} write ${organization.slug}/web production`]);
+  });
+
+  test("who are changed by two operators at once lose nothing", async () => {
+    const { name } = await withAna(w);
+    const rights = ["see", "reveal", "write", "keys", "decide", "audit"];
+    await Promise.all(rights.map((right) => grantRights(w.admin, name, { rights: [right], ...everywhere })));
+    expect((await rightsOf(w, name)).find(({ project }) => project === null)?.rights).toEqual(rights as never);
+  });
+});
+
+const distrust = { kind: "conflict", message: expect.stringContaining("are not believed") };
+
+describeBoth("the roster in the database", (w) => {
+  const write = (where: string) => setVariables(w.admin, where, "production", [{ name: "A", value: "1" }]);
+  const last = "(select max(version) from rosters)";
+
+  test.each([
+    ["made wider", `update rosters set listing = replace(listing, '"see"', '"reveal"') where version = ${last}`],
+    ["without its seal", `update rosters set mac = substr(mac, 1, 31) where version = ${last}`],
+    ["under another id", `update rosters set id = 'x' where version = ${last}`],
+    ["deleted", `delete from rosters where version = ${last}`],
+  ])("is refused if SQL left it %s", async (_, edit) => {
+    const { where, name } = await withAna(w);
+    await write(where);
+    const kept = await w.run(`select * from rosters where version = ${last}`);
+    await w.run(edit);
+    await expect(new RosterWatch().current(w.admin)).rejects.toMatchObject(distrust);
+    await expect(listPersons(w.admin)).rejects.toMatchObject(distrust);
+    await expect(removePerson(w.admin, name)).rejects.toMatchObject(distrust);
+    await w.run(`delete from rosters where version >= ?`, [kept[0]?.["version"]]);
+    const { id, version, listing, mac } = kept[0] ?? {};
+    await w.run("insert into rosters (id, version, listing, mac) values (?, ?, ?, ?)", [id, version, listing, mac]);
+    expect((await showPerson(w.admin, name)).name).toBe(name);
+  });
+
+  test("is refused if SQL put an earlier one back with the lane cut in the middle, and is told apart from its end cut", async () => {
+    const { where, name } = await withAna(w);
+    const watch = new RosterWatch();
+    const before = await watch.current(w.admin);
+    await removePerson(w.admin, name);
+    const removal = await w.run("select * from audit_segments where lane = 'commands' order by first_seq desc limit 1");
+    await write(where);
+    expect((await watch.current(w.admin))?.version).toBe((before?.version ?? 0) + 1);
+    await w.run("delete from audit_segments where lane = 'commands' and first_seq = ?", [removal[0]?.["first_seq"]]);
+    await w.run(`delete from rosters where version = ${last}`);
+    await expect(new RosterWatch().current(w.admin)).rejects.toMatchObject(distrust);
+    // Without every later change, it is believed: only a checkpoint shows that. But whoever has seen more, refuses.
+    await w.run("delete from audit_segments where lane = 'commands' and first_seq > ?", [removal[0]?.["first_seq"]]);
+    const [end] = await w.run("select * from audit_segments where lane = 'commands' order by first_seq desc limit 1");
+    await w.run("update audit_heads set seq = ?, mac = ?, at = ? where lane = 'commands'", [
+      end?.["last_seq"],
+      end?.["mac"],
+      end?.["at"],
+    ]);
+    expect((await new RosterWatch().current(w.admin))?.id).toBe(before?.id as string);
+    await expect(watch.current(w.admin)).rejects.toMatchObject(distrust);
+  });
+
+  test("is taken as it is by an operator who says so, and is in force again", async () => {
+    const {
+      organization: { slug },
+      where,
+      name,
+    } = await withAna(w);
+    await removePerson(w.admin, name);
+    await write(where);
+    await w.run(`delete from rosters where version = ${last}`);
+    const ben = { name: "ben", organization: slug, signIn: null };
+    await expect(addPerson(w.admin, ben)).rejects.toMatchObject(distrust);
+    await addPerson(w.admin, ben, { asTheyAre: true });
+    expect((await listPersons(w.admin)).map((one) => one.name)).toContain(name);
+    expect((await listPersons(w.admin)).map((one) => one.name)).toContain("ben");
+    await removePerson(w.admin, "ben");
+  });
+
+  test("stays in force when the audit entry that names it is pruned", async () => {
+    const { name } = await withAna(w);
+    const now = Date.now();
+    w.clock.nowMs = now + 100 * 86_400_000;
+    try {
+      await pruneAudit(w.admin, 30 * 86_400_000, { unverified: true });
+      expect((await showPerson(w.admin, name)).name).toBe(name);
+      expect((await new RosterWatch().current(w.admin))?.persons.map((one) => one.name)).toContain(name);
+    } finally {
+      w.clock.nowMs = undefined;
+    }
+  });
+
+  test("is read by one row while nothing changes", async () => {
+    await withAna(w);
+    const watch = new RosterWatch();
+    const roster = await watch.current(w.admin);
+    expect(await watch.current(w.admin)).toBe(roster as never);
+    await setVariables(w.admin, (await withAna(w)).where, "production", [{ name: "A", value: "1" }]);
+    expect((await watch.current(w.admin))?.version).toBeGreaterThan(roster?.version ?? 0);
+  });
+});
