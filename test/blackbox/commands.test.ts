@@ -51,31 +51,6 @@ onBoth("beside a running server", (dialect) => {
     expect(narrow.stdout).toMatch(/^TIME +ACTOR +ACTION +ENVIRONMENT +NAMES.*\n\S+ +key .* staging +LATE.*\n$/);
     expect(narrow.stderr).toMatch(/^--wide shows \d more columns?\.\n$/);
   });
-
-  test("a project that is renamed is served under its new slug alone, to keys that do not list the old one", async () => {
-    await place.json(["project", "create", "acme/other"]);
-    const listing = await place.key("--project", "other");
-    const every = await place.key();
-    await place.json(["project", "rename", "other", "shop", "--yes"]);
-    const statuses = async (key: string) => {
-      const paths = ["other", "shop"].map((slug) => `/projects/${slug}/variables?environment=staging`);
-      return Promise.all(paths.map(async (path) => (await server.get(path, key)).status));
-    };
-    expect(await statuses(every.key)).toEqual([404, 200]);
-    expect(await statuses(listing.key)).toEqual([404, 404]);
-    expect((await server.get("/projects", listing.key)).json()).toEqual({ projects: [] });
-  });
-
-  test("an organization goes with its keys, and its audit entries stay", async () => {
-    await place.json(["org", "create", "gone"]);
-    await place.json(["project", "create", "gone/web"]);
-    const { key } = await place.key("--org", "gone");
-    expect((await server.get("/projects/web/variables?environment=staging", key)).status).toBe(200);
-    const before = (await place.audit()).length;
-    await place.json(["org", "delete", "gone", "--yes"]);
-    expect((await server.get("/organization", key)).status).toBe(401);
-    expect(await place.audit()).toHaveLength(before);
-  });
 });
 
 describe("names that would steer a terminal", () => {

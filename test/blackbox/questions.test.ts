@@ -37,13 +37,6 @@ onBoth("questions to the record", (dialect) => {
     expect(table.stdout).toContain("key deploy");
   });
 
-  test("have a beginning and an end", async () => {
-    const all = await list();
-    expect(await list("--since", "1h")).toEqual(all);
-    expect(await list("--until", "1h")).toEqual([]);
-    expect(await list("--until", "2099-01-01")).toEqual(all);
-  });
-
   test("an entry is shown whole by its name", async () => {
     const entries = await list();
     for (const entry of [entries[0], entries.at(-1)] as Entry[]) {
