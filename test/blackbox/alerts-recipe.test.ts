@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf, readPage } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import { furnish, makeSite, onBoth, type Site } from "../support/server.ts";
+import { furnish, makeSite, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -27,7 +27,7 @@ test("the page names every script and unit, and its settings are the three ways"
 });
 
 withPrograms(programs, "the scripts of the page", () => {
-  onBoth("people are told", (dialect) => {
+  describe("people are told", () => {
     let site: Site;
     let journal: string;
     let folder: string;
@@ -38,7 +38,7 @@ withPrograms(programs, "the scripts of the page", () => {
     const children = new Set<Bun.Subprocess>();
 
     beforeAll(async () => {
-      site = await furnish(await makeSite(dialect));
+      site = await furnish(await makeSite("sqlite"));
       const server = await site.serve();
       await server.stop();
       journal = server.said().stdout + server.said().stderr;
@@ -184,7 +184,7 @@ withPrograms(programs, "the scripts of the page", () => {
       process.kill(-first.pid, "SIGKILL");
       await first.exited;
 
-      await site.json(["project", "create", `acme/other-${dialect}`]); // an action that is not followed
+      await site.json(["project", "create", "acme/other"]); // an action that is not followed
       const { id } = await site.key("--org", "acme", "--name", "three");
       const before = messages.length;
       const second = start(["keyhole-follow"], "chat");

@@ -2,14 +2,14 @@
  * The lines of docs/coming-from.md. A stand-in for each tool prints what the tool does, as its documentation and source
  * have it; dotenvx is the real one.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import { furnish, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
+import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
 
 setDefaultTimeout(60_000);
 
@@ -87,12 +87,12 @@ test("each block of the page has a scene, and each scene a block", () => {
 });
 
 withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
-  onBoth("each line of the page", (dialect) => {
+  describe("each line of the page", () => {
     let site: Site;
     let server: Server;
     let key: string;
     beforeAll(async () => {
-      site = await furnish(await makeSite(dialect));
+      site = await furnish(await makeSite("sqlite"));
       server = await site.serve();
       ({ key } = await site.key("--org", "acme", "--surface", "rest_api,ci_action", "--resource", "variables,files"));
     });

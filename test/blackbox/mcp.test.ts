@@ -5,7 +5,7 @@ import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcon
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { binary, makePlace, runBinary } from "../support/keyhole.ts";
 import { callTool, revisions } from "../support/mcp.ts";
-import { type Dialect, furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
+import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
 import { leaksIn } from "../support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -16,8 +16,8 @@ const canaries = ["canary-of-a-variable", "CANARY_LIKE_A_NAME", "canary-of-an-ac
 type Stage = { readonly site: Site; readonly server: Server; readonly agent: Key };
 
 /** A served project with a canary in every value, and an agent's key. */
-async function open(dialect: Dialect): Promise<Stage> {
-  const site = await makeSite(dialect);
+async function open(): Promise<Stage> {
+  const site = await makeSite("sqlite");
   await furnish(site, { production: { API_TOKEN: "canary-of-a-variable", LIKE_A_NAME: "CANARY_LIKE_A_NAME" } });
   await site.json(["account", "set", "acme/web", "admin", "--env", "production"], '{"user":"canary-of-an-account"}');
   const file = join(site.folder, "key.pem");
@@ -58,10 +58,10 @@ const transports: Record<string, (stage: Stage) => Transport & { readonly stderr
     }),
 };
 
-onBoth("the MCP surface of the program", (dialect) => {
+describe("the MCP surface of the program", () => {
   let stage: Stage;
   beforeAll(async () => {
-    stage = await open(dialect);
+    stage = await open();
   });
   afterAll(() => stage.site.remove());
 
@@ -295,13 +295,12 @@ onBoth("the MCP surface of the program", (dialect) => {
       code: "surface_required",
       error: expect.stringContaining("`keyhole mcp` needs mcp_server"),
     });
-    if (dialect === "postgres") {
-      const plain = await site.serve();
-      expect(await answerOf(agent.key, plain.origin)).toMatchObject({
-        code: "not_found",
-        error: expect.stringContaining("The server needs KEYHOLE_MCP=on."),
-      });
-    }
+    const other = await makeSite("sqlite");
+    expect(await answerOf(agent.key, (await other.serve()).origin)).toMatchObject({
+      code: "not_found",
+      error: expect.stringContaining("The server needs KEYHOLE_MCP=on."),
+    });
+    await other.remove();
   });
 
   test("a body that is too large is refused before it is read", async () => {

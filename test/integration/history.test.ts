@@ -379,14 +379,14 @@ describeBoth("a rollback", (w) => {
     const project = await w.project(await w.organization(), "web");
     const { where } = project;
     const { back } = rollbacks(w, where);
-    const paths = numbered("f/", 600);
+    const paths = numbered("f/", 2);
     await insertFiles(w, project, paths, ["production"]);
     await writingProject(w.admin, await findProject(w.admin, where, "write"), files, async (locked) => {
       const gone = new Map(paths.map((path) => [path, null]));
       const set = await openSet(w.admin, { project: locked, descriptor: files, environment: "production" });
       return [undefined, await writeSets(w.admin, locked, files, new Map([[set, gone]]))];
     });
-    await insertFiles(w, project, numbered("g/", 600), ["staging"]);
+    await insertFiles(w, project, numbered("g/", 999), ["staging"]);
     const before = await rowsOf(w, project);
     await expect(back(2, "files")).rejects.toMatchObject({ kind: "bound" });
     expect(await rowsOf(w, project)).toEqual(before);
