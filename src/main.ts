@@ -1,9 +1,10 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
+import { doorCommand, judgeCommand } from "./cli/door.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
-import { frame, noun, type Surroundings, verb } from "./terminal/command.ts";
+import { frame, noun, pathOf, type Surroundings, verb } from "./terminal/command.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
 
@@ -42,6 +43,10 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     backup: async () => (await import("./cli/backup.ts")).backupCommand,
     restore: async () => (await import("./cli/backup.ts")).restoreCommand,
     rotate: async () => (await import("./cli/rotate.ts")).rotateCommand,
+    door: async () => {
+      const enter = async (words: readonly string[], person: string) => process.exit(await execute(words, person));
+      return (here) => doorCommand(here, enter);
+    },
     person: async () => (await import("./cli/person.ts")).personCommand,
     db: async () => (await import("./cli/db.ts")).dbCommand,
     dashboard: async () => (await import("./cli/dashboard.ts")).dashboardCommand,
@@ -74,13 +79,28 @@ export async function buildProgram(here: Surroundings, only?: string): Promise<C
 
 /** @returns the exit code, after everything is written */
 async function main(args: readonly string[]): Promise<number> {
-  const { stdin, stdout, stderr } = process;
   // `write` reports failures. Without a listener, the event would end the process.
-  for (const stream of [stdout, stderr]) stream.on("error", () => {});
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  // An error outside any await, such as a lost connection, must not print a stack. The server has its own listeners.
+  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(event, async (error: unknown) => {
+      if (process.listenerCount(event) === 1) process.exit(await fail(error));
+    });
+  }
+  return execute(args);
+}
+
+/** How the command that runs now fails. @returns its exit code */
+let fail: (error: unknown) => Promise<number> = async () => 1;
+
+/** @param person - who came through the door over SSH @returns the exit code, after everything is written */
+async function execute(args: readonly string[], person?: string): Promise<number> {
+  const { stdin, stdout, stderr } = process;
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   const command = own.find((arg) => !arg.startsWith("-"));
   let written: Promise<void> = Promise.resolve();
   const here: Surroundings = {
+    person,
     env: process.env,
     terminal: { stdin, stdout, stderr },
     json: own.includes("--json"),
@@ -89,7 +109,7 @@ async function main(args: readonly string[]): Promise<number> {
       written = written.then(() => write(stderr, line)).catch(() => {}); // if nobody reads stderr, the command continues
     },
   };
-  const fail = async (error: unknown): Promise<number> => {
+  fail = async (error) => {
     await written;
     const problem = toProblem(error);
     if (problem.exitCode === 0) return 0; // nobody reads the output
@@ -101,12 +121,6 @@ async function main(args: readonly string[]): Promise<number> {
     const isOwn = command === "run" && problem.code !== "command_failed";
     return isOwn ? Math.max(problem.exitCode, 125) : problem.exitCode;
   };
-  // An error outside any await, such as a lost connection, must not print a stack. The server has its own listeners.
-  for (const event of ["uncaughtException", "unhandledRejection"] as const) {
-    process.on(event, async (error: unknown) => {
-      if (process.listenerCount(event) === 1) process.exit(await fail(error));
-    });
-  }
   try {
     await run(here, args);
     await written;
@@ -127,6 +141,11 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
   const asked = wantsHelp ? [...options.filter((option) => !isHelp(option)), ...words, "--help"] : args;
   const name = asked.find((arg) => !arg.startsWith("-"));
   const program = await buildProgram(here, name);
+  program.hook("preAction", async (_, command) => {
+    const host = here.env["KEYHOLE_SSH"];
+    if (here.person !== undefined) judgeCommand(command);
+    else if (host !== undefined) await beyond(here, host, command, args);
+  });
   let help = "";
   frame(program, (text) => {
     help += text;
@@ -137,6 +156,12 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
     if (!(error instanceof CommanderError)) throw error;
     await write(here.terminal.stdout, here.json ? jsonLine({ help }) : help);
   }
+}
+
+/** Runs a command of people on the host that KEYHOLE_SSH names, and ends the process. */
+async function beyond(here: Surroundings, host: string, command: CommandUnknownOpts, args: readonly string[]) {
+  const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
+  if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command, args));
 }
 
 function versionCommand(here: Surroundings) {
@@ -161,6 +186,7 @@ Settings (environment):
                     that prints it
   KEYHOLE_ACTOR     who runs the command, for the audit (default: the account
                     and host, user@host)
+  KEYHOLE_SSH       user@host: people's commands run there, behind its door
   KEYHOLE_URL       the server that run, pull, files pull and mcp ask, with
                     KEYHOLE_API_KEY or KEYHOLE_OIDC
   HOST, PORT        where serve listens; health and metrics: KEYHOLE_OPS_HOST

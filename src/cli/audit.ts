@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
+import { personText } from "../audit/entry.ts";
 import { describeFlaw, gapName } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Verified } from "../audit/verify.ts";
@@ -195,7 +196,7 @@ async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
     TIME: (one) => formatTime(one.time),
     // The word "key" or "trust" comes first, so that no name of a key looks like a person's.
     ACTOR: ({ actor }) =>
-      actor.type === "person" ? actor.name : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
+      actor.type === "person" ? personText(actor) : `${actor.type} ${excerpt(names.get(actor.id) ?? short(actor.id))}`,
     ACTION: (one) => one.action,
     ENVIRONMENT: (one) => one.environment ?? "-",
     NAMES: (one) => one.names.join(","),
@@ -306,7 +307,7 @@ const csvFields = [
 
 function csvCell(one: AuditRecord, field: (typeof csvFields)[number]): string {
   if (field === "time") return Number.isNaN(new Date(one.time).getTime()) ? "" : new Date(one.time).toISOString();
-  if (field === "actor") return one.actor.type === "person" ? one.actor.name : one.actor.id;
+  if (field === "actor") return one.actor.type === "person" ? personText(one.actor) : one.actor.id;
   const value = one[field] ?? "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

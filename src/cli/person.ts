@@ -17,6 +17,7 @@ import {
 import { confirm, withAdmin } from "../terminal/admin.ts";
 import { answer, answerOne } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
+import { decodeText, readLocal } from "../terminal/input.ts";
 import { choiceOption, parseChoices, parseList } from "../terminal/options.ts";
 import { listFound } from "../terminal/records.ts";
 import { wideOption, yesOption } from "../terminal/verbs.ts";
@@ -32,6 +33,7 @@ export function personCommand(here: Surroundings) {
     revokeVerb(here),
     listVerb(here),
     showVerb(here),
+    sshVerb(here),
   );
 }
 
@@ -122,6 +124,40 @@ function showVerb(here: Surroundings) {
     const person = await withAdmin(here, (admin) => showPerson(admin, name));
     await answerOne(here, person, person, columns);
   });
+}
+
+function sshVerb(here: Surroundings) {
+  return personVerb(
+    "ssh",
+    "Print the line for authorized_keys that lets a person in over SSH. Their public key is read from stdin.",
+    "keyhole person ssh ana < ana.pub >> ~keyhole/.ssh/authorized_keys",
+  ).action(async (name) => {
+    const key = requirePublicKey(
+      decodeText(await readLocal(here, "-", publicKeyBytesMax, "The public key"), "The key"),
+    );
+    await withAdmin(here, (admin) => showPerson(admin, name));
+    // `restrict` takes everything away, and `pty` gives back what `ssh -t` needs for a question.
+    const line = `restrict,command="keyhole door --person ${name}",pty ${key}`;
+    await answer(here, { name, line }, "", `${line}\n`);
+  });
+}
+
+const publicKeyBytesMax = 16 * 1024;
+
+/** One public key without options. What comes before it in a line would be an option of sshd. @throws Problem */
+function requirePublicKey(text: string): string {
+  const line = text.replace(/\r?\n$/, "");
+  if (
+    /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]+@openssh\.com) [A-Za-z0-9+/]{32,}={0,2}(?: [\x20-\x7e]*)?$/.test(
+      line,
+    )
+  ) {
+    return line;
+  }
+  const what = line.includes("PRIVATE KEY")
+    ? "That is a private key, which nobody else should have"
+    : "That is no public key";
+  throw usageProblem(`${what}: give one line such as ssh-ed25519 AAAA… from a file that ends with .pub.`);
 }
 
 function personVerb(...description: Parameters<typeof verb>) {

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { personText } from "../audit/entry.ts";
 import { describeFlaw } from "../audit/flaw.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -199,7 +200,7 @@ function columnsOf(names: ReadonlyMap<string, string>, now: number): readonly Co
 
 /** Who did it: a person, or the name of a key or a trust. */
 export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, string>): string {
-  return actor.type === "person" ? actor.name : (names.get(actor.id) ?? actor.id);
+  return actor.type === "person" ? personText(actor) : (names.get(actor.id) ?? actor.id);
 }
 
 function Place({ of }: { readonly of: AuditRecord }) {

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from "preact";
+import { personText } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { kindPages } from "../kinds/pages.ts";
@@ -112,7 +114,9 @@ function Reads(props: {
         {of.map((one) => (
           <li>
             <Ago at={one.time} now={now} />:{" "}
-            <Word>{one.actor.type === "person" ? one.actor.name : (names.get(one.actor.id) ?? one.actor.id)}</Word>{" "}
+            <Word>
+              {one.actor.type === "person" ? personText(one.actor) : (names.get(one.actor.id) ?? one.actor.id)}
+            </Word>{" "}
             {one.environment}, <code>{one.action}</code>
           </li>
         ))}

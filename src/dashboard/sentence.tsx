@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from "preact";
+import { personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { counted, Env, Name, Word } from "../pages/parts.tsx";
@@ -12,7 +14,7 @@ export function Sentence(props: { readonly of: AuditRecord; readonly keys: Reado
   const { actor } = one;
   return (
     <>
-      <Word>{actor.type === "person" ? actor.name : (keys.get(actor.id) ?? actor.id)}</Word>{" "}
+      <Word>{actor.type === "person" ? personText(actor) : (keys.get(actor.id) ?? actor.id)}</Word>{" "}
       <Deed of={one} keys={keys} />
     </>
   );

@@ -24,15 +24,16 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "histor
 
 /**
  * Opens the database that the settings name, beside a running server; see {@link openInstallation}.
+ * @param who - if it is a function: finds out in the installation who works here
  */
 export async function openAdminContext(
   config: Config,
-  who: Who,
+  who: Who | ((installation: Installation) => Promise<Who>),
   say: (line: string) => void,
   begin = false,
 ): Promise<AdminContext & { close(): Promise<void> }> {
   const installation = await openInstallation(config, say, begin);
-  return adminContextOf(installation, who);
+  return adminContextOf(installation, typeof who === "function" ? await who(installation) : who);
 }
 
 /** The same for an installation that is open already. */

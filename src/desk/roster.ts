@@ -5,7 +5,8 @@ import { decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
 import { Refused } from "../core/refused.ts";
 import type { Db } from "../store/database.ts";
 import { type Change, commandsLane } from "./changes.ts";
-import type { AdminContext } from "./context.ts";
+import type { AdminContext, Who } from "./context.ts";
+import type { Installation } from "./installation.ts";
 
 /*
  * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of the
@@ -59,6 +60,22 @@ export class RosterWatch {
     if (head?.seq !== seq || !head.mac.equals(mac)) throw notInForce(seq + 1);
     this.#link = { seq, mac };
     this.#id = id;
+  }
+}
+
+/**
+ * Who came over SSH, with the rights in force.
+ * @throws Refused `forbidden` if there is no such person, `conflict` as {@link RosterWatch.current}
+ */
+export async function whoIs({ open, systemKeys }: Installation, name: string): Promise<Who> {
+  const database = open("admin");
+  try {
+    const roster = await new RosterWatch().current({ database, systemKeys });
+    const person = roster?.persons.find((one) => one.name === name);
+    if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
+    return { actor: { type: "person", name, from: "ssh" }, rights: person.holdings };
+  } finally {
+    await database.close();
   }
 }
 

@@ -324,9 +324,14 @@ function placesOf({ organizationId, projects }: Reach): ProjectPlace[] {
   return [...idsOf(projects).values()].map((id) => ({ organizationId, projectId: String(id) }));
 }
 
-/** Whether it reaches a place where somebody may see who can read what. */
-function isSeen({ rights }: AdminContext, key: Reach): boolean {
-  return rights === "operator" || placesOf(key).some((place) => meets(rights, "see", place, key.environments));
+/** Whether it reaches a place where somebody may see who can read what, or make keys. */
+function isSeen(admin: AdminContext, key: Reach): boolean {
+  return admin.rights === "operator" || placesOf(key).some((place) => isSeenIn(admin, place, key));
+}
+
+function isSeenIn({ rights }: AdminContext, place: ProjectPlace, { environments }: Reach): boolean {
+  if (rights === "operator") return true;
+  return (["see", "keys"] as const).some((right) => meets(rights, right, place, environments));
 }
 
 /** What making, rotating or revoking takes, at every place that is reached. */
@@ -383,13 +388,11 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
 }
 
 /** The projects of a list that somebody may see. */
-function seenSlugs({ rights }: AdminContext, { organizationId, projects, environments }: KeyRow): string[] {
-  const listed = [...idsOf(projects ?? "")];
-  const isSeen = (id: unknown) => {
-    const place = { organizationId, projectId: String(id) };
-    return rights === "operator" || meets(rights, "see", place, environments);
-  };
-  return listed.filter(([, id]) => isSeen(id)).map(([slug]) => slug);
+function seenSlugs(admin: AdminContext, row: KeyRow): string[] {
+  const { organizationId, projects } = row;
+  return [...idsOf(projects ?? "")]
+    .filter(([, id]) => isSeenIn(admin, { organizationId, projectId: String(id) }, row))
+    .map(([slug]) => slug);
 }
 
 function shownTerms({ issuer, audience, claims, jwks }: Terms): ShownTerms {

@@ -58,9 +58,9 @@ export async function showRequest(admin: AdminContext, asked: string): Promise<R
   return recordOf(admin, found);
 }
 
-/** Whether somebody may see what is asked for there. */
+/** Whether somebody may see what there is where it is asked for, or decide about it. */
 function isSeen({ rights }: AdminContext, request: RequestRow): boolean {
-  return may(rights, "see", request, request.environment);
+  return (["see", "decide"] as const).some((right) => may(rights, right, request, request.environment));
 }
 
 type RequestRow = AdminContext["database"]["tables"]["variableRequests"]["$inferSelect"];

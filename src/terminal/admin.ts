@@ -2,6 +2,8 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { actorOf } from "../desk/actor.ts";
 import { type AdminContext, openAdminContext, operator, rehearse } from "../desk/context.ts";
+import type { Installation } from "../desk/installation.ts";
+import { whoIs } from "../desk/roster.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";
 import { readLine } from "./terminal.ts";
@@ -17,7 +19,9 @@ export async function withAdmin<T>(
 ): Promise<T> {
   const config = readConfig(here.env);
   return holdNotes(here, async (say) => {
-    const admin = await openAdminContext(config, operator(actorOf(here.env)), say, begin);
+    const { person } = here;
+    const who = person === undefined ? operator(actorOf(here.env)) : (it: Installation) => whoIs(it, person);
+    const admin = await openAdminContext(config, who, say, begin);
     return work(admin).finally(() => admin.close());
   });
 }

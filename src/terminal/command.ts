@@ -4,6 +4,8 @@ import type { Terminal } from "./terminal.ts";
 
 /** Where a command runs. */
 export type Surroundings = {
+  /** Who came over SSH, by their name in the roster; undefined for an operator at this machine. */
+  readonly person?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly terminal: Terminal;
   /** Whether `--json` was given: one document on stdout, and an error as one line of JSON on stderr. */

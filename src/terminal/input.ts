@@ -58,6 +58,8 @@ export async function* readLines(here: Surroundings, path: string): AsyncGenerat
 
 function openLocal(here: Surroundings, path: string): NodeJS.ReadableStream & AsyncIterable<Uint8Array> {
   const { stdin } = here.terminal;
+  // Whoever comes over SSH has no files on this machine.
+  if (path !== "-" && here.person !== undefined) throw usageProblem("A file is read over SSH from stdin only: -");
   if (path !== "-") return createReadStream(path);
   if (!stdin.isTTY) return stdin;
   throw usageProblem("Stdin is a terminal, which would show what is typed: use a pipe, or name a file.");
