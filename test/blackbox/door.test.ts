@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { binary, makePlace, type Place, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { withPrograms } from "../support/programs.ts";
+import { type Bastion, startBastion } from "../support/sshd.ts";
+
+/** Two persons with different rights, who come over a real sshd. */
+withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
+  let place: Place;
+  let bastion: Bastion;
+  const keyhole = async (...words: string[]) => {
+    const { exitCode, stdout, stderr } = await place.keyhole(words);
+    expect([exitCode, stderr]).toEqual([0, expect.anything()]);
+    return stdout;
+  };
+  const as = (person: string, line: string, stdin?: string, options?: string[]) =>
+    bastion.ssh(person, [line], stdin, options);
+
+  beforeAll(async () => {
+    place = makePlace();
+    bastion = await startBastion(place.env);
+    await keyhole("org", "create", "acme");
+    for (const project of ["web", "api"]) await keyhole("project", "create", `acme/${project}`);
+    const grants = {
+      ana: ["see,reveal,write,keys", "--project", "web", "--env", "development,staging"],
+      ben: ["see", "--all-projects", "--all-environments"],
+    };
+    for (const [person, grant] of Object.entries(grants)) {
+      await keyhole("person", "add", person);
+      await keyhole("person", "grant", person, ...grant);
+      const line = await place.keyhole(["person", "ssh", person], bastion.keyOf(person));
+      expect(line.stdout).toStartWith(`restrict,command="keyhole door --person ${person}",pty ssh-ed25519 AAAA`);
+      bastion.letIn(line.stdout);
+    }
+    await keyhole("var", "set", "acme/web", "production", "LIVE", "--value", "canary-live");
+  }, 60_000);
+  afterAll(async () => {
+    await bastion?.stop();
+    place?.remove();
+  });
+
+  test("runs a command with the person's rights, and records who it was", async () => {
+    const set = await as("ana", "var set acme/web staging 'TOKEN' --value \"it's\"");
+    expect(set).toEqual({ exitCode: 0, stdout: "", stderr: "Created TOKEN in acme/web, staging.\n" });
+    expect((await as("ana", "var get acme/web staging TOKEN")).stdout).toBe("it's");
+    expect((await as("ben", "var list acme/web staging --json")).stdout).toContain('"key":"TOKEN"');
+    const entries = (await place.json(["audit", "list", "--actor", "ana"])) as { action: string; actor: object }[];
+    expect(entries.map(({ action, actor }) => [action, actor])).toEqual([
+      ["variables.write", { type: "person", name: "ana", from: "ssh" }],
+      ["variables.reveal", { type: "person", name: "ana", from: "ssh" }],
+    ]);
+    expect(await keyhole("history", "acme/web", "staging")).toContain("ana (ssh)");
+  });
+
+  test.each([
+    ["ana", "var set acme/web production TOKEN --value x", 4],
+    ["ana", "var list acme/web production", 4],
+    ["ana", "var list acme/api staging", 4],
+    ["ana", "var list acme/none staging", 4],
+    ["ana", "key create --all-projects --env staging", 4],
+    ["ana", "audit export", 0],
+    ["ben", "var get acme/web production LIVE", 4],
+    ["ben", "var set acme/web staging TOKEN --value x", 4],
+    ["ben", "var diff acme/web staging production", 4],
+    ["ben", "project create acme/mine", 4],
+  ] as const)("%s may not: %s", async (person, line, exitCode) => {
+    const ran = await as(person, line);
+    expect(ran).toMatchObject({ exitCode, stdout: "" });
+    expect(ran.stderr).not.toContain("canary");
+  });
+
+  test.each([
+    ...[
+      "serve",
+      "demo --once",
+      "org create mine",
+      "org delete acme --yes",
+      "rotate root",
+      "rotate data",
+      "backup /tmp/x",
+    ],
+    ...["restore /tmp/x --yes", "audit prune --yes", "history purge acme/web staging variables --yes", "db grants"],
+    ...["person grant ben write --all-projects --all-environments", "person list", "door --person root", "dashboard"],
+    ...[
+      "run -- id",
+      "pull",
+      "files pull",
+      "completion bash",
+      "var edit acme/web staging",
+      "health",
+      "mcp",
+      "explain abc",
+    ],
+  ])("has no command of operators and machines: %s", async (line) => {
+    const ran = await as("ana", line);
+    expect(ran.stdout).toBe("");
+    expect(ran.exitCode).toBe(line.startsWith("run") ? 125 : 3);
+    expect(ran.stderr).toContain("is not for people over SSH");
+  });
+
+  test("runs no shell, whatever the words hold", async () => {
+    const mark = join(bastion.folder, "ran");
+    for (const line of [
+      `project list; touch ${mark}`,
+      `project list && touch ${mark}`,
+      `project list $(touch ${mark})`,
+      `project list \`touch ${mark}\``,
+      `project list | tee ${mark}`,
+      `project list > ${mark}`,
+      `project list\ntouch ${mark}`,
+      `/bin/sh -c 'touch ${mark}'`,
+      `-oProxyCommand='touch ${mark}'`,
+      `'project list`,
+      `project list \\`,
+    ]) {
+      const ran = await as("ana", line);
+      expect([line, ran.exitCode]).toEqual([line, expect.any(Number)]);
+      expect([line, ran.exitCode === 0]).toEqual([line, false]);
+    }
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  test("does not believe the client's environment", async () => {
+    const names = [
+      "KEYHOLE_ACTOR=root@db1",
+      "SUDO_USER=root",
+      "KEYHOLE_DATA=/tmp/other",
+      "SSH_ORIGINAL_COMMAND=version",
+    ];
+    const more = [
+      "EDITOR=touch",
+      "LD_PRELOAD=/tmp/x.so",
+      "BUN_OPTIONS=--preload=/tmp/x.js",
+      "KEYHOLE_SSH=eve@elsewhere",
+    ];
+    const options = ["-o", `SetEnv=${[...names, ...more].join(" ")}`];
+    const ran = await as("ana", "var set acme/web staging ENVIRONMENT --value x", "", options);
+    expect(ran.exitCode).toBe(0);
+    const [entry] = (await place.json(["audit", "list", "--limit", "1"])) as { actor: object }[];
+    expect(entry?.actor).toEqual({ type: "person", name: "ana", from: "ssh" });
+  });
+
+  test("opens nothing else: no shell, no file transfer, no forwarding", async () => {
+    const shell = await bastion.ssh("ana", [], "id\n");
+    expect(shell).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(shell.stderr).toContain("You are ana.");
+    const sftp = await bastion.ssh("ana", ["sftp"], "", ["-s"]);
+    expect(sftp.exitCode).not.toBe(0);
+    const copied = await as("ana", "scp -f /etc/passwd");
+    expect(copied).toMatchObject({ stdout: "" });
+    expect(copied.exitCode).not.toBe(0);
+    const forwarding = ["-o", "ExitOnForwardFailure=yes", "-R", "0:127.0.0.1:22"];
+    expect((await as("ana", "org list --json", "", forwarding)).exitCode).toBe(255);
+    const direct = await bastion.ssh("ana", [], "", ["-W", "127.0.0.1:22"]);
+    expect(direct.stdout).toBe("");
+    expect(direct.exitCode).toBe(255);
+    const agent = await as("ana", "org list --json", "", ["-A", "-X"]);
+    expect(agent.exitCode).toBe(0);
+  });
+
+  test("takes a long command whole or not at all, and names no file of its machine", async () => {
+    const value = "x".repeat(60_000);
+    expect((await as("ana", `var set acme/web staging LONG --value ${value}`)).exitCode).toBe(0);
+    expect((await as("ana", "var get acme/web staging LONG")).stdout).toBe(value);
+    // Of 1 MiB, which ssh joins.
+    const long = Array.from({ length: 11 }, () => "x".repeat(100_000));
+    const tooLong = await bastion.ssh("ana", ["var set acme/web staging LONGER --value", ...long]);
+    expect(tooLong.exitCode).not.toBe(0);
+    expect((await as("ana", "var list acme/web staging --json")).stdout).not.toContain("LONGER");
+    for (const line of [
+      "var import acme/web staging /etc/passwd",
+      "file put acme/web /etc/passwd --path p --env staging",
+      `var export acme/web staging --out ${join(bastion.folder, "out")}`,
+      `key create --project web --env staging --out=${join(bastion.folder, "out")}`,
+      "audit verify --checkpoint /etc/passwd",
+    ]) {
+      expect([line, (await as("ana", line)).exitCode]).toEqual([line, 2]);
+    }
+    expect(existsSync(join(bastion.folder, "out"))).toBe(false);
+  });
+
+  test("answers two persons at once, each with their own rights", async () => {
+    const lines = Array.from({ length: 5 }, (_, n) => `var set acme/web staging AT_ONCE_${n} --value ${n}`);
+    const both = await Promise.all(lines.flatMap((line) => [as("ana", line), as("ben", line)]));
+    expect(both.map(({ exitCode }) => exitCode)).toEqual(lines.flatMap(() => [0, 4]));
+  });
+
+  test("lets nobody in whom the operator removed, nor anybody after SQL changed the persons", async () => {
+    await keyhole("person", "add", "cyd");
+    const { stdout } = await place.keyhole(["person", "ssh", "cyd"], bastion.keyOf("cyd"));
+    bastion.letIn(stdout);
+    expect((await as("cyd", "project list --json")).stdout).toBe("[]\n");
+    await keyhole("person", "revoke", "cyd");
+    const gone = await as("cyd", "project list --json");
+    expect(gone).toMatchObject({ exitCode: 3, stdout: "" });
+    expect(gone.stderr).toContain('"code":"forbidden"');
+  });
+
+  /** The program on a person's own machine, with KEYHOLE_SSH. */
+  const away = (person: string, words: readonly string[], stdin?: string | Uint8Array) =>
+    runBinary(words, {
+      cwd: place.folder,
+      env: { KEYHOLE_SSH: bastion.host, PATH: bastion.path(person), KEYHOLE_DATA: join(place.folder, "none") },
+      ...(stdin !== undefined && { stdin }),
+    });
+
+  test("is where KEYHOLE_SSH sends people's commands, with local files on stdin", async () => {
+    const file = join(place.folder, "local.env");
+    writeFileSync(file, 'FROM_FILE=it\'s "so" $HOME\n');
+    expect(await away("ana", ["var", "import", "acme/web", "development", file])).toMatchObject({ exitCode: 0 });
+    expect((await away("ana", ["var", "get", "acme/web", "development", "FROM_FILE"])).stdout).toBe('it\'s "so" $HOME');
+    const odd = "a 'b' \"c\" \\ $d `e`\n\té🦔 ";
+    expect((await away("ana", ["var", "set", "acme/web", "development", "ODD"], odd)).exitCode).toBe(0);
+    expect((await away("ana", ["var", "get", "acme/web", "development", "ODD"])).stdout).toBe(odd);
+    expect((await away("ana", ["var", "set", "acme/web", "development", `ODD2`, `--value=${odd}`])).exitCode).toBe(0);
+    expect((await away("ana", ["var", "get", "acme/web", "development", "ODD2"])).stdout).toBe(odd);
+    const put = ["file", "put", "acme/web", file, "--path", "conf/local.env", "--env", "development"];
+    expect(await away("ana", put)).toMatchObject({ exitCode: 0 });
+    expect(existsSync(join(place.folder, "none"))).toBe(false);
+    expect(await away("ben", put)).toMatchObject({ exitCode: 4 });
+  });
+
+  test("writes what it is asked for into a local file with mode 0600, and replaces none", async () => {
+    const out = join(place.folder, "key.txt");
+    const create = ["key", "create", "--project", "web", "--env", "staging", "--out", out];
+    expect(await away("ana", create)).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(readFileSync(out, "utf8")).toMatch(/^\S{30,}\n$/);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    const before = (await place.json(["key", "list"])) as unknown[];
+    expect(await away("ana", create)).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(((await place.json(["key", "list"])) as unknown[]).length).toBe(before.length);
+    const forbidden = ["var", "export", "acme/web", "production", `--out=${join(place.folder, "no.env")}`];
+    expect(await away("ana", forbidden)).toMatchObject({ exitCode: 4, stdout: "" });
+    expect(existsSync(join(place.folder, "no.env"))).toBe(false);
+  });
+
+  test("is not asked for what is done elsewhere, and says so", async () => {
+    for (const words of [
+      ["backup", "x"],
+      ["person", "list"],
+      ["var", "edit", "acme/web", "staging"],
+      ["org", "create", "x"],
+    ]) {
+      const ran = await away("ana", words);
+      expect([words, ran.exitCode]).toEqual([words, 2]);
+      expect(ran.stderr).toContain("does not run over SSH");
+    }
+    expect((await away("ana", ["version"])).exitCode).toBe(0);
+    const nobody = await runBinary(["org", "list"], { env: { KEYHOLE_SSH: "x@127.0.0.1", PATH: bastion.path("eve") } });
+    expect(nobody).toMatchObject({ exitCode: 6, stdout: "" });
+    const hostile = await runBinary(["org", "list"], {
+      env: { KEYHOLE_SSH: "-oProxyCommand=id", PATH: bastion.path("ana") },
+    });
+    expect(hostile).toMatchObject({ exitCode: 2, stdout: "" });
+  });
+
+  test("asks its questions on the person's own terminal", async () => {
+    await away("ana", ["account", "set", "acme/web", "mail", "--env", "development,staging"], '{"user":"a"}');
+    const env = { KEYHOLE_SSH: bastion.host, PATH: bastion.path("ana"), TERM: "xterm" };
+    const revoke = startOnTerminal([binary, "account", "delete", "acme/web", "mail"], 80, place.folder, env);
+    await revoke.ended;
+    const set = startOnTerminal([binary, "var", "set", "acme/web", "staging", "TYPED"], 80, place.folder, env);
+    await set.shows("Value of TYPED");
+    set.type("typed-here\r");
+    expect((await set.ended).exitCode).toBe(0);
+    expect((await away("ana", ["var", "get", "acme/web", "staging", "TYPED"])).stdout).toBe("typed-here");
+    const back = startOnTerminal(
+      [binary, "rollback", "acme/web", "staging", "variables", "--to", "2"],
+      80,
+      place.folder,
+      env,
+    );
+    await back.shows("[y/N]");
+    back.type("y\r");
+    expect((await back.ended).exitCode).toBe(0);
+  });
+});

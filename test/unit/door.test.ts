@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { isPeoples, quoted, wordsOf } from "../../src/cli/door.ts";
+import { buildProgram } from "../../src/main.ts";
+import { pathOf } from "../../src/terminal/command.ts";
+
+const anyWord = fc.oneof(
+  fc.string({ unit: "grapheme" }),
+  fc.string({ unit: fc.constantFrom("'", '"', "\\", " ", "\n", "\t", "$", "`", "a", "-", "*", "~", "#", ";") }),
+);
+/** Neither can a word of a command line hold: NUL, and half a surrogate pair. */
+const anyText = anyWord.filter((word) => !word.includes("\0") && word.isWellFormed() && !word.includes("\ufffd"));
+
+describe("a command line over SSH", () => {
+  test("has the words that were sent, whatever they hold", () => {
+    fc.assert(
+      fc.property(fc.array(anyText), (words) => {
+        expect(wordsOf(words.map(quoted).join(" "))).toEqual(words);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("is read as sh reads it", () => {
+    const lines = fc
+      .sample(fc.string({ unit: fc.constantFrom("'", '"', "\\", " ", "\n", "a", "b", "-", "é"), maxLength: 12 }), 400)
+      .filter((line) => wordsOrUndefined(line) !== undefined);
+    expect(lines.length).toBeGreaterThan(50);
+    for (const line of lines) {
+      // A newline ends a command for sh, so it stands for a blank here unless it is quoted.
+      const script = `set -- ${unquotedNewlinesAsBlanks(line)}\nfor word; do printf '%s\\0' "$word"; done`;
+      const { stdout } = Bun.spawnSync(["sh", "-c", script], { stderr: "ignore" });
+      const words = stdout.toString().split("\0").slice(0, -1);
+      expect([line, wordsOf(line)]).toEqual([line, words]);
+    }
+  });
+
+  test.each([
+    ["an open quote", "'a"],
+    ["an open double quote", '"a'],
+    ["a backslash at the end", "a\\"],
+    ["another open quote", "'a'\"b"],
+    ["NUL", "a\0b"],
+    ["bytes that are no text", "a\ufffd"],
+    ["more than 128 KiB", "x".repeat(128 * 1024 + 1)],
+  ])("is refused with a sentence if it has %s", (_, line) => {
+    expect(() => wordsOf(line)).toThrow(/^(A quote or a backslash|The command is)/);
+  });
+});
+
+function wordsOrUndefined(line: string): string[] | undefined {
+  try {
+    return wordsOf(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function unquotedNewlinesAsBlanks(line: string): string {
+  return line.replace(/'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|\n/g, (part) => (part === "\n" ? " " : part));
+}
+
+describe("the door", () => {
+  test("has the commands of people, and none of these", async () => {
+    const program = await buildProgram({ env: {}, terminal: process, json: false, say: () => {} });
+    const paths = (command: typeof program): string[] => {
+      const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
+      return [...(isGroup ? [] : [pathOf(command)]), ...command.commands.flatMap(paths)];
+    };
+    const all = paths(program).map((path) => path.replace("keyhole ", ""));
+    const shut = all.filter((path) => !isPeoples(`keyhole ${path}`));
+    expect(shut.toSorted()).toEqual(
+      [
+        ...["org create", "org plan", "org delete", "var edit", "history purge", "audit prune"],
+        ...["run", "pull", "files pull", "compose up", "compose down", "mcp", "manifest kubernetes"],
+        ...["serve", "demo", "health", "backup", "backup verify", "restore", "rotate root", "rotate data", "db grants"],
+        ...["person add", "person grant", "person revoke", "person list", "person show", "person ssh"],
+        ...["door", "dashboard", "explain", "openapi", "completion"],
+      ].toSorted(),
+    );
+    expect(all.length - shut.length).toBe(43);
+  });
+});
