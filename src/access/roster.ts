@@ -7,7 +7,7 @@ import { everyRight, type Holding, type Right } from "./rights.ts";
  */
 
 /** By whom a person, or everybody in a group, is signed in. Without an issuer: whichever the dashboard asks. */
-export type SignIn =
+export type SignInAs =
   | { readonly issuer: string; readonly subject: string }
   | { readonly issuer: string | null; readonly group: string };
 
@@ -16,7 +16,7 @@ export type Person = {
   /** In which organization a grant is if it names none. */
   readonly organizationId: string;
   /** Null for whoever comes over SSH only. */
-  readonly signIn: SignIn | null;
+  readonly signIn: SignInAs | null;
   readonly holdings: readonly Holding[];
 };
 
@@ -52,11 +52,11 @@ export function personsSignedIn(
     groups,
   }: { readonly issuer: string; readonly subject: string; readonly groups: readonly string[] },
 ): readonly Person[] {
-  const isThis = (signIn: SignIn) =>
+  const isThis = (signIn: SignInAs) =>
     "subject" in signIn
       ? signIn.issuer === issuer && signIn.subject === subject
       : (signIn.issuer ?? issuer) === issuer && groups.includes(signIn.group);
   const found = persons.filter(({ signIn }) => signIn !== null && isThis(signIn));
   // One's own entry gives the name.
-  return found.sort((a, b) => Number("group" in (a.signIn as SignIn)) - Number("group" in (b.signIn as SignIn)));
+  return found.sort((a, b) => Number("group" in (a.signIn as SignInAs)) - Number("group" in (b.signIn as SignInAs)));
 }

@@ -1,20 +1,23 @@
-import { usageProblem } from "../core/problem.ts";
+import { readFileSync } from "node:fs";
+import { isLoopback, mayAsk } from "../core/json-request.ts";
+import { configProblem, usageProblem } from "../core/problem.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
-import { startDashboard } from "../dashboard/serve.ts";
+import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
 import { actorOf } from "../desk/actor.ts";
-import { openInstallation } from "../desk/installation.ts";
+import { type Installation, openInstallation } from "../desk/installation.ts";
 import { answer } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
 import { harden } from "./harden.ts";
 
-/** `keyhole dashboard`: pages for one person at their own machine. */
+/** `keyhole dashboard`: pages for one person at their own machine, or for a team. */
 export function dashboardCommand(here: Surroundings) {
   return verb(
     "dashboard",
-    "Show the dashboard in a browser on this machine. It prints a link that works once.",
+    "Show the dashboard in a browser on this machine, by a link that works once; or serve it to a team that signs in.",
     "keyhole dashboard",
     "keyhole dashboard --port 4200 --name keyhole.localhost",
+    "keyhole dashboard --origin https://secrets.example --issuer https://id.example --client-id keyhole --port 4200",
   )
     .option("--port <number>", "port to listen on; 0 for any free one (default: 0)")
     .option(
@@ -22,28 +25,93 @@ export function dashboardCommand(here: Surroundings) {
       "what the browser calls it: localhost, or a name that ends with .localhost (default: a random one)",
       parseName,
     )
-    .action(async ({ port = "0", name }) => {
-      const installation = await openInstallation(readConfig(here.env), here.say, false);
+    .option("--origin <origin>", "for a team: what browsers call it, behind a proxy with TLS", parseOrigin)
+    .option("--issuer <url>", "for a team: the identity provider", parseIssuer)
+    .option("--client-id <id>", "for a team: what the provider calls this dashboard")
+    .action(async ({ port = "0", name, origin, issuer, clientId }) => {
+      const team = teamOf(origin, issuer, clientId);
+      if (team !== undefined && name !== undefined)
+        throw usageProblem("--name is for one's own machine, without --origin.");
+      const config = readConfig(here.env);
+      const secret = team && readSecret(here.env);
+      const installation = await openInstallation(config, here.say, false);
       harden();
-      const report = (error: unknown) => here.say(toProblem(error).message);
-      const options = { port: parsePort("--port", port), name, actor: actorOf(here.env), report };
-      const dashboard = startDashboard(installation, options);
-      const link = dashboard.link();
-      await answer(here, { origin: dashboard.origin, link }, "", `${link}\n`);
-      const { stdin } = here.terminal;
-      if (stdin.isTTY) {
-        here.say("Open this link in a browser. It works once, for five minutes; Enter prints a new one, Ctrl-C ends.");
-        stdin.on("data", () => here.say(dashboard.link()));
-      }
-      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, dashboard.stop);
-      const { unused } = await dashboard.stopped;
-      stdin.pause();
-      if (unused) here.say("Nobody used the dashboard for an hour, so it ended.");
+      const options = {
+        port: parsePort("--port", port),
+        report: (error: unknown) => here.say(toProblem(error).message),
+      };
+      if (team === undefined) return serveOne(here, installation, { ...options, name, actor: actorOf(here.env) });
+      const provider = { issuer: team.issuer, clientId: team.clientId, clientSecret: secret };
+      const dashboard = startTeamDashboard(installation, {
+        ...options,
+        origin: team.origin,
+        provider,
+        host: config.host,
+      });
+      if (!isLoopback(config.host)) here.say("WARNING: The dashboard listens beyond this machine without TLS.");
+      const address = `http://${config.host}:${dashboard.port}`;
+      await answer(here, { origin: team.origin, address }, `Serving ${team.origin} at ${address}. Ctrl-C ends.`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve());
+      await promise;
+      await dashboard.stop();
     });
+}
+
+type Options = Parameters<typeof startDashboard>[1];
+
+async function serveOne(here: Surroundings, installation: Installation, options: Options): Promise<void> {
+  const dashboard = startDashboard(installation, options);
+  const link = dashboard.link();
+  await answer(here, { origin: dashboard.origin, link }, "", `${link}\n`);
+  const { stdin } = here.terminal;
+  if (stdin.isTTY) {
+    here.say("Open this link in a browser. It works once, for five minutes; Enter prints a new one, Ctrl-C ends.");
+    stdin.on("data", () => here.say(dashboard.link()));
+  }
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, dashboard.stop);
+  const { unused } = await dashboard.stopped;
+  stdin.pause();
+  if (unused) here.say("Nobody used the dashboard for an hour, so it ended.");
+}
+
+/** @throws Problem unless all three are given, or none */
+function teamOf(origin: string | undefined, issuer: string | undefined, clientId: string | undefined) {
+  if (origin !== undefined && issuer !== undefined && clientId !== undefined) return { origin, issuer, clientId };
+  if (origin === undefined && issuer === undefined && clientId === undefined) return undefined;
+  throw usageProblem("For a team, give --origin, --issuer and --client-id together.");
+}
+
+/** The client's secret, if the provider gave one. @throws Problem if it is empty or cannot be read */
+function readSecret(env: Surroundings["env"]): string | undefined {
+  const { KEYHOLE_OIDC_CLIENT_SECRET: given, KEYHOLE_OIDC_CLIENT_SECRET_FILE: file } = env;
+  if (given !== undefined && file !== undefined) {
+    throw configProblem("Set KEYHOLE_OIDC_CLIENT_SECRET or KEYHOLE_OIDC_CLIENT_SECRET_FILE, and not both.");
+  }
+  delete process.env["KEYHOLE_OIDC_CLIENT_SECRET"];
+  let secret = given;
+  try {
+    if (file !== undefined) secret = readFileSync(file, "utf8").replace(/\r?\n$/, "");
+  } catch {
+    throw configProblem("KEYHOLE_OIDC_CLIENT_SECRET_FILE cannot be read.");
+  }
+  if (secret === "") throw configProblem("The client secret is empty: give it a value, or unset its setting.");
+  return secret;
 }
 
 /** Browsers resolve these names to this machine themselves, without asking a name server. */
 function parseName(text: string): string {
   if (/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)?localhost$/.test(text)) return text;
   throw usageProblem("--name must be localhost, or a name that ends with .localhost, in lower case.");
+}
+
+/** Browsers send a host in lower case, without the port that https has anyway. */
+function parseOrigin(text: string): string {
+  if (mayAsk(text) && new URL(text).origin === text) return text;
+  throw usageProblem("--origin must be https, a host in lower case and nothing more, such as https://secrets.example.");
+}
+
+function parseIssuer(text: string): string {
+  if (mayAsk(text) && !/[?#@]/.test(text)) return text;
+  throw usageProblem("--issuer must be an https URL without a user and a query, as in the token's iss.");
 }

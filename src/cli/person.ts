@@ -1,5 +1,5 @@
 import { everyRight } from "../access/rights.ts";
-import type { SignIn } from "../access/roster.ts";
+import type { SignInAs } from "../access/roster.ts";
 import { environments } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { excerpt } from "../core/visible.ts";
@@ -52,7 +52,7 @@ function addVerb(here: Surroundings) {
 }
 
 /** @throws Problem if the options do not say who it is */
-function signInOf(issuer: string | undefined, subject: string | undefined, group: string | undefined): SignIn | null {
+function signInOf(issuer: string | undefined, subject: string | undefined, group: string | undefined): SignInAs | null {
   if (subject !== undefined && group === undefined && issuer !== undefined) return { issuer, subject };
   if (group !== undefined && subject === undefined) return { issuer: issuer ?? null, group };
   if (issuer === undefined && subject === undefined && group === undefined) return null;

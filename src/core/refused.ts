@@ -4,6 +4,7 @@ export type RefusedKind =
   | "ambiguous"
   | "not_found"
   | "forbidden"
+  | "stale"
   | "exists"
   | "conflict"
   | "bound"

@@ -1,13 +1,26 @@
 import { Elysia } from "elysia";
+import { personText } from "../audit/entry.ts";
+import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
 import type { Answer, Download, Route } from "../pages/route.ts";
-import { lockedPage, pageOf, type Reader, refusalPage } from "./frame.tsx";
-import { admit, cookieOf, type Door, formText, judgeSource, sessionOf, tokenOf } from "./gate.ts";
+import { lockedPage, pageOf, type Reader, refusalPage, signedInPage, signInPage, strangerPage } from "./frame.tsx";
+import {
+  admit,
+  contextOf,
+  cookieOf,
+  type Door,
+  type Entrance,
+  formText,
+  judgeSource,
+  sessionOf,
+  tokenOf,
+} from "./gate.ts";
 import icon from "./icon.svg" with { type: "text" };
 import { refusalOf } from "./refusal.ts";
 import { routes } from "./routes.ts";
 import script from "./script.js" with { type: "text" };
-import type { Session } from "./sessions.ts";
+import type { Session, SignInCode } from "./sessions.ts";
+import type { SignIn } from "./sign-in.ts";
 import style from "./style.css" with { type: "text" };
 
 /** The dashboard as a function of a request; it listens on nothing. */
@@ -23,7 +36,11 @@ export function createDashboard(door: Door) {
       return respond(500, refusalPage("Failed", "Keyhole failed to answer. Please report it."));
     });
   for (const [path, [type, text]] of Object.entries(assets)) app.get(path, () => respond(200, text, type));
-  app.post("/unlock", ({ request }) => unlock(door, request), { parse: "none" });
+  const { entrance } = door;
+  if ("signIn" in entrance) {
+    app.get("/sign-in", ({ request }) => beginSignIn(door, entrance.signIn, request));
+    app.get("/signed-in", ({ request }) => finishSignIn(door, entrance.signIn, request));
+  } else app.post("/unlock", ({ request }) => unlock(door, entrance, request), { parse: "none" });
   app.post("/lock", ({ request }) => lock(door, request), { parse: "none" });
   for (const route of routes) {
     const handle = ({ request, params }: { request: Request; params: unknown }) =>
@@ -59,17 +76,39 @@ async function answered(
   const byScript = request.headers.get("accept") === "application/json";
   if (session === undefined) {
     const message = "Nobody is signed in here any more. Nothing was done.";
-    return byScript ? json(401, { error: message }) : respond(401, lockedPage(route.method === "POST" ? message : ""));
+    if (byScript) return json(401, { error: message });
+    return respond(401, closedPage(door, route.method === "POST" ? message : ""));
   }
-  const reader: Reader = { actor: door.actor, notice: session.notice, path: new URL(request.url).pathname };
+  let admin: Awaited<ReturnType<typeof contextOf>>;
+  try {
+    admin = await contextOf(door, session);
+  } catch (error) {
+    door.report(error);
+    const { message } = refusalOf(error);
+    return byScript ? json(503, { error: message }) : respond(503, refusalPage("Not available", message));
+  }
+  const { identity } = session;
+  const isNobody = identity !== undefined && admin.rights !== "operator" && admin.rights.length === 0;
+  const reader: Reader = {
+    actor: identity === undefined ? personText(admin.actor) : identity.label,
+    rights: admin.rights,
+    notice: session.notice,
+    path: new URL(request.url).pathname,
+  };
+  if (isNobody) {
+    await admin.close();
+    const message = "You have no rights here yet.";
+    return byScript ? json(403, { error: message }) : respond(403, strangerPage(identity, admin.actor.name));
+  }
   if (route.isSecret && !byScript) {
     return respond(
       400,
       refusalPage("Not shown", "A value is shown by the page's script only. Turn JavaScript on.", reader),
     );
   }
-  const { visit, close } = await admit(door, session, request, params);
+  const close = () => admin.close();
   try {
+    const visit = await admit(door, session, admin, request, params);
     const answer = await route.answer(visit);
     if ("chunks" in answer) return download(answer, close);
     await close();
@@ -78,7 +117,9 @@ async function answered(
     await close();
     const { status, title, message, isDefect } = refusalOf(error);
     if (isDefect) door.report(error);
-    return byScript ? json(status, { error: message }) : respond(status, refusalPage(title, message, reader));
+    const again = error instanceof Refused && error.kind === "stale" ? { again: againPath } : undefined;
+    if (byScript) return json(status, { error: message, ...again });
+    return respond(status, refusalPage(title, message, reader, again?.again));
   }
 }
 
@@ -107,9 +148,54 @@ function download({ name, type, chunks }: Download, close: () => Promise<void>):
   });
 }
 
-async function unlock(door: Door, request: Request): Promise<Response> {
+const againPath = "/sign-in?again";
+
+/** Leads to the identity provider. It is a link, since a form that is redirected would be blocked. */
+async function beginSignIn(door: Door, signIn: SignIn, request: Request): Promise<Response> {
+  try {
+    const { to, cookie } = await signIn.begin(new URL(request.url).searchParams.has("again"));
+    return redirect(to, { "set-cookie": cookieOf(cookie, "__Host-keyhole-sign-in") });
+  } catch (error) {
+    return signInFailed(door, error);
+  }
+}
+
+/**
+ * The identity provider's answer: a new session, whatever the browser had before. The answer is a page that goes on by
+ * itself, since browsers do not send a strict cookie that a redirect from another site has set.
+ */
+async function finishSignIn(door: Door, signIn: SignIn, request: Request): Promise<Response> {
+  const { headers, url } = request;
+  try {
+    const identity = await signIn.finish(tokenOf(headers, "__Host-keyhole-sign-in"), new URL(url).search.slice(1));
+    door.sessions.end(tokenOf(headers) ?? "");
+    const answer = respond(200, signedInPage());
+    answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
+    answer.headers.append("set-cookie", cookieOf(door.sessions.begin(identity)));
+    return answer;
+  } catch (error) {
+    return signInFailed(door, error);
+  }
+}
+
+function signInFailed(door: Door, error: unknown): Response {
+  door.report(error);
+  const { status, message } = refusalOf(error);
+  return respond(status, signInPage(message), undefined, { "set-cookie": cookieOf("", "__Host-keyhole-sign-in") });
+}
+
+/** The page for a browser that nobody is signed in with. */
+function closedPage({ entrance }: Door, refusal?: string): string {
+  return "signIn" in entrance ? signInPage(refusal) : lockedPage(refusal);
+}
+
+async function unlock(
+  door: Door,
+  entrance: Extract<Entrance, { code: SignInCode }>,
+  request: Request,
+): Promise<Response> {
   const code = new URLSearchParams(await formText(request)).get("code") ?? "";
-  if (!door.code.take(code.trim())) {
+  if (!entrance.code.take(code.trim())) {
     return respond(401, lockedPage("This code is not valid any more. Press Enter in the terminal for a new link."));
   }
   door.used();
@@ -123,7 +209,7 @@ function lock(door: Door, request: Request): Response {
 
 function notFound(door: Door, request: Request): Response {
   const message = "There is no such page.";
-  return sessionOf(request, door) ? respond(404, refusalPage("Not found", message)) : respond(401, lockedPage());
+  return sessionOf(request, door) ? respond(404, refusalPage("Not found", message)) : respond(401, closedPage(door));
 }
 
 function redirect(to: string, headers: Readonly<Record<string, string>> = {}): Response {

@@ -1,14 +1,21 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
+import type { Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Field, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
+import type { Identity } from "./sign-in.ts";
 
 /** Whom the frame names, and what it says once. */
-export type Reader = { readonly actor: string; readonly notice: string | undefined; readonly path: string };
+export type Reader = {
+  readonly actor: string;
+  readonly rights: Rights;
+  readonly notice: string | undefined;
+  readonly path: string;
+};
 
 /** A whole page: the frame with its navigation, around what a route shows. */
 export function pageOf(shown: Shown, reader: Reader): string {
@@ -24,7 +31,7 @@ export function pageOf(shown: Shown, reader: Reader): string {
           <a href="/" class="brand">
             Keyhole
           </a>
-          {Object.entries(sections).map(([path, name]) => (
+          {sectionsFor(reader.rights).map(([path, name]) => (
             <a href={path} aria-current={sectionOf(reader.path) === path ? "page" : undefined}>
               {name}
             </a>
@@ -77,12 +84,82 @@ export function lockedPage(refusal?: string): string {
   );
 }
 
-/** The page of a refusal, or of a failure. */
-export function refusalPage(title: string, message: string, reader?: Reader): string {
+/** The page of a team's dashboard for a browser that nobody is signed in with. */
+export function signInPage(refusal?: string): string {
+  return document(
+    "Sign in",
+    <main id="main" class="locked">
+      <h1>Keyhole</h1>
+      <p>Your company's identity provider says who you are.</p>
+      <p>
+        <a class="button" href="/sign-in">
+          Sign in
+        </a>
+      </p>
+      <p role="alert" class="refusal">
+        {refusal}
+      </p>
+    </main>,
+  );
+}
+
+/** Goes on to the first page by itself. */
+export function signedInPage(): string {
+  return document(
+    "Signed in",
+    <main id="main" class="locked">
+      <h1>Keyhole</h1>
+      <p>
+        You are signed in. <a href="/">Go on</a>
+      </p>
+    </main>,
+    "/",
+  );
+}
+
+/** Who somebody without rights is, and what an operator would type to give them some. */
+export function strangerPage({ label, issuer, subject }: Identity, name: string): string {
+  const command =
+    name === ""
+      ? `keyhole person add NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`
+      : `keyhole person grant ${name} see --all-projects --all-environments`;
+  return document(
+    "No rights yet",
+    <main id="main" class="locked">
+      <h1>No rights yet</h1>
+      <p>
+        You are <Word>{label}</Word>, and have no rights here yet. Send this to an operator:
+      </p>
+      <pre>
+        <Word>{command}</Word>
+      </pre>
+      <form method="post" action="/lock">
+        <button type="submit" class="quiet">
+          Sign out
+        </button>
+      </form>
+    </main>,
+  );
+}
+
+/** A word as a shell reads it. */
+function quoted(word: string): string {
+  return /^[\w.:/@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** The page of a refusal, or of a failure. @param again - where to sign in again, if that is what it takes */
+export function refusalPage(title: string, message: string, reader?: Reader, again?: string): string {
   const main = (
     <>
       <h1>{title}</h1>
       <p>{message}</p>
+      {again && (
+        <p>
+          <a class="button" href={again}>
+            Sign in again
+          </a>
+        </p>
+      )}
       <p>
         <a href="/">Back to the first page</a>
       </p>
@@ -98,6 +175,12 @@ const sections: Readonly<Record<string, string>> = {
   "/keys": "Keys and trusts",
   "/audit": "Audit",
 };
+
+/** Who may not read the audit is not led there. */
+function sectionsFor(rights: Rights): readonly (readonly [path: string, name: string])[] {
+  const mayRead = rights === "operator" || rights.some((holding) => holding.rights.includes("audit"));
+  return Object.entries(sections).filter(([path]) => path !== "/audit" || mayRead);
+}
 
 function sectionOf(path: string): string {
   const first = path.split("/")[1] ?? "";
@@ -119,13 +202,15 @@ function ProjectTabs({ org, project, tab }: NonNullable<Shown["project"]>) {
   );
 }
 
-function document(title: string, body: VNode): string {
+/** @param onTo - where the page goes on to by itself */
+function document(title: string, body: VNode, onTo?: string): string {
   const page = (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
+        {onTo && <meta http-equiv="refresh" content={`0;url=${onTo}`} />}
         <title>{`${visible(title)} · Keyhole`}</title>
         <link rel="stylesheet" href="/style.css" />
         <link rel="icon" href="/icon.svg" />

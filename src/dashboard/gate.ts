@@ -1,15 +1,14 @@
-import { adminContextOf, operator } from "../desk/context.ts";
+import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Installation } from "../desk/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
 import type { Session, Sessions, SignInCode } from "./sessions.ts";
+import type { SignIn } from "./sign-in.ts";
 
 /** What the dashboard works with. */
 export type Door = {
   readonly installation: Installation;
   readonly sessions: Sessions;
-  readonly code: SignInCode;
-  /** Who works here, as the audit names them. */
-  readonly actor: string;
+  readonly entrance: Entrance;
   /** What browsers call this dashboard, such as `http://keyhole-3f9a.localhost:40123`. */
   readonly origin: string;
   readonly now: () => number;
@@ -18,6 +17,9 @@ export type Door = {
   /** Takes a failure that is not a person's doing. It gets no value. */
   readonly report: (error: unknown) => void;
 };
+
+/** How people come in: with a printed link, as the operator; or as a team, by an identity provider. */
+export type Entrance = { readonly code: SignInCode; readonly operator: string } | { readonly signIn: SignIn };
 
 /** The answer to a request that the gate does not let in. */
 export type Turned = { readonly status: number; readonly message: string };
@@ -43,31 +45,57 @@ export function sessionOf({ headers }: Request, door: Door): Session | undefined
   return door.sessions.use(tokenOf(headers));
 }
 
-/** What the cookie of a session holds. */
-export function tokenOf(headers: Headers): string | undefined {
-  const cookies = (headers.get("cookie") ?? "").split("; ").filter((cookie) => cookie.startsWith(`${cookieName}=`));
-  return cookies.length === 1 ? cookies[0]?.slice(cookieName.length + 1) : undefined;
+/** The cookies: of a session, and of an attempt to sign in. */
+export type Cookie = "__Host-keyhole" | "__Host-keyhole-sign-in";
+
+/** What a cookie holds. */
+export function tokenOf(headers: Headers, name: Cookie = "__Host-keyhole"): string | undefined {
+  const cookies = (headers.get("cookie") ?? "").split("; ").filter((cookie) => cookie.startsWith(`${name}=`));
+  return cookies.length === 1 ? cookies[0]?.slice(name.length + 1) : undefined;
 }
 
-/** A cookie that no script reads, no other site sends, and no other host or path can set. */
-export function cookieOf(token: string): string {
-  const end = token === "" ? "; Max-Age=0" : "";
-  return `${cookieName}=${token}; Path=/; Secure; HttpOnly; SameSite=Strict${end}`;
+/**
+ * A cookie that no script reads and no other host or path can set. No other site sends the one of a session; the one of an
+ * attempt comes back when the identity provider's page leads here, which is another site.
+ */
+export function cookieOf(token: string, name: Cookie = "__Host-keyhole"): string {
+  const end = token === "" ? "; Max-Age=0" : name === "__Host-keyhole" ? "" : "; Max-Age=600";
+  const site = name === "__Host-keyhole" ? "Strict" : "Lax";
+  return `${name}=${token}; Path=/; Secure; HttpOnly; SameSite=${site}${end}`;
 }
 
-const cookieName = "__Host-keyhole";
-
-/** Lets somebody who is signed in visit a route. Whoever calls it closes the visit. */
+/** Lets somebody who is signed in visit a route, with the rights in force. Whoever calls it closes the visit. */
 export async function admit(
   door: Door,
   { drafts }: Session,
+  admin: AdminContext,
   request: Request,
   params: Readonly<Record<string, string>>,
-): Promise<{ readonly visit: Visit; readonly close: () => Promise<void> }> {
+): Promise<Visit> {
   door.used();
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  const admin = adminContextOf(door.installation, operator(door.actor), door.now);
-  return { visit: new Visit(admin, new URL(request.url), params, form, drafts), close: () => admin.close() };
+  return new Visit(admin, new URL(request.url), params, form, drafts);
+}
+
+/**
+ * An admin context for one request of a session.
+ * @throws Refused `conflict` if the persons and their rights are not believed
+ */
+export async function contextOf(
+  door: Door,
+  { identity }: Session,
+): Promise<AdminContext & { close: () => Promise<void> }> {
+  const { entrance, installation, now } = door;
+  if (!("signIn" in entrance)) return adminContextOf(installation, operator(entrance.operator), now);
+  const nobody = { actor: operator("").actor, rights: [] };
+  const admin = adminContextOf(installation, nobody, now);
+  try {
+    if (identity === undefined) return admin;
+    return { ...admin, ...(await entrance.signIn.whoIs(admin, identity)) };
+  } catch (error) {
+    await admin.close();
+    throw error;
+  }
 }
 
 /** The body of a form. @throws what the runtime throws for one that is too large */

@@ -23,6 +23,7 @@ const refusals = {
   ambiguous: [400, "Not clear"],
   not_found: [404, "Not found"],
   forbidden: [403, "Not permitted"],
+  stale: [401, "Sign in again"],
   exists: [409, "It exists already"],
   conflict: [409, "Not as you saw it"],
   bound: [422, "Too much"],

@@ -109,10 +109,11 @@ async function send(form, button) {
       headers: { accept: "application/json" },
       body: new URLSearchParams(new FormData(form, button)),
     });
-    const { error, to, secret } = await response.json();
+    const { error, to, secret, again } = await response.json();
     if (error !== undefined) refusal.textContent = error;
     else if (secret !== undefined) await take(form, secret, button, to);
     else location.assign(to);
+    if (again !== undefined) refusal.append(" ", linkTo(again, "Sign in again"));
   } catch {
     refusal.textContent = form.dataset.secret === "once" ? lostKey : "The dashboard did not answer. Does it still run?";
   } finally {
@@ -153,14 +154,19 @@ function finish(form, output, to) {
     await navigator.clipboard.writeText(output.textContent);
     copy.textContent = "Copied";
   });
-  const next = document.createElement("a");
-  next.href = to;
-  next.textContent = "Go to the new key";
+  const next = linkTo(to, "Go to the new key");
   const actions = document.createElement("p");
   actions.className = "actions";
   actions.append(copy, next);
   form.replaceChildren(note, output, actions);
   copy.focus();
+}
+
+function linkTo(path, words) {
+  const link = document.createElement("a");
+  link.href = path;
+  link.textContent = words;
+  return link;
 }
 
 // Nothing is left in a page that the browser keeps for going back.

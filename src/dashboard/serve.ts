@@ -3,6 +3,7 @@ import { Refused } from "../core/refused.ts";
 import type { Installation } from "../desk/installation.ts";
 import { createDashboard, serveOptions } from "./app.ts";
 import { Sessions, SignInCode } from "./sessions.ts";
+import { type Provider, SignIn } from "./sign-in.ts";
 
 /** A dashboard that runs. */
 export type RunningDashboard = {
@@ -43,13 +44,12 @@ export function startDashboard(installation: Installation, options: DashboardOpt
   };
   // The port is known after it listens, and the app answers to its origin only.
   let handle: (request: Request) => Response | Promise<Response> = () => new Response(null, { status: 503 });
-  const server = listening(port, (request) => handle(request));
+  const server = listening("127.0.0.1", port, (request) => handle(request));
   const origin = `http://${host}:${server.port}`;
   const app = createDashboard({
     installation,
     sessions: new Sessions(now),
-    code,
-    actor,
+    entrance: { code, operator: actor },
     origin,
     now,
     used,
@@ -63,9 +63,34 @@ export function startDashboard(installation: Installation, options: DashboardOpt
   return { origin, link: () => `${origin}/#${code.make()}`, stop: () => end(false), stopped };
 }
 
-function listening(port: number, fetch: (request: Request) => Response | Promise<Response>) {
+/** A team's dashboard, behind a proxy with TLS. */
+export type TeamOptions = {
+  /** What browsers call it, such as `https://secrets.example`. */
+  readonly origin: string;
+  readonly provider: Provider;
+  readonly host: string;
+  readonly port: number;
+  readonly report: (error: unknown) => void;
+};
+
+/**
+ * Starts a team's dashboard. It runs until it is stopped.
+ * @throws Refused `unavailable` if the port is taken
+ */
+export function startTeamDashboard(
+  installation: Installation,
+  { origin, provider, host, port, report }: TeamOptions,
+): { readonly port: number | undefined; readonly stop: () => Promise<void> } {
+  const now = Date.now;
+  const entrance = { signIn: new SignIn(provider, origin, now) };
+  const door = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report };
+  const server = listening(host, port, createDashboard(door).handle);
+  return { port: server.port, stop: () => server.stop(true) };
+}
+
+function listening(hostname: string, port: number, fetch: (request: Request) => Response | Promise<Response>) {
   try {
-    return Bun.serve({ ...serveOptions, hostname: "127.0.0.1", port, fetch });
+    return Bun.serve({ ...serveOptions, hostname, port, fetch });
   } catch {
     throw new Refused("unavailable", `The port ${port} is taken: name another with --port.`);
   }

@@ -1,8 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Drafts } from "../pages/visit.ts";
+import type { Identity } from "./sign-in.ts";
 
 /** A browser that signed in. Sessions are in memory only, so they end with the process. */
 export type Session = {
+  /** Whom the identity provider signed in; undefined for whoever had the printed link. */
+  readonly identity: Identity | undefined;
   readonly startedAt: number;
   usedAt: number;
   readonly drafts: Drafts;
@@ -26,11 +29,17 @@ export class Sessions {
   }
 
   /** Begins a session. @returns what the cookie holds: 256 random bits */
-  begin(): string {
+  begin(identity?: Identity): string {
     const token = randomBytes(32).toString("base64url");
     const now = this.#now();
     for (const [id, session] of this.#sessions) if (this.#hasEnded(session)) this.#end(id);
-    this.#sessions.set(digest(token), { startedAt: now, usedAt: now, drafts: new Drafts(), notice: undefined });
+    this.#sessions.set(digest(token), {
+      identity,
+      startedAt: now,
+      usedAt: now,
+      drafts: new Drafts(),
+      notice: undefined,
+    });
     return token;
   }
 

@@ -1,5 +1,6 @@
 import type { Rights } from "../access/rights.ts";
 import type { PersonActor } from "../audit/entry.ts";
+import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import type { Database, Db } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
@@ -7,7 +8,12 @@ import { type Installation, openInstallation } from "./installation.ts";
 import { type Permit, requirePermitted } from "./permit.ts";
 
 /** Who works here, as the audit names them, and what they may do. */
-export type Who = { readonly actor: PersonActor; readonly rights: Rights };
+export type Who = {
+  readonly actor: PersonActor;
+  readonly rights: Rights;
+  /** Until when they may see values of production and make keys for it without signing in again; by default for ever. */
+  readonly freshUntil?: number;
+};
 
 /** Whoever holds the root key. @param name - of the account, as `actorOf` gives it */
 export function operator(name: string): Who {
@@ -80,7 +86,30 @@ export function writing<T>(
   return admin.database.transaction(async (db) => {
     const [result, changes] = await work(db);
     requirePermitted([permits].flat(), changes);
+    requireFresh(admin, [permits].flat(), changes);
     await recordChanges(admin, db, changes);
     return result;
   });
+}
+
+/**
+ * Asks whoever left a session open to sign in again before a value of production leaves, or a key of it is changed. Both
+ * are changes that are put on record, so neither can go by another way.
+ * @throws Refused `stale`
+ */
+function requireFresh(
+  { freshUntil, now }: Pick<AdminContext, "freshUntil" | "now">,
+  permits: readonly Permit[],
+  changes: readonly Change[],
+): void {
+  if (freshUntil === undefined || now() < freshUntil) return;
+  const isOfProduction = ({ action, environment }: Change) =>
+    /^(?:key|trust)\./.test(action)
+      ? permits.some(({ environments }) => environments.includes("production"))
+      : action.endsWith(".reveal") && environment === "production";
+  if (!changes.some(isOfProduction)) return;
+  throw new Refused(
+    "stale",
+    "You signed in more than 10 minutes ago. For production, sign in again. Nothing was done.",
+  );
 }

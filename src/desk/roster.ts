@@ -21,6 +21,7 @@ export type Roster = { readonly id: string; readonly version: number; readonly p
 /** Follows the roster in force, and never goes back to an older one than it has given. */
 export class RosterWatch {
   #roster: Roster | undefined;
+  #last: Promise<Roster | undefined> = Promise.resolve(undefined);
   /** Up to where the lane was followed. */
   #link: Link | undefined;
   /** The version that the lane names up to there. */
@@ -30,7 +31,16 @@ export class RosterWatch {
    * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one row.
    * @throws Refused `conflict` if the lane does not verify, or the version that it names is not as Keyhole wrote it
    */
-  async current(admin: Reading): Promise<Roster | undefined> {
+  current(admin: Reading): Promise<Roster | undefined> {
+    // One after the other: a look that began earlier must not end later.
+    this.#last = this.#last.then(
+      () => this.#look(admin),
+      () => this.#look(admin),
+    );
+    return this.#last;
+  }
+
+  async #look(admin: Reading): Promise<Roster | undefined> {
     const head = await headOf(admin);
     if (this.#link === undefined) await this.#begin(admin, head);
     if (this.#link !== undefined) await this.#follow(admin, this.#link, head);

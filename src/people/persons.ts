@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { everyRight, type Holding, meets, type Right } from "../access/rights.ts";
-import { encodePersons, type Person, type SignIn } from "../access/roster.ts";
+import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
 import {
   type Environment,
   type EnvironmentMask,
@@ -24,7 +24,7 @@ export type PersonRecord = {
   readonly name: string;
   /** Its slug; null if the organization was deleted. */
   readonly organization: string | null;
-  readonly signIn: SignIn | null;
+  readonly signIn: SignInAs | null;
   readonly rights: readonly {
     readonly rights: readonly Right[];
     readonly organization: string | null;
@@ -55,7 +55,7 @@ export async function addPerson(
   asked: {
     readonly name: string;
     readonly organization?: string | undefined;
-    readonly signIn: SignIn | null;
+    readonly signIn: SignInAs | null;
   },
   trust: Trust = {},
 ): Promise<PersonRecord> {
@@ -140,7 +140,7 @@ export async function showPerson(admin: AdminContext, name: string): Promise<Per
 /** A person with a right in a project, for everybody who may see who can read what there. */
 export type PersonAccess = {
   readonly name: string;
-  readonly signIn: SignIn | null;
+  readonly signIn: SignInAs | null;
   readonly rights: readonly Right[];
   readonly environments: readonly Environment[];
 };
@@ -341,7 +341,7 @@ function linesOf(slugs: Slugs, person: Person): string[] {
 }
 
 /** By whom a person is signed in, in words. */
-export function signInText(signIn: SignIn): string {
+export function signInText(signIn: SignInAs): string {
   const at = signIn.issuer === null ? "" : ` at ${signIn.issuer}`;
   return "subject" in signIn ? `${signIn.subject}${at}` : `group ${signIn.group}${at}`;
 }
@@ -355,7 +355,7 @@ function requirePersonName(name: string): void {
   );
 }
 
-function requireSignIn(signIn: SignIn): void {
+function requireSignIn(signIn: SignInAs): void {
   const words = [
     ["issuer", signIn.issuer ?? "x"],
     ...("subject" in signIn ? [["subject", signIn.subject]] : [["group", signIn.group]]),

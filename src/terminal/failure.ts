@@ -45,6 +45,7 @@ const exitCodes = {
   ambiguous: exits.usage,
   not_found: exits.notFound,
   forbidden: exits.unauthorized,
+  stale: exits.unauthorized,
   exists: exits.failed,
   conflict: exits.failed,
   bound: exits.refused,

@@ -51,8 +51,7 @@ export async function signIn(w: World, actor: string, failures: unknown[]): Prom
   const app = createDashboard({
     installation: w.installation,
     sessions: new Sessions(now),
-    code,
-    actor,
+    entrance: { code, operator: actor },
     origin: pagesOrigin,
     now,
     used: () => {},

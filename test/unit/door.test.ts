@@ -57,7 +57,7 @@ function wordsOrUndefined(line: string): string[] | undefined {
 }
 
 function unquotedNewlinesAsBlanks(line: string): string {
-  return line.replace(/'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|\n/g, (part) => (part === "\n" ? " " : part));
+  return line.replace(/'[^']*'|"(?:[^"\\]|\\.)*"|\\.|\n/gs, (part) => (part === "\n" ? " " : part));
 }
 
 describe("the door", () => {

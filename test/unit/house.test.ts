@@ -47,7 +47,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "node: bun drizzle-orm prom-client",
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
-  dashboard: words("access audit core desk kinds pages people terminal node: elysia preact preact-render-to-string"),
+  dashboard: words(
+    "access audit core desk kinds pages people terminal node: elysia openid-client preact preact-render-to-string",
+  ),
   cli: words(
     "access api audit core dashboard desk formats kinds machines people server terminal package.json",
     "node: bun:ffi yaml @commander-js/extra-typings @modelcontextprotocol/server",

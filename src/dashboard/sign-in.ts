@@ -1,0 +1,220 @@
+import { createHash, randomBytes } from "node:crypto";
+import * as oidc from "openid-client";
+import { personsSignedIn } from "../access/roster.ts";
+import { printable } from "../audit/entry.ts";
+import { guardedFetch } from "../core/guarded-fetch.ts";
+import { mayAsk } from "../core/json-request.ts";
+import { Refused } from "../core/refused.ts";
+import type { AdminContext, Who } from "../desk/context.ts";
+import { RosterWatch } from "../desk/roster.ts";
+
+/*
+ * Signing in with the company's identity provider, by openid-client: authorization code with PKCE, state and nonce. An
+ * attempt is bound to a browser by a cookie and used once, so nobody is signed in by a link that somebody else sent.
+ */
+
+/** Whom the provider signed in. */
+export type Identity = {
+  readonly issuer: string;
+  readonly subject: string;
+  /** What the provider calls them, for the page only: an address may be given to somebody else. */
+  readonly label: string;
+  readonly groups: readonly string[];
+  /** When they proved who they are, in epoch milliseconds; 0 if the provider does not say. */
+  readonly provedAt: number;
+};
+
+export type Provider = {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Undefined for a public client. */
+  readonly clientSecret: string | undefined;
+};
+
+/** How long after proving who they are somebody may see values and make keys of production. */
+const freshMs = 10 * 60_000;
+const attemptMs = 10 * 60_000;
+const attemptsMax = 10_000;
+const configurationMs = 3_600_000;
+
+type Attempt = {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** Whether they must prove again who they are. */
+  readonly again: boolean;
+  readonly endsAt: number;
+};
+
+/** The team's entrance to the dashboard. */
+export class SignIn {
+  readonly #provider: Provider;
+  readonly #origin: string;
+  readonly #now: () => number;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #watch = new RosterWatch();
+  #configuration: { readonly found: Promise<oidc.Configuration>; readonly endsAt: number } | undefined;
+
+  constructor(provider: Provider, origin: string, now: () => number) {
+    this.#provider = provider;
+    this.#origin = origin;
+    this.#now = now;
+  }
+
+  /**
+   * Begins an attempt.
+   * @returns where the browser goes, and what its cookie holds
+   * @throws Refused `unavailable` if the provider does not answer
+   */
+  async begin(again: boolean): Promise<{ readonly to: string; readonly cookie: string }> {
+    const configuration = await this.#configure();
+    const verifier = oidc.randomPKCECodeVerifier();
+    const attempt = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier, again };
+    const to = oidc.buildAuthorizationUrl(configuration, {
+      redirect_uri: this.#redirectUri,
+      scope: "openid profile email",
+      state: attempt.state,
+      nonce: attempt.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      ...(again && { max_age: "0", prompt: "login" }),
+    });
+    const cookie = randomBytes(32).toString("base64url");
+    const now = this.#now();
+    for (const [id, { endsAt }] of this.#attempts) {
+      if (endsAt <= now || this.#attempts.size >= attemptsMax) this.#attempts.delete(id);
+    }
+    this.#attempts.set(digest(cookie), { ...attempt, endsAt: now + attemptMs });
+    return { to: to.href, cookie };
+  }
+
+  /**
+   * Ends an attempt with what the provider sent the browser back with.
+   * @param query - of the URL that the browser came back to
+   * @throws Refused `forbidden` if it is not the answer to this browser's attempt; `unavailable`
+   */
+  async finish(cookie: string | undefined, query: string): Promise<Identity> {
+    const id = digest(cookie ?? "");
+    const attempt = this.#attempts.get(id);
+    this.#attempts.delete(id);
+    if (attempt === undefined || attempt.endsAt <= this.#now()) {
+      throw new Refused("forbidden", "This sign-in has ended, or began in another browser. Nobody was signed in.");
+    }
+    const configuration = await this.#configure();
+    const startedAt = attempt.endsAt - attemptMs;
+    try {
+      const tokens = await oidc.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query}`), {
+        expectedState: attempt.state,
+        expectedNonce: attempt.nonce,
+        pkceCodeVerifier: attempt.verifier,
+        idTokenExpected: true,
+      });
+      const identity = identityOf(tokens.claims());
+      // Whoever was asked to prove it again, and was not, would pass with a session that somebody left open.
+      if (!attempt.again || identity.provedAt >= startedAt - skewMs) return identity;
+    } catch (error) {
+      throw refusalOf(error);
+    }
+    throw new Refused("forbidden", "The identity provider did not ask again who you are. Nobody was signed in.");
+  }
+
+  /**
+   * Who somebody is now, with the rights in force. It is asked at each request: rights that were taken end at once.
+   * @throws Refused `conflict` if the persons are not believed
+   */
+  async whoIs(admin: Pick<AdminContext, "database" | "systemKeys">, identity: Identity): Promise<Who> {
+    const roster = await this.#watch.current(admin);
+    const persons = personsSignedIn(roster?.persons ?? [], identity);
+    const { issuer, subject, provedAt } = identity;
+    return {
+      actor: { type: "person", name: persons[0]?.name ?? "", from: { issuer, subject } },
+      rights: persons.flatMap(({ holdings }) => holdings),
+      freshUntil: provedAt + freshMs,
+    };
+  }
+
+  get #redirectUri(): string {
+    return `${this.#origin}/signed-in`;
+  }
+
+  /** What the provider publishes, found when it is first needed: the dashboard starts without it. */
+  async #configure(): Promise<oidc.Configuration> {
+    const now = this.#now();
+    if (this.#configuration === undefined || this.#configuration.endsAt <= now) {
+      this.#configuration = { found: discover(this.#provider), endsAt: now + configurationMs };
+    }
+    try {
+      return await this.#configuration.found;
+    } catch (error) {
+      this.#configuration = undefined;
+      throw refusalOf(error);
+    }
+  }
+}
+
+/** How far the clocks of provider and dashboard may differ. */
+const skewMs = 60_000;
+
+async function discover({ issuer, clientId, clientSecret }: Provider): Promise<oidc.Configuration> {
+  const authentication = clientSecret === undefined ? oidc.None() : oidc.ClientSecretBasic(clientSecret);
+  const configuration = await oidc.discovery(new URL(issuer), clientId, {}, authentication, {
+    [oidc.customFetch]: boundedFetch,
+    timeout: 5,
+    // The signature of the ID token is verified, though it comes over TLS.
+    execute: [oidc.enableNonRepudiationChecks, ...(issuer.startsWith("http:") ? [oidc.allowInsecureRequests] : [])],
+  });
+  if (configuration.serverMetadata().issuer !== issuer) throw new Refused("forbidden", "another issuer");
+  return configuration;
+}
+
+/** Our own fetch: no redirects, https or this machine, and at most 256 KiB. */
+const boundedFetch: oidc.CustomFetch = async (url, options) => {
+  if (!mayAsk(url)) throw new TypeError("the provider names an address without https");
+  const response = await guardedFetch(url, {
+    ...(options as RequestInit),
+    headers: Object.fromEntries(new Headers(options.headers as Record<string, string>)),
+    redirect: "manual",
+    ...(options.signal && { signal: options.signal }),
+  });
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > answerBytesMax) throw new TypeError("the provider's answer is longer than 256 KiB");
+    chunks.push(chunk as Uint8Array<ArrayBuffer>);
+  }
+  return new Response(length === 0 ? null : new Blob(chunks), { status: response.status, headers: response.headers });
+};
+
+const answerBytesMax = 256 * 1024;
+const groupsMax = 1000;
+
+function identityOf(claims: oidc.IDToken | undefined): Identity {
+  if (claims === undefined) throw new TypeError("there is no ID token");
+  const label = claims["email"] ?? claims["preferred_username"] ?? claims["name"];
+  const groups = Array.isArray(claims["groups"]) ? claims["groups"] : [];
+  return {
+    issuer: claims.iss,
+    subject: claims.sub,
+    label: printable(typeof label === "string" ? label : claims.sub),
+    groups: groups.filter((group) => typeof group === "string").slice(0, groupsMax),
+    provedAt: typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0,
+  };
+}
+
+/** In our own words: what the provider says may hold anything. */
+function refusalOf(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  const isAway =
+    error instanceof oidc.ClientError && ["OAUTH_TIMEOUT", "OAUTH_RESPONSE_IS_NOT_CONFORM"].includes(error.code ?? "");
+  const isNetwork = error instanceof TypeError || (error as { code?: unknown }).code === "ConnectionRefused";
+  if (isAway || isNetwork) {
+    const words = "The identity provider did not answer as it should. Try again later.";
+    return new Refused("unavailable", words, { cause: error });
+  }
+  return new Refused("forbidden", "The identity provider did not sign you in.", { cause: error });
+}
+
+function digest(cookie: string): string {
+  return createHash("sha256").update(cookie).digest("base64");
+}
