@@ -55,6 +55,11 @@ export function meets(
   );
 }
 
+/** Whether these rights include one, wherever that is. */
+export function hasSomewhere(rights: Rights, right: Right | "any"): boolean {
+  return rights === "operator" || rights.some((holding) => right === "any" || holding.rights.includes(right));
+}
+
 /** Whether somebody has any right in this organization. */
 export function belongsTo(rights: Rights, organizationId: string): boolean {
   return rights === "operator" || rights.some((holding) => holding.organizationId === organizationId);

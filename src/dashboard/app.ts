@@ -1,7 +1,9 @@
 import { Elysia } from "elysia";
+import { hasSomewhere } from "../access/rights.ts";
 import { personText } from "../audit/entry.ts";
 import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
+import type { AdminContext } from "../desk/context.ts";
 import type { Answer, Download, Route } from "../pages/route.ts";
 import { lockedPage, pageOf, type Reader, refusalPage, signedInPage, signInPage, strangerPage } from "./frame.tsx";
 import {
@@ -88,23 +90,16 @@ async function answered(
     return byScript ? json(503, { error: message }) : respond(503, refusalPage("Not available", message));
   }
   const { identity } = session;
-  const isNobody = identity !== undefined && admin.rights !== "operator" && admin.rights.length === 0;
   const reader: Reader = {
     actor: identity === undefined ? personText(admin.actor) : identity.label,
     rights: admin.rights,
     notice: session.notice,
     path: new URL(request.url).pathname,
   };
-  if (isNobody) {
+  const turned = turnedAway(route, session, admin, reader, byScript);
+  if (turned !== undefined) {
     await admin.close();
-    const message = "You have no rights here yet.";
-    return byScript ? json(403, { error: message }) : respond(403, strangerPage(identity, admin.actor.name));
-  }
-  if (route.isSecret && !byScript) {
-    return respond(
-      400,
-      refusalPage("Not shown", "A value is shown by the page's script only. Turn JavaScript on.", reader),
-    );
+    return turned;
   }
   const close = () => admin.close();
   try {
@@ -117,10 +112,31 @@ async function answered(
     await close();
     const { status, title, message, isDefect } = refusalOf(error);
     if (isDefect) door.report(error);
-    const again = error instanceof Refused && error.kind === "stale" ? { again: againPath } : undefined;
-    if (byScript) return json(status, { error: message, ...again });
-    return respond(status, refusalPage(title, message, reader, again?.again));
+    const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
+    if (byScript) return json(status, { error: message, ...(again && { again }) });
+    return respond(status, refusalPage(title, message, reader, again));
   }
+}
+
+/** The answer to somebody who is signed in and may not be here at all; undefined if they may. */
+function turnedAway(
+  route: Route,
+  { identity }: Session,
+  { rights, actor }: AdminContext,
+  reader: Reader,
+  byScript: boolean,
+): Response | undefined {
+  if (identity !== undefined && !hasSomewhere(rights, "any")) {
+    if (byScript) return json(403, { error: "You have no rights here yet." });
+    return respond(403, strangerPage(identity, actor.name));
+  }
+  if (!hasSomewhere(rights, route.right)) {
+    const message = "There is no such page.";
+    return byScript ? json(404, { error: message }) : respond(404, refusalPage("Not found", message, reader));
+  }
+  if (!route.isSecret || byScript) return undefined;
+  const message = "A value is shown by the page's script only. Turn JavaScript on.";
+  return respond(400, refusalPage("Not shown", message, reader));
 }
 
 function shown(answer: Exclude<Answer, Download>, session: Session, reader: Reader, byScript: boolean): Response {

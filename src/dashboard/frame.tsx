@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import type { Rights } from "../access/rights.ts";
+import { hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Field, Name, Word } from "../pages/parts.tsx";
@@ -178,8 +178,7 @@ const sections: Readonly<Record<string, string>> = {
 
 /** Who may not read the audit is not led there. */
 function sectionsFor(rights: Rights): readonly (readonly [path: string, name: string])[] {
-  const mayRead = rights === "operator" || rights.some((holding) => holding.rights.includes("audit"));
-  return Object.entries(sections).filter(([path]) => path !== "/audit" || mayRead);
+  return Object.entries(sections).filter(([path]) => path !== "/audit" || hasSomewhere(rights, "audit"));
 }
 
 function sectionOf(path: string): string {

@@ -13,7 +13,7 @@ import { requireKind } from "./grid.tsx";
 export const historyRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/history", right: "see", answer: history },
   // It says which values differ between versions.
-  { method: "GET", path: "/p/:org/:project/undo", right: "reveal", answer: undoPage },
+  { method: "GET", path: "/p/:org/:project/undo", right: "write", answer: undoPage },
   { method: "POST", path: "/p/:org/:project/undo", right: "write", answer: undo },
 ];
 

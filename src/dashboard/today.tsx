@@ -12,7 +12,7 @@ import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { Sentence } from "./sentence.tsx";
 
-export const todayRoutes: readonly Route[] = [{ method: "GET", path: "/", right: "see", answer: today }];
+export const todayRoutes: readonly Route[] = [{ method: "GET", path: "/", right: "any", answer: today }];
 
 const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);

@@ -8,8 +8,8 @@ export type Route = {
   readonly method: "GET" | "POST";
   /** Such as `/p/:org/:project`. */
   readonly path: string;
-  /** What a person needs there. */
-  readonly right: Right;
+  /** What a person needs somewhere, or there is no such page for them. What it is about, the handler's functions judge. */
+  readonly right: Right | "any";
   /** Whether the answer is a secret: only the page's script may ask for it, since no page has a value in its HTML. */
   readonly isSecret?: true;
   readonly answer: (visit: Visit) => Promise<Answer>;

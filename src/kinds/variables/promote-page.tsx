@@ -14,7 +14,7 @@ import { copyVariables } from "./write.ts";
 /** Copying variables from one environment to another, with their values unseen. */
 export const promoteRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/variables/promote", right: "reveal", answer: promotePage },
-  { method: "POST", path: "/p/:org/:project/variables/promote", right: "reveal", answer: promote },
+  { method: "POST", path: "/p/:org/:project/variables/promote", right: "write", answer: promote },
 ];
 
 /** A variable of one of the two environments, with when it changed in each. */

@@ -1,0 +1,402 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createDashboard } from "../../src/dashboard/app.ts";
+import { Sessions } from "../../src/dashboard/sessions.ts";
+import { SignIn } from "../../src/dashboard/sign-in.ts";
+import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
+import { compact, newSigningKey, publicJwk } from "../support/issuer.ts";
+import { describeBoth } from "../support/world.ts";
+
+/* Signing in, attacked: a provider whose every answer a test can change, and browsers that are only their cookies. */
+
+const origin = "https://secrets.example";
+/** A proxy with TLS hands requests on without it. */
+const behindProxy = "http://secrets.example";
+const clientId = "keyhole";
+
+type Claims = Record<string, unknown>;
+
+/** An identity provider. What it puts into the next ID token, a test chooses. */
+function startProvider() {
+  const key = newSigningKey("ES256");
+  const other = newSigningKey("ES256");
+  const provider = {
+    url: "",
+    claims: {} as Claims,
+    header: {} as Claims,
+    signedBy: key,
+    isAway: false,
+    other,
+    asked: [] as string[],
+    /** The nonce of the attempt that the next token is for. */
+    nonce: "",
+    stop: () => server.stop(true),
+  };
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => {
+      const { pathname } = new URL(request.url);
+      provider.asked.push(pathname);
+      const { url } = provider;
+      if (provider.isAway) return new Response("away", { status: 503 });
+      if (pathname === "/.well-known/openid-configuration") {
+        return Response.json({
+          issuer: url,
+          authorization_endpoint: `${url}/authorize`,
+          token_endpoint: `${url}/token`,
+          jwks_uri: `${url}/jwks`,
+          response_types_supported: ["code"],
+          id_token_signing_alg_values_supported: ["ES256"],
+          authorization_response_iss_parameter_supported: true,
+        });
+      }
+      if (pathname === "/jwks") return Response.json({ keys: [publicJwk("one", key)] });
+      const now = Math.floor(Date.now() / 1000);
+      const usual = {
+        iss: url,
+        aud: clientId,
+        sub: "ana-1",
+        iat: now,
+        exp: now + 300,
+        auth_time: now,
+        nonce: provider.nonce,
+      };
+      const token = compact(
+        { alg: "ES256", kid: "one", ...provider.header },
+        { ...usual, ...provider.claims },
+        provider.signedBy,
+      );
+      return Response.json({ access_token: "x", token_type: "Bearer", id_token: token });
+    },
+  });
+  provider.url = `http://127.0.0.1:${server.port}`;
+  return provider;
+}
+
+/** A browser: its cookies, and what it is answered. */
+function browserOn(handle: (request: Request) => Response | Promise<Response>) {
+  const cookies = new Map<string, string>();
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const headers = { host: new URL(origin).host, cookie, ...(init.headers as Record<string, string>) };
+    const answer = await handle(new Request(`${behindProxy}${path}`, { ...init, headers }));
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === "") cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    const text = await answer.text();
+    expect(text).not.toContain("canary");
+    return {
+      status: answer.status,
+      text,
+      location: answer.headers.get("location"),
+      cookies: answer.headers.getSetCookie(),
+    };
+  };
+  const send = (path: string, fields: Record<string, string>) => {
+    const headers = { origin, "sec-fetch-site": "same-origin", accept: "application/json" };
+    return ask(path, { method: "POST", headers, body: new URLSearchParams(fields) });
+  };
+  return { cookies, get: (path: string) => ask(path), send };
+}
+
+describeBoth("signing in to a team's dashboard", (w) => {
+  let provider: ReturnType<typeof startProvider>;
+  let app: ReturnType<typeof createDashboard>;
+  let where = "";
+  const reported: unknown[] = [];
+  const now = () => w.clock.nowMs ?? Date.now();
+  beforeAll(async () => {
+    provider = startProvider();
+    const door = {
+      installation: w.installation,
+      sessions: new Sessions(now),
+      entrance: { signIn: new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now) },
+      origin,
+      now,
+      used: () => {},
+      report: (error: unknown) => reported.push(error),
+    };
+    app = createDashboard(door);
+    const organization = await w.organization();
+    const values = { staging: { TOKEN: "canary-staging" }, production: { TOKEN: "canary-live" } };
+    where = (await w.project(organization, "web", { variables: values })).where;
+    const organizationSlug = organization.slug;
+    await addPerson(w.admin, {
+      name: "ana",
+      organization: organizationSlug,
+      signIn: { issuer: provider.url, subject: "ana-1" },
+    });
+    await grantRights(w.admin, "ana", { rights: ["see", "reveal"], projects: ["web"], environments: null });
+    await addPerson(w.admin, {
+      name: "leads",
+      organization: organizationSlug,
+      signIn: { issuer: null, group: "leads" },
+    });
+    await grantRights(w.admin, "leads", { rights: ["see", "audit"], projects: null, environments: null });
+  });
+  afterAll(() => provider.stop());
+
+  const browser = () => browserOn((request) => app.handle(request));
+  type Browser = ReturnType<typeof browser>;
+
+  /** Begins to sign in. @returns what the provider was asked for */
+  const begin = async (one: Browser, path = "/sign-in") => {
+    const { status, location } = await one.get(path);
+    expect(status).toBe(303);
+    const asked = new URL(location ?? "").searchParams;
+    provider.nonce = asked.get("nonce") ?? "";
+    return asked;
+  };
+  const back = (one: Browser, asked: URLSearchParams, changed: Record<string, string> = {}) =>
+    one.get(
+      `/signed-in?${new URLSearchParams({ code: "c", state: asked.get("state") ?? "", iss: provider.url, ...changed })}`,
+    );
+  const withClaims = async <T>(
+    change: Partial<Pick<typeof provider, "claims" | "header" | "signedBy" | "isAway">>,
+    work: () => Promise<T>,
+  ) => {
+    const before = {
+      claims: provider.claims,
+      header: provider.header,
+      signedBy: provider.signedBy,
+      isAway: provider.isAway,
+    };
+    Object.assign(provider, change);
+    try {
+      return await work();
+    } finally {
+      Object.assign(provider, before);
+    }
+  };
+  const signedIn = async (claims: Claims = {}, path = "/sign-in") => {
+    const one = browser();
+    await withClaims({ claims }, async () => expect((await back(one, await begin(one, path))).status).toBe(200));
+    return one;
+  };
+  const reveal = (one: Browser, environment: string) =>
+    app.handle(
+      new Request(`${behindProxy}/p/${where}/variables/reveal`, {
+        method: "POST",
+        headers: {
+          host: new URL(origin).host,
+          origin,
+          "sec-fetch-site": "same-origin",
+          accept: "application/json",
+          cookie: [...one.cookies].map(([name, value]) => `${name}=${value}`).join("; "),
+        },
+        body: new URLSearchParams({ name: "TOKEN", environment }),
+      }),
+    );
+
+  test("asks for what protects it, and gives a strict cookie with a page that goes on by itself", async () => {
+    const one = browser();
+    expect((await one.get("/")).text).toContain('href="/sign-in"');
+    const asked = await begin(one);
+    expect(Object.fromEntries(asked)).toMatchObject({
+      client_id: clientId,
+      response_type: "code",
+      redirect_uri: `${origin}/signed-in`,
+      code_challenge_method: "S256",
+    });
+    const answer = await back(one, asked);
+    expect(answer.status).toBe(200);
+    expect(answer.text).toContain('content="0;url=/"');
+    expect(answer.cookies.find((line) => line.startsWith("__Host-keyhole="))).toMatch(
+      /; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+    );
+    expect((await one.get(`/p/${where}/variables`)).text).toContain("TOKEN");
+    expect(await (await reveal(one, "production")).json()).toEqual({ secret: "canary-live" });
+    const [entry] = await w.run(
+      "select * from audit_entries where action = 'variables.reveal' order by seq desc limit 1",
+    );
+    expect(entry).toMatchObject({ actor: "ana" });
+    expect(JSON.parse(String(entry?.["actor_from"]))).toEqual({ issuer: provider.url, subject: "ana-1" });
+  });
+
+  test.each([
+    ["another state", { state: "x" }],
+    ["another issuer", { iss: "https://evil.example" }],
+    ["an error of the provider", { error: "access_denied", error_description: "<script>canary</script>" }],
+  ])("signs nobody in with %s in the answer", async (_, changed) => {
+    const one = browser();
+    const answer = await back(one, await begin(one), changed as Record<string, string>);
+    expect([answer.status, one.cookies.size]).toEqual([403, 0]);
+    expect((await one.get("/")).status).toBe(401);
+  });
+
+  test("signs nobody in without the issuer in the answer, which this provider promises", async () => {
+    const one = browser();
+    const asked = await begin(one);
+    const answer = await one.get(`/signed-in?${new URLSearchParams({ code: "c", state: asked.get("state") ?? "" })}`);
+    expect([answer.status, one.cookies.size]).toEqual([403, 0]);
+  });
+
+  test.each([
+    ["of another issuer", { claims: { iss: "https://evil.example" } }],
+    ["for another client", { claims: { aud: "another" } }],
+    ["with another nonce", { claims: { nonce: "x" } }],
+    ["without a nonce", { claims: { nonce: undefined } }],
+    ["that has expired", { claims: { exp: 1 } }],
+    ["without a subject", { claims: { sub: undefined } }],
+    ["signed by another key", { signedBy: "other" }],
+    ["that is not signed", { header: { alg: "none" } }],
+    ["signed with the client's id as a secret", { header: { alg: "HS256" } }],
+  ])("signs nobody in with an ID token %s", async (_, change) => {
+    const one = browser();
+    const asked = await begin(one);
+    const changed = "signedBy" in change ? { signedBy: provider.other } : change;
+    const answer = await withClaims(changed as never, () => back(one, asked));
+    expect([answer.status, one.cookies.size]).toEqual([403, 0]);
+    expect((await one.get("/")).status).toBe(401);
+  });
+
+  test("takes an answer once, in the browser that asked, within ten minutes", async () => {
+    const one = browser();
+    const asked = await begin(one);
+    const cookie = one.cookies.get("__Host-keyhole-sign-in") as string;
+    const foreign = browser();
+    expect((await back(foreign, asked)).status).toBe(403);
+    expect((await back(one, asked)).status).toBe(200);
+    one.cookies.set("__Host-keyhole-sign-in", cookie);
+    expect((await back(one, asked)).status).toBe(403);
+    // Somebody else's attempt, begun in this browser: what CSRF against a sign-in needs.
+    const victim = browser();
+    await begin(victim);
+    const attacker = browser();
+    const theirs = await begin(attacker);
+    expect((await back(victim, theirs)).status).toBe(403);
+    const late = browser();
+    const lateAsked = await begin(late);
+    w.clock.nowMs = Date.now() + 10 * 60_000;
+    try {
+      expect((await back(late, lateAsked)).status).toBe(403);
+    } finally {
+      w.clock.nowMs = undefined;
+    }
+  });
+
+  test("gives a new session at each sign-in, and ends the one before", async () => {
+    const one = browser();
+    one.cookies.set("__Host-keyhole", "planted-by-somebody-else-0000000000000000000");
+    await back(one, await begin(one));
+    const first = one.cookies.get("__Host-keyhole") as string;
+    expect(first).not.toContain("planted");
+    await back(one, await begin(one));
+    const second = one.cookies.get("__Host-keyhole") as string;
+    expect(second).not.toBe(first);
+    const old = browser();
+    old.cookies.set("__Host-keyhole", first);
+    expect((await old.get("/")).status).toBe(401);
+  });
+
+  test("gives whoever is in a group its rights, as long as the provider says so, and nobody more", async () => {
+    const lead = await signedIn({ sub: "lee-7", groups: ["leads", "everybody"], email: "lee@example.com" });
+    const audit = await lead.get("/audit");
+    expect([audit.status, audit.text.includes("lee@example.com")]).toEqual([200, true]);
+    expect((await reveal(lead, "staging")).status).toBe(404);
+    const former = await signedIn({ sub: "lee-7", groups: ["everybody"] });
+    expect((await former.get("/audit")).status).toBe(403); // without any right
+    const both = await signedIn({ sub: "ana-1", groups: ["leads"] });
+    expect((await both.get("/audit")).status).toBe(200);
+    const ana = await signedIn({ sub: "ana-1", groups: "leads" });
+    expect((await ana.get("/audit")).status).toBe(404);
+  });
+
+  test("shows who has no rights who they are and what to send to an operator, and nothing else", async () => {
+    const eve = await signedIn({ sub: "e'v$e", email: "ana@example.com" });
+    for (const path of ["/", "/projects", "/keys", "/requests", "/audit", `/p/${where}/variables`, "/audit/export"]) {
+      const answer = await eve.get(path);
+      expect([path, answer.status]).toEqual([path, 403]);
+      expect(answer.text).toContain("keyhole person add NAME --issuer");
+      expect(answer.text).not.toContain("TOKEN");
+    }
+    expect((await reveal(eve, "staging")).status).toBe(403);
+  });
+
+  test("takes rights away at the next request", async () => {
+    const organization = where.split("/")[0] as string;
+    const signIn = { issuer: provider.url, subject: "cyd-1" };
+    await addPerson(w.admin, { name: "cyd", organization, signIn });
+    await grantRights(w.admin, "cyd", { rights: ["see", "reveal"], projects: ["web"], environments: null });
+    const cyd = await signedIn({ sub: "cyd-1" });
+    expect((await reveal(cyd, "staging")).status).toBe(200);
+    await revokeRights(w.admin, "cyd", { rights: ["reveal"], projects: ["web"], environments: null });
+    expect((await reveal(cyd, "staging")).status).toBe(404);
+    expect((await cyd.get(`/p/${where}/variables`)).status).toBe(200);
+    await removePerson(w.admin, "cyd");
+    expect((await cyd.get(`/p/${where}/variables`)).status).toBe(403);
+  });
+
+  test("asks for a new sign-in before a value of production is shown, and believes only the provider's word", async () => {
+    const old = Math.floor(Date.now() / 1000) - 11 * 60;
+    const ana = await signedIn({ auth_time: old });
+    expect((await reveal(ana, "staging")).status).toBe(200);
+    const refused = await reveal(ana, "production");
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ again: "/sign-in?again" });
+    const entries = await w.run(
+      "select * from audit_entries where action = 'variables.reveal' and environment = 'production'",
+    );
+    const before = entries.length;
+    const asked = await begin(ana, "/sign-in?again");
+    expect(Object.fromEntries(asked)).toMatchObject({ prompt: "login", max_age: "0" });
+    // A provider that ignores max_age does not pass.
+    expect((await withClaims({ claims: { auth_time: old } }, () => back(ana, asked))).status).toBe(403);
+    const again = await begin(ana, "/sign-in?again");
+    expect((await back(ana, again)).status).toBe(200);
+    expect((await reveal(ana, "production")).status).toBe(200);
+    const silent = await signedIn({ auth_time: undefined });
+    expect((await reveal(silent, "production")).status).toBe(401);
+    const after = await w.run(
+      "select * from audit_entries where action = 'variables.reveal' and environment = 'production'",
+    );
+    expect(after.length).toBe(before + 1);
+  });
+
+  test("says so if the provider is away, and goes on for whoever is signed in", async () => {
+    const ana = await signedIn();
+    const one = browser();
+    const asked = await begin(one);
+    await withClaims({ isAway: true }, async () => {
+      const answer = await back(one, asked);
+      expect([answer.status, one.cookies.size]).toEqual([503, 0]);
+      expect((await ana.get(`/p/${where}/variables`)).status).toBe(200);
+      const fresh = new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now);
+      await expect(fresh.begin(false)).rejects.toMatchObject({ kind: "unavailable" });
+    });
+    const wrong = new SignIn({ issuer: `${provider.url}/`, clientId, clientSecret: undefined }, origin, now);
+    await expect(wrong.begin(false)).rejects.toMatchObject({ kind: "forbidden" });
+  });
+
+  test("answers 503 while the persons in the database are not believed", async () => {
+    const ana = await signedIn();
+    const last = "(select max(version) from rosters)";
+    const [kept] = await w.run(`select * from rosters where version = ${last}`);
+    await grantRights(w.admin, "ana", { rights: ["audit"], projects: ["web"], environments: null });
+    await w.run(`delete from rosters where version = ${last}`);
+    const answer = await ana.get("/");
+    expect(answer.status).toBe(503);
+    expect(answer.text).toContain("are not believed");
+    expect((await reveal(ana, "staging")).status).toBe(503);
+    expect(kept).toBeDefined();
+    await grantRights(w.admin, "ana", { rights: ["see"], projects: ["web"], environments: null }, { asTheyAre: true });
+    expect((await ana.get("/")).status).toBe(200);
+  });
+
+  test("two who sign in at once are each themselves", async () => {
+    const [one, two] = [browser(), browser()];
+    const asked = await begin(one);
+    const nonce = provider.nonce;
+    const others = await begin(two);
+    const theirs = provider.nonce;
+    provider.nonce = nonce;
+    expect((await back(one, asked)).status).toBe(200);
+    provider.nonce = theirs;
+    await withClaims({ claims: { sub: "lee-7", groups: ["leads"] } }, () => back(two, others));
+    expect((await reveal(one, "staging")).status).toBe(200);
+    expect((await reveal(two, "staging")).status).toBe(404);
+    expect((await two.get("/audit")).status).toBe(200);
+  });
+});
