@@ -73,15 +73,14 @@ function typedIn(visit: Visit): Typed {
 /** @throws Refused `invalid` that names the field */
 function filterOf(visit: Visit, typed: Typed): AuditFilter {
   const { action, key, since, until, environment: _, ...same } = typed;
-  if (action !== undefined && !auditActions.includes(action)) throw new Refused("invalid", "There is no such action.");
-  return {
-    ...same,
-    keyId: key,
-    actions: action === undefined ? undefined : [action],
-    environment: visit.environment(),
-    sinceAt: momentOf("From", since),
-    beforeAt: momentOf("Until", until),
-  };
+  if (action !== undefined && !auditActions.includes(action))
+    throw new Refused("invalid", `There is no action ${JSON.stringify(action)}.`);
+  const [sinceAt, beforeAt] = [momentOf("From", since), momentOf("Until", until)];
+  if (sinceAt !== undefined && beforeAt !== undefined && beforeAt <= sinceAt) {
+    throw new Refused("invalid", "Until is not after From, so no entry can fit.");
+  }
+  const actions = action === undefined ? undefined : [action];
+  return { ...same, keyId: key, actions, environment: visit.environment(), sinceAt, beforeAt };
 }
 
 /** @throws Refused `invalid` */
@@ -89,7 +88,7 @@ function momentOf(label: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
   if (!Number.isNaN(at)) return at;
-  throw new Refused("invalid", `${label} is not a time, such as 2030-01-31T12:00 in UTC.`);
+  throw new Refused("invalid", `${label} ${JSON.stringify(text)} is not a time, such as 2030-01-31T12:00 in UTC.`);
 }
 
 /**
@@ -331,11 +330,17 @@ async function verify({ admin }: Visit): Promise<Answer> {
   return { title: "Verify the chain", main };
 }
 
-/** The filtered entries, oldest first, as `keyhole audit export` writes them. */
+/** The filtered entries, oldest first, as `keyhole audit export` writes them. @throws Refused as {@link auditPages} */
 async function exported(visit: Visit): Promise<Answer> {
   const filter = filterOf(visit, typedIn(visit));
+  const pages = auditPages(visit.admin, filter);
+  // A filter that names nothing is refused here: once the file has begun, nothing can be refused any more.
+  const first = await pages.next();
+  const textOf = (page: readonly AuditRecord[]) => page.map((one) => jsonLine(one)).join("");
   const chunks = async function* () {
-    for await (const page of auditPages(visit.admin, filter)) yield page.map((one) => jsonLine(one)).join("");
+    if (first.done) return;
+    yield textOf(first.value);
+    for await (const page of pages) yield textOf(page);
   };
   return { name: "audit.jsonl", type: "application/jsonl", chunks: chunks() };
 }

@@ -1,0 +1,122 @@
+/**
+ * The audit's pages: which entries a filter finds, what a wrong one says, and what was done to the journal.
+ */
+import { expect, test } from "bun:test";
+import { jsonLine } from "../../src/core/visible.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { auditPages } from "../../src/people/audit.ts";
+import { visitorOf } from "../support/dashboard.ts";
+import { describeBoth, everything, type World } from "../support/world.ts";
+
+/** A project with these many changes of its variables, each an entry. */
+async function place(w: World, changes = 2) {
+  const { where } = await w.project(await w.organization(), "web");
+  for (let at = 0; at < changes; at += 1) {
+    await setVariables(w.admin, where, "staging", [{ name: `NAME_${at}`, value: "x" }]);
+  }
+  const project = encodeURIComponent(where);
+  return { where, project, visitor: await visitorOf(w) };
+}
+
+const entriesOf = (html: string) => [...html.matchAll(/href="\/audit\/entry\/([^"]+)"/g)].map(([, name]) => name);
+const refusalIn = (html: string) => /<p role="alert" class="refusal">(.*?)<\/p>/s.exec(html)?.[1];
+
+describeBoth("the audit", (w) => {
+  test("shows what the filter finds, newest first, and each entry whole", async () => {
+    const { project, visitor } = await place(w);
+    const { html } = await visitor.page(`/audit?project=${project}&action=variables.write`);
+    expect(html.indexOf("NAME_1")).toBeLessThan(html.indexOf("NAME_0"));
+    expect(entriesOf(html)).toHaveLength(2);
+    const one = (await visitor.page(`/audit?project=${project}&name=NAME_0&environment=staging`)).html;
+    const [name] = entriesOf(one);
+    expect(entriesOf(one)).toHaveLength(1);
+    expect((await visitor.page(`/audit/entry/${name}`)).html).toContain("NAME_0");
+    expect((await visitor.page("/audit/entry/never:1")).status).toBe(404);
+  });
+
+  test("says what is wrong with a filter, and shows what was typed as text", async () => {
+    const { project, visitor } = await place(w);
+    const typed = "<img src=x>";
+    const refused = [
+      [`actor=${encodeURIComponent(typed)}`, "Nobody called"],
+      [`name=${encodeURIComponent(typed)}`, "No entry names"],
+      [`since=${encodeURIComponent(typed)}`, "is not a time"],
+      [`action=${encodeURIComponent(typed)}`, "There is no action"],
+      [`environment=${encodeURIComponent(typed)}`, "is not an environment"],
+    ] as const;
+    for (const [query, sentence] of refused) {
+      const { status, html } = await visitor.page(`/audit?${query}`);
+      expect([query, status, refusalIn(html)]).toEqual([query, 200, expect.stringContaining(sentence)]);
+      expect(refusalIn(html)).toContain("&lt;img src=x>");
+      expect(html).not.toContain(typed);
+    }
+    const swapped = `/audit?project=${project}&since=2030-01-02T00:00&until=2030-01-01T00:00`;
+    expect(refusalIn((await visitor.page(swapped)).html)).toContain("Until is not after From");
+  });
+
+  test("shows what a stranger's client calls itself, and the name of a key, as text", async () => {
+    const organization = await w.organization();
+    const { where } = await w.project(organization, "web", { variables: { staging: { A: "1" } } });
+    const visitor = await visitorOf(w);
+    const key = await w.key(organization, { ...everything, name: "<b>key</b>" });
+    const path = `/projects/${where.split("/")[1]}/variables?environment=staging`;
+    const headers = { "user-agent": "<img src=x>" };
+    expect((await w.ask(path, { key, headers })).status).toBe(200);
+    const list = (await visitor.page(`/audit?project=${encodeURIComponent(where)}&action=variables.read`)).html;
+    const [name] = entriesOf(list);
+    const whole = (await visitor.page(`/audit/entry/${name}`)).html;
+    expect(whole).toContain("&lt;img src=x>");
+    for (const html of [list, whole]) {
+      expect(html).toContain("&lt;b>key&lt;/b>");
+      expect(html).not.toContain("<img");
+      expect(html).not.toContain("<b>");
+    }
+    expect(list).toContain('aria-label="Reads per hour. 1 read since');
+  });
+
+  test("leads to older entries, without a gap and with none twice", async () => {
+    const { where, project, visitor } = await place(w, 130);
+    const seen: (string | undefined)[] = [];
+    let path: string | undefined = `/audit?project=${project}`;
+    let pages = 0;
+    while (path !== undefined) {
+      const { html } = await visitor.page(path);
+      seen.push(...entriesOf(html));
+      pages += 1;
+      path = /href="([^"]+)">Older entries/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+    }
+    const all: string[] = [];
+    for await (const page of auditPages(w.admin, { project: where })) {
+      all.push(...page.map(({ lane, seq }) => encodeURIComponent(`${lane}:${seq}`)));
+    }
+    expect(pages).toBe(2);
+    expect([...new Set(seen)]).toHaveLength(seen.length);
+    expect(seen.toSorted() as string[]).toEqual(all.toSorted());
+  });
+
+  test("exports what the filter finds, as the command does", async () => {
+    const { where, project, visitor } = await place(w);
+    const { html } = await visitor.page(`/audit/export?project=${project}`);
+    let text = "";
+    for await (const page of auditPages(w.admin, { project: where })) text += page.map((one) => jsonLine(one)).join("");
+    expect(text).toContain("NAME_1");
+    expect(html).toBe(text);
+    // Refused before the file begins, not in the middle of it.
+    expect((await visitor.page("/audit/export?name=NEVER")).status).toBe(404);
+    expect((await visitor.page("/audit/export?since=never")).status).toBe(400);
+  });
+
+  test("names an entry that was changed, and shows a damaged one as unreadable", async () => {
+    const { visitor } = await place(w);
+    expect((await visitor.page("/audit/verify")).html).toContain("Every entry is unchanged");
+    const [last] = await w.sql`select lane, first_seq from audit_segments order by at desc, first_seq desc limit 1`;
+    const { lane, first_seq: seq } = last as { lane: string; first_seq: number };
+    await w.sql`update audit_segments set entries = ${"{"} where lane = ${lane} and first_seq = ${seq}`;
+    const { html } = await visitor.page("/audit/verify");
+    expect(html).toContain("The audit does not verify");
+    expect(html).toContain(`Lane ${lane}: entry ${seq} was changed.`);
+    const list = (await visitor.page("/audit")).html;
+    expect(list).toContain("<code>unreadable</code>");
+    expect(list).toContain(`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`);
+  });
+});
