@@ -10,18 +10,6 @@ describe("the root key and the data folder", () => {
   const site = siteOf("sqlite", { production: { A: "1" } });
   const rootKeys = () => readdirSync(site.data).filter((name) => name.startsWith("root.key"));
 
-  test("a restore beside a running server is refused before it asks", async () => {
-    const backup = join(site.folder, "backup.db");
-    await site.json(["backup", backup]);
-    const server = await site.serve();
-    const ran = await site.keyhole(["restore", backup, "--force"]);
-    expect(ran).toMatchObject({ exitCode: 6, stdout: "" });
-    expect(ran.stderr).not.toContain("--yes");
-    expect(await server.stop()).toBe(0);
-    expect((await site.keyhole(["restore", backup, "--force"])).stderr).toContain("needs --yes");
-    expect((await site.keyhole(["restore", backup, "--force", "--yes"])).exitCode).toBe(0);
-  });
-
   test("rotate root --finish asks, and keeps the older root key beside the new one", async () => {
     expect((await site.keyhole(["rotate", "root", "--finish", "--yes"])).stderr).toContain("holds one root key");
     await site.json(["rotate", "root"]);

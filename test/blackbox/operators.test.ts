@@ -271,7 +271,8 @@ describe("backup and restore of the embedded database", () => {
       auditEntries: 6,
     });
     expect(readdirSync(site.folder).filter((name) => name.endsWith(".part"))).toEqual([]);
-    const served = await site.keyhole(["restore", "backup.db", "--force", "--yes"]);
+    // It does not ask before, so it needs no --yes.
+    const served = await site.keyhole(["restore", "backup.db", "--force"]);
     expect(served).toMatchObject({ exitCode: 6, stdout: "" });
     expect(served.stderr).toEndWith("stop it, and restore again.\n");
     await site.json(["var", "set", "web", "production", "TOKEN"], "written-after-the-backup");
