@@ -12,6 +12,7 @@ import {
   neverEnds,
   shortKeyIds,
 } from "../people/keys.ts";
+import { type PersonAccess, personsWithAccess } from "../people/persons.ts";
 import { type Columns, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
@@ -23,7 +24,7 @@ import { projectVerb, wideOption } from "../terminal/verbs.ts";
 export function accessCommand(here: Surroundings) {
   return projectVerb(
     "access",
-    "List the keys and trusts that can read something of a project, or of one of its environments.",
+    "List the keys, trusts and persons that can do something in a project, or in one of its environments.",
     "keyhole access acme/web production",
   )
     .addArgument(new Argument("[env]", "only this environment").choices(environments))
@@ -32,21 +33,26 @@ export function accessCommand(here: Surroundings) {
       listFound(
         here,
         wide,
-        (admin) => listAccess(admin, project, environment),
-        `No valid key or trust reaches ${environment === undefined ? project : `${project} in ${environment}`}.`,
+        async (admin): Promise<Access[]> => [
+          ...(await listAccess(admin, project, environment)),
+          ...(await personsWithAccess(admin, project, environment)).map((one) => ({ type: "person" as const, ...one })),
+        ],
+        `No valid key or trust, and no person, reaches ${environment === undefined ? project : `${project} in ${environment}`}.`,
         async (admin) => accessColumns(await shortKeyIds(admin)),
       ),
     );
 }
 
-function accessColumns(short: (id: string) => string): Columns<KeyRecord> {
+type Access = KeyRecord | ({ readonly type: "person" } & PersonAccess);
+
+function accessColumns(short: (id: string) => string): Columns<Access> {
   return {
-    ID: (one) => short(one.id),
+    ID: (one) => (one.type === "person" ? "-" : short(one.id)),
     NAME: (one) => excerpt(one.name),
-    RESOURCES: (one) => one.resources.join(","),
+    "MAY READ OR DO": (one) => (one.type === "person" ? one.rights : one.resources).join(","),
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
-    EXPIRES: (one) => formatTime(one.expiresAt),
-    "LAST USED": (one) => formatTime(one.lastUsedAt),
+    EXPIRES: (one) => (one.type === "person" ? "-" : formatTime(one.expiresAt)),
+    "LAST USED": (one) => (one.type === "person" ? "-" : formatTime(one.lastUsedAt)),
     TYPE: (one) => one.type,
   };
 }

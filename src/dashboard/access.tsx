@@ -4,17 +4,19 @@ import { Ago, type Column, Empty, Table, Word } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
+import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
 import { Expiry } from "./keys.tsx";
 
 export const accessRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/access", right: "see", answer: access },
 ];
 
-/** Who can read a project: each key and trust by the three environments. */
+/** Who can do what in a project: each key, trust and person by the three environments. */
 async function access(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const environment = visit.environment();
   const rows = await listAccess(admin, where, environment);
+  const persons = await personsWithAccess(admin, where, environment);
   const main = (
     <>
       <h1>Who can read it</h1>
@@ -47,11 +49,28 @@ async function access(visit: Visit): Promise<Answer> {
           rows={rows}
         />
       )}
+      <h2>Persons</h2>
+      {persons.length === 0 ? (
+        <p class="quiet">Nobody has rights here. An operator gives them: keyhole person grant.</p>
+      ) : (
+        <Table caption={`The persons with rights in ${where}`} id="persons" columns={personColumns} rows={persons} />
+      )}
       <p class="quiet">Whoever has the root key and the database can read everything, too.</p>
     </>
   );
   return { title: `Who can read ${where}`, project: visit.inProject("access"), main };
 }
+
+const personColumns: readonly Column<PersonAccess>[] = [
+  { heading: "Name", cell: ({ name }) => name, isSorted: true },
+  { heading: "Signs in as", cell: ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>) },
+  ...environments.map((environment): Column<PersonAccess> => {
+    return {
+      heading: environment,
+      cell: ({ rightsIn }) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
+    };
+  }),
+];
 
 function columnsOf(now: number): readonly Column<KeyRecord>[] {
   return [

@@ -2,14 +2,17 @@ import { sql } from "drizzle-orm";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { servingRights } from "../store/rights.ts";
+import { peoplesRights, servingRights } from "../store/rights.ts";
+
+/** Who uses a role: the server, or people who are no operators. */
+export type RoleUse = "serve" | "people";
 
 /**
- * The PostgreSQL statements that give a role the rights that `serve` needs and revoke all others on Keyhole's tables.
+ * The PostgreSQL statements that give a role the rights that its use needs and revoke all others on Keyhole's tables.
  * Operators create the role themselves and choose its password.
  * @throws Refused `invalid` for the embedded database or an invalid role name
  */
-export async function grantStatements(admin: AdminContext, role: string): Promise<string[]> {
+export async function grantStatements(admin: AdminContext, role: string, use: RoleUse = "serve"): Promise<string[]> {
   Permit.operator(admin);
   if (admin.database.dialect !== "postgres") {
     throw new Refused("invalid", "The embedded database has no roles: set DATABASE_URL to use PostgreSQL.");
@@ -23,15 +26,22 @@ export async function grantStatements(admin: AdminContext, role: string): Promis
   const schema = here?.schema ?? "public";
   const to = quoted(role);
   const { read, append, note, none } = servingRights;
+  const granted =
+    use === "people"
+      ? peoplesRights
+      : ([
+          ["SELECT", read],
+          ["INSERT", append],
+          [`INSERT, UPDATE (${note.column})`, [note.table]],
+        ] as const);
   const tables = (names: readonly string[]) => names.map((name) => `${schema}.${quoted(name)}`).join(", ");
   return [
     `GRANT CONNECT ON DATABASE ${quoted(here?.database ?? "")} TO ${to};`,
     `REVOKE ALL ON SCHEMA ${schema}, drizzle FROM ${to};`,
     `GRANT USAGE ON SCHEMA ${schema}, drizzle TO ${to};`,
     `REVOKE ALL ON ${tables([...new Set([...read, ...append, ...none])])}, drizzle."__drizzle_migrations" FROM ${to};`,
-    `GRANT SELECT ON ${tables(read)}, drizzle."__drizzle_migrations" TO ${to};`,
-    `GRANT INSERT ON ${tables(append)} TO ${to};`,
-    `GRANT INSERT, UPDATE (${note.column}) ON ${tables([note.table])} TO ${to};`,
+    `GRANT SELECT ON drizzle."__drizzle_migrations" TO ${to};`,
+    ...granted.map(([privileges, names]) => `GRANT ${privileges} ON ${tables(names)} TO ${to};`),
   ];
 }
 
@@ -40,8 +50,8 @@ export async function grantStatements(admin: AdminContext, role: string): Promis
  * @throws Refused `not_found` if there is no such role; `invalid` also for a superuser or the tables' owner, which no
  *   grant can restrict; `unavailable` if the present role may not grant
  */
-export async function applyGrants(admin: AdminContext, role: string): Promise<string[]> {
-  const statements = await grantStatements(admin, role);
+export async function applyGrants(admin: AdminContext, role: string, use: RoleUse = "serve"): Promise<string[]> {
+  const statements = await grantStatements(admin, role, use);
   const [found] = await admin.database.query<{ superuser: boolean; owner: boolean }>(sql`
     select rolsuper as superuser,
       pg_has_role(oid, (select relowner from pg_class where oid = 'audit_segments'::regclass), 'MEMBER') as owner

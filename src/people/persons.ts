@@ -1,19 +1,13 @@
 import { eq } from "drizzle-orm";
-import { everyRight, type Holding, meets, type Right } from "../access/rights.ts";
+import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
-import {
-  type Environment,
-  type EnvironmentMask,
-  environmentMask,
-  environmentsOf,
-  everyEnvironment,
-} from "../core/names.ts";
+import { type Environment, type EnvironmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { findProject } from "../desk/projects.ts";
+import { findProject, placeOf } from "../desk/projects.ts";
 import { newestSealed, type Roster, RosterWatch, writeRoster } from "../desk/roster.ts";
 import { requireEnvironments } from "../desk/validate.ts";
 
@@ -80,7 +74,7 @@ export async function grantRights(
   trust: Trust = {},
 ): Promise<PersonRecord> {
   const rights = requireRights(reach.rights);
-  const given = await placesOf(admin, name, reach, trust);
+  const given = await placesIn(admin, name, reach, trust);
   return changePerson(admin, name, trust, (before) => {
     const person = requirePerson(before, name);
     return { ...person, holdings: normal([...person.holdings, ...given.map((place) => ({ ...place, rights }))]) };
@@ -98,7 +92,7 @@ export async function revokeRights(
   trust: Trust = {},
 ): Promise<PersonRecord> {
   const rights = requireRights(reach.rights);
-  const taken = await placesOf(admin, name, reach, trust);
+  const taken = await placesIn(admin, name, reach, trust);
   return changePerson(admin, name, trust, (before) => {
     const person = requirePerson(before, name);
     const holdings = taken.reduce((left, place) => without(name, left, rights, place), split(person.holdings));
@@ -141,8 +135,10 @@ export async function showPerson(admin: AdminContext, name: string): Promise<Per
 export type PersonAccess = {
   readonly name: string;
   readonly signIn: SignInAs | null;
+  /** Everywhere in the project that somebody may see. */
   readonly rights: readonly Right[];
   readonly environments: readonly Environment[];
+  readonly rightsIn: Readonly<Partial<Record<Environment, readonly Right[]>>>;
 };
 
 /**
@@ -155,14 +151,15 @@ export async function personsWithAccess(
   environment?: Environment,
 ): Promise<PersonAccess[]> {
   const project = await findProject(admin, where, "see", environment && [environment]);
-  const place = { organizationId: project.organization.id, projectId: project.id };
-  const mask = environmentMask(...project.permit.environments);
-  return (await readPersons(admin)).flatMap(({ name, signIn, holdings }) => {
-    const rights = everyRight.filter((right) => meets(holdings, right, place, mask));
-    const among = environmentsOf(mask).filter((one) =>
-      rights.some((right) => meets(holdings, right, place, environmentMask(one))),
-    );
-    return rights.length === 0 ? [] : [{ name, signIn, rights, environments: among }];
+  const rightsOf = ({ holdings }: Person, one: Environment) =>
+    everyRight.filter((right) => may(holdings, right, placeOf(project), one));
+  return (await readPersons(admin)).flatMap((person) => {
+    const found = project.permit.environments.map((one) => [one, rightsOf(person, one)] as const);
+    const held = found.filter(([, rights]) => rights.length > 0);
+    const rights = everyRight.filter((right) => held.some(([, some]) => some.includes(right)));
+    const { name, signIn } = person;
+    const rightsIn = Object.fromEntries(held);
+    return held.length === 0 ? [] : [{ name, signIn, rights, environments: held.map(([one]) => one), rightsIn }];
   });
 }
 
@@ -226,7 +223,7 @@ const listingBytesMax = 1024 * 1024;
 type Place = Omit<Holding, "rights">;
 
 /** The places that a command names. @throws Refused `not_found`, `ambiguous`, `invalid` */
-async function placesOf(admin: AdminContext, name: string, reach: Reach, trust: Trust): Promise<Place[]> {
+async function placesIn(admin: AdminContext, name: string, reach: Reach, trust: Trust): Promise<Place[]> {
   Permit.operator(admin);
   const person = requirePerson(
     (await readPersons(admin, trust)).find((one) => one.name === name),

@@ -25,6 +25,21 @@ export const servingRights = {
 } as const;
 
 /**
+ * All that the role of people may do who are no operators: of the door over SSH and of a team's dashboard. It can
+ * neither make tables, change persons, nor change or delete what is on record.
+ */
+export const peoplesRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
+  ["SELECT", Object.values(tables).map(getTableName)],
+  ["INSERT, UPDATE, DELETE", [tables.projects, tables.setVersions].map(getTableName)],
+  ["INSERT, UPDATE", [tables.sets, tables.apiKeys, tables.auditHeads].map(getTableName)],
+  ["INSERT, DELETE", [getTableName(tables.fileContents)]],
+  ["INSERT", [tables.dataKeys, tables.auditSegments].map(getTableName)],
+  ["UPDATE", [getTableName(tables.variableRequests)]],
+  // A new project locks a row against a rotation of the root key, and that takes the right to change one column.
+  ["UPDATE (created_at)", [getTableName(tables.systemKeys)]],
+];
+
+/**
  * What this connection's role may do beyond {@link servingRights} that could change a secret, a key or the audit, such
  * as `may change api_keys`. @throws Fault `unavailable`
  */

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { everyRight, type Holding, may, meets, reached } from "../../src/access/rights.ts";
+import { environmentMask, environments } from "../../src/core/names.ts";
+import { Permit } from "../../src/desk/permit.ts";
+
+/* 10,000 random worlds, in which rights are a set of single facts: who may do what in which project and environment. */
+
+const organizations = ["o1", "o2"];
+const projects = ["p1", "p2", "p3"];
+/** A project that does not exist yet: only rights for all projects reach it. */
+const future = "p4";
+const anyHolding: fc.Arbitrary<Holding> = fc.record({
+  rights: fc.subarray([...everyRight]),
+  organizationId: fc.constantFrom(...organizations),
+  projectId: fc.constantFrom(null, ...projects),
+  environments: fc.integer({ min: 1, max: 7 }),
+});
+
+/** All facts that a holding stands for. */
+function factsOf({ rights, organizationId, projectId, environments: mask }: Holding): string[] {
+  const places = projectId === null ? [null, ...projects, future] : [projectId];
+  return rights.flatMap((right) =>
+    places.flatMap((place) =>
+      environments
+        .filter((environment) => (mask & environmentMask(environment)) !== 0)
+        .map((environment) => [right, organizationId, place, environment].join(" ")),
+    ),
+  );
+}
+
+describe("rights", () => {
+  test("are exactly the facts that they stand for, in 10,000 random worlds", () => {
+    let allowed = 0;
+    fc.assert(
+      fc.property(fc.array(anyHolding, { maxLength: 6 }), (held) => {
+        const facts = new Set(held.flatMap(factsOf));
+        for (const right of everyRight) {
+          for (const organizationId of organizations) {
+            for (const projectId of [null, ...projects, future]) {
+              const place = { organizationId, projectId };
+              const expected = environments.filter((environment) =>
+                facts.has([right, organizationId, projectId, environment].join(" ")),
+              );
+              const found = environments.filter((environment) => may(held, right, place, environment));
+              expect(found).toEqual(expected);
+              expect(reached(held, [right], place)).toEqual(expected);
+              const permit = Permit.find({ rights: held }, [right], place);
+              expect(permit?.environments ?? []).toEqual(expected);
+              expect(Permit.find({ rights: held }, [right], place, environments) !== undefined).toBe(
+                expected.length === 3,
+              );
+              allowed += expected.length;
+            }
+          }
+        }
+      }),
+      { numRuns: 10_000 },
+    );
+    expect(allowed).toBeGreaterThan(10_000);
+  }, 120_000);
+
+  test("that are added take nothing away, and those that are taken away give nothing", () => {
+    fc.assert(
+      fc.property(fc.array(anyHolding), anyHolding, (held, more) => {
+        const before = new Set(held.flatMap(factsOf));
+        const after = new Set([...held, more].flatMap(factsOf));
+        expect([...before].filter((fact) => !after.has(fact))).toEqual([]);
+        for (const organizationId of organizations) {
+          for (const right of everyRight) {
+            for (const environment of environments) {
+              const place = { organizationId, projectId: future };
+              if (may(held, right, place, environment))
+                expect(may([...held, more], right, place, environment)).toBe(true);
+            }
+          }
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("meet a key's reach exactly where both have a place in common", () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyHolding, { maxLength: 4 }),
+        fc.record({
+          organizationId: fc.constantFrom(...organizations),
+          projectId: fc.constantFrom(null, ...projects),
+          mask: fc.integer({ min: 1, max: 7 }),
+        }),
+        (held, { mask, ...place }) => {
+          const reach = factsOf({ rights: ["see"], ...place, environments: mask });
+          const facts = new Set(held.flatMap(factsOf));
+          // Rights for all projects and a key of all projects meet in projects that exist, or will.
+          const expected = reach.some((fact) => facts.has(fact));
+          expect(meets(held, "see", place, mask)).toBe(expected);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("for everything are an operator's, who needs none", () => {
+    for (const right of everyRight) {
+      for (const environment of environments) {
+        expect(may("operator", right, { organizationId: "any", projectId: null }, environment)).toBe(true);
+        expect(may([], right, { organizationId: "any", projectId: null }, environment)).toBe(false);
+      }
+    }
+  });
+});
