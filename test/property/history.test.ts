@@ -337,13 +337,13 @@ describeBoth("random sequences of writes, rollbacks, purges, prunes, renames and
         await play.end();
         play = undefined;
       }),
-      { numRuns: dialect === "sqlite" ? sequences : 100, endOnFailure: true, seed },
+      { numRuns: dialect === "sqlite" ? sequences : 200, endOnFailure: true, seed },
     );
     expect(play).toBeUndefined();
   }, 600_000);
 });
 
 /** KEYHOLE_TEST_LONG=1 runs the number that takes minutes. */
-const sequences = process.env["KEYHOLE_TEST_LONG"] === "1" ? 10_000 : 400;
+const sequences = process.env["KEYHOLE_TEST_LONG"] === "1" ? 10_000 : 1000;
 /** How many sequences a project sees. */
 const projectLife = 50;
