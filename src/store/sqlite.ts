@@ -23,7 +23,7 @@ export function turns(): Turns {
 }
 
 /**
- * Opens the embedded database file, which is made if absent.
+ * Opens the embedded database file. If it is absent, that is an error: an empty one would hide that it is gone.
  * @param inTurn - shared by the connections of this process; without it, only this connection's transactions take turns
  */
 export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
@@ -72,7 +72,7 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
 }
 
 function openFile(path: string, use: Use): SqliteFile {
-  const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });
+  const file = new SqliteFile(path, { create: false, readwrite: true, strict: true });
   // Last uses of keys can wait: the event loop must not stop for another process's lock.
   file.run(`PRAGMA busy_timeout = ${use === "journal" ? 0 : 5000}`);
   file.run("PRAGMA journal_mode = WAL");

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync, renameSync } from "node:fs";
+import { join } from "node:path";
 import { startDashboard } from "../../src/dashboard/serve.ts";
 import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
 import { visitorOf } from "../support/pages.ts";
@@ -102,6 +104,18 @@ describeBoth("the dashboard's sessions", (w) => {
     for (const path of paths) await visitor.get(path);
     await visitor.send("/projects", { org: "none", slug: "!" });
     expect(contexts).toEqual({ opened: paths.length, closed: paths.length });
+  });
+
+  test("a database that is gone is refused, not made anew", async () => {
+    if (w.dialect === "postgres") return;
+    const visitor = await visitorOf(w);
+    const files = ["", "-wal", "-shm"].map((side) => join(w.config.dataFolder, `keyhole.db${side}`));
+    for (const file of files) renameSync(file, `${file}.away`);
+    const answers = [await visitor.get("/projects"), await visitor.send("/projects", { org: "none", slug: "new" })];
+    expect(files.filter((file) => existsSync(file))).toEqual([]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    for (const file of files) renameSync(`${file}.away`, file);
+    expect((await visitor.get("/projects")).status).toBe(200);
   });
 
   test("no value is shown, copied or exported that is not on record", async () => {
