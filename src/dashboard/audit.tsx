@@ -98,8 +98,8 @@ function momentOf(label: string, text: string | undefined): number | undefined {
 async function newest(visit: Visit, typed: Typed) {
   const { admin } = visit;
   const asked = filterOf(visit, typed);
-  const before = Number(visit.query("before") ?? Number.NaN);
-  const filter = Number.isNaN(before) ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
+  const before = visit.query("before") === undefined ? undefined : visit.number("before");
+  const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
   const entries: AuditRecord[] = [];
   let olderAt: number | undefined;
   for await (const page of newestPages(admin, filter)) {

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { personText } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { Ago, Change, Env, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
@@ -53,7 +54,7 @@ async function item(visit: Visit): Promise<Answer> {
           </section>
         ))}
       </div>
-      <Reads of={await lastReads(visit, name)} names={await keyNames(admin)} now={now}>
+      <Reads of={await lastReads(visit, kind, name)} names={await keyNames(admin)} now={now}>
         <a href={withQuery("/audit", { project: where, name })}>Everything about it in the audit</a>
       </Reads>
       <Readers of={found} kind={kind} access={await listAccess(admin, where)} />
@@ -155,13 +156,11 @@ function Readers(props: {
   );
 }
 
-async function lastReads({ admin, where }: Visit, name: string) {
+/** The newest reads, however many changes came after them. */
+async function lastReads({ admin, where }: Visit, kind: string, name: string) {
+  const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
   try {
-    const entries = await listAudit(admin, { project: where, name, limit: 20 });
-    return entries
-      .filter(({ action }) => /\.(?:read|reveal)$/.test(action))
-      .slice(-5)
-      .reverse();
+    return (await listAudit(admin, { project: where, name, actions, limit: 5 })).reverse();
   } catch (error) {
     if (error instanceof Refused && error.kind === "not_found") return []; // no entry names it
     throw error;

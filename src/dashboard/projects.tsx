@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Ago, Change, type Column, Empty, Field, Filter, Name, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
@@ -17,9 +18,15 @@ export const projectRoutes: readonly Route[] = [
     method: "GET",
     path: "/p/:org/:project",
     right: "see",
-    answer: async ({ where }) => ({ to: projectPagePath(where, firstKind) }),
+    answer: open,
   },
 ];
+
+/** A project's first page. Only the path of one that exists is sent on: another may hold what no header can. */
+async function open({ admin, where }: Visit): Promise<Answer> {
+  await findProject(admin, where, "see");
+  return { to: projectPagePath(where, firstKind) };
+}
 
 async function projects({ admin }: Visit): Promise<Answer> {
   const now = admin.now();

@@ -1,7 +1,10 @@
 /** @jsxImportSource preact */
 import { requestAction } from "../audit/entry.ts";
+import { Refused } from "../core/refused.ts";
+import { visibleLines } from "../core/visible.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { listDueVariables } from "../kinds/variables/write.ts";
+import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { Ago, Empty, Env, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
@@ -23,7 +26,7 @@ async function today({ admin }: Visit): Promise<Answer> {
   const projects = await listProjects(admin);
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
   const expiring = await listExpiring(admin, soonMs);
-  const due = await listDueVariables(admin, soonMs);
+  const due = await dueOrRefusal(admin);
   const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
   const keys = await keyNames(admin);
   const main = (
@@ -66,18 +69,7 @@ async function today({ admin }: Visit): Promise<Answer> {
         </section>
         <section>
           <h2>To rotate within 30 days</h2>
-          {due.length === 0 && <p class="quiet">No value.</p>}
-          <ul>
-            {due.map((one) => (
-              <li>
-                <a href={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
-                  <Name>{one.name}</Name>
-                </a>{" "}
-                <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"}{" "}
-                {one.rotateBy}
-              </li>
-            ))}
-          </ul>
+          {typeof due === "string" ? <p class="warning">{due}</p> : <Due of={due} />}
         </section>
       </div>
       <section>
@@ -97,4 +89,31 @@ async function today({ admin }: Visit): Promise<Answer> {
     </>
   );
   return { title: "Today", main };
+}
+
+/** What is due; or the sentence of a refusal, since one damaged set must not hide what else waits for a person. */
+async function dueOrRefusal(admin: AdminContext): Promise<readonly DueVariable[] | string> {
+  try {
+    return await listDueVariables(admin, soonMs);
+  } catch (error) {
+    if (error instanceof Refused && error.kind === "conflict") return visibleLines(error.message);
+    throw error;
+  }
+}
+
+function Due({ of }: { readonly of: readonly DueVariable[] }) {
+  if (of.length === 0) return <p class="quiet">No value.</p>;
+  return (
+    <ul>
+      {of.map((one) => (
+        <li>
+          <a href={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
+            <Name>{one.name}</Name>
+          </a>{" "}
+          <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"}{" "}
+          {one.rotateBy}
+        </li>
+      ))}
+    </ul>
+  );
 }

@@ -44,6 +44,11 @@ const databaseFailures: readonly {
     message: "The server of DATABASE_URL refuses the user: correct the user or the password in DATABASE_URL.",
   },
   {
+    codes: /^22021$/,
+    as: "invalid",
+    message: "What was asked for has a character that no name in the database can have.",
+  },
+  {
     codes: /^42501$/,
     as: "unauthorized",
     message: "The user of DATABASE_URL lacks a right in the database: use the one that owns its tables.",

@@ -103,7 +103,18 @@ describeBoth("the audit", (w) => {
     expect(html).toBe(text);
     // Refused before the file begins, not in the middle of it.
     expect((await visitor.page("/audit/export?name=NEVER")).status).toBe(404);
+    expect((await visitor.page(`/audit/export?project=${project}&name=NEVER`)).status).toBe(404);
     expect((await visitor.page("/audit/export?since=never")).status).toBe(400);
+  });
+
+  test("refuses what is no time and no text, and does not call that a failure of its own", async () => {
+    const { visitor } = await place(w);
+    for (const before of ["Infinity", "1e400", "0x10", "-1", "never"]) {
+      const { status, html } = await visitor.page(`/audit?before=${before}`);
+      expect([before, status, html.includes("before is not a number")]).toEqual([before, 200, true]);
+    }
+    expect((await visitor.page("/audit?project=a%00b")).status).toBeLessThan(500);
+    expect(visitor.reported).toEqual([]);
   });
 
   test("names an entry that was changed, and shows a damaged one as unreadable", async () => {

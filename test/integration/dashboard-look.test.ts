@@ -3,6 +3,7 @@
  * only to who asks for it, on record.
  */
 import { expect, test } from "bun:test";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { visitorOf } from "../support/dashboard.ts";
 import { describeBoth, everything, stored, type World } from "../support/world.ts";
@@ -82,6 +83,16 @@ describeBoth("the page of one item", (w) => {
     expect(alone).toContain("Nobody, as far as the audit goes back.");
   });
 
+  test("says who read it last, however many changes came after", async () => {
+    const { where, visitor, at } = await place(w);
+    await visitor.send(at("variables/reveal"), { name: "SAME", environment: "production" });
+    for (let count = 0; count < 25; count++) {
+      await setVariables(w.admin, where, "staging", [{ name: "SAME", value: `changed ${count}` }]);
+    }
+    const { html } = await visitor.page(at("variables/item?name=SAME"));
+    expect(html).toContain("<bdi>ann@host</bdi> production, <code>variables.reveal</code>");
+  });
+
   test("gives a value to who asks for it, and puts that on record", async () => {
     const { where, visitor, at, same, other } = await place(w);
     const asked = { name: "SAME", environment: "production" };
@@ -134,7 +145,32 @@ describeBoth("the first page", (w) => {
   });
 });
 
+describeBoth("the first page with one damaged set", (w) => {
+  test("says which, in place of what is due, and shows all else", async () => {
+    const { organization, where, visitor, at } = await place(w);
+    const rotateBy = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    await setVariables(w.admin, where, "staging", [{ name: "DUE", value: "canary-due", rotateBy }]);
+    await w.key(organization, { ...everything, name: "soon", expiresInMs: 10 * 86_400_000 });
+    expect((await visitor.page("/")).html).toContain(`href="${at("variables/item")}?name=DUE"`);
+    await w.sql`update sets set version = version + 1 where kind = 'variables' and environment = 'staging'`;
+    const { status, html } = await visitor.page("/");
+    expect(status).toBe(200);
+    expect(html).toContain(`<p class="warning">The variables of ${where} in staging were deleted or changed`);
+    expect(html).not.toContain("No value.");
+    expect(html).toContain("<bdi>soon</bdi></a>");
+    expect(html).toContain("<code><bdi>DUE</bdi></code>");
+  });
+});
+
 describeBoth("the page of projects", (w) => {
+  test("leads nowhere from the path of a project that does not exist, whatever is in it", async () => {
+    const { where, visitor } = await place(w);
+    const answers = ["/p/a/%E2%82%AC", "/p/%0d%0aX:y/web", "/p/a/%00", "/p/%2F%2Fevil.example/x"].map(visitor.page);
+    for (const { status } of await Promise.all(answers)) expect([400, 404]).toContain(status);
+    expect((await visitor.page(`/p/${where}`)).status).toBe(303);
+    expect(visitor.reported).toEqual([]);
+  });
+
   test("shows what each project has, creates one, and goes there", async () => {
     const { organization, where, visitor } = await place(w);
     const { html } = await visitor.page("/projects");
