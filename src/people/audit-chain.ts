@@ -1,4 +1,5 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
+import { hasSomewhere } from "../access/rights.ts";
 import { encodePersons } from "../access/roster.ts";
 import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
@@ -14,15 +15,16 @@ import { type Database, type Db, databaseErrorCode } from "../store/database.ts"
 import { segmentsByLane } from "../store/segments.ts";
 
 /**
- * Verifies the chain of every lane in bounded memory; see {@link verifyChain}.
+ * Verifies the chain of every lane in bounded memory; see {@link verifyChain}. It shows nothing that an entry holds.
  * @param checkpoints - from the log
  */
 export async function verifyAudit(
-  admin: Pick<AdminContext, "database" | "systemKeys">,
+  admin: Pick<AdminContext, "database" | "systemKeys" | "rights">,
   checkpoints: readonly Checkpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Verified> {
-  const { database, systemKeys } = admin;
+  const { database, systemKeys, rights } = admin;
+  if (!hasSomewhere(rights, "audit")) throw new Refused("forbidden", "Verifying takes the right `audit`, anywhere.");
   const chain = await chainOf(database, (from) => segmentsByLane(database, {}, from));
   return verifyChain(systemKeys.audit, chain, checkpoints, progress);
 }

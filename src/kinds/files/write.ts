@@ -64,10 +64,10 @@ export async function putFile(
 export async function listFiles(admin: AdminContext, where: string): Promise<StoredFile[]> {
   const project = await findProject(admin, where, "see");
   const sets = await requireSets(admin, project, files);
-  return itemsOf(files, sets).map(({ entry: { id: _, sha256, ...file }, environments, updatedAt }) => {
+  return itemsOf(files, sets).map(({ entry: { id: _, ...file }, environments, updatedAt }) => {
     // Whoever knows it can guess what a small file holds.
     const maySee = environments.some((environment) => may(admin.rights, "reveal", placeOf(project), environment));
-    return { ...file, sha256: maySee ? sha256 : null, environments, updatedAt };
+    return { ...file, sha256: maySee ? file.sha256 : null, environments, updatedAt };
   });
 }
 

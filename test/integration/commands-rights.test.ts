@@ -1,0 +1,229 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { Readable, Writable } from "node:stream";
+import { everyRight, type Right } from "../../src/access/rights.ts";
+import { fileRequest } from "../../src/api/read-requests.ts";
+import { judgeCommand } from "../../src/cli/door.ts";
+import { setAccount } from "../../src/kinds/accounts/write.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { buildProgram } from "../../src/main.ts";
+import { createKey } from "../../src/people/keys.ts";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { createProject } from "../../src/people/projects.ts";
+import { createTrust } from "../../src/people/trusts.ts";
+import type { Surroundings } from "../../src/terminal/command.ts";
+import { frame } from "../../src/terminal/command.ts";
+import { toProblem } from "../../src/terminal/failure.ts";
+import { describeBoth } from "../support/world.ts";
+
+/*
+ * Every command that comes through the door, for somebody with only one right, with all but one, and with all of them
+ * elsewhere. A command works for exactly those who have what it needs, and says the same of what is forbidden and of what
+ * does not exist.
+ */
+
+type Row = {
+  readonly words: string;
+  /** The rights that it needs, each of which is a list of which one is enough. */
+  readonly needs: readonly (readonly Right[])[];
+  /** A list is not refused: it has nothing in it. */
+  readonly isList?: true;
+  readonly stdin?: string;
+};
+
+const secret = "canary-of-commands";
+/** `#` is a number of its own for each run; `{…}` is what was made for it. */
+const rows: readonly Row[] = [
+  { words: "org list", needs: [[...everyRight]] },
+  { words: "project create ORG/new-#", needs: [["write"]] },
+  { words: "project list ORG", needs: [["see"]], isList: true },
+  { words: "project rename ORG/{project} renamed-# --yes", needs: [["see"], ["write"]] },
+  { words: "project delete ORG/{project} --yes", needs: [["see"], ["write"]] },
+  { words: "var set ORG/web staging SET_# --value 1", needs: [["write"]] },
+  { words: "var get ORG/web staging TOKEN", needs: [["reveal"]] },
+  { words: "var list ORG/web staging", needs: [["see"]] },
+  { words: "var diff ORG/web staging production", needs: [["reveal"]] },
+  { words: "var delete ORG/web staging {variable}", needs: [["write"]] },
+  { words: "var copy ORG/web staging --to-env development --keys TOKEN", needs: [["reveal"], ["write"]] },
+  { words: "var import ORG/web staging -", needs: [["write"]], stdin: "IMPORTED_#=1\n" },
+  { words: "var import ORG/web development - --prune --yes", needs: [["write"], ["see"]], stdin: "IMPORTED_#=1\n" },
+  { words: "var export ORG/web staging --format json", needs: [["reveal"]] },
+  { words: "account set ORG/web account-# --env staging", needs: [["write"]], stdin: '{"user":"u"}' },
+  { words: "account get ORG/web mail", needs: [["reveal"]] },
+  { words: "account list ORG/web", needs: [["see"]] },
+  { words: "account delete ORG/web {account}", needs: [["write"]] },
+  { words: "file put ORG/web - --path put-# --env staging", needs: [["write"]], stdin: "x" },
+  { words: "file list ORG/web", needs: [["see"]] },
+  { words: "file delete ORG/web {file} --env staging", needs: [["write"]] },
+  { words: "key create --org ORG --project web --env staging", needs: [["keys"], ["reveal"]] },
+  { words: "key list --org ORG", needs: [["see", "keys"]], isList: true },
+  { words: "key show {key}", needs: [["see", "keys"]] },
+  { words: "key revoke {key}", needs: [["keys"], ["reveal"]] },
+  { words: "key rotate {key}", needs: [["keys"], ["reveal"]] },
+  {
+    words:
+      "trust add --org ORG --name t --issuer https://id.example --audience a --claim sub=# --project web --env staging",
+    needs: [["keys"], ["reveal"]],
+  },
+  { words: "trust list --org ORG", needs: [["see", "keys"]], isList: true },
+  { words: "trust show {trust}", needs: [["see", "keys"]] },
+  { words: "trust revoke {trust}", needs: [["keys"], ["reveal"]] },
+  { words: "request list --org ORG", needs: [["see", "decide"]], isList: true },
+  { words: "request show {request}", needs: [["see", "decide"]] },
+  { words: "request approve {request}", needs: [["decide"], ["write"]], stdin: "1" },
+  { words: "request reject {request}", needs: [["decide"], ["write"]] },
+  { words: "history ORG/web staging", needs: [["see"]] },
+  { words: "rollback ORG/web staging variables --to {version} --yes", needs: [["see"], ["write"]] },
+  { words: "access ORG/web", needs: [["see"]] },
+  { words: "expiring", needs: [["see", "keys"]], isList: true },
+  { words: "audit list --project ORG/web", needs: [["audit"]] },
+  { words: "audit show {entry}", needs: [["audit"]] },
+  { words: "audit export --org ORG", needs: [["audit"]], isList: true },
+  { words: "audit verify", needs: [["audit"]] },
+];
+
+describeBoth("each command over SSH", (w) => {
+  let org = "";
+  let keyId = "";
+  let number = 0;
+  let projectId = "";
+
+  beforeAll(async () => {
+    const organization = await w.organization();
+    org = organization.slug;
+    const values = { staging: { TOKEN: secret }, production: { TOKEN: secret } };
+    const web = await w.project(organization, "web", { variables: values });
+    projectId = web.id;
+    await w.project(organization, "api");
+    await setAccount(w.admin, web.where, "mail", ["staging"], { password: secret });
+    ({ id: keyId } = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] }));
+    const add = async (name: string, rights: readonly Right[], projects: readonly string[] | null) => {
+      await addPerson(w.admin, { name, organization: org, signIn: null });
+      await grantRights(w.admin, name, { rights, projects, environments: null });
+    };
+    for (const right of everyRight) {
+      await add(`only-${right}`, [right], null);
+      await add(
+        `all-but-${right}`,
+        everyRight.filter((one) => one !== right),
+        null,
+      );
+    }
+    await add("elsewhere", everyRight, ["api"]);
+  }, 60_000);
+
+  /** What a command names, made by the operator just before. */
+  const make: Readonly<Record<string, () => Promise<string>>> = {
+    project: async () => (await createProject(w.admin, `${org}/made-${number}`, {})).slug,
+    variable: async () => {
+      await setVariables(w.admin, `${org}/web`, "staging", [{ name: `MADE_${number}`, value: secret }]);
+      return `MADE_${number}`;
+    },
+    account: async () => {
+      await setAccount(w.admin, `${org}/web`, `made-${number}`, ["staging"], { password: secret });
+      return `made-${number}`;
+    },
+    file: async () => {
+      const file = { content: Buffer.from(secret), path: `made-${number}`, environments: ["staging"] };
+      return (await putFile(w.admin, `${org}/web`, file)).path;
+    },
+    key: async () =>
+      (await createKey(w.admin, { organization: org, name: secret, projects: ["web"], environments: ["staging"] })).id,
+    trust: async () => {
+      const claims = new Map([["sub", `made-${number}`]]);
+      const terms = { issuer: "https://id.example", audience: "a", claims, name: secret };
+      const { trust } = await createTrust(w.admin, {
+        organization: org,
+        projects: ["web"],
+        environments: null,
+        ...terms,
+      });
+      return trust.id;
+    },
+    request: async () => {
+      const caller = { grant: { keyId, organizationId: await organizationId() } } as never;
+      await w.run("update variable_requests set status = 'rejected'"); // a key may have 20 that are pending
+      const asked = { environment: "staging", name: `ASKED_${number}`, reason: "for a test" } as const;
+      return (await fileRequest({ source: w.keyhole.source, caller }, { id: projectId, slug: "web" }, asked)).id;
+    },
+    version: async () => {
+      await make["variable"]?.();
+      const [row] = await w.sql`select version from sets where project_id = ${projectId} and kind = 'variables'
+        and environment = 'staging'`;
+      return String(Number(row?.["version"]) - 1);
+    },
+    entry: async () => {
+      await make["variable"]?.();
+      const [row] = await w.run("select seq from audit_heads where lane = 'commands'");
+      return `commands:${row?.["seq"]}`;
+    },
+  };
+  const organizationId = async () => String((await w.sql`select id from organizations where slug = ${org}`)[0]?.["id"]);
+
+  /** Runs a command in this process, as the door does. */
+  const run = async (person: string, row: Row) => {
+    number += 1;
+    const filled = await Promise.all(
+      row.words.split(" ").map(async (word) => {
+        const [, name] = /\{(\w+)\}/.exec(word) ?? [];
+        const made = name === undefined ? "" : await make[name]?.();
+        return word
+          .replace(/\{\w+\}/, made ?? "")
+          .replaceAll("#", String(number))
+          .replace("ORG", org);
+      }),
+    );
+    let out = "";
+    const collect = () =>
+      new Writable({
+        write: (chunk, _, done) => {
+          out += String(chunk);
+          done();
+        },
+      });
+    const { databaseUrl, dataFolder, rootKey } = w.config;
+    const env = {
+      KEYHOLE_DATA: dataFolder,
+      KEYHOLE_ROOT_KEY: (rootKey as { text: string }).text,
+      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+    };
+    const stdin = Readable.from([Buffer.from((row.stdin ?? "").replaceAll("#", String(number)))]);
+    const terminal = { stdin, stdout: collect(), stderr: collect() } as unknown as Surroundings["terminal"];
+    const here: Surroundings = { person, env, terminal, json: false, say: (line) => void (out += `${line}\n`) };
+    const program = await buildProgram(here, filled[0]);
+    program.hook("preAction", (_, command) => judgeCommand(command));
+    frame(program, () => {});
+    const code = await program.parseAsync(filled, { from: "user" }).then(
+      () => "done",
+      (error: unknown) => toProblem(error).code,
+    );
+    return { code, out };
+  };
+  const isMet = ({ needs }: Row, rights: readonly Right[]) =>
+    needs.every((some) => some.some((right) => rights.includes(right)));
+
+  describe.each(rows.map((row) => [row.words, row] as const))("%s", (_, row) => {
+    test("works for exactly those who have what it needs", async () => {
+      for (const right of everyRight) {
+        for (const [person, rights] of [
+          [`only-${right}`, [right]],
+          [`all-but-${right}`, everyRight.filter((one) => one !== right)],
+        ] as const) {
+          const { code, out } = await run(person, row);
+          const expected = isMet(row, rights) || row.isList ? ["done"] : ["not_found", "forbidden"];
+          expect([person, expected.includes(code), code]).toEqual([person, true, code]);
+          if (isMet(row, rights)) continue;
+          expect([person, out.includes(secret)]).toEqual([person, false]);
+          if (row.isList && !row.words.startsWith("audit")) expect(out).not.toContain("web");
+        }
+      }
+    }, 60_000);
+
+    test("has nothing of a project in which somebody has no right", async () => {
+      if (!row.words.includes("web") && !row.words.includes("{")) return;
+      const { code, out } = await run("elsewhere", row);
+      expect(row.isList ? ["done", "not_found"] : ["not_found", "forbidden"]).toContain(code);
+      expect(out).not.toContain(secret);
+    });
+  });
+});
