@@ -215,6 +215,7 @@ async function unlock(
     return respond(401, lockedPage("This code is not valid any more. Press Enter in the terminal for a new link."));
   }
   door.used();
+  door.sessions.end(tokenOf(request.headers) ?? "");
   return redirect("/", { "set-cookie": cookieOf(door.sessions.begin()) });
 }
 

@@ -42,7 +42,7 @@ export function pageOf(shown: Shown, reader: Reader): string {
             <Word>{reader.actor}</Word>
           </span>
           <button type="submit" class="quiet">
-            Lock
+            {reader.rights === "operator" ? "Lock" : "Sign out"}
           </button>
         </form>
       </header>

@@ -22,6 +22,7 @@ async function grid(visit: Visit): Promise<Answer> {
   const pages = kindPages[kind];
   const { items, environments: seen } = await compareEnvironments(admin, where, kind);
   const now = admin.now();
+  const mayWrite = (await visit.reached("write")).length > 0;
   const columns: readonly Column<Compared>[] = [
     {
       heading: "Name",
@@ -45,7 +46,7 @@ async function grid(visit: Visit): Promise<Answer> {
     <>
       <h1>{kind[0]?.toUpperCase() + kind.slice(1)}</h1>
       <p class="actions">
-        {pages?.actions.map(({ page, label }) => (
+        {(mayWrite ? (pages?.actions ?? []) : []).map(({ page, label }) => (
           <a class="button" href={projectPagePath(where, page)}>
             {label}
           </a>
@@ -53,7 +54,7 @@ async function grid(visit: Visit): Promise<Answer> {
       </p>
       {items.length === 0 ? (
         <Empty>
-          {where} has no {kind} yet. {pages?.firstStep}
+          {where} has no {kind} yet. {mayWrite && pages?.firstStep}
         </Empty>
       ) : (
         <>

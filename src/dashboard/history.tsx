@@ -23,7 +23,8 @@ const versionsMax = 100;
 async function history(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.query("kind") ?? everyKind[0]?.kind ?? "");
-  const environment = visit.environment() ?? "production";
+  const seen = await visit.reached("see");
+  const environment = visit.environment() ?? seen.at(-1) ?? "production";
   const before = visit.query("before") === undefined ? Number.MAX_SAFE_INTEGER : visit.number("before");
   const { versions, warnings } = await listHistory(admin, where, environment, kind);
   const older = versions.filter(({ version }) => version < before);

@@ -31,13 +31,18 @@ async function item(visit: Visit): Promise<Answer> {
   if (found === undefined)
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
   const now = admin.now();
+  const [revealed, written, audited] = [
+    await visit.reached("reveal"),
+    await visit.reached("write"),
+    await visit.reached("audit"),
+  ];
   const main = (
     <>
       <h1>
         <Name>{name}</Name>
       </h1>
       <p class="quiet">{comparison(found)}</p>
-      {change && (
+      {change && written.length > 0 && (
         <p class="actions">
           <a class="button" href={projectPagePath(where, change, { name })}>
             Change
@@ -50,13 +55,22 @@ async function item(visit: Visit): Promise<Answer> {
             <h2>
               <Env of={environment} />
             </h2>
-            <InEnvironment of={found} where={where} kind={kind} environment={environment} now={now} />
+            <InEnvironment
+              of={found}
+              where={where}
+              kind={kind}
+              environment={environment}
+              mayReveal={revealed.includes(environment)}
+              now={now}
+            />
           </section>
         ))}
       </div>
-      <Reads of={await lastReads(visit, kind, name)} names={await keyNames(admin)} now={now}>
-        <a href={withQuery("/audit", { project: where, name })}>Everything about it in the audit</a>
-      </Reads>
+      {audited.length > 0 && (
+        <Reads of={await lastReads(visit, kind, name)} names={await keyNames(admin)} now={now}>
+          <a href={withQuery("/audit", { project: where, name })}>Everything about it in the audit</a>
+        </Reads>
+      )}
       <Readers of={found} kind={kind} access={await listAccess(admin, where)} />
     </>
   );
@@ -75,9 +89,10 @@ function InEnvironment(props: {
   readonly where: string;
   readonly kind: string;
   readonly environment: Environment;
+  readonly mayReveal: boolean;
   readonly now: number;
 }) {
-  const { of, where, kind, environment, now } = props;
+  const { of, where, kind, environment, mayReveal, now } = props;
   const one = of.environments[environment];
   if (one === undefined) return <p class="missing">missing</p>;
   return (
@@ -85,7 +100,8 @@ function InEnvironment(props: {
       <p>
         Changed <Ago at={one.updatedAt} now={now} />
       </p>
-      {kindPages[kind]?.reveal &&
+      {mayReveal &&
+        kindPages[kind]?.reveal &&
         (["shown", "copied"] as const).map((how) => (
           <Change
             action={projectPagePath(where, `${kind}/reveal`)}

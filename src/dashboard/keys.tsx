@@ -47,11 +47,13 @@ async function keys(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <h1>Keys and trusts</h1>
-      <p class="actions">
-        <a class="button" href="/keys/new">
-          Create a key
-        </a>
-      </p>
+      {visit.may("keys") && (
+        <p class="actions">
+          <a class="button" href="/keys/new">
+            Create a key
+          </a>
+        </p>
+      )}
       <nav class="tabs" aria-label="Which keys and trusts">
         {(Object.keys(lists) as (keyof typeof lists)[]).map((name) => (
           <a

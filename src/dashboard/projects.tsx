@@ -28,10 +28,10 @@ async function open({ admin, where }: Visit): Promise<Answer> {
   return { to: projectPagePath(where, firstKind) };
 }
 
-async function projects({ admin }: Visit): Promise<Answer> {
+async function projects(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
   const now = admin.now();
   const rows = await listProjects(admin);
-  const organizations = await listOrganizations(admin);
   const columns: readonly Column<Project>[] = [
     {
       heading: "Project",
@@ -57,7 +57,7 @@ async function projects({ admin }: Visit): Promise<Answer> {
     <>
       <h1>Projects</h1>
       {rows.length === 0 ? (
-        <Empty>There is no project yet. A project holds what one service needs: create the first one below.</Empty>
+        <Empty>There is no project yet. A project holds what one service needs: create the first one.</Empty>
       ) : (
         <>
           <Filter table="projects" what="projects" />
@@ -70,33 +70,39 @@ async function projects({ admin }: Visit): Promise<Answer> {
           />
         </>
       )}
-      <section>
-        <h2>Create a project</h2>
-        {organizations.length === 0 ? (
-          <Empty>
-            A project belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
-          </Empty>
-        ) : (
-          <Change action="/projects" button="Create">
-            <Field id="org" label="Organization">
-              <select id="org" name="org">
-                {organizations.map(({ slug }) => (
-                  <option value={slug}>{slug}</option>
-                ))}
-              </select>
-            </Field>
-            <Field id="slug" label="Slug" help="Lower-case letters, digits and hyphens. Machines read it by this word.">
-              <input id="slug" name="slug" required maxLength={64} autocomplete="off" spellcheck={false} />
-            </Field>
-            <Field id="name" label="Name" help="What people call it. By default, the slug.">
-              <input id="name" name="name" maxLength={200} autocomplete="off" />
-            </Field>
-          </Change>
-        )}
-      </section>
+      {visit.may("write") && <NewProject organizations={await listOrganizations(admin)} />}
     </>
   );
   return { title: "Projects", main };
+}
+
+function NewProject({ organizations }: { readonly organizations: readonly { readonly slug: string }[] }) {
+  return (
+    <section>
+      <h2>Create a project</h2>
+      {organizations.length === 0 ? (
+        <Empty>
+          A project belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
+        </Empty>
+      ) : (
+        <Change action="/projects" button="Create">
+          <Field id="org" label="Organization">
+            <select id="org" name="org">
+              {organizations.map(({ slug }) => (
+                <option value={slug}>{slug}</option>
+              ))}
+            </select>
+          </Field>
+          <Field id="slug" label="Slug" help="Lower-case letters, digits and hyphens. Machines read it by this word.">
+            <input id="slug" name="slug" required maxLength={64} autocomplete="off" spellcheck={false} />
+          </Field>
+          <Field id="name" label="Name" help="What people call it. By default, the slug.">
+            <input id="name" name="name" maxLength={200} autocomplete="off" />
+          </Field>
+        </Change>
+      )}
+    </section>
+  );
 }
 
 async function create({ admin, form }: Visit): Promise<Answer> {

@@ -1,7 +1,9 @@
+import { hasSomewhere, type Right, reached } from "../access/rights.ts";
 import { type Environment, environments, isEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { findProject, placeOf } from "../desk/projects.ts";
 
 /**
  * One request of somebody who may be here: what a handler gets. Only the gate makes one (`dashboard/gate.ts`), so no
@@ -32,6 +34,17 @@ export class Visit {
   /** The project in the path as commands write it: `ORG/PROJECT`. */
   get where(): string {
     return `${this.param("org")}/${this.param("project")}`;
+  }
+
+  /** Whether this person has a right anywhere: whether a page leads to what takes it. */
+  may(right: Right): boolean {
+    return hasSomewhere(this.admin.rights, right);
+  }
+
+  /** The environments of the project in the path in which this person has a right. @throws Refused `not_found` */
+  async reached(right: Right): Promise<readonly Environment[]> {
+    const project = await findProject(this.admin, this.where, "see");
+    return reached(this.admin.rights, [right], placeOf(project));
   }
 
   /** The place of a page in this project, for the frame. @param tab - the one that is marked */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, makePlace, type Place, runBinary, startOnTerminal } from "../support/keyhole.ts";
+import { blocksOf } from "../support/markdown.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Bastion, startBastion } from "../support/sshd.ts";
 
@@ -275,4 +276,47 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     back.type("y\r");
     expect((await back.ended).exitCode).toBe(0);
   });
+
+  test("is opened to two persons by the page, line by line", async () => {
+    const folder = join(place.folder, "home");
+    const env = { HOME: folder, KEYHOLE_DATA: join(folder, ".keyhole") };
+    mkdirSync(folder);
+    const own = await startBastion(env);
+    try {
+      for (const person of ["ana", "ben"]) writeFileSync(join(folder, `${person}.pub`), own.keyOf(person));
+      const blocks = blocksOf("docs/team.md").filter(
+        ({ language, comment }) => language === "sh" && /^run by/.test(comment ?? ""),
+      );
+      const operators = `${join(own.folder, "bin")}:/usr/bin:/bin`;
+      const screens: string[] = [];
+      for (const { text } of blocks) {
+        const isAway = text.includes("keyhole@bastion");
+        const person = text.includes("Ben may not") ? "ben" : "ana";
+        const PATH = isAway ? `${own.path(person)}:${operators}` : operators;
+        const script = text.replaceAll("keyhole@bastion", `${own.user}@bastion`);
+        const child = Bun.spawn(["bash", "-eu", "-o", "pipefail", "-c", script], {
+          cwd: folder,
+          env: { HOME: folder, PATH, ...(!isAway && env) },
+          stdin: "ignore",
+          stdout: "pipe",
+          stderr: "pipe",
+        });
+        const [exitCode, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+        expect([text, exitCode, err]).toEqual([text, 0, expect.anything()]);
+        screens.push(out);
+        own.letInAll(readIfThere(join(folder, ".ssh/authorized_keys")));
+      }
+      expect(screens[2]).toStartWith("s3cret");
+      expect(screens[3]).toContain("Ben may not");
+      expect(screens[4]).toContain("ana (ssh)");
+      expect(readFileSync(join(folder, "copy.env"), "utf8")).toContain("GREETING=");
+      expect((await own.ssh("ben", ["project list"])).exitCode).toBe(3);
+    } finally {
+      await own.stop();
+    }
+  }, 60_000);
 });
+
+function readIfThere(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}

@@ -189,7 +189,15 @@ describeBoth("each command over SSH", (w) => {
     };
     const stdin = Readable.from([Buffer.from((row.stdin ?? "").replaceAll("#", String(number)))]);
     const terminal = { stdin, stdout: collect(), stderr: collect() } as unknown as Surroundings["terminal"];
-    const here: Surroundings = { person, env, terminal, json: false, say: (line) => void (out += `${line}\n`) };
+    const here: Surroundings = {
+      person,
+      env,
+      terminal,
+      json: false,
+      say: (line) => {
+        out += `${line}\n`;
+      },
+    };
     const program = await buildProgram(here, filled[0]);
     program.hook("preAction", (_, command) => judgeCommand(command));
     frame(program, () => {});

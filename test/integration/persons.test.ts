@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
+import { type AdminContext, rehearse } from "../../src/desk/context.ts";
 import { RosterWatch } from "../../src/desk/roster.ts";
-import { setVariables } from "../../src/kinds/variables/write.ts";
+import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
+import { listFiles, putFile } from "../../src/kinds/files/write.ts";
+import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
+import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
+import { listAudit } from "../../src/people/audit.ts";
 import { pruneAudit } from "../../src/people/audit-chain.ts";
+import { planRollback } from "../../src/people/history.ts";
+import { createKey, revokeKey, rotateKey, showKey } from "../../src/people/keys.ts";
 import {
   addPerson,
   grantRights,
@@ -10,7 +17,7 @@ import {
   revokeRights,
   showPerson,
 } from "../../src/people/persons.ts";
-import { asPerson } from "../support/persons.ts";
+import { asPerson, personIn } from "../support/persons.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const everywhere = { projects: null, environments: null };
@@ -186,5 +193,117 @@ describeBoth("the roster in the database", (w) => {
     expect(await watch.current(w.admin)).toBe(roster as never);
     await setVariables(w.admin, (await withAna(w)).where, "production", [{ name: "A", value: "1" }]);
     expect((await watch.current(w.admin))?.version).toBeGreaterThan(roster?.version ?? 0);
+  });
+});
+
+describeBoth("persons with some rights", (w) => {
+  const web = async (variables: Record<string, string> = { A: "1" }) => {
+    const organization = await w.organization();
+    const project = await w.project(organization, "web", { variables: { staging: variables } });
+    return { ...project, organization };
+  };
+
+  test("without `reveal` learn nothing from a write, a dry run or a rollback", async () => {
+    const { where } = await web({ A: "stored", B: "kept" });
+    const ana = await personIn(w.admin, where, ["see", "write"]);
+    const guess = (admin: AdminContext, value: string) =>
+      rehearse(admin, (it) => setVariables(it, where, "staging", [{ name: "A", value }]));
+    const [right, wrong] = [await guess(ana, "stored"), await guess(ana, "a guess")];
+    expect(right).toEqual(wrong);
+    expect(right.changed).toEqual(["A"]);
+    expect((await guess(w.admin, "stored")).changed).toEqual([]);
+    // A day of rotation stays if the value is the same: it would tell, too.
+    await setVariables(w.admin, where, "staging", [{ name: "A", value: "stored", rotateBy: "2099-01-31" }]);
+    await setVariables(ana, where, "staging", [{ name: "A", value: "stored" }]);
+    expect((await listVariables(w.admin, where, "staging"))[0]).not.toHaveProperty("rotateBy");
+    const { changed } = await planRollback(ana, where, "staging", "variables", 2);
+    expect(changed.toSorted()).toEqual(["A", "B"]);
+    expect((await planRollback(w.admin, where, "staging", "variables", 2)).changed).not.toContain("B");
+    for (const refused of [
+      () => diffVariables(ana, where, "staging", "production"),
+      () => revealVariable(ana, where, "staging", "A"),
+      () =>
+        copyVariables(ana, { project: where, environment: "staging" }, { project: where, environment: "development" }),
+    ]) {
+      await expect(refused()).rejects.toMatchObject({ kind: "not_found" });
+    }
+  });
+
+  test("without `reveal` see no checksum of a file", async () => {
+    const { where } = await web();
+    await putFile(w.admin, where, { content: Buffer.from("yes"), path: "p", environments: ["staging"] });
+    expect((await listFiles(await personIn(w.admin, where, ["see"]), where))[0]).toMatchObject({
+      path: "p",
+      sha256: null,
+    });
+    const [shown] = await listFiles(await personIn(w.admin, where, ["see", "reveal"]), where);
+    expect(shown?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test("make, rotate and revoke keys that reach no further than their own rights", async () => {
+    const { organization, where } = await web();
+    await w.project(organization, "api");
+    const ana = await personIn(w.admin, where, ["see", "keys", "reveal"], 3);
+    const asked = { organization: organization.slug, projects: ["web"], environments: ["staging"] };
+    const { id } = await createKey(ana, asked);
+    const { successor } = await rotateKey(ana, id, 1000);
+    await revokeKey(ana, successor.id);
+    const beyond = { kind: "not_found" };
+    for (const further of [
+      { environments: ["production"] },
+      { environments: null },
+      { projects: ["web", "api"] },
+      { projects: ["api"] },
+      { projects: null },
+      { projects: ["none"] },
+    ]) {
+      await expect(createKey(ana, { ...asked, ...further })).rejects.toMatchObject(beyond);
+      if (further.projects?.includes("none")) continue;
+      const { id: others } = await createKey(w.admin, { ...asked, ...further });
+      await expect(rotateKey(ana, others, 1000)).rejects.toMatchObject(beyond);
+      await expect(revokeKey(ana, others)).rejects.toMatchObject(beyond);
+    }
+    const noReveal = await personIn(w.admin, where, ["see", "keys"]);
+    await expect(createKey(noReveal, asked)).rejects.toMatchObject(beyond);
+    // Of a key of several projects they see what they know anyway.
+    const { id: both } = await createKey(w.admin, { ...asked, projects: ["web", "api"] });
+    expect((await showKey(ana, both)).projects).toEqual(["web"]);
+  });
+
+  test("with `audit` see the entries of their places alone", async () => {
+    const { organization, where } = await web();
+    const other = await w.project(organization, "api");
+    await setVariables(w.admin, other.where, "staging", [{ name: "ELSEWHERE", value: "1" }]);
+    await setVariables(w.admin, where, "production", [{ name: "LIVE", value: "1" }]);
+    await setVariables(w.admin, where, "staging", [{ name: "HERE", value: "1" }]);
+    await createKey(w.admin, { organization: organization.slug, projects: null, environments: null });
+    const ana = await personIn(w.admin, where, ["audit"], 2);
+    const entries = await listAudit(ana, { limit: 1000 });
+    expect(entries.length).toBeGreaterThan(0);
+    expect(entries.every(({ project, environment }) => project === "web" && environment === "staging")).toBe(true);
+    expect(JSON.stringify(entries)).not.toMatch(/ELSEWHERE|LIVE/);
+    await expect(listAudit(ana, { name: "ELSEWHERE" })).rejects.toMatchObject({ kind: "not_found" });
+    await expect(listAudit(ana, { name: "NEVER_WAS" })).rejects.toMatchObject({ kind: "not_found" });
+    const everywhere = asPerson(w.admin, "lee", [
+      { rights: ["audit"], organizationId: organization.id, projectId: null, environments: 7 },
+    ]);
+    expect((await listAudit(everywhere, { limit: 1000 })).map(({ action }) => action)).toContain("key.create");
+    const outside = await listAudit(asPerson(w.admin, "eve", []), { limit: 1000 });
+    expect(outside).toEqual([]);
+  });
+
+  test("write an account where they may, and leave it where they may not", async () => {
+    const { where } = await web();
+    await setAccount(w.admin, where, "mail", ["staging", "production"], { user: "first" });
+    const ana = await personIn(w.admin, where, ["see", "write"], 3);
+    expect(await setAccount(ana, where, "mail", ["development"], { user: "second" })).toMatchObject({
+      dropped: ["staging"],
+    });
+    await expect(setAccount(ana, where, "mail", ["production"], { user: "third" })).rejects.toMatchObject({
+      kind: "not_found",
+    });
+    expect(await listAccounts(w.admin, where)).toMatchObject([{ environments: ["development", "production"] }]);
+    await deleteAccount(ana, where, "mail");
+    expect(await listAccounts(w.admin, where)).toMatchObject([{ environments: ["production"] }]);
   });
 });

@@ -129,8 +129,8 @@ describeBoth("each route", (w) => {
     });
 
     test("does not fail for somebody with one right anywhere", async () => {
-      for (const right of everyRight) {
-        held = [holding([right], "web")];
+      for (const [right, environments] of everyRight.flatMap((one) => [7, 2].map((mask) => [one, mask] as const))) {
+        held = [{ ...holding([right], "web"), environments }];
         const { status, text } = await ask(route, "web");
         expect([right, status < 500]).toEqual([right, true]);
         if (right !== "reveal") expect([right, text.includes(value)]).toEqual([right, false]);

@@ -16,6 +16,10 @@ export type Bastion = {
   readonly keyOf: (person: string) => string;
   /** Lets whoever has a key in. @param line - as `keyhole person ssh` prints it */
   readonly letIn: (line: string) => void;
+  /** Lets exactly these in. */
+  readonly letInAll: (lines: string) => void;
+  /** The account that everybody comes to. */
+  readonly user: string;
   /** Runs `ssh` as a person. @param options - of ssh, before the host */
   readonly ssh: (person: string, words: readonly string[], stdin?: string, options?: readonly string[]) => Promise<Ran>;
   readonly stop: () => Promise<void>;
@@ -70,7 +74,8 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
     stderr: Bun.file(join(folder, "log")),
   });
   await listening(port, () => readFileSync(join(folder, "log"), "utf8"));
-  const host = `${Bun.spawnSync(["id", "-un"]).stdout.toString().trim()}@127.0.0.1`;
+  const user = Bun.spawnSync(["id", "-un"]).stdout.toString().trim();
+  const host = `${user}@127.0.0.1`;
   const path = (person: string) => {
     const own = join(folder, `bin-${person}`);
     mkdirSync(own, { recursive: true });
@@ -79,7 +84,9 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
       ...["-o", "IdentityAgent=none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"],
       ...["-o", "LogLevel=ERROR"],
     ];
-    writeFileSync(join(own, "ssh"), `#!/bin/sh\nexec ${ssh} ${options.join(" ")} "$@"\n`);
+    // The name that the pages give to the host.
+    const alias = ["-o", "HostName=127.0.0.1", "-o", `User=${user}`];
+    writeFileSync(join(own, "ssh"), `#!/bin/sh\nexec ${ssh} ${[...options, ...alias].join(" ")} "$@"\n`);
     chmodSync(join(own, "ssh"), 0o755);
     return `${own}:/usr/bin:/bin`;
   };
@@ -91,6 +98,8 @@ export async function startBastion(env: Readonly<Record<string, string>>): Promi
       make(person);
       return readFileSync(join(folder, `${person}.pub`), "utf8");
     },
+    user,
+    letInAll: (lines) => writeFileSync(join(folder, "authorized_keys"), lines),
     letIn: (line) => writeFileSync(join(folder, "authorized_keys"), line, { flag: "a" }),
     ssh: async (person, words, stdin = "", options = []) => {
       path(person);
