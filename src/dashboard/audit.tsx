@@ -9,7 +9,7 @@ import { Ago, type Column, counted, Empty, Env, Field, Name, Table, Word } from 
 import { withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit } from "../people/audit.ts";
+import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit, unreadable } from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { type ReadsByHour, readsByHour } from "../people/reads.ts";
@@ -48,6 +48,7 @@ async function audit(visit: Visit): Promise<Answer> {
               Export as JSON lines
             </a>
           </p>
+          {found.entries.some(isDamaged) && <Damaged />}
           {found.entries.length === 0 ? (
             <Empty>No entry fits this filter. Take a part of it away, or look at an earlier time.</Empty>
           ) : (
@@ -87,7 +88,8 @@ function filterOf(visit: Visit, typed: Typed): AuditFilter {
 function momentOf(label: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
-  if (!Number.isNaN(at)) return at;
+  // A day that does not exist, such as 2030-02-30, may be read as one of the next month.
+  if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at;
   throw new Refused("invalid", `${label} ${JSON.stringify(text)} is not a time, such as 2030-01-31T12:00 in UTC.`);
 }
 
@@ -132,30 +134,35 @@ async function orRefusal<T>(work: () => Promise<T>): Promise<T | string> {
   }
 }
 
+/** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
 function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
   const labels = { project: "Project", name: "Name", actor: "Person, key or trust", key: "Id of a key" } as const;
+  const isSet = Object.keys(typed).length > 0;
   return (
-    <form action="/audit" class="filters">
-      {(Object.keys(labels) as (keyof typeof labels)[]).map((field) => (
-        <Field id={field} label={labels[field]}>
-          <input id={field} name={field} value={typed[field]} autocomplete="off" spellcheck={false} />
-        </Field>
-      ))}
-      <Choice id="action" label="Action" all={auditActions} typed={typed.action} />
-      <Choice id="environment" label="Environment" all={environments} typed={typed.environment} />
-      {(["since", "until"] as const).map((field) => (
-        <Field id={field} label={field === "since" ? "From (UTC)" : "Until (UTC)"}>
-          <input id={field} name={field} type="datetime-local" value={typed[field]} />
-        </Field>
-      ))}
-      <div class="send">
-        <button type="submit">Filter</button>
-        {Object.keys(typed).length > 0 && <a href="/audit">Show everything</a>}
-      </div>
-      <p role="alert" class="refusal">
-        {refusal}
-      </p>
-    </form>
+    <details class="folded" open={isSet || refusal !== undefined}>
+      <summary>Filter the entries</summary>
+      <form action="/audit" class="filters">
+        {(Object.keys(labels) as (keyof typeof labels)[]).map((field) => (
+          <Field id={field} label={labels[field]}>
+            <input id={field} name={field} value={typed[field]} autocomplete="off" spellcheck={false} />
+          </Field>
+        ))}
+        <Choice id="action" label="Action" all={auditActions} typed={typed.action} />
+        <Choice id="environment" label="Environment" all={environments} typed={typed.environment} />
+        {(["since", "until"] as const).map((field) => (
+          <Field id={field} label={field === "since" ? "From (UTC)" : "Until (UTC)"}>
+            <input id={field} name={field} type="datetime-local" value={typed[field]} />
+          </Field>
+        ))}
+        <div class="send">
+          <button type="submit">Filter</button>
+          {isSet && <a href="/audit">Show everything</a>}
+        </div>
+        <p role="alert" class="refusal">
+          {refusal}
+        </p>
+      </form>
+    </details>
   );
 }
 
@@ -275,6 +282,7 @@ async function entry(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <h1>An entry of the audit</h1>
+      {isDamaged(one) && <Damaged />}
       <dl>
         {rows.map(([label, text]) => (
           <div>
@@ -296,6 +304,20 @@ async function entry(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: "An entry of the audit", main };
+}
+
+function isDamaged({ action }: AuditRecord): boolean {
+  return action === unreadable;
+}
+
+/** What `unreadable` means, and where to go on. */
+function Damaged() {
+  return (
+    <p class="warning">
+      A part of the audit is damaged and cannot be read: it is shown as <Name>{unreadable}</Name>.{" "}
+      <a href="/audit/verify">Verify the chain</a> to see which entries it held.
+    </p>
+  );
 }
 
 /** Walks the whole chain, which takes as long as it is. */

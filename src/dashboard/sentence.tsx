@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from "preact";
-import { personText } from "../audit/entry.ts";
+import { peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { counted, Env, Name, Word } from "../pages/parts.tsx";
@@ -25,34 +25,34 @@ function Deed({ of: one, keys }: { readonly of: AuditRecord; readonly keys: Read
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
     return <ItemDeed of={one} kind={kind} verb={verb} />;
   }
-  const words = deeds[one.action];
-  if (words === undefined) return <code>{one.action}</code>;
-  // Of a request, the entry names its id and the variable.
-  const named = one.action.startsWith("request.") ? one.names.slice(1) : one.names;
-  const names = named.map((name) => keys.get(name) ?? name);
-  const object = one.action.startsWith("project.")
-    ? [whereOf(one)]
-    : names.length > 0
-      ? names
-      : [one.organization ?? ""];
-  return (
-    <>
-      {words} <Names of={object} />
-      {one.action === "project.rename" && (
-        <>
-          {" "}
-          to <Names of={one.names} />
-        </>
-      )}
-    </>
-  );
+  const action = peopleActions.find((known) => known === one.action);
+  if (action === undefined) return <code>{one.action}</code>;
+  const deed = deeds[action];
+  const parts = (typeof deed === "string" ? deed : deed(one)).split(/\{(\w+)\}/);
+  // What stands between braces is at the odd places.
+  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <Blank word={part} of={one} keys={keys} />))}</>;
+}
+
+/** What stands in a deed in place of a word in braces. */
+function Blank(props: { readonly word: string; readonly of: AuditRecord; readonly keys: ReadonlyMap<string, string> }) {
+  const { word, of: one, keys } = props;
+  const names = one.names.map((name) => keys.get(name) ?? name);
+  if (word === "organization") return <Names of={[one.organization ?? ""]} />;
+  if (word === "project") return <Names of={[whereOf(one)]} />;
+  if (word === "environment") return <Environment of={one} />;
+  if (word === "first") return <Names of={names.slice(0, 1)} />;
+  return <Names of={word === "rest" ? names.slice(1) : names} />;
+}
+
+function Environment({ of }: { readonly of: AuditRecord }) {
+  const environment = environments.find((one) => one === of.environment);
+  return environment === undefined ? null : <Env of={environment} />;
 }
 
 /** What was done to items: which were added, changed, deleted, put back or seen, and where. */
 function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind: string; readonly verb: string }) {
   const { added = [], changed = [], deleted = [] } = of;
-  const environment = environments.find((one) => one === of.environment);
-  const parts: readonly (readonly [words: string, names: readonly string[]])[] =
+  const all: readonly (readonly [words: string, names: readonly string[]])[] =
     verb === "reveal"
       ? [["saw", of.names]]
       : [
@@ -60,22 +60,22 @@ function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind:
           ["changed", changed],
           ["deleted", deleted],
         ];
+  const parts = all.filter(([, names]) => names.length > 0);
   const { item } = descriptorOf(kind);
   return (
     <>
-      {verb === "rollback" && `went back to earlier ${kind}: `}
+      {verb === "rollback" && `went back to earlier ${kind}${parts.length > 0 ? ": " : ""}`}
+      {verb !== "rollback" && parts.length === 0 && `wrote the ${kind}`}
       {joined(
-        parts
-          .filter(([, names]) => names.length > 0)
-          .map(([words, names]) => (
-            <>
-              {words} the {names.length === 1 ? item : kind} <Names of={names} />
-            </>
-          )),
+        parts.map(([words, names]) => (
+          <>
+            {words} the {names.length === 1 ? item : kind} <Names of={names} />
+          </>
+        )),
       )}{" "}
-      {environment && (
+      {of.environment !== null && (
         <>
-          in <Env of={environment} />
+          in <Environment of={of} />
         </>
       )}{" "}
       of <a href={projectPagePath(whereOf(of), kind)}>{whereOf(of)}</a>
@@ -102,25 +102,31 @@ function whereOf({ organization, project }: AuditRecord): string {
   return `${organization}/${project}`;
 }
 
-/** By action, what was done to the names of an entry, or else to its organization or project. */
-const deeds: Readonly<Record<string, string>> = {
-  "organization.create": "created the organization",
-  "organization.plan": "set the plan to",
-  "organization.delete": "deleted the organization",
-  "project.create": "created the project",
-  "project.rename": "renamed the project",
-  "project.delete": "deleted the project",
-  "history.purge": "removed the earlier versions of the",
-  "key.create": "created the key",
-  "key.revoke": "revoked the key",
-  "key.rotate": "rotated the key",
-  "trust.create": "created the trust",
-  "trust.revoke": "revoked the trust",
-  "request.approve": "approved the request for",
-  "request.reject": "rejected the request for",
-  "data_key.rotate": "rotated the data key of",
-  "root_key.rotate": "rotated the root key of",
-  "audit.prune": "pruned the audit of",
-  "audit.accept": "accepted a known loss in the audit:",
-  restore: "restored a backup of",
+/**
+ * What was done, by action. In braces: the organization, the project, the environment, all names of the entry, its first
+ * name, or the rest of them.
+ */
+const deeds: Readonly<Record<(typeof peopleActions)[number], string | ((one: AuditRecord) => string)>> = {
+  "organization.create": "created the organization {organization}",
+  "organization.plan": "set the plan of {organization} to {names}",
+  "organization.delete": "deleted the organization {organization}",
+  "project.create": "created the project {project}",
+  "project.rename": "renamed the project {project} to {names}",
+  "project.delete": "deleted the project {project}",
+  "history.purge": "removed the earlier versions of the {names} in {environment} of {project}",
+  "key.create": "created the key {names}",
+  "key.revoke": "revoked the key {names}",
+  "key.rotate": "rotated the key {first}",
+  "trust.create": "created the trust {names}",
+  "trust.revoke": "revoked the trust {names}",
+  // Pruning the audit and restoring a backup write the persons again, and name none.
+  "people.write": ({ names }) =>
+    names.length > 1 ? "changed the rights of {rest}" : "wrote the persons and their rights again",
+  "request.approve": "approved the request for {rest} in {environment} of {project}",
+  "request.reject": "rejected the request for {rest} in {environment} of {project}",
+  "data_key.rotate": "rotated the data key of {project}",
+  "root_key.rotate": "rotated the root key",
+  "audit.prune": "deleted the audit from before {names}",
+  "audit.accept": "accepted a known loss in the audit: {first}",
+  restore: "restored a backup",
 };

@@ -123,7 +123,7 @@ export async function showAudit(admin: AdminContext, name: string): Promise<Audi
   if (isAmbiguous) throw new Refused("not_found", `Several lanes begin with ${start}: give more of it.`);
   const records = recordsOf(admin, segment, []);
   // A damaged segment is one entry.
-  const isDamaged = records[0]?.action === unreadable.action;
+  const isDamaged = records[0]?.action === unreadable;
   const found = isDamaged ? records[0] : records.find((record) => record.seq === Number(seq));
   if (found === undefined) throw noEntry(name);
   return found;
@@ -332,7 +332,9 @@ function recordsOf({ rights }: AdminContext, segment: Segment, conditions: reado
   const { lane, firstSeq, at } = segment;
   const entries = decodeEntries(segment);
   if (entries === undefined)
-    return conditions.length > 0 || rights !== "operator" ? [] : [{ time: at, ...unreadable, lane, seq: firstSeq }];
+    return conditions.length > 0 || rights !== "operator"
+      ? []
+      : [{ time: at, ...unreadableEntry, lane, seq: firstSeq }];
   return entries.flatMap((entry, index) => {
     const isMet = ({ texts, valuesOf }: Condition) => valuesOf(entry).some((value) => texts.includes(value));
     if (!mayRead(rights, entry) || !conditions.every(isMet)) return [];
@@ -349,12 +351,15 @@ function mayRead(rights: Rights, { organizationId, projectId, environment }: Aud
   return among.every((one) => may(rights, "audit", place, one));
 }
 
-const unreadable = {
+/** The action of a damaged segment, which is shown as one entry. */
+export const unreadable = "unreadable";
+
+const unreadableEntry = {
   actor: { type: "person", name: "", from: "os" },
   organization: null,
   project: null,
   environment: null,
-  action: "unreadable",
+  action: unreadable,
   names: [],
   count: 0,
   requestId: "",
