@@ -113,6 +113,10 @@ describeBoth("the audit", (w) => {
       const { status, html } = await visitor.page(`/audit?before=${before}`);
       expect([before, status, html.includes("before is not a number")]).toEqual([before, 200, true]);
     }
+    for (const since of ["2030-02-30T12:00", "2030-13-01T12:00", "yesterday"]) {
+      const { html } = await visitor.page(`/audit?since=${since}`);
+      expect([since, html.includes("is not a time, such as 2030-01-31T12:00 in UTC.")]).toEqual([since, true]);
+    }
     expect((await visitor.page("/audit?project=a%00b")).status).toBeLessThan(500);
     expect(visitor.reported).toEqual([]);
   });
@@ -120,6 +124,7 @@ describeBoth("the audit", (w) => {
   test("names an entry that was changed, and shows a damaged one as unreadable", async () => {
     const { visitor } = await place(w);
     expect((await visitor.page("/audit/verify")).html).toContain("Every entry is unchanged");
+    expect((await visitor.page("/audit")).html).not.toContain("is damaged");
     const [last] = await w.sql`select lane, first_seq from audit_segments order by at desc, first_seq desc limit 1`;
     const { lane, first_seq: seq } = last as { lane: string; first_seq: number };
     await w.sql`update audit_segments set entries = ${"{"} where lane = ${lane} and first_seq = ${seq}`;
@@ -128,6 +133,7 @@ describeBoth("the audit", (w) => {
     expect(html).toContain(`Lane ${lane}: entry ${seq} was changed.`);
     const list = (await visitor.page("/audit")).html;
     expect(list).toContain("<code>unreadable</code>");
+    expect(list).toContain("A part of the audit is damaged and cannot be read");
     expect(list).toContain(`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`);
   });
 });
