@@ -84,16 +84,16 @@ function teamOf(origin: string | undefined, issuer: string | undefined, clientId
 
 /** The client's secret, if the provider gave one. @throws Problem if it is empty or cannot be read */
 function readSecret(env: Surroundings["env"]): string | undefined {
-  const { KEYHOLE_OIDC_CLIENT_SECRET: given, KEYHOLE_OIDC_CLIENT_SECRET_FILE: file } = env;
+  const { KEYHOLE_CLIENT_SECRET: given, KEYHOLE_CLIENT_SECRET_FILE: file } = env;
   if (given !== undefined && file !== undefined) {
-    throw configProblem("Set KEYHOLE_OIDC_CLIENT_SECRET or KEYHOLE_OIDC_CLIENT_SECRET_FILE, and not both.");
+    throw configProblem("Set KEYHOLE_CLIENT_SECRET or KEYHOLE_CLIENT_SECRET_FILE, and not both.");
   }
-  delete process.env["KEYHOLE_OIDC_CLIENT_SECRET"];
+  delete process.env["KEYHOLE_CLIENT_SECRET"];
   let secret = given;
   try {
     if (file !== undefined) secret = readFileSync(file, "utf8").replace(/\r?\n$/, "");
   } catch {
-    throw configProblem("KEYHOLE_OIDC_CLIENT_SECRET_FILE cannot be read.");
+    throw configProblem("KEYHOLE_CLIENT_SECRET_FILE cannot be read.");
   }
   if (secret === "") throw configProblem("The client secret is empty: give it a value, or unset its setting.");
   return secret;
