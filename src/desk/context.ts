@@ -75,8 +75,8 @@ export async function rehearse<T>(admin: AdminContext, change: (admin: AdminCont
 
 /**
  * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
- * change that is not put on record does not compile, and neither does one for which nobody asked whether it is permitted; {@link Database.transaction} alone is for what changes nothing that
- * people see, such as the steps of a rotation.
+ * change that is not put on record does not compile, and neither does one for which nobody asked whether it is permitted.
+ * {@link Database.transaction} alone is for what changes nothing that people see, such as the steps of a rotation.
  */
 export function writing<T>(
   admin: AdminContext,

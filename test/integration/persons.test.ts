@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
-import { type AdminContext, rehearse } from "../../src/desk/context.ts";
+import { type AdminContext, rehearse, writing } from "../../src/desk/context.ts";
+import { findProject } from "../../src/desk/projects.ts";
 import { RosterWatch } from "../../src/desk/roster.ts";
 import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
+import { variables } from "../../src/kinds/variables/entry.ts";
 import { diffVariables, revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { copyVariables, listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
@@ -17,8 +19,9 @@ import {
   revokeRights,
   showPerson,
 } from "../../src/people/persons.ts";
+import { openSet } from "../../src/sets/open.ts";
 import { asPerson, personIn } from "../support/persons.ts";
-import { describeBoth, type World } from "../support/world.ts";
+import { describeBoth, type World, withAdmins } from "../support/world.ts";
 
 const everywhere = { projects: null, environments: null };
 
@@ -103,8 +106,33 @@ describeBoth("persons", (w) => {
   test("who are changed by two operators at once lose nothing", async () => {
     const { name } = await withAna(w);
     const rights = ["see", "reveal", "write", "keys", "decide", "audit"];
-    await Promise.all(rights.map((right) => grantRights(w.admin, name, { rights: [right], ...everywhere })));
+    await withAdmins(w, rights.length, (admins) =>
+      Promise.all(
+        rights.map((right, n) => grantRights(admins[n] as AdminContext, name, { rights: [right], ...everywhere })),
+      ),
+    );
     expect((await rightsOf(w, name)).find(({ project }) => project === null)?.rights).toEqual(rights as never);
+  });
+});
+
+describeBoth("code that forgot to ask", (w) => {
+  test("opens no set and makes no change", async () => {
+    const { where } = await withAna(w);
+    await setVariables(w.admin, where, "production", [{ name: "A", value: "1" }]);
+    const seen = await findProject(w.admin, where, "see", ["production"]);
+    const of = { project: { ...seen, db: w.admin.database.db }, descriptor: variables, environment: "production" };
+    await expect(openSet(w.admin, of as never)).rejects.toThrow("a set was opened where nobody asked for the right");
+    const { id, organization } = seen;
+    const before = await w.run("select * from audit_heads where lane = 'commands'");
+    for (const place of [
+      { project: { id, slug: "web" }, environment: "staging" },
+      { project: { id: "another", slug: "web" }, environment: "production" },
+    ] as const) {
+      const change = { action: "variables.write", organization, names: [], ...place } as const;
+      const made = writing(w.admin, seen.permit, async () => [undefined, [change]]);
+      await expect(made).rejects.toThrow("was done where nobody asked whether it is permitted");
+    }
+    expect(await w.run("select * from audit_heads where lane = 'commands'")).toEqual(before);
   });
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { type AdminContext, adminContextOf, operator } from "../../src/desk/context.ts";
+import type { AdminContext } from "../../src/desk/context.ts";
 import { findProject, type LockedProject, lockProject } from "../../src/desk/projects.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
@@ -27,6 +27,7 @@ import {
   type Placed,
   type Row,
   type World,
+  withAdmins,
 } from "../support/world.ts";
 
 type Kind = "variables" | "accounts" | "files";
@@ -102,20 +103,6 @@ async function rowsOf(w: World, { id }: Placed): Promise<Row[][]> {
     await w.sql`select * from set_versions where project_id = ${id} order by kind, environment, version`,
     await w.sql`select * from file_contents where project_id = ${id} order by id`,
   ];
-}
-
-/** Runs `work` with admins that write at the same time, each with a connection of its own. */
-async function withAdmins(
-  w: World,
-  count: number,
-  work: (admins: readonly AdminContext[]) => Promise<unknown>,
-): Promise<void> {
-  const own = Array.from({ length: count }, () => adminContextOf(w.installation, operator("ann@host")));
-  try {
-    await work(own);
-  } finally {
-    for (const admin of own) await admin.close();
-  }
 }
 
 describeBoth("writers of sets", (w) => {

@@ -587,3 +587,17 @@ function rawSqlite(path: string): Raw {
     close: async () => file.close(false),
   };
 }
+
+/** Runs `work` with admins that write at the same time, each with a connection of its own. */
+export async function withAdmins(
+  w: World,
+  count: number,
+  work: (admins: readonly AdminContext[]) => Promise<unknown>,
+): Promise<void> {
+  const own = Array.from({ length: count }, () => adminContextOf(w.installation, operator("ann@host")));
+  try {
+    await work(own);
+  } finally {
+    for (const admin of own) await admin.close();
+  }
+}
