@@ -6,7 +6,7 @@ import type { Checkpoint } from "../audit/journal.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
 import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
-import { type Change, commandsLane, recordChanges } from "../desk/changes.ts";
+import { type Change, commandsLane, lockCommands, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { RosterWatch, writeRoster } from "../desk/roster.ts";
@@ -106,13 +106,11 @@ export async function pruneAudit(
     entries = found.entries;
   }
   await options.agree?.(keptFromAt);
-  const listing = await listingInForce(admin);
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
   if (database.dialect === "postgres") {
-    await dropMonths(admin, [...lanes.values()], keptFromAt, listing);
+    await dropMonths(admin, [...lanes.values()], keptFromAt);
   } else {
-    for (const [index, mark] of marks.entries())
-      await deleteUpTo(admin, mark, keptFromAt, index === 0 ? { listing } : undefined);
+    for (const [index, mark] of marks.entries()) await deleteUpTo(admin, mark, keptFromAt, index === 0);
   }
   return { keptFromAt, entries, lanes: lanes.size };
 }
@@ -181,16 +179,11 @@ async function* marking(segments: AsyncIterable<Segment>, marks: Mark[]): AsyncG
 }
 
 /** Drops the months in one transaction with a short lock timeout. */
-async function dropMonths(
-  admin: AdminContext,
-  lanes: readonly Mark[],
-  keptFromAt: number,
-  listing: string | undefined,
-): Promise<void> {
+async function dropMonths(admin: AdminContext, lanes: readonly Mark[], keptFromAt: number): Promise<void> {
   try {
     await dropAuditMonths(admin.database, keptFromAt, async (db) => {
+      if (lanes.length > 0) await recordPruning(admin, db, keptFromAt);
       for (const mark of lanes) await keep(admin, db, mark);
-      if (lanes.length > 0) await recordPruning(admin, db, keptFromAt, listing);
     });
   } catch (error) {
     if (databaseErrorCode(error) !== "55P03") throw error;
@@ -199,16 +192,11 @@ async function dropMonths(
 }
 
 /** Deletes a part of a lane and writes its checkpoint; the rest of the chain verifies after each part. */
-async function deleteUpTo(
-  admin: AdminContext,
-  mark: Mark,
-  keptFromAt: number,
-  first: { readonly listing: string | undefined } | undefined,
-): Promise<void> {
+async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, isFirst: boolean): Promise<void> {
   const { auditSegments: s } = admin.database.tables;
   await admin.database.transaction(async (db) => {
+    if (isFirst) await recordPruning(admin, db, keptFromAt);
     await keep(admin, db, mark);
-    if (first) await recordPruning(admin, db, keptFromAt, first.listing);
     await db.delete(s).where(and(eq(s.lane, mark.lane), lte(s.lastSeq, mark.seq), lt(s.at, keptFromAt)));
   });
   await Bun.sleep(pauseMs);
@@ -227,14 +215,12 @@ async function listingInForce(admin: AdminContext): Promise<string | undefined> 
 
 /**
  * Records the pruning; `names` has the first day that is kept. The persons are written again, since the entry that says
- * which version of them is in force may go.
+ * which version of them is in force may go. Call it before anything goes.
  */
-async function recordPruning(
-  admin: AdminContext,
-  db: Db,
-  keptFromAt: number,
-  listing: string | undefined,
-): Promise<void> {
+async function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): Promise<void> {
+  // Nobody changes the persons until the end, so what is written again is the newest.
+  await lockCommands(admin.database, db);
+  const listing = await listingInForce({ ...admin, database: { ...admin.database, db } });
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
   const renewed = listing === undefined ? [] : [await writeRoster(admin, db, listing, null, [])];
   await recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }, ...renewed]);

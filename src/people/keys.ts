@@ -260,6 +260,8 @@ export async function rotateKey(
     if (!isSealed(admin, old)) {
       throw new Refused("conflict", `The key ${id} was changed outside Keyhole and is invalid: create a new key.`);
     }
+    // SQL may have shown another row until now.
+    if (permitsFor(admin, old) === undefined) throw beyondOwnRights(id, "key");
     if (shown !== undefined && shown.expiresAt !== old.expiresAt) {
       throw new Refused(
         "conflict",
@@ -351,9 +353,12 @@ async function requirePermits(admin: AdminContext, id: string, type: CredentialT
   const { apiKeys: k } = admin.database.tables;
   const [row] = await admin.database.db.select().from(k).where(eq(k.id, id));
   const permits = row && permitsFor(admin, row);
-  if (permits === undefined)
-    throw new Refused("not_found", `There is no ${type} ${id} that reaches no further than ${ownRights}.`);
+  if (permits === undefined) throw beyondOwnRights(id, type);
   return permits;
+}
+
+function beyondOwnRights(id: string, type: CredentialType): Refused {
+  return new Refused("not_found", `There is no ${type} ${id} that reaches no further than ${ownRights}.`);
 }
 
 function beyondRights(organization: string): Refused {

@@ -136,6 +136,20 @@ describeBoth("code that forgot to ask", (w) => {
   });
 });
 
+/** Somebody else's change comes right before the next transaction of this context. */
+function beforeTransaction(admin: AdminContext, change: () => Promise<unknown>): AdminContext {
+  const { transaction } = admin.database;
+  let isDone = false;
+  const changed: typeof transaction = async (work) => {
+    if (!isDone) {
+      isDone = true;
+      await change();
+    }
+    return transaction(work);
+  };
+  return { ...admin, database: { ...admin.database, transaction: changed } };
+}
+
 const distrust = { kind: "conflict", message: expect.stringContaining("are not believed") };
 
 describeBoth("the roster in the database", (w) => {
@@ -209,6 +223,18 @@ describeBoth("the roster in the database", (w) => {
       await pruneAudit(w.admin, 30 * 86_400_000, { unverified: true });
       expect((await showPerson(w.admin, name)).name).toBe(name);
       expect((await new RosterWatch().current(w.admin))?.persons.map((one) => one.name)).toContain(name);
+    } finally {
+      w.clock.nowMs = undefined;
+    }
+  });
+
+  test("is pruned as it is then: who was removed in between stays removed", async () => {
+    const { name } = await withAna(w);
+    const removed = beforeTransaction(w.admin, () => removePerson(w.admin, name));
+    w.clock.nowMs = Date.now() + 100 * 86_400_000;
+    try {
+      await pruneAudit(removed, 30 * 86_400_000, { unverified: true });
+      expect((await listPersons(w.admin)).map((one) => one.name)).not.toContain(name);
     } finally {
       w.clock.nowMs = undefined;
     }
@@ -296,6 +322,24 @@ describeBoth("persons with some rights", (w) => {
     // Of a key of several projects they see what they know anyway.
     const { id: both } = await createKey(w.admin, { ...asked, projects: ["web", "api"] });
     expect((await showKey(ana, both)).projects).toEqual(["web"]);
+  });
+
+  test("rotate no wider key, though SQL shows a narrow one until it is sealed again", async () => {
+    const { organization, where } = await web();
+    const ana = await personIn(w.admin, where, ["see", "keys", "reveal"], 2);
+    const { id } = await createKey(w.admin, { organization: organization.slug, projects: null, environments: null });
+    const narrow = await createKey(w.admin, {
+      organization: organization.slug,
+      projects: ["web"],
+      environments: ["staging"],
+    });
+    await w.run(
+      "update api_keys set environments = 2, projects = (select projects from api_keys where id = ?) where id = ?",
+      [narrow.id, id],
+    );
+    const putBack = () => w.run("update api_keys set environments = 7, projects = null where id = ?", [id]);
+    await expect(rotateKey(beforeTransaction(ana, putBack), id, 1000)).rejects.toMatchObject({ kind: "not_found" });
+    expect((await showKey(w.admin, id)).status).toBe("active");
   });
 
   test("with `audit` see the entries of their places alone", async () => {
