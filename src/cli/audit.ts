@@ -255,6 +255,7 @@ async function followAudit(
     while (!stop.signal.aborted) {
       const news = tail.news();
       for (let page = await deadline.of(news.next()); !page.done; page = await deadline.of(news.next())) {
+        await admin.requireSameRights?.(admin);
         await show(page.value);
       }
       await rest();

@@ -13,7 +13,14 @@ export type Who = {
   readonly rights: Rights;
   /** Until when they may see values of production and make keys for it without signing in again; by default for ever. */
   readonly freshUntil?: number;
+  /**
+   * Asks whether these are still their rights: a command may wait long for an answer, or for its input.
+   * @throws Refused `forbidden` if there is no such person any more, `conflict` if they have other rights
+   */
+  readonly requireSameRights?: (admin: Reading) => Promise<void>;
 };
+
+type Reading = Pick<Installation, "systemKeys"> & { readonly database: Database };
 
 /** Whoever holds the root key. @param name - of the account, as `actorOf` gives it */
 export function operator(name: string): Who {
@@ -88,6 +95,8 @@ export function writing<T>(
     requirePermitted([permits].flat(), changes);
     requireFresh(admin, [permits].flat(), changes);
     await recordChanges(admin, db, changes);
+    // No right is taken between this question and the end of the transaction: both lock the lane of commands.
+    await admin.requireSameRights?.({ ...admin, database: { ...admin.database, db } });
     return result;
   });
 }

@@ -1,5 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { and, desc, eq, gt, lt, lte, sql } from "drizzle-orm";
+import type { Holding } from "../access/rights.ts";
 import { decodePersons, type Person, type StoredRoster, sealRoster } from "../access/roster.ts";
 import { decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
 import { Refused } from "../core/refused.ts";
@@ -80,13 +82,22 @@ export class RosterWatch {
 export async function whoIs({ open, systemKeys }: Installation, name: string): Promise<Who> {
   const database = open("admin");
   try {
-    const roster = await new RosterWatch().current({ database, systemKeys });
-    const person = roster?.persons.find((one) => one.name === name);
-    if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
-    return { actor: { type: "person", name, from: "ssh" }, rights: person.holdings };
+    const rights = await rightsOf({ database, systemKeys }, name);
+    const requireSameRights = async (admin: Reading) => {
+      if (isDeepStrictEqual(await rightsOf(admin, name), rights)) return;
+      throw new Refused("conflict", "Your rights were changed since the command began. Nothing was done: try again.");
+    };
+    return { actor: { type: "person", name, from: "ssh" }, rights, requireSameRights };
   } finally {
     await database.close();
   }
+}
+
+async function rightsOf(admin: Reading, name: string): Promise<readonly Holding[]> {
+  const roster = await new RosterWatch().current(admin);
+  const person = roster?.persons.find((one) => one.name === name);
+  if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
+  return person.holdings;
 }
 
 type Reading = Pick<AdminContext, "database" | "systemKeys">;

@@ -277,6 +277,21 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect((await back.ended).exitCode).toBe(0);
   });
 
+  test("shows nothing more, once the person is removed, to a command that goes on", async () => {
+    await keyhole("person", "add", "dan");
+    await keyhole("person", "grant", "dan", "audit", "--project", "web", "--all-environments");
+    bastion.letIn((await place.keyhole(["person", "ssh", "dan"], bastion.keyOf("dan"))).stdout);
+    await keyhole("var", "set", "acme/web", "staging", "SEEN", "--value", "x");
+    const env = { KEYHOLE_SSH: bastion.host, PATH: bastion.path("dan"), TERM: "xterm" };
+    const follow = startOnTerminal([binary, "audit", "list", "--follow"], 200, place.folder, env);
+    await follow.shows("SEEN");
+    await keyhole("person", "revoke", "dan");
+    await keyhole("var", "set", "acme/web", "staging", "UNSEEN", "--value", "x");
+    const { exitCode, screen } = await follow.ended;
+    expect(exitCode).toBe(3);
+    expect(screen).not.toContain("UNSEEN");
+  });
+
   test("is opened to two persons by the page, line by line", async () => {
     const folder = join(place.folder, "home");
     const env = { HOME: folder, KEYHOLE_DATA: join(folder, ".keyhole") };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type AdminContext, rehearse, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
-import { RosterWatch } from "../../src/desk/roster.ts";
+import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
 import { deleteAccount, listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { listFiles, putFile } from "../../src/kinds/files/write.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
@@ -340,6 +340,19 @@ describeBoth("persons with some rights", (w) => {
     const putBack = () => w.run("update api_keys set environments = 7, projects = null where id = ?", [id]);
     await expect(rotateKey(beforeTransaction(ana, putBack), id, 1000)).rejects.toMatchObject({ kind: "not_found" });
     expect((await showKey(w.admin, id)).status).toBe("active");
+  });
+
+  test("change and see nothing by a command that waited until their rights were taken", async () => {
+    const { where, name } = await withAna(w);
+    const began = { ...w.admin, ...(await whoIs(w.installation, name)) };
+    const write = () => setVariables(began, where, "production", [{ name: "LATE", value: "1" }]);
+    await setVariables(began, where, "production", [{ name: "IN_TIME", value: "1" }]);
+    await revokeRights(w.admin, name, { rights: ["write"], ...everywhere });
+    await expect(write()).rejects.toMatchObject({ kind: "conflict" });
+    await expect(revealVariable(began, where, "production", "IN_TIME")).rejects.toMatchObject({ kind: "not_found" });
+    await removePerson(w.admin, name);
+    await expect(write()).rejects.toMatchObject({ kind: "forbidden" });
+    expect((await listVariables(w.admin, where, "production")).map((one) => one.name)).toEqual(["IN_TIME"]);
   });
 
   test("with `audit` see the entries of their places alone", async () => {
