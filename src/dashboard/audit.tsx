@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import { personText } from "../audit/entry.ts";
 import { describeFlaw } from "../audit/flaw.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
@@ -13,6 +12,7 @@ import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit,
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { type ReadsByHour, readsByHour } from "../people/reads.ts";
+import { actorOf, Names } from "./sentence.tsx";
 
 export const auditRoutes: readonly Route[] = [
   { method: "GET", path: "/audit", right: "audit", answer: audit },
@@ -200,13 +200,8 @@ function columnsOf(names: ReadonlyMap<string, string>, now: number): readonly Co
     { heading: "Who", cell: (one) => <Word>{actorOf(one, names)}</Word> },
     { heading: "Action", cell: (one) => <code>{one.action}</code> },
     { heading: "Where", cell: (one) => <Place of={one} /> },
-    { heading: "Names", cell: (one) => <Names of={one} /> },
+    { heading: "Names", cell: ({ names }) => <Names of={names} /> },
   ];
-}
-
-/** Who did it: a person, or the name of a key or a trust. */
-export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, string>): string {
-  return actor.type === "person" ? personText(actor) : (names.get(actor.id) ?? actor.id);
 }
 
 function Place({ of }: { readonly of: AuditRecord }) {
@@ -214,17 +209,6 @@ function Place({ of }: { readonly of: AuditRecord }) {
   return (
     <>
       {of.project ?? of.organization} {environment && <Env of={environment} />}
-    </>
-  );
-}
-
-const namesMax = 5;
-
-function Names({ of: { names } }: { readonly of: AuditRecord }) {
-  return (
-    <>
-      <Word>{names.slice(0, namesMax).join(", ")}</Word>
-      {names.length > namesMax && ` and ${counted(names.length - namesMax, "other")}`}
     </>
   );
 }

@@ -22,7 +22,7 @@ export type Door = {
 export type Entrance = { readonly code: SignInCode; readonly operator: string } | { readonly signIn: SignIn };
 
 /** The answer to a request that the gate does not let in. */
-export type Turned = { readonly status: number; readonly message: string };
+type Turned = { readonly status: number; readonly message: string };
 
 /**
  * Judges where a request comes from, before its path matters.

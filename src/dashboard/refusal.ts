@@ -2,7 +2,7 @@ import { visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
 
 /** How the dashboard says no. */
-export type Refusal = {
+type Refusal = {
   readonly status: number;
   readonly title: string;
   /** It names what is wrong and what to do, and never a value. Stored text in it is visible. */

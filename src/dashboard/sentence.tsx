@@ -11,11 +11,9 @@ import type { AuditRecord } from "../people/audit.ts";
 /** What somebody changed or saw, as people say it: `ana@laptop changed STRIPE_KEY in production of acme/web`. */
 export function Sentence(props: { readonly of: AuditRecord; readonly keys: ReadonlyMap<string, string> }) {
   const { of: one, keys } = props;
-  const { actor } = one;
   return (
     <>
-      <Word>{actor.type === "person" ? personText(actor) : (keys.get(actor.id) ?? actor.id)}</Word>{" "}
-      <Deed of={one} keys={keys} />
+      <Word>{actorOf(one, keys)}</Word> <Deed of={one} keys={keys} />
     </>
   );
 }
@@ -83,9 +81,15 @@ function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind:
   );
 }
 
+/** Who did it: a person, or the name of a key or a trust. */
+export function actorOf({ actor }: AuditRecord, names: ReadonlyMap<string, string>): string {
+  return actor.type === "person" ? personText(actor) : (names.get(actor.id) ?? actor.id);
+}
+
 const namesMax = 3;
 
-function Names({ of }: { readonly of: readonly string[] }) {
+/** The first names, and how many others there are. */
+export function Names({ of }: { readonly of: readonly string[] }) {
   return (
     <>
       {joined(of.slice(0, namesMax).map((name) => <Name>{name}</Name>))}

@@ -6,7 +6,7 @@ import { Sessions, SignInCode } from "./sessions.ts";
 import { type Provider, SignIn } from "./sign-in.ts";
 
 /** A dashboard that runs. */
-export type RunningDashboard = {
+type RunningDashboard = {
   /** Such as `http://keyhole-3f9a.localhost:40123`. */
   readonly origin: string;
   /** A link that opens one session within five minutes, in place of the link before. */
@@ -16,7 +16,7 @@ export type RunningDashboard = {
   readonly stopped: Promise<{ readonly unused: boolean }>;
 };
 
-export type DashboardOptions = {
+type DashboardOptions = {
   /** 0 for any free one. */
   readonly port: number;
   /** What browsers call it; by default a random name, since cookies do not tell ports of one host apart. */

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { VNode } from "preact";
 import { requestAction } from "../audit/entry.ts";
 import { Refused } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
@@ -39,38 +40,29 @@ async function today({ admin }: Visit): Promise<Answer> {
         </Empty>
       )}
       <div class="cards">
-        <section>
-          <h2>Requests</h2>
-          {requests.length === 0 && <p class="quiet">No machine asks for anything.</p>}
-          <ul>
-            {requests.map((one) => (
-              <li>
-                <a href={`/requests/${one.id}`}>
-                  <Name>{one.name}</Name>
-                </a>{" "}
-                <Env of={one.environment} /> of {one.project}, asked <Ago at={one.createdAt} now={now} />
-              </li>
-            ))}
-          </ul>
-        </section>
-        <section>
-          <h2>Expires within 30 days</h2>
-          {expiring.length === 0 && <p class="quiet">No key and no trust.</p>}
-          <ul>
-            {expiring.map((one) => (
-              <li>
-                <a href={`/keys/${one.id}`}>
-                  <Word>{one.name}</Word>
-                </a>
-                , a {one.type} of {one.organization}, <Ago at={one.expiresAt} now={now} />
-              </li>
-            ))}
-          </ul>
-        </section>
-        <section>
-          <h2>To rotate within 30 days</h2>
-          {typeof due === "string" ? <p class="warning">{due}</p> : <Due of={due} />}
-        </section>
+        <Card title="Requests" none="No machine asks for anything.">
+          {requests.map((one) => (
+            <li>
+              <a href={`/requests/${one.id}`}>
+                <Name>{one.name}</Name>
+              </a>{" "}
+              <Env of={one.environment} /> of {one.project}, asked <Ago at={one.createdAt} now={now} />
+            </li>
+          ))}
+        </Card>
+        <Card title="Expires within 30 days" none="No key and no trust.">
+          {expiring.map((one) => (
+            <li>
+              <a href={`/keys/${one.id}`}>
+                <Word>{one.name}</Word>
+              </a>
+              , a {one.type} of {one.organization}, <Ago at={one.expiresAt} now={now} />
+            </li>
+          ))}
+        </Card>
+        <Card title="To rotate within 30 days" none="No value.">
+          {typeof due === "string" ? [<li class="warning">{due}</li>] : due.map((one) => <Due of={one} />)}
+        </Card>
       </div>
       <section>
         <h2>Last changes</h2>
@@ -101,19 +93,24 @@ async function dueOrRefusal(admin: AdminContext): Promise<readonly DueVariable[]
   }
 }
 
-function Due({ of }: { readonly of: readonly DueVariable[] }) {
-  if (of.length === 0) return <p class="quiet">No value.</p>;
+function Due({ of: one }: { readonly of: DueVariable }) {
   return (
-    <ul>
-      {of.map((one) => (
-        <li>
-          <a href={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
-            <Name>{one.name}</Name>
-          </a>{" "}
-          <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"}{" "}
-          {one.rotateBy}
-        </li>
-      ))}
-    </ul>
+    <li>
+      <a href={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
+        <Name>{one.name}</Name>
+      </a>{" "}
+      <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"} {one.rotateBy}
+    </li>
+  );
+}
+
+/** A list under its heading, or what there is to say when nothing is in it. */
+function Card(props: { readonly title: string; readonly none: string; readonly children: readonly VNode[] }) {
+  const { title, none, children } = props;
+  return (
+    <section>
+      <h2>{title}</h2>
+      {children.length === 0 ? <p class="quiet">{none}</p> : <ul>{children}</ul>}
+    </section>
   );
 }

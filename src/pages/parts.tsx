@@ -32,7 +32,7 @@ export function Ago({ at, now }: { readonly at: number | null; readonly now: num
 }
 
 /** Such as `3 days ago` or `in 2 hours`. @param ms - from now; the past is below zero */
-export function inWords(ms: number): string {
+function inWords(ms: number): string {
   const size = Math.abs(ms);
   const [count, unit] =
     size < 60_000

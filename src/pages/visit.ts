@@ -173,7 +173,7 @@ export class Drafts {
   read<T>(id: string, type: new (...parts: never[]) => T, now: number): T {
     const draft = this.#draft;
     if (draft?.id === id && draft.endsAt > now && draft.value instanceof type) return draft.value;
-    throw new Refused("not_found", "What you began is not kept any more, after 5 minutes or a newer one: begin again.");
+    throw new Refused("not_found", "This draft has expired, or a newer one replaced it. Begin again.");
   }
 
   clear(): void {

@@ -22,7 +22,7 @@ export type ItemsAcross = {
 };
 
 /** An item in one environment, compared with the same item in the others. */
-export type ComparedItem = {
+type ComparedItem = {
   /** Epoch milliseconds. */
   readonly updatedAt: number;
   /**

@@ -6,6 +6,7 @@ import { listVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { addPerson, grantRights, removePerson } from "../../src/people/persons.ts";
 import { runBinary } from "../support/keyhole.ts";
+import { fieldsOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
 
 /*
@@ -71,11 +72,8 @@ describeBoth("two persons through both doors", (w) => {
   /** Saves values in staging as the page does that was loaded just before. @returns the status */
   const benSaves = async (name: string, value: string) => {
     const { text } = await ben(`variables/set?name=${name}`);
-    const form = /<form[^>]*variables\/set"[^>]*>[\s\S]*?<\/form>/.exec(text)?.[0] ?? "";
-    const shown = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-    const hidden = Object.fromEntries(shown.map(([, field, held]) => [field as string, held as string]));
-    const empty = { "value.development": "", "value.production": "" };
-    return (await ben("variables/set", { ...hidden, ...empty, name, "value.staging": value })).status;
+    const fields = fieldsOf(text, `/p/${where()}/variables/set`);
+    return (await ben("variables/set", { ...fields, name, "value.staging": value })).status;
   };
 
   test("who write at once lose nothing, and each is on record as who they are", async () => {

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { jsonLine } from "../../src/core/visible.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { auditPages } from "../../src/people/audit.ts";
-import { visitorOf } from "../support/dashboard.ts";
+import { visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
 /** A project with these many changes of its variables, each an entry. */

@@ -8,7 +8,7 @@ import { listVariables, setVariables } from "../../src/kinds/variables/write.ts"
 import { listAudit } from "../../src/people/audit.ts";
 import { revokeKey } from "../../src/people/keys.ts";
 import { showRequest } from "../../src/people/requests.ts";
-import { type Visitor, visitorOf } from "../support/dashboard.ts";
+import { type Visitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /** A project with three versions of its variables in an environment: empty, with the first value, with the second. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { listAudit } from "../../src/people/audit.ts";
 import { listKeys, revokeKey, showKey } from "../../src/people/keys.ts";
 import { createTrust } from "../../src/people/trusts.ts";
-import { type Visitor, visitorOf } from "../support/dashboard.ts";
+import { type Visitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { visitorOf } from "../support/dashboard.ts";
+import { visitorOf } from "../support/pages.ts";
 import { describeBoth, everything, stored, type World } from "../support/world.ts";
 
 /** A project whose variables are all that a comparison can say, and somebody who is signed in. */
@@ -155,7 +155,7 @@ describeBoth("the first page with one damaged set", (w) => {
     await w.sql`update sets set version = version + 1 where kind = 'variables' and environment = 'staging'`;
     const { status, html } = await visitor.page("/");
     expect(status).toBe(200);
-    expect(html).toContain(`<p class="warning">The variables of ${where} in staging were deleted or changed`);
+    expect(html).toContain(`<li class="warning">The variables of ${where} in staging were deleted or changed`);
     expect(html).not.toContain("No value.");
     expect(html).toContain("<bdi>soon</bdi></a>");
     expect(html).toContain("<code><bdi>DUE</bdi></code>");

@@ -9,7 +9,7 @@ import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { type Fields, visitorOf } from "../support/dashboard.ts";
+import { type Fields, visitorOf } from "../support/pages.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 
 /** A value to look for in what is answered. */
@@ -288,7 +288,7 @@ describeBoth("the page that takes a pasted text", (w) => {
 
   test("does not apply a plan that is old, of another project, or not the newest", async () => {
     const { where, visitor, paste, stagingNames } = await pasting(w);
-    const gone = "What you began is not kept any more, after 5 minutes or a newer one: begin again.";
+    const gone = "This draft has expired, or a newer one replaced it. Begin again.";
     const [first, second] = [await paste(), await paste({ prune: "yes" })];
     expect(await visitor.send(first.to as string, {})).toEqual({ status: 404, error: gone });
     const { where: other } = await w.project(await w.organization(), "web");

@@ -1,124 +1,116 @@
+/**
+ * The dashboard without a socket or a browser: what its script would send, and what it answers.
+ */
 import { expect } from "bun:test";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
-import type { World } from "./world.ts";
+import { leaksIn, type World } from "./world.ts";
 
-/** What the dashboard answered. */
-export type PageAnswer = {
+/** Fields of a form. A list is a field that occurs several times. */
+export type Fields = Readonly<Record<string, string | number | readonly (string | number)[]>>;
+
+/** What a form answered. */
+export type Reply = {
   readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  /** Of an answer to the script. */
-  readonly to?: string;
   readonly error?: string;
+  readonly to?: string;
   readonly secret?: string;
 };
 
-/** A form of a page, as a browser would send it if nobody filled it in. */
-export type PageForm = { readonly action: string; readonly fields: URLSearchParams };
-
-/** A person with a browser of their own, signed in, on the dashboard of a world; no socket, no browser. */
+/** Somebody who is signed in. No answer to them may hold a secret of the world, but for one that they asked for. */
 export type Visitor = {
-  readonly get: (path: string) => Promise<PageAnswer>;
-  /** The form with this action on a page. Its hidden fields hold what the page showed, such as versions. */
-  readonly form: (path: string, action: string) => Promise<PageForm>;
+  /** The HTML of a page. */
+  readonly page: (path: string) => Promise<{ readonly status: number; readonly html: string }>;
   /** Sends a form as the script does. */
-  readonly send: (
-    form: PageForm | string,
-    fields?: Readonly<Record<string, string | readonly string[]>>,
-  ) => Promise<PageAnswer>;
-  readonly handle: (request: Request) => Promise<Response>;
+  readonly send: (path: string, fields: Fields) => Promise<Reply>;
+  /** Sends a form as a browser without the script does. */
+  readonly submit: (path: string, fields: Fields) => Promise<Response>;
+  /** The fields of a form that nobody has filled in. Undefined if the page has no form with this action. */
+  readonly form: (path: string, action: string) => Promise<Fields | undefined>;
+  /** What a page shows in a form's hidden fields: the versions among them. */
+  readonly hidden: (path: string, action?: string) => Promise<Readonly<Record<string, string>>>;
+  /** What the dashboard reported of its own failures. */
+  readonly reported: readonly unknown[];
 };
 
-/** The origin that the dashboards of tests answer to. */
-export const pagesOrigin = "http://keyhole-test.localhost:4300";
+const origin = "http://keyhole-test.localhost:4300";
 
-/** A browser that signed in: its requests carry its cookie. */
-type Browser = {
-  readonly handle: (request: Request) => Promise<Response>;
-  readonly get: (path: string) => Promise<Response>;
-  readonly post: (
-    path: string,
-    fields: URLSearchParams,
-    headers?: Readonly<Record<string, string>>,
-  ) => Promise<Response>;
-};
-
-/** Signs in to a dashboard of its own. @param failures - takes what the dashboard reports of its own defects */
-export async function signIn(w: World, actor: string, failures: unknown[]): Promise<Browser> {
+/** Signs in to a dashboard of its own. */
+export async function visitorOf(w: World, actor = "ann@host"): Promise<Visitor> {
   const now = () => w.clock.nowMs ?? Date.now();
   const code = new SignInCode(now);
+  const reported: unknown[] = [];
   const app = createDashboard({
     installation: w.installation,
     sessions: new Sessions(now),
     entrance: { code, operator: actor },
-    origin: pagesOrigin,
+    origin,
     now,
     used: () => {},
-    report: (error) => failures.push(error),
+    report: (error) => reported.push(error),
   });
   let cookie = "";
-  const handle = async (request: Request) => app.handle(request);
-  const { host } = new URL(pagesOrigin);
-  const own = { host, origin: pagesOrigin, "sec-fetch-site": "same-origin" };
-  const post: Browser["post"] = (path, body, more) => {
-    const headers = { ...own, ...(cookie && { cookie }), ...more };
-    return handle(new Request(`${pagesOrigin}${path}`, { method: "POST", headers, body }));
+  const { host } = new URL(origin);
+  const post = async (path: string, fields: Fields, more: Readonly<Record<string, string>> = {}) => {
+    const headers = { host, origin, "sec-fetch-site": "same-origin", ...(cookie && { cookie }), ...more };
+    return app.handle(new Request(`${origin}${path}`, { method: "POST", headers, body: encoded(fields) }));
   };
-  const opened = await post("/unlock", new URLSearchParams({ code: code.make() }));
+  const opened = await post("/unlock", { code: code.make() });
   cookie = /^[^;]+/.exec(opened.headers.get("set-cookie") ?? "")?.[0] ?? "";
   expect(opened.status).toBe(303);
-  const get = (path: string) => handle(new Request(`${pagesOrigin}${path}`, { headers: { host, cookie } }));
-  return { handle, get, post };
-}
-
-/** Signs somebody in. @param failures - takes what the dashboard reports of its own defects */
-export async function visitorOf(w: World, actor = "ana@host", failures: unknown[] = []): Promise<Visitor> {
-  const browser = await signIn(w, actor, failures);
-  const get: Visitor["get"] = async (path) => answerOf(await browser.get(path));
+  const page: Visitor["page"] = async (path) => {
+    const answer = await app.handle(new Request(`${origin}${path}`, { headers: { host, cookie } }));
+    const html = await answer.text();
+    expect([path, leaksIn(w.secrets, html)]).toEqual([path, []]);
+    return { status: answer.status, html };
+  };
   return {
-    get,
-    handle: browser.handle,
-    form: async (path, action) => {
-      const { text, status } = await get(path);
-      const found = formsOf(text).find((form) => form.action === action);
-      if (found === undefined) throw new Error(`${path} answered ${status} and has no form for ${action}`);
-      return found;
+    page,
+    send: async (path, fields) => {
+      const answer = await post(path, fields, { accept: "application/json" });
+      const reply = (await answer.json()) as Omit<Reply, "status">;
+      const { secret: _, ...rest } = reply;
+      expect([path, leaksIn(w.secrets, JSON.stringify(rest))]).toEqual([path, []]);
+      return { status: answer.status, ...reply };
     },
-    send: async (form, fields = {}) => {
-      const { action, fields: shown } = typeof form === "string" ? { action: form, fields: undefined } : form;
-      const sent = new URLSearchParams(shown);
-      for (const [name, values] of Object.entries(fields)) {
-        sent.delete(name);
-        for (const value of [values].flat()) sent.append(name, value);
-      }
-      return answerOf(await browser.post(action, sent, { accept: "application/json" }));
+    submit: post,
+    form: async (path, action) => fieldsOf((await page(path)).html, action),
+    hidden: async (path, action = path.split("?")[0] ?? "") => {
+      return fieldsOf((await page(path)).html, action, ["input[type=hidden]"]) ?? {};
     },
+    reported,
   };
 }
 
-async function answerOf(response: Response): Promise<PageAnswer> {
-  const text = await response.text();
-  const { status, headers } = response;
-  const isJson = headers.get("content-type") === "application/json";
-  return { status, headers, text, ...(isJson && (JSON.parse(text) as object)) };
+function encoded(fields: Fields): URLSearchParams {
+  const pairs = Object.entries(fields).flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name, String(one)]),
+  );
+  return new URLSearchParams(pairs);
 }
 
-/** The forms of a page that change something, with what their fields hold. */
-export function formsOf(html: string): PageForm[] {
-  const forms: PageForm[] = [];
-  const add = (name: string | null, value: string | null) => {
-    if (name !== null) forms.at(-1)?.fields.append(name, value ?? "");
+/**
+ * The fields of a form that nobody has filled in. Undefined if the page has no form with this action.
+ * @param selectors - of the fields; if it is left out, of all that a browser would send
+ */
+export function fieldsOf(
+  html: string,
+  action: string,
+  selectors: readonly string[] = ["input:not([type=checkbox])", "textarea"],
+): Record<string, string> | undefined {
+  let found: Record<string, string> | undefined;
+  const form = `form[method=post][action="${action}"]`;
+  const add = (field: HTMLRewriterTypes.Element) => {
+    const name = field.getAttribute("name");
+    if (name !== null && found) found[name] = field.getAttribute("value") ?? "";
   };
   new HTMLRewriter()
-    .on("form[method=post]", {
-      element: (form) => {
-        forms.push({ action: form.getAttribute("action") ?? "", fields: new URLSearchParams() });
+    .on(form, {
+      element: () => {
+        found ??= {};
       },
     })
-    .on("form[method=post] input:not([type=checkbox]), form[method=post] textarea", {
-      element: (field) => add(field.getAttribute("name"), field.getAttribute("value")),
-    })
+    .on(selectors.map((selector) => `${form} ${selector}`).join(", "), { element: add })
     .transform(html);
-  return forms;
+  return found;
 }
