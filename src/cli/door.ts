@@ -1,5 +1,6 @@
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
+import { wordsOf } from "../core/words.ts";
 import { pathOf, type Surroundings, verb } from "../terminal/command.ts";
 
 /*
@@ -40,7 +41,7 @@ export function doorCommand(here: Surroundings, enter: (words: readonly string[]
     .action(async ({ person }) => {
       const asked = here.env["SSH_ORIGINAL_COMMAND"];
       if (asked === undefined || asked.trim() === "") throw usageProblem(welcome(person));
-      const words = wordsOf(asked);
+      const words = sentWords(asked);
       await enter(words[0] === "keyhole" ? words.slice(1) : words, person);
     });
 }
@@ -61,41 +62,12 @@ export function judgeCommand(command: CommandUnknownOpts): void {
 
 const commandBytesMax = 128 * 1024;
 
-/**
- * The words of a command line: blanks separate them, and quotes and backslashes keep blanks in them, as in a POSIX shell.
- * Nothing is expanded.
- * @throws Problem if it is too long, not UTF-8, or a quote is not closed
- */
-export function wordsOf(line: string): string[] {
+/** The words that came over SSH. @throws Problem if the line is too long, not UTF-8, or has an open quote */
+export function sentWords(line: string): string[] {
   if (Buffer.byteLength(line) > commandBytesMax) throw usageProblem("The command is longer than 128 KiB.");
   // The runtime puts U+FFFD in place of bytes that are not UTF-8.
   if (line.includes("\0") || line.includes("\ufffd")) throw usageProblem("The command is not UTF-8 text without NUL.");
-  const words: string[] = [];
-  let at = 0;
-  for (;;) {
-    at += (/^[ \t\n]*/.exec(line.slice(at)) as RegExpExecArray)[0].length;
-    if (at === line.length) return words;
-    const [whole] = wordPattern.exec(line.slice(at)) ?? [""];
-    at += whole.length;
-    if (whole === "" || (at < line.length && !/[ \t\n]/.test(line[at] as string))) {
-      throw usageProblem("A quote or a backslash at the end of the command has nothing to close it.");
-    }
-    words.push(whole.replace(partPattern, unquoted));
-  }
-}
-
-const part = String.raw`'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|[^\s'"\\]|[^\S \t\n]`;
-const wordPattern = new RegExp(`^(?:${part})+`);
-const partPattern = new RegExp(part, "g");
-
-function unquoted(quoted: string): string {
-  if (quoted.startsWith("'")) return quoted.slice(1, -1);
-  if (quoted.startsWith("\\")) return quoted === "\\\n" ? "" : quoted.slice(1);
-  if (!quoted.startsWith('"')) return quoted;
-  return quoted.slice(1, -1).replace(/\\([$`"\\]|\n)/g, (_, kept: string) => (kept === "\n" ? "" : kept));
-}
-
-/** A word as {@link wordsOf} and any POSIX shell read it back. */
-export function quoted(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  const words = wordsOf(line);
+  if (words !== undefined) return words;
+  throw usageProblem("A quote or a backslash at the end of the command has nothing to close it.");
 }

@@ -3,10 +3,11 @@ import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { contentBytesMax } from "../core/names.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
 import { tryStat, writeWhole } from "../core/whole-file.ts";
+import { quoted } from "../core/words.ts";
 import { pathOf, type Surroundings } from "../terminal/command.ts";
 import { readLocal, readValue } from "../terminal/input.ts";
 import { readHidden } from "../terminal/terminal.ts";
-import { isPeoples, quoted } from "./door.ts";
+import { isPeoples } from "./door.ts";
 
 /*
  * KEYHOLE_SSH: people's commands run on another host, behind its door. Local files and hidden prompts stay here: their

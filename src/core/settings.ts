@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { parse } from "shell-quote";
 import { configProblem } from "./problem.ts";
+import { wordsOf } from "./words.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -133,10 +133,9 @@ function readRootKeySource(env: Environment, external: boolean): RootKeySource {
  * Splits a command into words as a shell would. No shell runs it, so characters that only a shell acts on are refused.
  */
 function splitWords(setting: string, text: string): [program: string, ...args: string[]] {
-  const unquoted = text.replace(/\\.|'[^']*'|"(?:[^"\\$`]|\\[^`])*"/gs, "");
-  // shell-quote would keep these as they are, and would drop a quote that is never closed.
-  const words = /['"\\$`~[\]{}]/.test(unquoted) ? undefined : parse(text);
-  if (!words?.every((word) => typeof word === "string")) {
+  const outsideOfQuotes = text.replace(/\\.|'[^']*'|"(?:[^"\\$`]|\\.)*"/gs, "");
+  const words = /['"\\$`~[\]{}()<>|&;*?#]/.test(outsideOfQuotes) ? undefined : wordsOf(text);
+  if (words === undefined) {
     const what = "has an open quote, or a character that only a shell would act on";
     throw configProblem(`${setting} ${what}: quote it, or write sh -c '…'.`);
   }

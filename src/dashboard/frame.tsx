@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
+import { quoted } from "../core/words.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Field, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
@@ -140,11 +141,6 @@ export function strangerPage({ label, issuer, subject }: Identity, name: string)
       </form>
     </main>,
   );
-}
-
-/** A word as a shell reads it. */
-function quoted(word: string): string {
-  return /^[\w.:/@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** The page of a refusal, or of a failure. @param again - where to sign in again, if that is what it takes */

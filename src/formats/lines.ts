@@ -1,3 +1,4 @@
+import { quoted } from "../core/words.ts";
 import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /*
@@ -10,7 +11,7 @@ import { type NamedValue, renderEach } from "./dotenv.ts";
  * read back exactly.
  */
 export function renderShell(variables: readonly NamedValue[]): string {
-  return renderEach(variables, ({ name, value }) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`);
+  return renderEach(variables, ({ name, value }) => `export ${name}=${quoted(value)}\n`);
 }
 
 /**

@@ -130,7 +130,7 @@ withPrograms(["chromium"], "a team's dashboard, in Chromium", (chromium) => {
 
   test("shows somebody without rights who they are and what to send, and takes rights that an operator gives at once", async () => {
     const page = await signIn(await fresh(), "eve");
-    expect(await textOf(page)).toContain(`keyhole person add NAME --issuer ${provider.url} --subject eve`);
+    expect(await textOf(page)).toContain(`keyhole person add NAME --issuer '${provider.url}' --subject 'eve'`);
     await keyhole("person", "add", "eve", "--issuer", provider.url, "--subject", "eve");
     await keyhole("person", "grant", "eve", "see", "--all-projects", "--env", "staging");
     await page.goto(`${origin}/p/acme/web/variables`);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isPeoples, quoted, wordsOf } from "../../src/cli/door.ts";
+import { isPeoples, sentWords } from "../../src/cli/door.ts";
+import { quoted } from "../../src/core/words.ts";
 import { buildProgram } from "../../src/main.ts";
 import { pathOf } from "../../src/terminal/command.ts";
 
@@ -15,7 +16,7 @@ describe("a command line over SSH", () => {
   test("has the words that were sent, whatever they hold", () => {
     fc.assert(
       fc.property(fc.array(anyText), (words) => {
-        expect(wordsOf(words.map(quoted).join(" "))).toEqual(words);
+        expect(sentWords(words.map(quoted).join(" "))).toEqual(words);
       }),
       { numRuns: 1000 },
     );
@@ -31,7 +32,7 @@ describe("a command line over SSH", () => {
       const script = `set -- ${unquotedNewlinesAsBlanks(line)}\nfor word; do printf '%s\\0' "$word"; done`;
       const { stdout } = Bun.spawnSync(["sh", "-c", script], { stderr: "ignore" });
       const words = stdout.toString().split("\0").slice(0, -1);
-      expect([line, wordsOf(line)]).toEqual([line, words]);
+      expect([line, sentWords(line)]).toEqual([line, words]);
     }
   });
 
@@ -44,13 +45,13 @@ describe("a command line over SSH", () => {
     ["bytes that are no text", "a\ufffd"],
     ["more than 128 KiB", "x".repeat(128 * 1024 + 1)],
   ])("is refused with a sentence if it has %s", (_, line) => {
-    expect(() => wordsOf(line)).toThrow(/^(A quote or a backslash|The command is)/);
+    expect(() => sentWords(line)).toThrow(/^(A quote or a backslash|The command is)/);
   });
 });
 
 function wordsOrUndefined(line: string): string[] | undefined {
   try {
-    return wordsOf(line);
+    return sentWords(line);
   } catch {
     return undefined;
   }

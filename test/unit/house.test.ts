@@ -18,7 +18,7 @@ type Import = { readonly from: string; readonly target: string; readonly values:
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   "modules.d.ts": [],
   "thread-url.ts": [],
-  core: words("node: bun:jsc shell-quote package.json"),
+  core: words("node: bun:jsc package.json"),
   // Mechanisms: what they need from outside is an argument.
   seal: words("core thread-url.ts node:"),
   audit: words("core node:"),
