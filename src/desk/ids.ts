@@ -33,10 +33,18 @@ export async function findId<T extends Identified>(
 /**
  * Shortens ids as tables show them: to the fewest characters, at least 8, with which no other id begins. What is not an
  * id of the table stays whole.
+ * @param isSeen - which rows there are for this person
  */
-export async function shortIds(admin: AdminContext, table: Identified): Promise<(id: string) => string> {
-  const rows = await admin.database.db.select({ id: table.id }).from(table).orderBy(asc(table.id));
-  const ids = rows.map(({ id }) => id);
+export async function shortIds<T extends Identified>(
+  admin: AdminContext,
+  table: T,
+  isSeen: (row: T["$inferSelect"]) => boolean,
+): Promise<(id: string) => string> {
+  const rows = await admin.database.db
+    .select()
+    .from(table as Identified)
+    .orderBy(asc(table.id));
+  const ids = (rows as T["$inferSelect"][]).filter(isSeen).map(({ id }) => id);
   const sharedLength = (a: string, b = "") => {
     let length = 0;
     while (length < b.length && a[length] === b[length]) length++;

@@ -269,13 +269,17 @@ async function hasEntries(admin: AdminContext, conditions: readonly Condition[])
 /** The condition that this person, or a key or a trust with this name or id, did it. */
 async function conditionOnActor(admin: AdminContext, actor: string): Promise<Condition> {
   const named = [...(await keyNames(admin))].filter(([, name]) => name === actor).map(([id]) => id);
-  if (named.length > 0) return { texts: [...named, actor], valuesOf: valuesOf.actor };
   const id = await findKeyId(admin, actor).catch((error: unknown) => {
-    if (error instanceof Refused && error.kind === "not_found") return actor;
+    if (error instanceof Refused && error.kind === "not_found") return undefined;
     throw error;
   });
-  const otherwise = `Nobody called ${JSON.stringify(actor)} has an entry, and no key or trust has that name or id.`;
-  return { texts: [id, actor], valuesOf: valuesOf.actor, ...(id === actor && { otherwise }) };
+  const found = id === undefined ? named : [...named, id];
+  const condition = { texts: [...found, actor], valuesOf: valuesOf.actor };
+  const word = JSON.stringify(actor);
+  // The name of a key beyond their rights is answered as one that no key has.
+  if (admin.rights !== "operator") return { ...condition, otherwise: `No entry that you may read is by ${word}.` };
+  if (found.length > 0) return condition;
+  return { ...condition, otherwise: `Nobody called ${word} has an entry, and no key or trust has that name or id.` };
 }
 
 /**

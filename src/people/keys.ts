@@ -171,7 +171,7 @@ export function findKeyId(admin: AdminContext, id: string, type?: CredentialType
  * not the id of a key or a trust stays whole.
  */
 export async function shortKeyIds(admin: AdminContext): Promise<(id: string) => string> {
-  return shortIds(admin, admin.database.tables.apiKeys);
+  return shortIds(admin, admin.database.tables.apiKeys, (row) => isSeen(admin, row));
 }
 
 /** The names of all keys and trusts by their ids. */
@@ -350,11 +350,16 @@ function permitsFor(admin: AdminContext, reach: Reach): Permit[] | undefined {
 
 /** @throws Refused `not_found` if the key or trust reaches further than somebody's rights */
 async function requirePermits(admin: AdminContext, id: string, type: CredentialType): Promise<Permit[]> {
-  const { apiKeys: k } = admin.database.tables;
-  const [row] = await admin.database.db.select().from(k).where(eq(k.id, id));
-  const permits = row && permitsFor(admin, row);
+  const permits = await findPermits(admin, id);
   if (permits === undefined) throw beyondOwnRights(id, type);
   return permits;
+}
+
+/** The permits to change a key or a trust; undefined if it reaches further than somebody's rights. */
+export async function findPermits(admin: AdminContext, id: string): Promise<Permit[] | undefined> {
+  const { apiKeys: k } = admin.database.tables;
+  const [row] = await admin.database.db.select().from(k).where(eq(k.id, id));
+  return row && permitsFor(admin, row);
 }
 
 function beyondOwnRights(id: string, type: CredentialType): Refused {

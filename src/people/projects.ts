@@ -118,7 +118,7 @@ function countsIn(row: object, among: readonly Environment[]): Record<`${string}
  * @throws Refused `not_found`, `ambiguous`
  */
 export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
-  const { organization, id, slug } = await findProject(admin, where, "write", environments);
+  const { organization, id, slug } = await findProject(admin, where, ["see", "write"], environments);
   const permit = permitEverywhere(admin, organization, ["write"]);
   const project = { id, slug };
   const { projects } = admin.database.tables;
@@ -146,7 +146,7 @@ export async function renameProject(
   const { slug } = asked;
   requireSlug("project", slug);
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
-  const found = await findProject(admin, where, "write", environments);
+  const found = await findProject(admin, where, ["see", "write"], environments);
   const { organization, id } = found;
   const permit = permitEverywhere(admin, organization, ["write"]);
   try {

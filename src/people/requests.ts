@@ -70,7 +70,7 @@ const decideRights = ["decide", "write"] as const;
 
 /** Shortens ids of requests as tables show them. */
 export function shortRequestIds(admin: AdminContext): Promise<(id: string) => string> {
-  return shortIds(admin, admin.database.tables.variableRequests);
+  return shortIds(admin, admin.database.tables.variableRequests, (row) => isSeen(admin, row));
 }
 
 /** Refuses a request about which nobody can decide any more. @throws Refused `conflict` that says why */

@@ -5,7 +5,7 @@ import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { trustList, trustsMax } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
-import { createCredential, type KeyRecord, listKeys, type NewKey, type ShownTerms } from "./keys.ts";
+import { createCredential, findPermits, type KeyRecord, listKeys, type NewKey } from "./keys.ts";
 
 export type NewTrust = NewKey & {
   readonly issuer: string;
@@ -18,7 +18,8 @@ export type NewTrust = NewKey & {
 /**
  * Creates a trust.
  * @returns its record, how many keys of its own set can verify a token, and what a person should know about it
- * @throws Refused `invalid`, `not_found`, `ambiguous`; `bound` if there are too many
+ * @throws Refused `invalid`, `not_found`, `ambiguous`; `bound` if there are too many; `conflict` if it would shut out the
+ *   tokens of a trust that is beyond this person's rights
  */
 export async function createTrust(
   admin: AdminContext,
@@ -29,8 +30,9 @@ export async function createTrust(
   if (others.length >= trustsMax) {
     throw new Refused("bound", `There are ${trustsMax} trusts already: revoke one that is no longer used.`);
   }
+  const overlapping = (await validTrusts(admin, terms.issuer)).filter((other) => mayBothFit(terms, other.terms));
+  for (const { id } of overlapping) if (!(await findPermits(admin, id))) throw shutsOut();
   const trust = await createCredential(admin, asked, terms);
-  const overlapping = others.filter((other) => other.terms !== undefined && mayBothFit(terms, other.terms));
   const overlaps = overlapping.map(({ id }) => overlapWarning(id));
   return { trust, keys: countKeys(terms), warnings: [...nameWarnings(terms), ...bindingWarnings(terms), ...overlaps] };
 }
@@ -133,9 +135,16 @@ function bindingWarnings({ issuer, claims }: Terms): string[] {
 }
 
 /** Whether one token can meet both. A token that meets several trusts is refused. */
-function mayBothFit(terms: Terms, other: ShownTerms): boolean {
+function mayBothFit(terms: Terms, other: Terms): boolean {
   if (terms.issuer !== other.issuer || terms.audience !== other.audience) return false;
   return Object.entries(terms.claims).every(([name, value]) => (other.claims[name] ?? value) === value);
+}
+
+function shutsOut(): Refused {
+  return new Refused(
+    "conflict",
+    "A token may fit this trust and another one, which reaches further than your own rights `keys` and `reveal`. Such a token is refused: give other claims.",
+  );
 }
 
 function overlapWarning(id: string): string {

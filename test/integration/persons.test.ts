@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { Right } from "../../src/access/rights.ts";
 import { type AdminContext, rehearse, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
@@ -10,7 +11,7 @@ import { copyVariables, listVariables, setVariables } from "../../src/kinds/vari
 import { listAudit } from "../../src/people/audit.ts";
 import { pruneAudit } from "../../src/people/audit-chain.ts";
 import { planRollback } from "../../src/people/history.ts";
-import { createKey, revokeKey, rotateKey, showKey } from "../../src/people/keys.ts";
+import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import {
   addPerson,
   grantRights,
@@ -19,6 +20,8 @@ import {
   revokeRights,
   showPerson,
 } from "../../src/people/persons.ts";
+import { deleteProject, renameProject } from "../../src/people/projects.ts";
+import { createTrust } from "../../src/people/trusts.ts";
 import { openSet } from "../../src/sets/open.ts";
 import { asPerson, personIn } from "../support/persons.ts";
 import { describeBoth, type World, withAdmins } from "../support/world.ts";
@@ -340,6 +343,62 @@ describeBoth("persons with some rights", (w) => {
     const putBack = () => w.run("update api_keys set environments = 7, projects = null where id = ?", [id]);
     await expect(rotateKey(beforeTransaction(ana, putBack), id, 1000)).rejects.toMatchObject({ kind: "not_found" });
     expect((await showKey(w.admin, id)).status).toBe("active");
+  });
+
+  test("make no trust that would shut out another beyond their own rights", async () => {
+    const { organization, where } = await web();
+    const reach = { organization: organization.slug, projects: ["web"] };
+    const issuer = "https://token.actions.githubusercontent.com";
+    const terms = (...claims: [string, string][]) => ({ issuer, audience: where, claims: new Map(claims) });
+    const of = (admin: AdminContext, environment: string, asked: ReturnType<typeof terms>) =>
+      createTrust(admin, { ...reach, environments: [environment], ...asked });
+    const live = await of(w.admin, "production", terms(["repository_id", "5"], ["ref", "refs/heads/main"]));
+    const ana = await personIn(w.admin, where, ["keys", "reveal"], 1);
+    // A token that fits two trusts is refused.
+    for (const claims of [terms(["repository_owner_id", "1"]), terms(["repository_id", "5"])]) {
+      await expect(of(ana, "development", claims)).rejects.toMatchObject({ kind: "conflict" });
+    }
+    const own = await of(ana, "development", terms(["repository_id", "5"], ["ref", "refs/heads/dev"]));
+    const twice = await of(ana, "development", terms(["repository_id", "5"], ["ref", "refs/heads/dev"]));
+    expect(twice.warnings.join()).toContain(own.trust.id);
+    const both = await of(w.admin, "production", terms(["repository_id", "5"]));
+    expect(both.warnings.join()).toContain(live.trust.id);
+  });
+
+  test("find out by nothing that they type which keys there are elsewhere", async () => {
+    const { where } = await web();
+    const other = await w.organization();
+    await createKey(w.admin, { organization: other.slug, name: "hidden", projects: null, environments: null });
+    const ana = await personIn(w.admin, where, ["see", "audit"]);
+    const answerTo = (actor: string) => listAudit(ana, { actor }).catch((error: Error) => error.message);
+    expect(await answerTo("hidden")).toBe(((await answerTo("absent")) as string).replace("absent", "hidden"));
+    expect(await listAudit(w.admin, { actor: "hidden" })).toEqual([]);
+    // Of a key that was made in the same minute, more of the id would be shown.
+    const { id } = await createKey(w.admin, {
+      organization: where.split("/")[0],
+      projects: ["web"],
+      environments: null,
+    });
+    expect((await shortKeyIds(ana))(id)).toHaveLength(8);
+  });
+
+  test("who may write and not see are told no name of a file", async () => {
+    const { where } = await web();
+    const at = (path: string) => ({ content: Buffer.from("x"), path, environments: ["staging"] });
+    await putFile(w.admin, where, at("tls/live/payments.p12"));
+    const refusalOf = (admin: AdminContext) => putFile(admin, where, at("tls")).catch((error: Error) => error.message);
+    expect(await refusalOf(await personIn(w.admin, where, ["write"]))).not.toContain("payments");
+    expect(await refusalOf(await personIn(w.admin, where, ["see", "write"]))).toContain("payments");
+  });
+
+  test("rename and delete a project if they see all of it", async () => {
+    const { organization, where } = await web();
+    const holding = (rights: readonly Right[], environments: number) =>
+      ({ rights, organizationId: organization.id, projectId: null, environments }) as const;
+    const some = asPerson(w.admin, "ana", [holding(["write"], 7), holding(["see"], 1)]);
+    await expect(renameProject(some, where, { slug: "shop" })).rejects.toMatchObject({ kind: "not_found" });
+    await expect(deleteProject(some, where)).rejects.toMatchObject({ kind: "not_found" });
+    await deleteProject(asPerson(w.admin, "ana", [holding(["write", "see"], 7)]), where);
   });
 
   test("change and see nothing by a command that waited until their rights were taken", async () => {

@@ -43,9 +43,10 @@ export async function putFile(
     for (const { environment, items } of sets) {
       const clash = pathSetProblem([...[...items.keys()].filter((path) => path !== file.path), file.path]);
       if (clash === undefined) continue;
+      const maySee = may(admin.rights, "see", placeOf(found), environment);
       throw new Refused(
         "invalid",
-        `${JSON.stringify(file.path)} cannot stand beside the other files of ${environment}: ${clash}.`,
+        `${JSON.stringify(file.path)} cannot stand beside the other files of ${environment}${maySee ? `: ${clash}` : ""}.`,
       );
     }
     const id = Bun.randomUUIDv7();
