@@ -43,9 +43,10 @@ function addVerb(here: Surroundings) {
     .option("--issuer <url>", "who signs them in to the dashboard, exactly as in the claim iss")
     .option("--subject <text>", "whom the issuer means by them: the claim sub")
     .option("--group <name>", "everybody whom the issuer counts in this group, in place of --subject")
+    .option("--again", "also if somebody who was removed had the name: no line in authorized_keys lets them in")
     .option(...asTheyAreOption)
-    .action(async (name, { org, issuer, subject, group, asTheyAre }) => {
-      const asked = { name, organization: org, signIn: signInOf(issuer, subject, group) };
+    .action(async (name, { org, issuer, subject, group, again, asTheyAre }) => {
+      const asked = { name, organization: org, signIn: signInOf(issuer, subject, group), again };
       const person = await withAdmin(here, (admin) => addPerson(admin, asked, { asTheyAre }));
       await answer(here, person, `Added ${name}, who has no rights yet: keyhole person grant ${name} …`);
     });

@@ -42,6 +42,15 @@ export class RosterWatch {
     return this.#last;
   }
 
+  /** Another that has seen the same. What it is shown in a transaction that is rolled back, this one never saw. */
+  copy(): RosterWatch {
+    const copy = new RosterWatch();
+    copy.#roster = this.#roster;
+    copy.#link = this.#link;
+    copy.#id = this.#id;
+    return copy;
+  }
+
   async #look(admin: Reading): Promise<Roster | undefined> {
     const head = await headOf(admin);
     if (this.#link === undefined) await this.#begin(admin, head);
@@ -82,9 +91,10 @@ export class RosterWatch {
 export async function whoIs({ open, systemKeys }: Installation, name: string): Promise<Who> {
   const database = open("admin");
   try {
-    const rights = await rightsOf({ database, systemKeys }, name);
+    const watch = new RosterWatch();
+    const rights = await rightsOf(watch, { database, systemKeys }, name);
     const requireSameRights = async (admin: Reading) => {
-      if (isDeepStrictEqual(await rightsOf(admin, name), rights)) return;
+      if (isDeepStrictEqual(await rightsOf(watch.copy(), admin, name), rights)) return;
       throw new Refused("conflict", "Your rights were changed since the command began. Nothing was done: try again.");
     };
     return { actor: { type: "person", name, from: "ssh" }, rights, requireSameRights };
@@ -93,8 +103,8 @@ export async function whoIs({ open, systemKeys }: Installation, name: string): P
   }
 }
 
-async function rightsOf(admin: Reading, name: string): Promise<readonly Holding[]> {
-  const roster = await new RosterWatch().current(admin);
+async function rightsOf(watch: RosterWatch, admin: Reading, name: string): Promise<readonly Holding[]> {
+  const roster = await watch.current(admin);
   const person = roster?.persons.find((one) => one.name === name);
   if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
   return person.holdings;

@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
 import { type Environment, type EnvironmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
@@ -50,17 +50,36 @@ export async function addPerson(
     readonly name: string;
     readonly organization?: string | undefined;
     readonly signIn: SignInAs | null;
+    /** Whether somebody who was removed may have had the name. */
+    readonly again?: boolean | undefined;
   },
   trust: Trust = {},
 ): Promise<PersonRecord> {
-  const { name, signIn } = asked;
+  const { name, signIn, again } = asked;
   requirePersonName(name);
   if (signIn !== null) requireSignIn(signIn);
   const { id: organizationId } = await findOrganization(admin, asked.organization);
+  const isTaken = !again && (await wasGiven(admin, name));
   return changePerson(admin, name, trust, (before) => {
     if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
+    if (isTaken) throw leftBehind(name);
     return { name, organizationId, signIn, holdings: [] };
   });
+}
+
+/** Whether some version of the persons, however old, has this name. */
+async function wasGiven({ database }: AdminContext, name: string): Promise<boolean> {
+  const { rosters: r } = database.tables;
+  const text = JSON.stringify({ name }).slice(1, -1);
+  const has = sql`${database.indexOf(r.listing, sql`${text}`)} > 0`;
+  return (await database.db.select({ id: r.id }).from(r).where(has).limit(1)).length > 0;
+}
+
+function leftBehind(name: string): Refused {
+  return new Refused(
+    "exists",
+    `There was a person ${name}, and authorized_keys may still let their key in as ${name}: delete that line, and then give --again.`,
+  );
 }
 
 /**

@@ -98,6 +98,18 @@ describeBoth("persons", (w) => {
     await expect(listPersons(ana)).rejects.toMatchObject(forbidden);
   });
 
+  test("do not get the name of somebody who was removed, unless an operator says so", async () => {
+    const { organization, name } = await withAna(w);
+    await removePerson(w.admin, name);
+    const ana = { name, organization: organization.slug, signIn: null };
+    // A line in authorized_keys may still let the other one in.
+    await expect(addPerson(w.admin, ana)).rejects.toMatchObject({
+      kind: "exists",
+      message: expect.stringContaining("authorized_keys"),
+    });
+    expect(await addPerson(w.admin, { ...ana, again: true })).toMatchObject({ name, rights: [] });
+  });
+
   test("are on record with what was given and taken", async () => {
     const { organization, name } = await withAna(w);
     await revokeRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: null });
