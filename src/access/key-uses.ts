@@ -7,6 +7,7 @@ export class KeyUses {
   #pending = new Map<string, number>();
   /** Last written use of each key, for one {@link writeIntervalMs}. */
   readonly #recentlyWritten = new Map<string, number>();
+  #last = Promise.resolve();
 
   /** @param write - stores epoch milliseconds by key id; must ignore timestamps older than the stored one */
   constructor(write: (uses: ReadonlyMap<string, number>) => Promise<void>) {
@@ -19,11 +20,16 @@ export class KeyUses {
   }
 
   /**
-   * Writes the pending uses, except of keys whose use was written within {@link writeIntervalMs}. Never throws: a use
-   * that cannot be written is replaced by the key's next one.
+   * Writes the pending uses, except of keys whose use was written within {@link writeIntervalMs}, after what is being
+   * written. Never throws: a use that cannot be written stays pending, unless the key has a newer one.
    * @param all - whether to write all of them, at the end
    */
-  async flush(nowMs: number, all = false): Promise<void> {
+  flush(nowMs: number, all = false): Promise<void> {
+    this.#last = this.#last.then(() => this.#flush(nowMs, all));
+    return this.#last;
+  }
+
+  async #flush(nowMs: number, all: boolean): Promise<void> {
     const recent = this.#recentlyWritten;
     for (const [keyId, atMs] of recent) if (nowMs - atMs >= writeIntervalMs) recent.delete(keyId);
     const due = new Map<string, number>();
@@ -36,6 +42,8 @@ export class KeyUses {
     try {
       await this.#write(due);
       for (const [keyId, atMs] of due) recent.set(keyId, atMs);
-    } catch {}
+    } catch {
+      this.#pending = new Map([...due, ...this.#pending]);
+    }
   }
 }

@@ -37,14 +37,35 @@ test("a use held back is written when the minute is over, or by the last flush",
   expect(written.at(-1)).toEqual({ key: start + writeIntervalMs + 1000, other: start + writeIntervalMs + 2000 });
 });
 
-test("nothing is written if there was no use, and after a failed write the next use is written at once", async () => {
+test("nothing is written if there was no use, and a use that could not be written is written later", async () => {
   const { uses, written, database } = openUses();
   await uses.flush(start);
   database.failing = true;
   uses.note("key", start);
+  uses.note("other", start);
   await uses.flush(start);
-  database.failing = false;
   uses.note("key", start + 1000);
+  database.failing = false;
   await uses.flush(start + 1000);
-  expect(written).toEqual([{ key: start + 1000 }]);
+  expect(written).toEqual([{ key: start + 1000, other: start }]);
+});
+
+test("the last flush waits for what is being written, and writes it again if that fails", async () => {
+  const writes: PromiseWithResolvers<void>[] = [];
+  const uses = new KeyUses(() => {
+    writes.push(Promise.withResolvers<void>());
+    return (writes.at(-1) as PromiseWithResolvers<void>).promise;
+  });
+  uses.note("key", start);
+  void uses.flush(start);
+  let isOver = false;
+  const last = uses.flush(start, true).then(() => {
+    isOver = true;
+  });
+  await Bun.sleep(0);
+  writes[0]?.reject(new Error("the lock is held"));
+  await Bun.sleep(0);
+  expect([writes.length, isOver]).toEqual([2, false]);
+  writes[1]?.resolve();
+  await last;
 });
