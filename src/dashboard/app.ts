@@ -34,8 +34,9 @@ export function createDashboard(door: Door) {
     })
     .onError({ as: "global" }, ({ error, code, request }) => {
       if (code === "NOT_FOUND") return notFound(door, request);
-      door.report(error);
-      return respond(500, refusalPage("Failed", "Keyhole failed to answer. Please report it."));
+      const { status, title, message, isDefect } = refusalOf(error);
+      if (isDefect) door.report(error);
+      return respond(status, refusalPage(title, message));
     });
   for (const [path, [type, text]] of Object.entries(assets)) app.get(path, () => respond(200, text, type));
   const { entrance } = door;
@@ -105,7 +106,7 @@ async function answered(
   try {
     const visit = await admit(door, session, admin, request, params);
     const answer = await route.answer(visit);
-    if ("chunks" in answer) return download(answer, close);
+    if ("chunks" in answer) return download(door, answer, close);
     await close();
     return shown(answer, session, reader, byScript);
   } catch (error) {
@@ -150,10 +151,13 @@ function shown(answer: Exclude<Answer, Download>, session: Session, reader: Read
 }
 
 /** A file, sent while it is read. @param close - called at its end, and if the browser leaves */
-function download({ name, type, chunks }: Download, close: () => Promise<void>): Response {
+function download(door: Door, { name, type, chunks }: Download, close: () => Promise<void>): Response {
   const read = async function* () {
     try {
       for await (const chunk of chunks) yield Buffer.from(chunk);
+    } catch (error) {
+      door.report(error);
+      throw error; // what was sent must not look whole
     } finally {
       await close();
     }

@@ -1,3 +1,4 @@
+import { Refused } from "../core/refused.ts";
 import { type AdminContext, adminContextOf, operator } from "../desk/context.ts";
 import type { Installation } from "../desk/installation.ts";
 import { Form, Visit } from "../pages/visit.ts";
@@ -98,8 +99,12 @@ export async function contextOf(
   }
 }
 
-/** The body of a form. @throws what the runtime throws for one that is too large */
+/** The body of a form. @throws Refused `invalid` if it does not arrive whole, such as when the browser leaves */
 export async function formText(request: Request): Promise<string> {
   const isForm = request.headers.get("content-type")?.split(";")[0] === "application/x-www-form-urlencoded";
-  return isForm ? request.text() : "";
+  try {
+    return isForm ? await request.text() : "";
+  } catch (cause) {
+    throw new Refused("invalid", "The form did not arrive whole. Nothing was done.", { cause });
+  }
 }

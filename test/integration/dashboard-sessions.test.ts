@@ -3,6 +3,7 @@ import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { startDashboard } from "../../src/dashboard/serve.ts";
 import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { visitorOf } from "../support/pages.ts";
 import { describeBoth } from "../support/world.ts";
 
@@ -105,6 +106,74 @@ describeBoth("the dashboard's sessions", (w) => {
     for (const path of paths) await visitor.page(path);
     await visitor.send("/projects", { org: "none", slug: "!" });
     expect(contexts).toEqual({ opened: paths.length, closed: paths.length });
+  });
+
+  test("a form whose browser leaves changes nothing, and is no failure", async () => {
+    const opened = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
+    const open: typeof w.installation.open = (use) => {
+      const database = w.installation.open(use);
+      opened.resolve();
+      return { ...database, close: () => database.close().then(closed.resolve) };
+    };
+    const reported: unknown[] = [];
+    const report = (error: unknown) => reported.push(error);
+    const dashboard = startDashboard({ ...w.installation, open }, { port: 0, actor: "ana@host", report });
+    const { host, port, hash } = new URL(dashboard.link());
+    const send = async (path: string, body: string, more: string) => {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      const socket = await Bun.connect({
+        hostname: "127.0.0.1",
+        port: Number(port),
+        socket: { data: (_, chunk) => resolve(chunk.toString()) },
+      });
+      const own = `Host: ${host}\r\nOrigin: ${dashboard.origin}\r\nSec-Fetch-Site: same-origin\r\n`;
+      const type = "Content-Type: application/x-www-form-urlencoded\r\n";
+      socket.write(`POST ${path} HTTP/1.1\r\n${own}${type}${more}\r\n${body}`);
+      return { promise, socket };
+    };
+    const code = `code=${hash.slice(1)}`;
+    const unlocked = await send("/unlock", code, `Content-Length: ${code.length}\r\n`);
+    const cookie = /__Host-keyhole=[^;]+/.exec(await unlocked.promise)?.[0];
+    const left = await send("/projects", "slug=", `Content-Length: 1000\r\nCookie: ${cookie}\r\n`);
+    await opened.promise;
+    left.socket.end();
+    await closed.promise;
+    unlocked.socket.end();
+    dashboard.stop();
+    await dashboard.stopped;
+    expect(reported).toEqual([]);
+  });
+
+  test("a failure in the middle of an export is reported once, and what was sent does not look whole", async () => {
+    const { where } = await w.project(await w.organization(), "web");
+    for (let change = 0; change < 20; change++) {
+      await setVariables(w.admin, where, "staging", [{ name: "A", value: String(change) }]);
+    }
+    for (let failing = 1; ; failing++) {
+      let left = failing;
+      const open: typeof w.installation.open = (use) => {
+        const database = w.installation.open(use);
+        const db = new Proxy(database.db, {
+          get: (target, name) => {
+            left -= name === "select" ? 1 : 0;
+            if (left === 0 && name === "select") throw new Error("made to fail");
+            return Reflect.get(target, name, target);
+          },
+        });
+        return { ...database, db };
+      };
+      const visitor = await visitorOf({ ...w, installation: { ...w.installation, open } });
+      const ended = await visitor.page("/audit/export").then(
+        ({ status }) => status,
+        () => "cut off",
+      );
+      if (left > 0) {
+        expect([failing > 2, ended]).toEqual([true, 200]);
+        break;
+      }
+      expect([failing, [500, "cut off"].includes(ended), visitor.reported.length]).toEqual([failing, true, 1]);
+    }
   });
 
   test("a database that is gone is refused, not made anew", async () => {
