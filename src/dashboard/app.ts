@@ -14,6 +14,7 @@ import {
   type Entrance,
   formText,
   judgeSource,
+  sessionAndForm,
   sessionOf,
   tokenOf,
 } from "./gate.ts";
@@ -75,13 +76,14 @@ async function answered(
   request: Request,
   params: Readonly<Record<string, string>>,
 ): Promise<Response> {
-  const session = sessionOf(request, door);
+  const sent = await sessionAndForm(request, door);
   const byScript = request.headers.get("accept") === "application/json";
-  if (session === undefined) {
+  if (sent === undefined) {
     const message = "Nobody is signed in here any more. Nothing was done.";
     if (byScript) return json(401, { error: message });
     return respond(401, closedPage(door, route.method === "POST" ? message : ""));
   }
+  const { session, form } = sent;
   let admin: Awaited<ReturnType<typeof contextOf>>;
   try {
     admin = await contextOf(door, session);
@@ -104,7 +106,7 @@ async function answered(
   }
   const close = () => admin.close();
   try {
-    const visit = await admit(door, session, admin, request, params);
+    const visit = admit(door, session, admin, { url: request.url, params, form });
     const answer = await route.answer(visit);
     if ("chunks" in answer) return download(door, answer, close);
     await close();

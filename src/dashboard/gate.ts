@@ -65,17 +65,31 @@ export function cookieOf(token: string, name: Cookie = "__Host-keyhole"): string
   return `${name}=${token}; Path=/; Secure; HttpOnly; SameSite=${site}${end}`;
 }
 
+/** What a browser asks for. */
+type Asked = {
+  readonly url: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly form: Form;
+};
+
 /** Lets somebody who is signed in visit a route, with the rights in force. Whoever calls it closes the visit. */
-export async function admit(
-  door: Door,
-  { drafts }: Session,
-  admin: AdminContext,
-  request: Request,
-  params: Readonly<Record<string, string>>,
-): Promise<Visit> {
+export function admit(door: Door, { drafts }: Session, admin: AdminContext, { url, params, form }: Asked): Visit {
   door.used();
+  return new Visit(admin, new URL(url), params, form, drafts);
+}
+
+/**
+ * Whose session a request is of, and its form; undefined if nobody is signed in. A form may come slowly, so the session
+ * is looked up again at its end, and rights are judged later still.
+ */
+export async function sessionAndForm(
+  request: Request,
+  door: Door,
+): Promise<{ readonly session: Session; readonly form: Form } | undefined> {
+  if (sessionOf(request, door) === undefined) return undefined;
   const form = new Form(request.method === "POST" ? await formText(request) : "");
-  return new Visit(admin, new URL(request.url), params, form, drafts);
+  const session = sessionOf(request, door);
+  return session && { session, form };
 }
 
 /**

@@ -108,41 +108,48 @@ describeBoth("the dashboard's sessions", (w) => {
     expect(contexts).toEqual({ opened: paths.length, closed: paths.length });
   });
 
-  test("a form whose browser leaves changes nothing, and is no failure", async () => {
-    const opened = Promise.withResolvers<void>();
-    const closed = Promise.withResolvers<void>();
+  test("a form whose browser leaves opens no database, and is no failure", async () => {
+    let opened = 0;
     const open: typeof w.installation.open = (use) => {
-      const database = w.installation.open(use);
-      opened.resolve();
-      return { ...database, close: () => database.close().then(closed.resolve) };
+      opened += 1;
+      return w.installation.open(use);
+    };
+    let looked = () => {};
+    const now = () => {
+      looked();
+      return Date.now();
     };
     const reported: unknown[] = [];
     const report = (error: unknown) => reported.push(error);
-    const dashboard = startDashboard({ ...w.installation, open }, { port: 0, actor: "ana@host", report });
+    const dashboard = startDashboard({ ...w.installation, open }, { port: 0, actor: "ana@host", report, now });
     const { host, port, hash } = new URL(dashboard.link());
     const send = async (path: string, body: string, more: string) => {
-      const { promise, resolve } = Promise.withResolvers<string>();
+      const answer = Promise.withResolvers<string>();
+      const closed = Promise.withResolvers<void>();
       const socket = await Bun.connect({
         hostname: "127.0.0.1",
         port: Number(port),
-        socket: { data: (_, chunk) => resolve(chunk.toString()) },
+        socket: { data: (_, chunk) => answer.resolve(chunk.toString()), close: () => closed.resolve() },
       });
       const own = `Host: ${host}\r\nOrigin: ${dashboard.origin}\r\nSec-Fetch-Site: same-origin\r\n`;
       const type = "Content-Type: application/x-www-form-urlencoded\r\n";
       socket.write(`POST ${path} HTTP/1.1\r\n${own}${type}${more}\r\n${body}`);
-      return { promise, socket };
+      return { answer: answer.promise, closed: closed.promise, socket };
     };
     const code = `code=${hash.slice(1)}`;
     const unlocked = await send("/unlock", code, `Content-Length: ${code.length}\r\n`);
-    const cookie = /__Host-keyhole=[^;]+/.exec(await unlocked.promise)?.[0];
+    const cookie = /__Host-keyhole=[^;]+/.exec(await unlocked.answer)?.[0];
+    const begun = Promise.withResolvers<void>();
+    looked = begun.resolve;
     const left = await send("/projects", "slug=", `Content-Length: 1000\r\nCookie: ${cookie}\r\n`);
-    await opened.promise;
+    await begun.promise;
     left.socket.end();
-    await closed.promise;
+    await left.closed;
     unlocked.socket.end();
     dashboard.stop();
     await dashboard.stopped;
     expect(reported).toEqual([]);
+    expect(opened).toBe(0);
   });
 
   test("a failure in the middle of an export is reported once, and what was sent does not look whole", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
+import { listKeys } from "../../src/people/keys.ts";
 import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
 import { compact, newSigningKey, publicJwk } from "../support/issuer.ts";
 import { describeBoth } from "../support/world.ts";
@@ -94,11 +95,13 @@ function browserOn(handle: (request: Request) => Response | Promise<Response>) {
       cookies: answer.headers.getSetCookie(),
     };
   };
-  const send = (path: string, fields: Record<string, string>) => {
-    const headers = { origin, "sec-fetch-site": "same-origin", accept: "application/json" };
-    return ask(path, { method: "POST", headers, body: new URLSearchParams(fields) });
+  const sendAll = (path: string, body: URLSearchParams | ReadableStream) => {
+    const type = "application/x-www-form-urlencoded";
+    const headers = { origin, "sec-fetch-site": "same-origin", accept: "application/json", "content-type": type };
+    return ask(path, { method: "POST", headers, body });
   };
-  return { cookies, get: (path: string) => ask(path), send };
+  const send = (path: string, fields: Record<string, string>) => sendAll(path, new URLSearchParams(fields));
+  return { cookies, get: (path: string) => ask(path), send, sendAll };
 }
 
 describeBoth("signing in to a team's dashboard", (w) => {
@@ -327,6 +330,39 @@ describeBoth("signing in to a team's dashboard", (w) => {
     expect((await cyd.get(`/p/${where}/variables`)).status).toBe(200);
     await removePerson(w.admin, "cyd");
     expect((await cyd.get(`/p/${where}/variables`)).status).toBe(403);
+  });
+
+  test("judges whoever sends a form slowly at its end", async () => {
+    const organization = where.split("/")[0] as string;
+    const reach = { projects: ["web"], environments: null };
+    await addPerson(w.admin, { name: "dee", organization, signIn: { issuer: provider.url, subject: "dee-1" } });
+    await grantRights(w.admin, "dee", { rights: ["see", "reveal", "keys"], ...reach });
+    const dee = await signedIn({ sub: "dee-1" });
+    const begun = Promise.withResolvers<void>();
+    const rest = Promise.withResolvers<void>();
+    const fields = new URLSearchParams({ org: organization, name: "late", reach: "some", projects: "web" });
+    for (const [name, value] of Object.entries({ environments: "staging", resources: "variables" })) {
+      fields.append(name, value);
+    }
+    fields.append("surfaces", "rest_api");
+    fields.append("expires", "never");
+    const body = new ReadableStream(
+      {
+        pull: async (controller) => {
+          begun.resolve();
+          await rest.promise;
+          controller.enqueue(Buffer.from(fields.toString()));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const answer = dee.sendAll("/keys", body);
+    await begun.promise;
+    await removePerson(w.admin, "dee");
+    rest.resolve();
+    expect((await answer).status).toBe(403);
+    expect((await listKeys(w.admin)).map(({ name }) => name)).not.toContain("late");
   });
 
   test("asks for a new sign-in before a value of production is shown, and believes only the provider's word", async () => {
