@@ -6,7 +6,7 @@ import { guardedFetch } from "../core/guarded-fetch.ts";
 import { mayAsk } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext, Who } from "../desk/context.ts";
-import { RosterWatch } from "../desk/roster.ts";
+import { RosterWatch, rightsInForce } from "../desk/roster.ts";
 
 /*
  * Signing in with the company's identity provider, by openid-client: authorization code with PKCE, state and nonce. An
@@ -123,12 +123,11 @@ export class SignIn {
    * @throws Refused `conflict` if the persons are not believed
    */
   async whoIs(admin: Pick<AdminContext, "database" | "systemKeys">, identity: Identity): Promise<Who> {
-    const roster = await this.#watch.current(admin);
-    const persons = personsSignedIn(roster?.persons ?? [], identity);
+    const { persons, ...rights } = await rightsInForce(this.#watch, admin, (all) => personsSignedIn(all, identity));
     const { issuer, subject, provedAt } = identity;
     return {
       actor: { type: "person", name: persons[0]?.name ?? "", from: { issuer, subject } },
-      rights: persons.flatMap(({ holdings }) => holdings),
+      ...rights,
       freshUntil: provedAt + freshMs,
     };
   }

@@ -90,24 +90,40 @@ export class RosterWatch {
  */
 export async function whoIs({ open, systemKeys }: Installation, name: string): Promise<Who> {
   const database = open("admin");
+  const findByName = (persons: readonly Person[]) => {
+    const person = persons.find((one) => one.name === name);
+    if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
+    return [person];
+  };
   try {
-    const watch = new RosterWatch();
-    const rights = await rightsOf(watch, { database, systemKeys }, name);
-    const requireSameRights = async (admin: Reading) => {
-      if (isDeepStrictEqual(await rightsOf(watch.copy(), admin, name), rights)) return;
-      throw new Refused("conflict", "Your rights were changed since the command began. Nothing was done: try again.");
-    };
-    return { actor: { type: "person", name, from: "ssh" }, rights, requireSameRights };
+    const { persons: _, ...rights } = await rightsInForce(new RosterWatch(), { database, systemKeys }, findByName);
+    return { actor: { type: "person", name, from: "ssh" }, ...rights };
   } finally {
     await database.close();
   }
 }
 
-async function rightsOf(watch: RosterWatch, admin: Reading, name: string): Promise<readonly Holding[]> {
-  const roster = await watch.current(admin);
-  const person = roster?.persons.find((one) => one.name === name);
-  if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);
-  return person.holdings;
+/**
+ * The persons that `find` finds among those in force, with their rights together.
+ * @throws Refused `conflict` as {@link RosterWatch.current}; and what `find` throws
+ */
+export async function rightsInForce(
+  watch: RosterWatch,
+  admin: Reading,
+  find: (persons: readonly Person[]) => readonly Person[],
+): Promise<{ readonly persons: readonly Person[] } & Pick<Who, "rights" | "requireSameRights">> {
+  const findWith = async (one: RosterWatch, reading: Reading) => find((await one.current(reading))?.persons ?? []);
+  const persons = await findWith(watch, admin);
+  const rights = rightsOf(persons);
+  const requireSameRights = async (reading: Reading) => {
+    if (isDeepStrictEqual(rightsOf(await findWith(watch.copy(), reading)), rights)) return;
+    throw new Refused("conflict", "Your rights have changed in between. Nothing was done: try again.");
+  };
+  return { persons, rights, requireSameRights };
+}
+
+function rightsOf(persons: readonly Person[]): readonly Holding[] {
+  return persons.flatMap(({ holdings }) => holdings);
 }
 
 type Reading = Pick<AdminContext, "database" | "systemKeys">;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
 import { listKeys } from "../../src/people/keys.ts";
 import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons.ts";
 import { compact, newSigningKey, publicJwk } from "../support/issuer.ts";
@@ -363,6 +364,21 @@ describeBoth("signing in to a team's dashboard", (w) => {
     rest.resolve();
     expect((await answer).status).toBe(403);
     expect((await listKeys(w.admin)).map(({ name }) => name)).not.toContain("late");
+  });
+
+  test("makes no change that waited until rights were taken", async () => {
+    const signIn = { issuer: provider.url, subject: "eli-1" };
+    const reach = { projects: ["web"], environments: null };
+    await addPerson(w.admin, { name: "eli", organization: where.split("/")[0] as string, signIn });
+    await grantRights(w.admin, "eli", { rights: ["see", "write"], ...reach });
+    const entrance = new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now);
+    const eli = { ...signIn, label: "eli", groups: [], provedAt: now() };
+    const asked = { ...w.admin, ...(await entrance.whoIs(w.admin, eli)) };
+    const write = () => setVariables(asked, where, "staging", [{ name: "LATE", value: "1" }]);
+    await revokeRights(w.admin, "eli", { rights: ["write"], ...reach });
+    await expect(write()).rejects.toMatchObject({ kind: "conflict" });
+    await grantRights(w.admin, "eli", { rights: ["write"], ...reach });
+    await write();
   });
 
   test("asks for a new sign-in before a value of production is shown, and believes only the provider's word", async () => {
