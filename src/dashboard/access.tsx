@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../core/names.ts";
-import { Ago, type Column, Empty, Table, Word } from "../pages/parts.tsx";
+import { type Column, Empty, Select, Table, Word } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
-import { Expiry } from "./keys.tsx";
+import { keyColumns } from "./keys.tsx";
 
 export const accessRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/access", right: "see", answer: access },
@@ -22,15 +22,7 @@ async function access(visit: Visit): Promise<Answer> {
       <h1>Who can read it</h1>
       <form class="actions">
         <label>
-          In{" "}
-          <select name="environment">
-            <option value="">any environment</option>
-            {environments.map((one) => (
-              <option value={one} selected={one === environment}>
-                {one}
-              </option>
-            ))}
-          </select>
+          In <Select name="environment" of={environments} chosen={environment} any="any environment" />
         </label>
         <button type="submit" class="quiet">
           Show
@@ -73,17 +65,7 @@ const personColumns: readonly Column<PersonAccess>[] = [
 ];
 
 function columnsOf(now: number): readonly Column<KeyRecord>[] {
-  return [
-    {
-      heading: "Name",
-      cell: (one) => (
-        <a href={`/keys/${one.id}`}>
-          <Word>{one.name}</Word>
-        </a>
-      ),
-      isSorted: true,
-    },
-    { heading: "Type", cell: (one) => one.type, isSorted: true },
+  return keyColumns(now, [
     ...environments.map((environment): Column<KeyRecord> => {
       return {
         heading: environment,
@@ -92,17 +74,7 @@ function columnsOf(now: number): readonly Column<KeyRecord>[] {
       };
     }),
     { heading: "May read", cell: (one) => one.resources.join(", ") },
-    {
-      heading: "Expires",
-      cell: (one) => <Expiry of={one} now={now} />,
-      sortBy: ({ expiresAt }) => expiresAt ?? Number.MAX_SAFE_INTEGER,
-    },
-    {
-      heading: "Last use",
-      cell: (one) => <Ago at={one.lastUsedAt} now={now} />,
-      sortBy: ({ lastUsedAt }) => lastUsedAt ?? 0,
-    },
-  ];
+  ]);
 }
 
 function reaches({ environments: reach }: KeyRecord, environment: Environment): boolean {

@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Ago, type Column, counted, Empty, Env, Field, Name, Table, Word } from "../pages/parts.tsx";
+import { Ago, type Column, counted, Empty, Env, Field, Name, Select, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -147,8 +147,12 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
             <input id={field} name={field} value={typed[field]} autocomplete="off" spellcheck={false} />
           </Field>
         ))}
-        <Choice id="action" label="Action" all={auditActions} typed={typed.action} />
-        <Choice id="environment" label="Environment" all={environments} typed={typed.environment} />
+        <Field id="action" label="Action">
+          <Select id="action" name="action" of={auditActions} chosen={typed.action} any="any" />
+        </Field>
+        <Field id="environment" label="Environment">
+          <Select id="environment" name="environment" of={environments} chosen={typed.environment} any="any" />
+        </Field>
         {(["since", "until"] as const).map((field) => (
           <Field id={field} label={field === "since" ? "From (UTC)" : "Until (UTC)"}>
             <input id={field} name={field} type="datetime-local" value={typed[field]} />
@@ -163,27 +167,6 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
         </p>
       </form>
     </details>
-  );
-}
-
-function Choice(props: {
-  readonly id: string;
-  readonly label: string;
-  readonly all: readonly string[];
-  readonly typed: string | undefined;
-}) {
-  const { id, label, all, typed } = props;
-  return (
-    <Field id={id} label={label}>
-      <select id={id} name={id}>
-        <option value="">any</option>
-        {all.map((one) => (
-          <option value={one} selected={one === typed}>
-            {one}
-          </option>
-        ))}
-      </select>
-    </Field>
   );
 }
 

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { NamesWritten } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, counted, Empty, Env, Name, NameAgain, Word } from "../pages/parts.tsx";
+import { Ago, Change, counted, Empty, Env, Name, NameAgain, Select, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -76,24 +76,10 @@ function SetChoice(chosen: { readonly kind: string; readonly environment: Enviro
   return (
     <form class="actions">
       <label>
-        Of{" "}
-        <select name="kind">
-          {everyKind.map(({ kind }) => (
-            <option value={kind} selected={kind === chosen.kind}>
-              {kind}
-            </option>
-          ))}
-        </select>
+        Of <Select name="kind" of={everyKind.map(({ kind }) => kind)} chosen={chosen.kind} />
       </label>
       <label>
-        in{" "}
-        <select name="environment">
-          {environments.map((environment) => (
-            <option value={environment} selected={environment === chosen.environment}>
-              {environment}
-            </option>
-          ))}
-        </select>
+        in <Select name="environment" of={environments} chosen={chosen.environment} />
       </label>
       <button type="submit" class="quiet">
         Show

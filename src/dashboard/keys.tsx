@@ -99,6 +99,15 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
     isSorted: true,
   };
   const hasSeveral = new Set(all.map((one) => one.organization)).size > 1;
+  return keyColumns(now, [
+    ...(hasSeveral ? [organization] : []),
+    { heading: "Projects", cell: (one) => <Projects of={one} /> },
+    { heading: "Environments", cell: (one) => <Environments of={one} /> },
+  ]);
+}
+
+/** The columns of each table of keys and trusts, around those that it alone has. */
+export function keyColumns(now: number, own: readonly Column<KeyRecord>[]): readonly Column<KeyRecord>[] {
   return [
     {
       heading: "Name",
@@ -110,9 +119,7 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
       isSorted: true,
     },
     { heading: "Type", cell: (one) => one.type, isSorted: true },
-    ...(hasSeveral ? [organization] : []),
-    { heading: "Projects", cell: (one) => <Projects of={one} /> },
-    { heading: "Environments", cell: (one) => <Environments of={one} /> },
+    ...own,
     {
       heading: "Expires",
       cell: (one) => <Expiry of={one} now={now} />,
@@ -127,7 +134,7 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
 }
 
 /** When a key or trust ends, or has ended. */
-export function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
+function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
   const { status, expiresAt, revokedAt } = of;
   if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
   if (revokedAt !== null) {

@@ -3,7 +3,7 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
-import { Change, counted, Empty, Env, Field, Filter, Name, Table } from "../pages/parts.tsx";
+import { Change, counted, Empty, Env, Field, Filter, Name, Select, Table } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
@@ -54,14 +54,7 @@ async function newKey(visit: Visit): Promise<Answer> {
       {organizations.length > 1 && (
         <form class="actions">
           <label>
-            For{" "}
-            <select name="org">
-              {organizations.map((slug) => (
-                <option value={slug} selected={slug === org}>
-                  {slug}
-                </option>
-              ))}
-            </select>
+            For <Select name="org" of={organizations} chosen={org} />
           </label>
           <button type="submit" class="quiet">
             Choose
@@ -109,7 +102,7 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
       <Boxes legend="What it may read" name="resources" all={resources} chosen={resourcesByDefault} />
       <Boxes legend="What it may be used through" name="surfaces" all={surfaces} chosen={["rest_api"]} />
       <Field id="expires" label="Expires after" help="Servers refuse it from then on. Until then, it can be rotated.">
-        <Choices id="expires" of={Object.keys(lifetimes)} chosen="90 days" />
+        <Select id="expires" name="expires" of={Object.keys(lifetimes)} chosen="90 days" />
       </Field>
       <p class="quiet">
         The text of the key is shown once, here. If it does not appear, look in the list of keys: a new one whose text
@@ -159,18 +152,6 @@ function Boxes(props: {
   );
 }
 
-function Choices({ id, of, chosen }: { readonly id: string; readonly of: readonly string[]; readonly chosen: string }) {
-  return (
-    <select id={id} name={id}>
-      {of.map((one) => (
-        <option value={one} selected={one === chosen}>
-          {one}
-        </option>
-      ))}
-    </select>
-  );
-}
-
 async function create({ admin, form }: Visit): Promise<Answer> {
   const reach = form.find("reach");
   const projects = form.all("projects");
@@ -204,7 +185,7 @@ export function RotateForm({ of }: { readonly of: KeyRecord }) {
       </p>
       <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={{ expiresAt: expiresAt ?? "never" }}>
         <Field id="overlap" label="The old key stays valid">
-          <Choices id="overlap" of={Object.keys(overlaps)} chosen="24 hours" />
+          <Select id="overlap" name="overlap" of={Object.keys(overlaps)} chosen="24 hours" />
         </Field>
       </Change>
     </section>

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, type Column, Empty, Field, Filter, Name, Table, Word } from "../pages/parts.tsx";
+import { Ago, Change, type Column, Empty, Field, Filter, Name, Select, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -87,11 +87,7 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
       ) : (
         <Change action="/projects" button="Create">
           <Field id="org" label="Organization">
-            <select id="org" name="org">
-              {organizations.map(({ slug }) => (
-                <option value={slug}>{slug}</option>
-              ))}
-            </select>
+            <Select id="org" name="org" of={organizations.map(({ slug }) => slug)} />
           </Field>
           <Field id="slug" label="Slug" help="Lower-case letters, digits and hyphens. Machines read it by this word.">
             <input id="slug" name="slug" required maxLength={64} autocomplete="off" spellcheck={false} />

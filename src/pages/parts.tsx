@@ -244,6 +244,27 @@ export function NewName({ asked, help }: { readonly asked: string | undefined; r
   );
 }
 
+/** A list to choose one of. @param any - the words for choosing none of them, if one may */
+export function Select(props: {
+  readonly name: string;
+  readonly of: readonly string[];
+  readonly chosen?: string | undefined;
+  readonly any?: string;
+  readonly id?: string;
+}) {
+  const { name, of, chosen, any, id } = props;
+  return (
+    <select id={id} name={name}>
+      {any !== undefined && <option value="">{any}</option>}
+      {of.map((one) => (
+        <option value={one} selected={one === chosen}>
+          {one}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 /** A box for each of these environments. `Form.environments` reads which are checked. */
 export function EnvBoxes(props: {
   readonly legend: string;

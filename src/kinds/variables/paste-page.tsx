@@ -3,7 +3,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, counted, Empty, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
+import { Change, counted, Empty, Env, Field, Name, NameAgain, Select } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -47,13 +47,7 @@ async function pastePage(visit: Visit): Promise<Answer> {
       <h1>Paste variables</h1>
       <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
         <Field id="environment" label="Environment">
-          <select id="environment" name="environment">
-            {environments.map((environment) => (
-              <option value={environment} selected={environment === chosen}>
-                {environment}
-              </option>
-            ))}
-          </select>
+          <Select id="environment" name="environment" of={environments} chosen={chosen} />
         </Field>
         <Field id="text" label="Text of an .env file" help="Lines such as NAME=value. Nothing is written yet.">
           <textarea

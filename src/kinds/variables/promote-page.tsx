@@ -2,7 +2,19 @@
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Change, type Column, counted, Empty, Env, Filter, Name, NameAgain, Table } from "../../pages/parts.tsx";
+import {
+  Ago,
+  Change,
+  type Column,
+  counted,
+  Empty,
+  Env,
+  Filter,
+  Name,
+  NameAgain,
+  Select,
+  Table,
+} from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import { type Visit, versionFields } from "../../pages/visit.ts";
@@ -49,13 +61,7 @@ async function promotePage(visit: Visit): Promise<Answer> {
         {(["from", "to"] as const).map((side) => (
           <label>
             {side === "from" ? "From " : "To "}
-            <select name={side}>
-              {environments.map((environment) => (
-                <option value={environment} selected={environment === (side === "from" ? from : to)}>
-                  {environment}
-                </option>
-              ))}
-            </select>
+            <Select name={side} of={environments} chosen={side === "from" ? from : to} />
           </label>
         ))}
         <button type="submit" class="quiet">
