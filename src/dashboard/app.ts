@@ -175,7 +175,8 @@ const againPath = "/sign-in?again";
 /** Leads to the identity provider. It is a link, since a form that is redirected would be blocked. */
 async function beginSignIn(door: Door, signIn: SignIn, request: Request): Promise<Response> {
   try {
-    const { to, cookie } = await signIn.begin(new URL(request.url).searchParams.has("again"));
+    const isAgain = new URL(request.url).searchParams.has("again");
+    const { to, cookie } = await signIn.begin(isAgain, tokenOf(request.headers));
     return redirect(to, { "set-cookie": cookieOf(cookie, "__Host-keyhole-sign-in") });
   } catch (error) {
     return signInFailed(door, error);
@@ -189,8 +190,9 @@ async function beginSignIn(door: Door, signIn: SignIn, request: Request): Promis
 async function finishSignIn(door: Door, signIn: SignIn, request: Request): Promise<Response> {
   const { headers, url } = request;
   try {
-    const identity = await signIn.finish(tokenOf(headers, "__Host-keyhole-sign-in"), new URL(url).search.slice(1));
-    door.sessions.end(tokenOf(headers) ?? "");
+    const attempt = tokenOf(headers, "__Host-keyhole-sign-in");
+    const { identity, session } = await signIn.finish(attempt, new URL(url).search.slice(1));
+    door.sessions.end(session ?? "");
     const answer = respond(200, signedInPage());
     answer.headers.append("set-cookie", cookieOf("", "__Host-keyhole-sign-in"));
     answer.headers.append("set-cookie", cookieOf(door.sessions.begin(identity)));

@@ -43,6 +43,8 @@ type Attempt = {
   readonly verifier: string;
   /** Whether they must prove again who they are. */
   readonly again: boolean;
+  /** What the cookie of the browser's session held, if it had one. */
+  readonly session: string | undefined;
   readonly endsAt: number;
 };
 
@@ -63,13 +65,14 @@ export class SignIn {
 
   /**
    * Begins an attempt.
+   * @param session - what the cookie of the browser's session holds: the provider's redirect comes without it
    * @returns where the browser goes, and what its cookie holds
    * @throws Refused `unavailable` if the provider does not answer
    */
-  async begin(again: boolean): Promise<{ readonly to: string; readonly cookie: string }> {
+  async begin(again: boolean, session: string | undefined): Promise<{ readonly to: string; readonly cookie: string }> {
     const configuration = await this.#configure();
     const verifier = oidc.randomPKCECodeVerifier();
-    const attempt = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier, again };
+    const attempt = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier, again, session };
     const to = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#redirectUri,
       scope: "openid profile email",
@@ -91,9 +94,13 @@ export class SignIn {
   /**
    * Ends an attempt with what the provider sent the browser back with.
    * @param query - of the URL that the browser came back to
+   * @returns whom the provider signed in, and the session in which the attempt began
    * @throws Refused `forbidden` if it is not the answer to this browser's attempt; `unavailable`
    */
-  async finish(cookie: string | undefined, query: string): Promise<Identity> {
+  async finish(
+    cookie: string | undefined,
+    query: string,
+  ): Promise<{ readonly identity: Identity; readonly session: string | undefined }> {
     const id = digest(cookie ?? "");
     const attempt = this.#attempts.get(id);
     this.#attempts.delete(id);
@@ -111,7 +118,7 @@ export class SignIn {
       });
       const identity = identityOf(tokens.claims());
       // Whoever was asked to prove it again, and was not, would pass with a session that somebody left open.
-      if (!attempt.again || identity.provedAt >= startedAt - skewMs) return identity;
+      if (!attempt.again || identity.provedAt >= startedAt - skewMs) return { identity, session: attempt.session };
     } catch (error) {
       throw refusalOf(error);
     }

@@ -78,12 +78,15 @@ function startProvider() {
 /** A browser: its cookies, and what it is answered. */
 function browserOn(handle: (request: Request) => Response | Promise<Response>) {
   const cookies = new Map<string, string>();
-  const ask = async (path: string, init: RequestInit = {}) => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const strict = new Set<string>();
+  const ask = async (path: string, init: RequestInit = {}, isFromElsewhere = false) => {
+    const sent = [...cookies].filter(([name]) => !(isFromElsewhere && strict.has(name)));
+    const cookie = sent.map(([name, value]) => `${name}=${value}`).join("; ");
     const headers = { host: new URL(origin).host, cookie, ...(init.headers as Record<string, string>) };
     const answer = await handle(new Request(`${behindProxy}${path}`, { ...init, headers }));
     for (const line of answer.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (line.includes("SameSite=Strict")) strict.add(name);
       if (value === "") cookies.delete(name);
       else cookies.set(name, value);
     }
@@ -102,7 +105,10 @@ function browserOn(handle: (request: Request) => Response | Promise<Response>) {
     return ask(path, { method: "POST", headers, body });
   };
   const send = (path: string, fields: Record<string, string>) => sendAll(path, new URLSearchParams(fields));
-  return { cookies, get: (path: string) => ask(path), send, sendAll };
+  const get = (path: string) => ask(path);
+  /** By a redirect of another site. */
+  const come = (path: string) => ask(path, {}, true);
+  return { cookies, get, come, send, sendAll };
 }
 
 describeBoth("signing in to a team's dashboard", (w) => {
@@ -154,7 +160,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     return asked;
   };
   const back = (one: Browser, asked: URLSearchParams, changed: Record<string, string> = {}) =>
-    one.get(
+    one.come(
       `/signed-in?${new URLSearchParams({ code: "c", state: asked.get("state") ?? "", iss: provider.url, ...changed })}`,
     );
   const withClaims = async <T>(
@@ -416,10 +422,10 @@ describeBoth("signing in to a team's dashboard", (w) => {
       expect([answer.status, one.cookies.size]).toEqual([503, 0]);
       expect((await ana.get(`/p/${where}/variables`)).status).toBe(200);
       const fresh = new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now);
-      await expect(fresh.begin(false)).rejects.toMatchObject({ kind: "unavailable" });
+      await expect(fresh.begin(false, undefined)).rejects.toMatchObject({ kind: "unavailable" });
     });
     const wrong = new SignIn({ issuer: `${provider.url}/`, clientId, clientSecret: undefined }, origin, now);
-    await expect(wrong.begin(false)).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(wrong.begin(false, undefined)).rejects.toMatchObject({ kind: "forbidden" });
   });
 
   test("answers 503 while the persons in the database are not believed", async () => {
