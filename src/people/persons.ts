@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { eq, sql } from "drizzle-orm";
 import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
@@ -60,8 +61,11 @@ export async function addPerson(
   if (signIn !== null) requireSignIn(signIn);
   const { id: organizationId } = await findOrganization(admin, asked.organization);
   const isTaken = !again && (await wasGiven(admin, name));
-  return changePerson(admin, name, trust, (before) => {
+  return changePerson(admin, name, trust, (before, others) => {
     if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
+    // Whoever leaves is removed by one name.
+    const same = signIn && others.find((one) => isDeepStrictEqual(one.signIn, signIn));
+    if (same) throw new Refused("exists", `${signInText(signIn)} is the person ${same.name} already.`);
     if (isTaken) throw leftBehind(name);
     return { name, organizationId, signIn, holdings: [] };
   });
@@ -196,12 +200,16 @@ async function changePerson(
   admin: AdminContext,
   name: string,
   trust: Trust,
-  change: (before: Person | undefined) => Person,
+  change: (before: Person | undefined, others: readonly Person[]) => Person,
 ): Promise<PersonRecord> {
   let after: Person | undefined;
   await changePersons(admin, name, trust, (persons) => {
-    after = change(persons.find((one) => one.name === name));
-    return [...persons.filter((one) => one.name !== name), after].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const others = persons.filter((one) => one.name !== name);
+    after = change(
+      persons.find((one) => one.name === name),
+      others,
+    );
+    return [...others, after].sort((a, b) => (a.name < b.name ? -1 : 1));
   });
   return shown(await slugsOf(admin), after as Person);
 }

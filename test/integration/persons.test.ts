@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Right } from "../../src/access/rights.ts";
+import type { SignInAs } from "../../src/access/roster.ts";
 import { type AdminContext, rehearse, writing } from "../../src/desk/context.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { RosterWatch, whoIs } from "../../src/desk/roster.ts";
@@ -108,6 +109,21 @@ describeBoth("persons", (w) => {
       message: expect.stringContaining("authorized_keys"),
     });
     expect(await addPerson(w.admin, { ...ana, again: true })).toMatchObject({ name, rights: [] });
+  });
+
+  test("are never two whom one sign-in is: removing one would leave the other's rights", async () => {
+    const { organization, name } = await withAna(w);
+    const add = (more: string, signIn: SignInAs) =>
+      addPerson(w.admin, { name: `${name}-${more}`, organization: organization.slug, signIn });
+    const [issuer, subject] = ["https://id.example", name];
+    await add("a", { issuer, subject });
+    await expect(add("b", { issuer, subject })).rejects.toMatchObject({
+      kind: "exists",
+      message: expect.stringContaining(`${name}-a`),
+    });
+    await add("c", { issuer: "https://other.example", subject });
+    await add("d", { issuer, group: name });
+    await expect(add("e", { issuer, group: name })).rejects.toMatchObject({ kind: "exists" });
   });
 
   test("are on record with what was given and taken", async () => {
