@@ -24,6 +24,7 @@ import {
   startIssuer,
   usualClaims,
 } from "../support/issuer.ts";
+import { asPerson } from "../support/persons.ts";
 import {
   type Answer,
   type Client,
@@ -643,6 +644,13 @@ describeBoth("a trust", (w) => {
       });
       await w.admin.database.db.insert(k).values(rows);
       await expect(stage.add()).rejects.toThrow("There are 1000 trusts already");
+      // Servers would not look at one more, whoever makes it.
+      const { id, slug } = await w.organization();
+      const rights = ["keys", "reveal"] as const;
+      const ana = asPerson(w.admin, "ana", [{ rights, organizationId: id, projectId: null, environments: 7 }]);
+      const asked = { organization: slug, projects: null, environments: null, issuer: "https://other.example" };
+      const trust = createTrust(ana, { ...asked, audience, claims: new Map([["sub", "job"]]) });
+      await expect(trust).rejects.toThrow("There are 1000 trusts already");
       await w.admin.database.db.delete(k).where(
         inArray(
           k.id,
