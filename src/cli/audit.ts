@@ -235,6 +235,9 @@ async function followAudit(
 ): Promise<void> {
   const stop = new AbortController();
   using _ = onInterrupt(() => stop.abort());
+  // sshd does not say that a session has ended: the process would go on for ever.
+  const session = process.ppid;
+  const isOver = () => stop.signal.aborted || (here.person !== undefined && process.ppid !== session);
   const rest = () => setTimeout(pollMs, undefined, { signal: stop.signal }).catch(() => {});
   const deadline = new Deadline(followDeadlineMs, () => new Fault("unavailable", "no answer"));
   let columns: Columns<AuditRecord> = {};
@@ -252,7 +255,7 @@ async function followAudit(
       tail.goOnWith(admin);
       here.say("The database is connected again.");
     }
-    while (!stop.signal.aborted) {
+    while (!isOver()) {
       const news = tail.news();
       for (let page = await deadline.of(news.next()); !page.done; page = await deadline.of(news.next())) {
         await admin.requireSameRights?.(admin);
@@ -261,7 +264,7 @@ async function followAudit(
       await rest();
     }
   };
-  for (let isLost = false; !stop.signal.aborted; await rest()) {
+  for (let isLost = false; !isOver(); await rest()) {
     try {
       // What was said about the installation is not said again.
       await withAdmin(tail ? { ...here, say: () => {} } : here, (admin) => {

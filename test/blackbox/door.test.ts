@@ -292,6 +292,20 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect(screen).not.toContain("UNSEEN");
   });
 
+  test("leaves nothing running when the connection ends", async () => {
+    await keyhole("person", "add", "gil");
+    await keyhole("person", "grant", "gil", "audit", "--project", "web", "--all-environments");
+    bastion.letIn((await place.keyhole(["person", "ssh", "gil"], bastion.keyOf("gil"))).stdout);
+    const isRunning = () => Bun.spawnSync(["pgrep", "-f", "door --person gil"]).exitCode === 0;
+    const ssh = join(bastion.path("gil").split(":")[0] as string, "ssh");
+    const client = Bun.spawn([ssh, bastion.host, "audit list --follow"], { stdout: "pipe", stderr: "ignore" });
+    await client.stdout.getReader().read();
+    expect(isRunning()).toBe(true);
+    client.kill();
+    await client.exited;
+    while (isRunning()) await Bun.sleep(50);
+  });
+
   test("is opened to two persons by the page, line by line", async () => {
     const folder = join(place.folder, "home");
     const env = { HOME: folder, KEYHOLE_DATA: join(folder, ".keyhole") };
