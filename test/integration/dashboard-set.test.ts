@@ -9,7 +9,8 @@ import { listAccounts, setAccount } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
-import { type Fields, visitorOf } from "../support/pages.ts";
+import { addPerson, grantRights } from "../../src/people/persons.ts";
+import { type Fields, personsVisitor, visitorOf } from "../support/pages.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 
 /** A value to look for in what is answered. */
@@ -63,6 +64,21 @@ describeBoth("the page that sets a variable", (w) => {
     const { html } = await visitor.page(at("variables/item?name=OLD"));
     expect(html).toContain("Saved OLD in development and staging. The value of OLD is empty.");
     expect(visitor.reported).toEqual([]);
+  });
+
+  test("has fields for the environments that somebody may write, takes these, and refuses another", async () => {
+    const { where } = await place(w);
+    const [organization = "", issuer] = [where.split("/")[0], "https://id.example"];
+    await addPerson(w.admin, { name: "ben", organization, signIn: { issuer, subject: "ben-1" } });
+    await grantRights(w.admin, "ben", { rights: ["see", "write"], projects: ["web"], environments: ["staging"] });
+    const [ben, path] = [personsVisitor(w, { issuer, subject: "ben-1" }), `/p/${where}/variables/set`];
+    const form = (await ben.form(path, path)) ?? {};
+    expect(Object.keys(form).filter((name) => name.startsWith("value."))).toEqual(["value.staging"]);
+    expect(await ben.send(path, { ...form, name: "NEW", "value.staging": canary(w) })).toMatchObject({ status: 200 });
+    const untouched = await stored(w);
+    const further = { "value.development": canary(w), "version.development": 2 };
+    expect((await ben.send(path, { ...form, ...further, name: "NEWER" })).status).toBe(404);
+    expect(await stored(w)).toBe(untouched);
   });
 
   test("puts on record who wrote which name where", async () => {

@@ -3,7 +3,9 @@
  */
 import { expect } from "bun:test";
 import { createDashboard } from "../../src/dashboard/app.ts";
+import type { Entrance } from "../../src/dashboard/gate.ts";
 import { Sessions, SignInCode } from "../../src/dashboard/sessions.ts";
+import { type Identity, SignIn } from "../../src/dashboard/sign-in.ts";
 import { leaksIn, type World } from "./world.ts";
 
 /** Fields of a form. A list is a field that occurs several times. */
@@ -35,31 +37,52 @@ export type Visitor = {
 
 const origin = "http://keyhole-test.localhost:4300";
 
-/** Signs in to a dashboard of its own. */
+/** Signs in to a dashboard of its own, as an operator. */
 export async function visitorOf(w: World, actor = "ann@host"): Promise<Visitor> {
-  const now = () => w.clock.nowMs ?? Date.now();
-  const code = new SignInCode(now);
+  const code = new SignInCode(() => nowOf(w));
+  const browser = browserOf(w, { code, operator: actor }, new Sessions(() => nowOf(w)));
+  const opened = await browser.post("/unlock", { code: code.make() });
+  expect(opened.status).toBe(303);
+  return visitorWith(w, browser, /^[^;]+/.exec(opened.headers.get("set-cookie") ?? "")?.[0] ?? "");
+}
+
+/** Visits a team's dashboard as somebody whom an identity provider has just signed in. */
+export function personsVisitor(w: World, { issuer, subject }: Pick<Identity, "issuer" | "subject">): Visitor {
+  const sessions = new Sessions(() => nowOf(w));
+  const provider = { issuer, clientId: "keyhole", clientSecret: undefined };
+  const browser = browserOf(w, { signIn: new SignIn(provider, origin, () => nowOf(w)) }, sessions);
+  const token = sessions.begin({ issuer, subject, label: subject, groups: [], provedAt: nowOf(w) });
+  return visitorWith(w, browser, `__Host-keyhole=${token}`);
+}
+
+function nowOf({ clock }: World): number {
+  return clock.nowMs ?? Date.now();
+}
+
+function browserOf(w: World, entrance: Entrance, sessions: Sessions) {
   const reported: unknown[] = [];
-  const app = createDashboard({
+  const { handle } = createDashboard({
     installation: w.installation,
-    sessions: new Sessions(now),
-    entrance: { code, operator: actor },
+    sessions,
+    entrance,
     origin,
-    now,
+    now: () => nowOf(w),
     used: () => {},
     report: (error) => reported.push(error),
   });
-  let cookie = "";
   const { host } = new URL(origin);
+  const get = async (path: string, cookie: string) =>
+    handle(new Request(`${origin}${path}`, { headers: { host, cookie } }));
   const post = async (path: string, fields: Fields, more: Readonly<Record<string, string>> = {}) => {
-    const headers = { host, origin, "sec-fetch-site": "same-origin", ...(cookie && { cookie }), ...more };
-    return app.handle(new Request(`${origin}${path}`, { method: "POST", headers, body: encoded(fields) }));
+    const headers = { host, origin, "sec-fetch-site": "same-origin", ...more };
+    return handle(new Request(`${origin}${path}`, { method: "POST", headers, body: encoded(fields) }));
   };
-  const opened = await post("/unlock", { code: code.make() });
-  cookie = /^[^;]+/.exec(opened.headers.get("set-cookie") ?? "")?.[0] ?? "";
-  expect(opened.status).toBe(303);
+  return { get, post, reported };
+}
+
+function visitorWith(w: World, { get, post, reported }: ReturnType<typeof browserOf>, cookie: string): Visitor {
   const page: Visitor["page"] = async (path) => {
-    const answer = await app.handle(new Request(`${origin}${path}`, { headers: { host, cookie } }));
+    const answer = await get(path, cookie);
     const html = await answer.text();
     expect([path, leaksIn(w.secrets, html)]).toEqual([path, []]);
     return { status: answer.status, html };
@@ -67,13 +90,13 @@ export async function visitorOf(w: World, actor = "ann@host"): Promise<Visitor> 
   return {
     page,
     send: async (path, fields) => {
-      const answer = await post(path, fields, { accept: "application/json" });
+      const answer = await post(path, fields, { cookie, accept: "application/json" });
       const reply = (await answer.json()) as Omit<Reply, "status">;
       const { secret: _, ...rest } = reply;
       expect([path, leaksIn(w.secrets, JSON.stringify(rest))]).toEqual([path, []]);
       return { status: answer.status, ...reply };
     },
-    submit: post,
+    submit: (path, fields) => post(path, fields, { cookie }),
     form: async (path, action) => fieldsOf((await page(path)).html, action),
     hidden: async (path, action = path.split("?")[0] ?? "") => {
       return fieldsOf((await page(path)).html, action, ["input[type=hidden]"]) ?? {};

@@ -131,7 +131,8 @@ async function set(visit: Visit): Promise<Answer> {
   const { admin, where, form } = visit;
   const isNew = form.has("new");
   const name = isNew ? form.read("name").trim() : form.read("name");
-  const values = valuesIn(form);
+  const { permit } = await findProject(admin, where, "write");
+  const values = valuesIn(form, permit.environments);
   const targets = [...values.keys()];
   const rotateBy = readDay(form, admin.now());
   const versions = form.versions(targets);
@@ -154,12 +155,17 @@ async function set(visit: Visit): Promise<Answer> {
   return { to: projectPagePath(where, "variables/item", { name }), notice };
 }
 
-/** The values to write, by environment. @throws Refused `invalid` if there are none, or one is both there and empty */
-function valuesIn(form: Form): ReadonlyMap<Environment, string> {
+/**
+ * The values to write, by environment.
+ * @param shown - the environments that the page has fields for; a value for another one is refused when it is written
+ * @throws Refused `invalid` if there are none, or one is both there and empty
+ */
+function valuesIn(form: Form, shown: readonly Environment[]): ReadonlyMap<Environment, string> {
   const values = new Map<Environment, string>();
   const empty = form.environments("empty");
   for (const environment of environments) {
-    const value = form.read(`value.${environment}`);
+    const field = `value.${environment}`;
+    const value = shown.includes(environment) ? form.read(field) : (form.find(field) ?? "");
     if (value !== "" && empty.includes(environment)) {
       throw new Refused("invalid", `There is a value for ${environment}, and the box for the empty value is checked.`);
     }
