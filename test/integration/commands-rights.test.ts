@@ -1,19 +1,14 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { Readable, Writable } from "node:stream";
 import { everyRight, type Right } from "../../src/access/rights.ts";
 import { fileRequest } from "../../src/api/read-requests.ts";
-import { judgeCommand } from "../../src/cli/door.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
-import { buildProgram } from "../../src/main.ts";
 import { createKey } from "../../src/people/keys.ts";
 import { addPerson, grantRights } from "../../src/people/persons.ts";
 import { createProject } from "../../src/people/projects.ts";
 import { createTrust } from "../../src/people/trusts.ts";
-import type { Surroundings } from "../../src/terminal/command.ts";
-import { frame } from "../../src/terminal/command.ts";
-import { toProblem } from "../../src/terminal/failure.ts";
+import { throughDoorHere } from "../support/door.ts";
 import { describeBoth } from "../support/world.ts";
 
 /*
@@ -173,39 +168,7 @@ describeBoth("each command over SSH", (w) => {
           .replace("ORG", org);
       }),
     );
-    let out = "";
-    const collect = () =>
-      new Writable({
-        write: (chunk, _, done) => {
-          out += String(chunk);
-          done();
-        },
-      });
-    const { databaseUrl, dataFolder, rootKey } = w.config;
-    const env = {
-      KEYHOLE_DATA: dataFolder,
-      KEYHOLE_ROOT_KEY: (rootKey as { text: string }).text,
-      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
-    };
-    const stdin = Readable.from([Buffer.from((row.stdin ?? "").replaceAll("#", String(number)))]);
-    const terminal = { stdin, stdout: collect(), stderr: collect() } as unknown as Surroundings["terminal"];
-    const here: Surroundings = {
-      person,
-      env,
-      terminal,
-      json: false,
-      say: (line) => {
-        out += `${line}\n`;
-      },
-    };
-    const program = await buildProgram(here, filled[0]);
-    program.hook("preAction", (_, command) => judgeCommand(command));
-    frame(program, () => {});
-    const code = await program.parseAsync(filled, { from: "user" }).then(
-      () => "done",
-      (error: unknown) => toProblem(error).code,
-    );
-    return { code, out };
+    return throughDoorHere(w, person, filled, (row.stdin ?? "").replaceAll("#", String(number)));
   };
   const isMet = ({ needs }: Row, rights: readonly Right[]) =>
     needs.every((some) => some.some((right) => rights.includes(right)));

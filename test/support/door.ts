@@ -1,0 +1,79 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { judgeCommand } from "../../src/cli/door.ts";
+import { quoted } from "../../src/core/words.ts";
+import { buildProgram } from "../../src/main.ts";
+import { frame, type Surroundings } from "../../src/terminal/command.ts";
+import { toProblem } from "../../src/terminal/failure.ts";
+import type { World } from "./world.ts";
+
+/** What came of a command: `done` or the code of its problem, and everything that the person was told. */
+export type Ran = { readonly code: string; readonly out: string };
+
+const main = join(import.meta.dir, "../../src/main.ts");
+
+/**
+ * Runs a command in a process of its own, which is started as sshd starts it: with what the client sent in its environment.
+ * Transactions of one process take turns only within one installation, so two that meet on SQLite need two processes.
+ */
+export async function throughDoor(w: World, person: string, words: readonly string[]): Promise<Ran> {
+  const ran = Bun.spawn([process.execPath, "--no-env-file", "--no-install", main, "door", "--person", person], {
+    env: {
+      ...settingsOf(w),
+      PATH: process.env["PATH"],
+      HOME: tmpdir(),
+      SSH_ORIGINAL_COMMAND: [...words, "--json"].map(quoted).join(" "),
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([ran.stdout.text(), ran.stderr.text(), ran.exited]);
+  const code = exitCode === 0 ? "done" : (JSON.parse(stderr) as { readonly code: string }).code;
+  return { code, out: `${stdout}${stderr}` };
+}
+
+function settingsOf({ config }: World): Readonly<Record<string, string>> {
+  const { databaseUrl, dataFolder, rootKey } = config;
+  return {
+    KEYHOLE_DATA: dataFolder,
+    KEYHOLE_ROOT_KEY: (rootKey as { text: string }).text,
+    ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+  };
+}
+
+/** Runs a command in this process as a person who came over SSH. */
+export async function throughDoorHere(w: World, person: string, words: readonly string[], stdin = ""): Promise<Ran> {
+  let out = "";
+  const collect = () =>
+    new Writable({
+      write: (chunk, _, done) => {
+        out += String(chunk);
+        done();
+      },
+    });
+  const here: Surroundings = {
+    person,
+    env: settingsOf(w),
+    terminal: {
+      stdin: Readable.from([Buffer.from(stdin)]),
+      stdout: collect(),
+      stderr: collect(),
+    } as unknown as Surroundings["terminal"],
+    json: false,
+    say: (line) => {
+      out += `${line}\n`;
+    },
+  };
+  const program = await buildProgram(here, words[0]);
+  program.hook("preAction", (_, command) => judgeCommand(command));
+  frame(program, () => {});
+  try {
+    await program.parseAsync([...words], { from: "user" });
+    return { code: "done", out };
+  } catch (error) {
+    const { code, message } = toProblem(error);
+    return { code, out: `${out}${message}\n` };
+  }
+}
