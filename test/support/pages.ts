@@ -116,7 +116,7 @@ function encoded(fields: Fields): URLSearchParams {
  * The fields of a form that nobody has filled in. Undefined if the page has no form with this action.
  * @param selectors - of the fields; if it is left out, of all that a browser would send
  */
-export function fieldsOf(
+function fieldsOf(
   html: string,
   action: string,
   selectors: readonly string[] = ["input:not([type=checkbox])", "textarea"],
