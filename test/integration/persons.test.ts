@@ -137,11 +137,13 @@ describeBoth("persons", (w) => {
   test("who are changed by two operators at once lose nothing", async () => {
     const { name } = await withAna(w);
     const rights = ["see", "reveal", "write", "keys", "decide", "audit"];
-    await withAdmins(w, rights.length, (admins) =>
-      Promise.all(
-        rights.map((right, n) => grantRights(admins[n] as AdminContext, name, { rights: [right], ...everywhere })),
-      ),
-    );
+    await withAdmins(w, rights.length, async (admins) => {
+      const all = () =>
+        Promise.all(
+          rights.map((right, n) => grantRights(admins[n] as AdminContext, name, { rights: [right], ...everywhere })),
+        );
+      await (w.dialect === "postgres" ? whileHeadIsLocked(w, rights.length, all) : all());
+    });
     expect((await rightsOf(w, name)).find(({ project }) => project === null)?.rights).toEqual(rights as never);
   });
 });
@@ -166,6 +168,23 @@ describeBoth("code that forgot to ask", (w) => {
     expect(await w.run("select * from audit_heads where lane = 'commands'")).toEqual(before);
   });
 });
+
+/** Begins changes while the lane of commands is locked, and lets them go on when all of them wait. PostgreSQL only. */
+async function whileHeadIsLocked<T>(w: World, count: number, begin: () => Promise<T>): Promise<T> {
+  await w.run("begin");
+  await w.run("select seq from audit_heads where lane = 'commands' for update");
+  const begun = begin();
+  begun.catch(() => {}); // whoever calls this is told
+  const waiting = async () => {
+    const [row] = await w.run(`select count(distinct pid)::int as count from pg_locks where not granted and pid in
+      (select pid from pg_locks where database = (select oid from pg_database where datname = current_database()))`);
+    return row?.["count"] as number;
+  };
+  for (let tries = 0; tries < 1000 && (await waiting()) < count; tries++) await Bun.sleep(10);
+  expect(await waiting()).toBe(count);
+  await w.run("commit");
+  return begun;
+}
 
 /** Somebody else's change comes right before the next transaction of this context. */
 function beforeTransaction(admin: AdminContext, change: () => Promise<unknown>): AdminContext {
