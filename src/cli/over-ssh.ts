@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { contentBytesMax } from "../core/names.ts";
 import { configProblem, exits, Problem, usageProblem } from "../core/problem.ts";
-import { tryStat, writeWhole } from "../core/whole-file.ts";
+import { writeWhole } from "../core/whole-file.ts";
 import { quoted } from "../core/words.ts";
 import { pathOf, type Surroundings } from "../terminal/command.ts";
 import { readLocal, readValue } from "../terminal/input.ts";
@@ -38,10 +38,6 @@ export async function sendOverSsh(
   if (!isPeoples(path)) throw usageProblem(`${path} does not run over SSH: run it on ${host}, without KEYHOLE_SSH.`);
   const { out } = command.opts() as { readonly out?: string };
   if (out !== undefined && here.json) throw usageProblem("Over SSH, give either --json or --out.");
-  const isForced = command.opts()["force"] === true;
-  if (out !== undefined && !isForced && tryStat(out) !== undefined) {
-    throw new Problem(exits.failed, "exists", `${out} is there already: name another file.`);
-  }
   const sent = new Sent(command, words).without("out").without("force");
   const input = await inputOf(here, path, command, sent);
   const { stdin, stderr } = here.terminal;
@@ -49,10 +45,20 @@ export async function sendOverSsh(
   const asks = path === "keyhole request approve" || (hasOption(command, "yes") && command.opts()["yes"] !== true);
   const needsTerminal = asks && input === undefined && out === undefined && !here.json && stdin.isTTY && stderr.isTTY;
   const line = sent.words.map(quoted).join(" ");
-  const { code, output } = await run(host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
-  if (code === 0 && out !== undefined) {
-    await writeWhole("export", out, isForced, (draft) => Bun.write(draft, output).then(() => {}));
-  }
+  const ask = () => run(host, needsTerminal ? "-t" : "-T", line, input, out !== undefined);
+  if (out === undefined) return (await ask()).code;
+  // A file that cannot be written is refused before a key is made that nobody would have.
+  let code = 0;
+  const failed = new Error("the command failed: nothing is written");
+  const fill = async (draft: string) => {
+    const ran = await ask();
+    code = ran.code;
+    if (code !== 0) throw failed;
+    await Bun.write(draft, ran.output);
+  };
+  await writeWhole("export", out, command.opts()["force"] === true, fill).catch((error: unknown) => {
+    if (error !== failed) throw error;
+  });
   return code;
 }
 

@@ -230,6 +230,8 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect(statSync(out).mode & 0o777).toBe(0o600);
     const before = (await place.json(["key", "list"])) as unknown[];
     expect(await away("ana", create)).toMatchObject({ exitCode: 1, stdout: "" });
+    const nowhere = [...create.slice(0, -1), join(place.folder, "no-folder", "key.txt")];
+    expect(await away("ana", nowhere)).toMatchObject({ exitCode: 1, stdout: "" });
     expect(((await place.json(["key", "list"])) as unknown[]).length).toBe(before.length);
     const forbidden = ["var", "export", "acme/web", "production", `--out=${join(place.folder, "no.env")}`];
     expect(await away("ana", forbidden)).toMatchObject({ exitCode: 4, stdout: "" });
