@@ -6,7 +6,6 @@ import { purgeHistory } from "../../src/people/history.ts";
 import { contentAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
 import {
-  answerOf,
   dataKeyOf,
   describeBoth,
   expectMemoryBack,
@@ -15,7 +14,6 @@ import {
   flipBit,
   headersOf,
   insertFiles,
-  leaksIn,
   numbered,
   randomContent,
   requestOf,
@@ -64,56 +62,6 @@ describeBoth("GET /files", (w) => {
       expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.content, ...tagged }));
     });
 
-    test.each(["metadataOnly=true", "metadataOnly=1"])(
-      "with %s has no content, decrypts nothing and is not audited",
-      async (flag) => {
-        const organization = await w.organization();
-        w.clock.nowMs = 1_700_000_000_000;
-        const { id } = await w.project(organization, "web", {
-          files: [{ path: "a/b", environments: ["staging"], content: "the content of a file" }],
-        });
-        w.clock.nowMs = undefined;
-        await w.sql`update file_contents set sealed = ${Buffer.from("nothing that opens")} where project_id = ${id}`;
-        await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${id}`;
-        const key = await w.key(organization, reader);
-        const answer = await w.ask(`${staging}&${flag}`, { key });
-        expect(answer.status).toBe(200);
-        expect(answer.text).toBe(
-          '{"project":{"slug":"web"},"environment":"staging","files":[' +
-            `{"name":"b","path":"a/b","mode":"0600","size":21,"sha256":"${sha256("the content of a file")}",` +
-            '"contentType":"application/octet-stream","environments":["staging"],"updatedAt":1700000000000}]}',
-        );
-        expect(headersOf(answer)).toEqual(usualHeaders({ ...firstOf.metadata, ...tagged }));
-        expect(await w.audit(key)).toEqual([]);
-      },
-    );
-
-    test("is in byte order of path, which is not the order of UTF-16", async () => {
-      const organization = await w.organization();
-      const ordered = "!|#x|0|10|9|A|B/a|B0|Z|_|a b|a+/c|a-/c|a.b|a/b|a/b.c|a0|aa|z|~|É|ß|ё|あ|日本/x|𐀀|🦔|🦔a".split(
-        "|",
-      );
-      ordered.splice(ordered.indexOf("𐀀"), 0, "\uff21x", "\ufffd");
-      expect([...ordered].sort()).not.toEqual(ordered); // which is by UTF-16
-      const project = await w.project(organization, "web");
-      await insertFiles(
-        w,
-        project,
-        [...ordered].sort((a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b)),
-        ["staging"],
-      );
-      const key = await w.key(organization, reader);
-      for (const more of [
-        "",
-        "&metadataOnly=1",
-        `&path=${[...ordered].reverse().map(encodeURIComponent).join("&path=")}`,
-      ]) {
-        const answer = await w.ask(`${staging}${more}`, { key });
-        expect(pathsOf(answer.json)).toEqual(ordered);
-      }
-      expect((await w.audit(key)).map(({ names }) => names)).toEqual([...ordered, ...ordered].map((path) => [path]));
-    });
-
     test("with path has exactly the files at these paths, each once", async () => {
       const organization = await w.organization();
       await w.project(organization, "web", {
@@ -142,19 +90,6 @@ describeBoth("GET /files", (w) => {
         expect(await asked(`&path=${none}`)).toEqual([]);
       }
       expect(await asked("&path=nowhere&path=a")).toEqual(["a"]);
-    });
-
-    test("is an empty list if nothing matches, and leaves no audit entry", async () => {
-      const organization = await w.organization();
-      await w.project(organization, "web");
-      const key = await w.key(organization, reader);
-      for (const more of ["", "&metadataOnly=1", "&path=a"]) {
-        expect(await w.ask(`${staging}${more}`, { key })).toMatchObject({
-          status: 200,
-          text: '{"project":{"slug":"web"},"environment":"staging","files":[]}',
-        });
-      }
-      expect(await w.audit(key)).toEqual([]);
     });
 
     test("has the file that this environment has at a path, and names only environments that the key reaches", async () => {
@@ -211,36 +146,6 @@ describeBoth("GET /files", (w) => {
       const [file] = (answer.json as { files: { content: string; sha256: string; size: number }[] }).files;
       expect(Buffer.from(file?.content ?? "", "base64").equals(content)).toBe(true);
       expect(file).toMatchObject({ size, sha256: sha256(content), content: content.toString("base64") });
-    });
-
-    test("leaves one audit entry for each file before the first byte leaves", async () => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web", {
-        files: ["b", "a", "c/d"].map((path) => ({
-          path,
-          environments: ["staging", "production"],
-          content: `content of ${path}`,
-        })),
-      });
-      const key = await w.key(organization, reader);
-      const response = await w.handle(
-        requestOf(staging, { key, headers: { "x-request-id": "one", "user-agent": "ci" } }),
-      );
-      const entries = await w.audit(key);
-      const common = {
-        organization: organization.slug,
-        project: project.slug,
-        environment: "staging",
-        action: "file.read",
-      };
-      expect(entries).toMatchObject(
-        ["a", "b", "c/d"].map((path) => ({ ...common, names: [path], count: 1, requestId: "one", userAgent: "ci" })),
-      );
-      expect(pathsOf((await answerOf(response)).json)).toEqual(["a", "b", "c/d"]);
-      await w.ask(`${staging}&path=b`, { key, headers: { "x-request-id": "two" } });
-      expect((await w.audit(key)).slice(3)).toMatchObject([{ ...common, names: ["b"], requestId: "two" }]);
-      const rows = await w.sql`select * from audit_entries where key_id = ${key.id}`;
-      expect(leaksIn(w.secrets, JSON.stringify(rows))).toEqual([]);
     });
 
     test("is one version of each file, also if files are written while they are read", async () => {
@@ -510,26 +415,6 @@ describeBoth("GET /files", (w) => {
       expect(await rest().catch((error: Error) => error.message)).toBe("cut off: others wait for its memory");
       expect(memory.bytesTaken).toEqual(none);
       expect(w.log).toContainEqual({ event: "cut", requestId: "still", keyId: key.id, route: "/files" });
-    });
-
-    test("is waited for in order, and not after the client has left; metadata and small files wait for nobody", async () => {
-      const { key, project } = await webOf(w, "a", "b");
-      await putFile(w.admin, project.where, { path: "small", environments: ["staging"], content: Buffer.from("x") });
-      const memory = new MemoryBudget(undefined, 1.5 * large, 1.5 * large);
-      const { handle, ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
-      const one = await handle(requestOf(`${staging}&path=a`, { key }));
-      const leaving = new AbortController();
-      const waiting = handle(new Request(requestOf(`${staging}&path=b`, { key }), { signal: leaving.signal }));
-      const next = handle(requestOf(`${staging}&path=b`, { key }));
-      expect((await ask(`${staging}&metadataOnly=1`, { key })).status).toBe(200);
-      expect(pathsOf((await ask(`${staging}&path=small`, { key })).json)).toEqual(["small"]);
-      expect(memory.bytesTaken).toEqual({ small: 0, large });
-      leaving.abort();
-      expect((await waiting).status).toBe(503);
-      await one.arrayBuffer();
-      expect(pathsOf((await answerOf(await next)).json)).toEqual(["b"]);
-      expect(memory.bytesTaken).toEqual(none);
-      expect((await w.audit(key)).map(({ names }) => names)).toEqual([["a"], ["small"], ["b"]]);
     });
   });
 });

@@ -17,6 +17,7 @@ import { openEverything } from "../../src/people/verify.ts";
 import { sealSet } from "../../src/seal/set.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import { VerifiedSet } from "../../src/sets/verified-set.ts";
+import { itemsOf, type Kind, kinds, ofKind } from "../support/kinds.ts";
 import {
   describeBoth,
   everything,
@@ -30,15 +31,13 @@ import {
   withAdmins,
 } from "../support/world.ts";
 
-type Kind = "variables" | "accounts" | "files";
-
 /** A project with something of every kind in staging and production, a key that reads it, and ways to write and read. */
 async function furnished(w: World) {
   const organization = await w.organization();
   const some = ["staging", "production"] as const;
   const project = await w.project(organization, "web", {
     variables: { staging: { A: "1", B: "2" }, production: { A: "1" } },
-    accounts: ["a", "b"].map((name) => ({ name, environments: some, values: { of: name } })),
+    accounts: ["a", "b"].map((name) => ({ name, environments: some, values: { a: name } })),
     files: ["a", "b"].map((path) => ({ path, environments: some, content: path })),
   });
   const key = await w.key(organization, everything);
@@ -53,8 +52,8 @@ function writersOf(w: World, { where }: Placed, admin: AdminContext = w.admin) {
   return {
     setVariable: (name: string, value: string, environment: Environment = "staging") =>
       setVariables(admin, where, environment, [{ name, value }]),
-    setAccount: (name: string, of: string, ...environments: Environment[]) =>
-      setAccount(admin, where, name, environments, { of }),
+    setAccount: (name: string, a: string, ...environments: Environment[]) =>
+      setAccount(admin, where, name, environments, { a }),
     putFile: (path: string, content: string, ...environments: Environment[]) =>
       putFile(admin, where, { path, environments, content: Buffer.from(content) }),
   };
@@ -62,30 +61,15 @@ function writersOf(w: World, { where }: Placed, admin: AdminContext = w.admin) {
 
 /** What a client reads of each kind in one environment, as `name=value` pairs, or the status of the refusal. */
 function readersOf(w: World, key: Key): Record<Kind, (environment: Environment) => Promise<string | number>> {
-  const read = async (path: string, pairsOf: (body: never) => string[]) => {
-    const { status, json } = await w.client().ask(path, { key });
-    return status === 200 ? pairsOf(json as never).join() : status;
+  const reader = (kind: Kind) => async (environment: Environment) => {
+    const { path, name, textOf } = ofKind[kind];
+    const { status, json } = await w.client().ask(path(environment), { key });
+    if (status !== 200) return status;
+    return itemsOf(kind, json)
+      .map((item) => `${item[name]}=${textOf(item)}`)
+      .join();
   };
-  return {
-    variables: (environment) =>
-      read(
-        `/projects/web/variables?environment=${environment}`,
-        ({ variables }: { variables: { key: string; value: string }[] }) =>
-          variables.map(({ key, value }) => `${key}=${value}`),
-      ),
-    accounts: (environment) =>
-      read(
-        `/projects/web/accounts?environment=${environment}`,
-        ({ accounts }: { accounts: { name: string; values: { of: string } }[] }) =>
-          accounts.map(({ name, values }) => `${name}=${values.of}`),
-      ),
-    files: (environment) =>
-      read(
-        `/files?project=web&environment=${environment}`,
-        ({ files }: { files: { path: string; content: string }[] }) =>
-          files.map(({ path, content }) => `${path}=${Buffer.from(content, "base64")}`),
-      ),
-  };
+  return { variables: reader("variables"), accounts: reader("accounts"), files: reader("files") };
 }
 
 async function versionOf(w: World, { id }: Placed, kind: Kind, environment: Environment): Promise<unknown> {
@@ -325,11 +309,10 @@ describeBoth("writers of sets", (w) => {
 });
 
 describeBoth("a damaged set", (w) => {
-  const every = ["variables", "accounts", "files"] as const;
   const sealed = ["variables", "accounts"] as const;
   type SetRow = { sealed: Buffer };
   const damages: [what: string, kinds: readonly Kind[], change: (row: SetRow) => Row | null][] = [
-    ["was deleted", every, () => null],
+    ["was deleted", kinds, () => null],
     ["has no values", sealed, () => ({ sealed: null })],
     ["has values, which no set of files has", ["files"], () => ({ sealed: Buffer.alloc(40) })],
     [
@@ -343,7 +326,7 @@ describeBoth("a damaged set", (w) => {
   const rows = damages.flatMap(([what, kinds, change]) => kinds.map((kind) => [kind, what, change] as const));
 
   test.each(rows)("of %s that %s is a 503 and refuses writes, and no other set does", async (kind, _, change) => {
-    const { project, read, narrow, setVariable, setAccount, putFile } = await furnished(w);
+    const { project, read, narrow } = await furnished(w);
     const at = "from sets where project_id = ? and kind = ? and environment = 'staging'";
     const [row] = await w.run(`select * ${at}`, [project.id, kind]);
     const changed = change(row as SetRow);
@@ -356,24 +339,16 @@ describeBoth("a damaged set", (w) => {
     }
     const before = await rowsOf(w, project);
     expect(await read[kind]("staging")).toBe(503);
-    const writes: Record<Kind, (environment: Environment, name?: string) => (() => Promise<unknown>)[]> = {
-      variables: (environment) => [
-        () => setVariable("A", "2", environment),
-        () => setVariable("C", "3", environment),
-        () => deleteVariable(w.admin, project.where, environment, "A"),
-      ],
-      accounts: (environment) => [
-        () => setAccount("a", "2", environment),
-        () => setAccount("c", "3", environment),
-        () => deleteAccount(w.admin, project.where, "a"),
-      ],
-      files: (environment) => [
-        () => putFile("a", "2", environment),
-        () => putFile("c", "3", environment),
-        () => deleteFile(w.admin, project.where, "a", [environment]),
-      ],
+    const writesOf = (kind: Kind, environment: Environment) => {
+      const { write, remove } = ofKind[kind];
+      const [there, another] = kind === "variables" ? ["A", "C"] : ["a", "c"];
+      return [
+        () => write(w, project.where, environment, there, "2"),
+        () => write(w, project.where, environment, another, "3"),
+        () => remove(w, project.where, environment, there),
+      ];
     };
-    for (const write of writes[kind]("staging")) {
+    for (const write of writesOf(kind, "staging")) {
       await expect(write()).rejects.toMatchObject({
         kind: "conflict",
         message: expect.stringMatching(
@@ -382,16 +357,16 @@ describeBoth("a damaged set", (w) => {
       });
     }
     expect(await rowsOf(w, project)).toEqual(before);
-    for (const other of ["variables", "accounts", "files"] as const) {
+    for (const other of kinds) {
       // An account is written in all of its environments: one that is damaged stops it everywhere.
       if (other === "accounts" && kind === "accounts") continue;
-      for (const write of writes[other]("production").slice(0, 2)) await write();
+      for (const write of writesOf(other, "production").slice(0, 2)) await write();
       expect(await (await narrow("production"))[other]("production")).toBeString();
     }
     // The way out if there is no backup.
     await deleteProject(w.admin, project.where);
     const again = await createProject(w.admin, project.where, {});
-    for (const write of writes[kind]("staging").slice(0, 2)) await write();
+    for (const write of writesOf(kind, "staging").slice(0, 2)) await write();
     expect(await read[kind]("staging")).toBeString();
     await deleteProject(w.admin, `${again.organization}/${again.slug}`);
   });
@@ -476,7 +451,7 @@ describeBoth("the sets of a project that takes another slug", (w) => {
       await w.sql`select distinct version from sets where project_id = ${project.id} and environment = 'staging'
       and kind = 'variables'`,
     ).toEqual([{ version: 2 }]);
-    for (const kind of ["variables", "accounts", "files"] as const) expect(await read[kind]("staging")).toBe(404);
+    for (const kind of kinds) expect(await read[kind]("staging")).toBe(404);
     const ask = async (path: string) => (await w.client().ask(path, { key })).json;
     expect(await ask("/projects/shop/variables?environment=staging")).toMatchObject({
       variables: [{ value: "1" }, { value: "2" }],

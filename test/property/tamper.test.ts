@@ -14,6 +14,7 @@ import { revokeKey } from "../../src/people/keys.ts";
 import { rotateData } from "../../src/people/rotation.ts";
 import { setBytesMax } from "../../src/sets/kind.ts";
 import { diceOf, verdictOf } from "../support/attack.ts";
+import { kinds } from "../support/kinds.ts";
 import { seed } from "../support/seed.ts";
 import {
   ask,
@@ -30,7 +31,6 @@ import {
   insert,
   isAt,
   isHit,
-  kinds,
   labelOf,
   labelOfContent,
   nothing,

@@ -6,6 +6,7 @@ import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { RememberedSets } from "../../src/sets/remembered-sets.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
+import type { Kind } from "./kinds.ts";
 import type { Client, Key, Placed, Row, World } from "./world.ts";
 
 /*
@@ -16,7 +17,6 @@ import type { Client, Key, Placed, Row, World } from "./world.ts";
 /** In every value, so that none can leave unnoticed. */
 export const canary = "KHCANARY";
 const secretOf = (...parts: readonly string[]) => `${canary}-${parts.join("-")}`;
-export const kinds = ["variables", "accounts", "files"] as const;
 export const setColumns = ["version", "generation", "listing", "listing_mac", "sealed"] as const;
 /** The tables that the tests edit. */
 const tables = ["organizations", "projects", "data_keys", "sets", "set_versions", "file_contents", "api_keys"] as const;
@@ -370,7 +370,7 @@ export async function crossRows({ world }: Stage, dice: Dice): Promise<string> {
 }
 
 /** Writes to each kind in production of alpha/web, each of which must open its set. */
-export function writesTo({ world: { admin }, web: { where } }: Stage, kind: (typeof kinds)[number]) {
+export function writesTo({ world: { admin }, web: { where } }: Stage, kind: Kind) {
   const content = Buffer.from("newer");
   return {
     variables: [
