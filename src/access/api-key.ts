@@ -1,5 +1,6 @@
 import { randomBytes as systemRandomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { hmac } from "../core/hash.ts";
 
 /*
  * An API key as text: 52 ASCII characters. Base62 digits in ascending value are 0-9, A-Z, a-z.
@@ -43,7 +44,7 @@ export function isWellFormedKey(text: string): boolean {
  * to the database could insert a key of their own.
  */
 export function digestKey(pepper: Uint8Array, text: string): Buffer {
-  return new Bun.CryptoHasher("sha256", pepper).update(text).digest();
+  return hmac(pepper, text);
 }
 
 function checksumOf(text: string): string {

@@ -1,5 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../core/fault.ts";
+import { isSameMac } from "../core/hash.ts";
 import type { Environment, EnvironmentMask } from "../core/names.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
 import type { TokenClaims } from "./token.ts";
@@ -83,12 +83,11 @@ export type Caller = {
  * @throws Fault `unauthorized`, whose message tells the operator why; `decryption_failed` if SQL damaged the organization
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
-  if (!row || !timingSafeEqual(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
+  if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
   const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
   if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
   const { grantSeal, organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
-  const seal = sealGrant(grantKey, digest, row);
-  if (grantSeal?.length !== seal.length || !timingSafeEqual(grantSeal, seal)) {
+  if (!isSameMac(grantSeal, sealGrant(grantKey, digest, row))) {
     throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
   }
   if (name === null || slug === null || plan === null) {

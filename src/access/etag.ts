@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { isSameMac, macOf } from "../core/hash.ts";
 import type { Caller } from "./authenticate.ts";
 
 /*
@@ -23,12 +23,11 @@ export function etagOf(
   query: readonly unknown[],
   fingerprint: string,
 ): string {
-  // JSON of one array has one reading.
-  const fields = JSON.stringify(["keyhole etag v1", grant.keyId, target?.projectId, query, fingerprint]);
-  return `"${new Bun.CryptoHasher("sha256", etagKey).update(fields).digest("base64url")}"`;
+  const mac = macOf(etagKey, ["keyhole etag v1", grant.keyId, target?.projectId, query, fingerprint]);
+  return `"${mac.toString("base64url")}"`;
 }
 
 /** Compares two tags in constant time. */
 export function isSameEtag(a: string, b: string | undefined): boolean {
-  return b !== undefined && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+  return b !== undefined && isSameMac(Buffer.from(a), Buffer.from(b));
 }

@@ -1,4 +1,5 @@
 import type { FaultCode } from "../core/fault.ts";
+import { macOf } from "../core/hash.ts";
 import { type Environment, type EnvironmentMask, environmentMask } from "../core/names.ts";
 
 /** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
@@ -73,15 +74,15 @@ export function sealOrganization(
   grantKey: Uint8Array,
   { id, slug }: { readonly id: string; readonly slug: string },
 ): Buffer {
-  return hmac(grantKey, ["keyhole organization v1", id, slug]);
+  return macOf(grantKey, ["keyhole organization v1", id, slug]);
 }
 
 /**
  * The grant seal: HMAC-SHA-256 over everything that says what a key may do, so that a row which SQL widened, copied or
- * made up is no key. JSON of one flat array has one reading.
+ * made up is no key.
  */
 export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant): Buffer {
-  const fields = [
+  return macOf(grantKey, [
     "keyhole grant v1",
     grant.keyId,
     Buffer.from(digest).toString("hex"),
@@ -92,10 +93,5 @@ export function sealGrant(grantKey: Uint8Array, digest: Uint8Array, grant: Grant
     grant.projects,
     grant.expiresAt,
     grant.trust,
-  ];
-  return hmac(grantKey, fields);
-}
-
-function hmac(grantKey: Uint8Array, fields: readonly unknown[]): Buffer {
-  return new Bun.CryptoHasher("sha256", grantKey).update(JSON.stringify(fields)).digest() as Buffer;
+  ]);
 }

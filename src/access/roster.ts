@@ -1,3 +1,4 @@
+import { macOf } from "../core/hash.ts";
 import { everyEnvironment } from "../core/names.ts";
 import { everyRight, type Holding, type Right } from "./rights.ts";
 
@@ -25,8 +26,7 @@ export type StoredRoster = { readonly id: string; readonly version: number; read
 
 /** Seals a version: HMAC-SHA-256 under the grant-seal key over its id, its number and its text. */
 export function sealRoster(grantKey: Uint8Array, { id, version, listing }: StoredRoster): Buffer {
-  const fields = ["keyhole roster v1", id, version, listing];
-  return new Bun.CryptoHasher("sha256", grantKey).update(JSON.stringify(fields)).digest() as Buffer;
+  return macOf(grantKey, ["keyhole roster v1", id, version, listing]);
 }
 
 /** The text of a version. */

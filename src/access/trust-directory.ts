@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { isSameMac } from "../core/hash.ts";
 import { type Grant, sealGrant } from "./grant.ts";
 import { parseKeySet, parseTerms, type Trust } from "./token.ts";
 
@@ -59,9 +59,8 @@ export class TrustDirectory {
     const byTerms = new Map<string, Trust>();
     for (const row of rows) {
       const { keyId: id, digest, grantSeal, trust: text } = row;
-      const seal = sealGrant(this.#grantKey, digest, row);
       // What SQL wrote must not even make the server ask an issuer for keys.
-      if (text === null || grantSeal?.length !== seal.length || !timingSafeEqual(grantSeal, seal)) continue;
+      if (text === null || !isSameMac(grantSeal, sealGrant(this.#grantKey, digest, row))) continue;
       const terms = parseTerms(text);
       if (terms === undefined) continue;
       const pinned = terms.jwks === null ? null : parseKeySet(JSON.parse(terms.jwks));

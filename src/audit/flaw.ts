@@ -1,3 +1,4 @@
+import { macOf } from "../core/hash.ts";
 import type { Checkpoint } from "./journal.ts";
 import type { Segment } from "./segment.ts";
 
@@ -55,6 +56,5 @@ export function sealLostEnd(auditKey: Uint8Array, gap: Range, { seq, mac }: Chec
 }
 
 function seal(auditKey: Uint8Array, kind: string, { lane, seq, lastSeq }: Range, fields: readonly unknown[]): string {
-  const sealed = JSON.stringify([`keyhole audit accepted ${kind} v1`, lane, seq, lastSeq, ...fields]);
-  return new Bun.CryptoHasher("sha256", auditKey).update(sealed).digest("hex");
+  return macOf(auditKey, [`keyhole audit accepted ${kind} v1`, lane, seq, lastSeq, ...fields]).toString("hex");
 }

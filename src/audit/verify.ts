@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { isSameMac, macOf } from "../core/hash.ts";
 import { type Acceptance, type Flaw, gapName, type Range, sealGap, sealLostEnd } from "./flaw.ts";
 import type { Checkpoint } from "./journal.ts";
 import { type Segment, segmentMac } from "./segment.ts";
@@ -58,8 +58,7 @@ export async function verifyChain(
 
 /** Seals what retention dropped from a lane: HMAC-SHA-256 under the audit key. */
 export function sealDropped(auditKey: Uint8Array, dropped: Omit<Dropped, "seal">): Buffer {
-  const fields = ["keyhole audit dropped v1", dropped.lane, dropped.seq, dropped.mac.toString("hex")];
-  return new Bun.CryptoHasher("sha256", auditKey).update(JSON.stringify(fields)).digest() as Buffer;
+  return macOf(auditKey, ["keyhole audit dropped v1", dropped.lane, dropped.seq, dropped.mac.toString("hex")]);
 }
 
 const progressEvery = 1000;
@@ -306,7 +305,7 @@ class Walk {
   /** What retention dropped from the lane, if the seal proves it. */
   async #droppedFrom(lane: string): Promise<Dropped | undefined> {
     const dropped = await this.#chain.dropped(lane);
-    return dropped && isEqual(sealDropped(this.#auditKey, dropped), dropped.seal) ? dropped : undefined;
+    return dropped && isSameMac(sealDropped(this.#auditKey, dropped), dropped.seal) ? dropped : undefined;
   }
 }
 
@@ -325,9 +324,5 @@ function sizeOf({ firstSeq, lastSeq }: Segment): number {
 /** Whether the segment was written directly after the one with this mac, from entry `seq` of its lane on. */
 function follows(auditKey: Uint8Array, previous: Uint8Array, segment: Segment, seq: number): boolean {
   const lastSeq = seq + segment.lastSeq - segment.firstSeq;
-  return isEqual(segmentMac(auditKey, previous, { ...segment, firstSeq: seq, lastSeq }), segment.mac);
-}
-
-function isEqual(a: Buffer, b: Buffer): boolean {
-  return a.length === b.length && timingSafeEqual(a, b);
+  return isSameMac(segmentMac(auditKey, previous, { ...segment, firstSeq: seq, lastSeq }), segment.mac);
 }

@@ -1,6 +1,6 @@
-import { timingSafeEqual } from "node:crypto";
 import { eq, type SQL } from "drizzle-orm";
 import { type Plan, sealOrganization } from "../access/grant.ts";
+import { isSameMac } from "../core/hash.ts";
 import { slugPattern } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
@@ -59,8 +59,7 @@ export function verified(
   { systemKeys }: Pick<AdminContext, "systemKeys">,
   { seal, ...organization }: Organization & { readonly seal: Buffer | null },
 ): Organization {
-  const expected = sealOrganization(systemKeys.grant, organization);
-  if (seal?.length === expected.length && timingSafeEqual(seal, expected)) return organization;
+  if (isSameMac(seal, sealOrganization(systemKeys.grant, organization))) return organization;
   throw new Refused(
     "conflict",
     `The row of the organization ${JSON.stringify(organization.slug)} was changed by other means than Keyhole, so it may be another one. Nothing was changed. Put its id, slug and seal back, or restore a backup.`,

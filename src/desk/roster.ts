@@ -1,9 +1,9 @@
-import { timingSafeEqual } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { and, desc, eq, gt, lt, lte, sql } from "drizzle-orm";
 import type { Holding } from "../access/rights.ts";
 import { decodePersons, type Person, type StoredRoster, sealRoster } from "../access/roster.ts";
 import { decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
+import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Db } from "../store/database.ts";
 import { type Change, commandsLane } from "./changes.ts";
@@ -170,8 +170,7 @@ function opened(
   { systemKeys }: Reading,
   { mac, ...stored }: StoredRoster & { readonly mac: Buffer },
 ): Roster | undefined {
-  const expected = sealRoster(systemKeys.grant, stored);
-  if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return undefined;
+  if (!isSameMac(mac, sealRoster(systemKeys.grant, stored))) return undefined;
   return { id: stored.id, version: stored.version, persons: decodePersons(stored.listing) };
 }
 

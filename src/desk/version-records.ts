@@ -1,7 +1,7 @@
-import { timingSafeEqual } from "node:crypto";
 import { and, desc, eq, getTableColumns, gt, type SQL } from "drizzle-orm";
 import type { StoredSet } from "../access/authenticate.ts";
 import { type NamesWritten, type PersonActor, personText } from "../audit/entry.ts";
+import { isSameMac } from "../core/hash.ts";
 import type { Environment } from "../core/names.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import { type SetVersion, versionMac } from "../seal/set.ts";
@@ -68,8 +68,10 @@ export function isVerified(
   record: SetVersion & { readonly mac: Uint8Array },
   macOf = versionMac,
 ): boolean {
-  const mac = orUndefined(() => macOf(systemKeys.listing, record));
-  return mac?.length === record.mac.length && timingSafeEqual(mac, record.mac);
+  return isSameMac(
+    orUndefined(() => macOf(systemKeys.listing, record)),
+    record.mac,
+  );
 }
 
 /**

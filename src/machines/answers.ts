@@ -1,3 +1,4 @@
+import { sha256Of } from "../core/hash.ts";
 import { contentBytesMax, type Environment, isVariableName, itemsMax, variableValueBytesMax } from "../core/names.ts";
 import { pathProblem, pathSetProblem } from "../core/path.ts";
 import type { Files, SecretFile, Variable, Variables } from "./npm/answers.ts";
@@ -50,11 +51,6 @@ export function whyNotContents({ files }: Files, listed: readonly FileRecord[]):
 /** The bytes of a file. */
 export function contentOf({ content }: Pick<SecretFile, "content">): Buffer {
   return Buffer.from(content, "base64");
-}
-
-/** Lower-case hex. */
-export function sha256Of(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 }
 
 function tooMany(what: string, items: readonly unknown[]): string | undefined {

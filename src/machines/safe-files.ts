@@ -13,6 +13,7 @@ import {
   unlinkSync,
 } from "node:fs";
 import { posix, resolve } from "node:path";
+import { sha256Of } from "../core/hash.ts";
 import { exits, Problem } from "../core/problem.ts";
 import {
   draftIn,
@@ -24,7 +25,7 @@ import {
   tryStat,
   writeNew,
 } from "../core/whole-file.ts";
-import { type FetchedFile, type FileRecord, sha256Of } from "./answers.ts";
+import type { FetchedFile, FileRecord } from "./answers.ts";
 
 /*
  * Writes secret files below a folder that other processes may be changing. On Linux every folder is opened from the

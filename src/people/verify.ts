@@ -1,7 +1,7 @@
-import { timingSafeEqual } from "node:crypto";
 import { asc, count, eq, sql } from "drizzle-orm";
 import { sealGrant } from "../access/grant.ts";
 import { describeFlaw } from "../audit/flaw.ts";
+import { isSameMac, sha256Of } from "../core/hash.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -154,7 +154,7 @@ async function checkContent(
 ): Promise<void> {
   const content = await openContent(admin, admin.database.db, project.id, entry);
   check(`the ${name} of ${projectPath(project)}`, () => {
-    const sha256 = content && new Bun.CryptoHasher("sha256").update(content).digest("hex");
+    const sha256 = content && sha256Of(content);
     if (sha256 !== entry.sha256) throw new Error("its content is missing or another one");
   });
   content?.fill(0);
@@ -167,7 +167,7 @@ async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {
     check(`the grant of key ${row.id}`, () => {
       if (row.revokedAt !== null) return; // its seal went with its revocation
       const seal = sealGrant(admin.systemKeys.grant, row.digest, { ...row, keyId: row.id });
-      if (seal.length !== row.grantSeal.length || !timingSafeEqual(seal, row.grantSeal)) throw new Error("other seal");
+      if (!isSameMac(seal, row.grantSeal)) throw new Error("other seal");
     });
     opened.keys += 1;
   }

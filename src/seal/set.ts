@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { timingSafeEqual } from "node:crypto";
 import { Fault } from "../core/fault.ts";
+import { hmac, isSameMac } from "../core/hash.ts";
 import { encodeFields, listingFields, type SetIdentity, setAssociatedData } from "./associated-data.ts";
 import { generationOf, open, seal } from "./envelope.ts";
 import type { DataKey } from "./keyring.ts";
@@ -48,7 +48,7 @@ export function sealSet(
   values: { readonly items: readonly Uint8Array[]; readonly dataKey: DataKey } | null,
 ): SealedSet {
   const generation = values?.dataKey.generation ?? 0;
-  const listingMac = macOf(listingKey, set, generation, listing);
+  const listingMac = hmac(listingKey, listingFields(set, generation, listing));
   if (values === null) return { generation, listingMac, listing, sealed: null };
   const plaintext = encodeItems(values.items);
   const key = values.dataKey.subkey(set.kind);
@@ -63,8 +63,7 @@ export function verifyListing(
   set: SetIdentity,
   { generation, listingMac, listing }: Omit<SealedSet, "sealed">,
 ): void {
-  const mac = macOf(listingKey, set, generation, listing);
-  if (listingMac.length === mac.length && timingSafeEqual(listingMac, mac)) return;
+  if (isSameMac(listingMac, hmac(listingKey, listingFields(set, generation, listing)))) return;
   throw new Fault("decryption_failed", `${describe(set)}: its listing was not written by Keyhole`);
 }
 
@@ -109,14 +108,6 @@ export function versionMacOf020(listingKey: Uint8Array, version: SetVersion): Bu
 
 function versionFields({ projectId, kind, environment, version, at, actor, names }: SetVersion) {
   return [projectId, kind, environment, version, at, actor, names];
-}
-
-function macOf(listingKey: Uint8Array, set: SetIdentity, generation: number, listing: string): Buffer {
-  return hmac(listingKey, listingFields(set, generation, listing));
-}
-
-function hmac(listingKey: Uint8Array, bytes: Uint8Array): Buffer {
-  return new Bun.CryptoHasher("sha256", listingKey).update(bytes).digest() as Buffer;
 }
 
 const comma = 0x2c;

@@ -9,6 +9,7 @@ import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "te
 import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
 import sqlitePersons from "../../drizzle/sqlite/0002_persons.sql" with { type: "text" };
 import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
+import { sha256Of } from "../core/hash.ts";
 import { configProblem } from "../core/problem.ts";
 import type { Database } from "./database.ts";
 import type { Servers } from "./postgres.ts";
@@ -86,7 +87,7 @@ function listed(
       sql: text.split("--> statement-breakpoint"),
       bps: breakpoints,
       folderMillis: when,
-      hash: new Bun.CryptoHasher("sha256").update(text).digest("hex"),
+      hash: sha256Of(text),
     };
   });
 }

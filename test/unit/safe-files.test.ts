@@ -15,9 +15,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { sha256Of } from "../../src/core/hash.ts";
 import { Problem } from "../../src/core/problem.ts";
 import { draftIn } from "../../src/core/whole-file.ts";
-import { type FetchedFile, sha256Of } from "../../src/machines/answers.ts";
+import type { FetchedFile } from "../../src/machines/answers.ts";
 import { Root, type Walk } from "../../src/machines/safe-files.ts";
 import { SharedFile } from "../../src/machines/shared-file.ts";
 import { failing } from "../support/failing.ts";

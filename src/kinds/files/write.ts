@@ -1,4 +1,5 @@
 import { may } from "../../access/rights.ts";
+import { sha256Of } from "../../core/hash.ts";
 import { contentBytesMax, type Environment, environmentsOf } from "../../core/names.ts";
 import { pathProblem, pathSetProblem } from "../../core/path.ts";
 import { Refused } from "../../core/refused.ts";
@@ -139,7 +140,7 @@ function validate(asked: NewFile) {
     name: displayName("file", asked.name ?? (path.split("/").at(-1) as string)),
     mode: mode as "0600" | "0400",
     size: content.length,
-    sha256: new Bun.CryptoHasher("sha256").update(content).digest("hex"),
+    sha256: sha256Of(content),
     contentType,
   };
 }
