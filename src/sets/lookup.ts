@@ -1,7 +1,7 @@
 import type { Caller, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../core/names.ts";
-import type { Stages } from "../core/stages.ts";
+import { passed, type Stages } from "../core/stages.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { overheadBytes } from "../seal/envelope.ts";
 import type { Keyring } from "../seal/keyring.ts";
@@ -60,20 +60,25 @@ const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
  * Gates 7 and 9 of every read of a project's items: the wanted sets that the key reaches, verified; all of them, or a
  * Fault. They come from the lookup itself or from memory if that is current, else from one more statement, which judges
  * the key again.
- * @param read - opens what is wanted of the sets
+ * @param use - opens what is wanted of the sets
  * @returns what was opened with the memory that it takes, which the caller gives back
  * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or the refusal for a key that changed during the request
  */
 export async function readSets<E extends Entry, T extends object>(
-  { source, caller, signal }: Reading,
+  { source, caller, signal, stages }: Reading,
   query: SetsQuery<E>,
-  read: (project: ReadProject, sets: readonly VerifiedSet<E>[]) => T,
+  use: (project: ReadProject, sets: readonly VerifiedSet<E>[]) => T,
 ): Promise<T & { readonly share: Share }> {
+  passed(stages, "readFromMs");
   const { grant, target } = caller;
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
   const project = { id: target.projectId, organizationId: grant.organizationId, slug: query.slug };
+  const read = (sets: readonly VerifiedSet<E>[]) => {
+    passed(stages, "readToMs");
+    return use(project, sets);
+  };
   const current = query.fresh ? undefined : currentSets(source, project, caller, query);
-  if (current !== undefined && query.values === 0) return { ...read(project, current), share: noShare };
+  if (current !== undefined && query.values === 0) return { ...read(current), share: noShare };
   // Sets of unknown size are first fetched as if all of them together were small.
   const count = environmentsOf(query.environments & grant.environments).length;
   let bytes = current === undefined ? smallBytesMax : fetchedBytes(storedOf(current), query.values);
@@ -87,7 +92,7 @@ export async function readSets<E extends Entry, T extends object>(
       const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, query, bytesMax));
       if (typeof sets === "object") {
         share.resize(valueBytes(storedOf(sets), query.values));
-        return { ...read(project, sets), share };
+        return { ...read(sets), share };
       }
       share.release();
       bytes = sets;

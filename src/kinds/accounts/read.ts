@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../../core/names.ts";
-import { noteOpened, passed } from "../../core/stages.ts";
+import { noteOpened } from "../../core/stages.ts";
 import type { OpenedItems } from "../../seal/set.ts";
 import { type Reading, readListings, readSets } from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
@@ -19,11 +19,9 @@ export function readAccounts(
   slug: string,
   environment: Environment | null,
 ): Promise<Read<OpenedAccounts>> {
-  passed(reading.stages, "readFromMs");
   const values = environment === null ? everyEnvironment : environmentMask(environment);
   const query = { slug, descriptor: accounts, environments: everyEnvironment, values };
   return readSets(reading, query, (project, sets) => {
-    passed(reading.stages, "readToMs");
     const { accounts: found, names, fingerprint } = foundIn(project, sets, environment);
     const opened = new Map<VerifiedSet<AccountEntry>, OpenedItems>();
     for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
@@ -39,10 +37,8 @@ export async function listAccountNames(
   slug: string,
   environment: Environment | null,
 ): Promise<{ readonly accounts: AccountRecord[]; readonly fingerprint: string }> {
-  passed(reading.stages, "readFromMs");
   const query = { slug, descriptor: accounts, environments: everyEnvironment };
   const { project, sets } = await readListings(reading, query);
-  passed(reading.stages, "readToMs");
   const found = foundIn(project, sets, environment);
   return { accounts: found.accounts.map(({ record }) => record), fingerprint: found.fingerprint };
 }

@@ -45,7 +45,6 @@ export async function listFiles(
   reading: Reading,
   query: FilesQuery,
 ): Promise<{ readonly files: string; readonly fingerprint: string }> {
-  passed(reading.stages, "readFromMs");
   const { listed } = await readFound(reading, query, async ({ project, listed }) => {
     const entries = listed.map(({ entry }) => entry);
     if (entries.length > 0 && (await findRows(reading, project, entries)) === "missing") return "missing";
@@ -68,7 +67,6 @@ export async function fingerprintFiles(reading: Reading, query: FilesQuery) {
 /** Gates 7 to 9 for content: every requested file. @throws Fault as {@link listFiles}, `content_too_large` */
 export async function readFiles(reading: Reading, query: FilesQuery): Promise<ReadFiles> {
   const { source, caller, signal } = reading;
-  passed(reading.stages, "readFromMs");
   return readFound(reading, query, async ({ project, listed }, giveUpAt) => {
     const entries = listed.map(({ entry }) => entry);
     const bytes = entries.reduce((sum, { size }) => sum + size, 0);

@@ -8,7 +8,7 @@ import {
   itemsMax,
   type Selection,
 } from "../../core/names.ts";
-import { noteOpened, passed } from "../../core/stages.ts";
+import { noteOpened } from "../../core/stages.ts";
 import type { Share } from "../../limit/budget.ts";
 import type { OpenedItems } from "../../seal/set.ts";
 import { type Reading, readListings, readSets } from "../../sets/lookup.ts";
@@ -36,10 +36,8 @@ export function readVariables(
   selection: Selection,
 ): Promise<Read<OpenedVariables>> {
   const mask = environmentMask(environment);
-  passed(reading.stages, "readFromMs");
   const query = { slug, descriptor: variables, environments: mask, values: mask };
   return readSets(reading, query, (project, sets) => {
-    passed(reading.stages, "readToMs");
     const [set] = sets as [VerifiedSet<VariableEntry>];
     const chosen = choose(set.names, selection);
     const names = chosen === "all" ? set.names : chosen.map((index) => set.names[index] as string);
@@ -64,11 +62,9 @@ export async function listVariableNames(
   environment: Environment | null,
   selection: Selection,
 ): Promise<{ readonly listing: string; readonly fingerprint: string }> {
-  passed(reading.stages, "readFromMs");
   const environments = environment === null ? everyEnvironment : environmentMask(environment);
   const query = { slug, descriptor: variables, environments };
   const { project, sets } = await readListings(reading, query);
-  passed(reading.stages, "readToMs");
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
     return { listing: shownOf(first), fingerprint: fingerprintOf(first, "all") };
