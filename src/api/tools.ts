@@ -14,6 +14,7 @@ import {
   reasonCharactersMax,
   slugPattern,
 } from "../core/names.ts";
+import { unseen } from "../core/visible.ts";
 import { noLookup } from "../gates/admit.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, recorded } from "../gates/keyhole.ts";
@@ -136,7 +137,7 @@ export function cleaned<T>(value: T): T {
 }
 
 function cleanText(text: string): string {
-  return text.replace(/[\t\r\n]+/g, " ").replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, "");
+  return text.replace(/[\t\r\n]+/g, " ").replace(unseen, "");
 }
 
 function listTool({ description, descriptor, list }: ListTool): Tool {

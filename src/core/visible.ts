@@ -30,7 +30,8 @@ export function excerpt(text: string): string {
   return characters.length > excerptMax ? `${characters.slice(0, excerptMax).join("")}…` : characters.join("");
 }
 
-const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+/** Characters that a screen acts on or hides. */
+export const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** What looks like a blank and is not {@link unseen}. */
 const blanks = /[\p{Zs}\u2800]+/gu;

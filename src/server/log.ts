@@ -1,3 +1,5 @@
+import { visible } from "../core/visible.ts";
+
 /** Writes one event to the log; members that are undefined are left out. Returns at once and never throws. */
 export type Log = (event: Readonly<Record<string, unknown>>) => void;
 
@@ -40,7 +42,7 @@ export function openLog(
     }
     const shown = suppressed > 0 ? { ...event, suppressed } : event;
     const line = (pretty ? prettyLine : jsonLine)(new Date(nowMs).toISOString(), shown);
-    pending += `${escaped(line)}\n`;
+    pending += `${plain.test(line) ? line : visible(line)}\n`;
     if (pending.length > flushCharsMin) flush();
     else timer ??= setTimeout(flush, flushDelayMs);
   };
@@ -61,15 +63,6 @@ function prettyLine(time: string, { event, ...rest }: Readonly<Record<string, un
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
   return `${time.slice(11, 23)} ${event} ${words.join(" ")}`;
-}
-
-/** Escapes everything that a terminal would act on; JSON leaves some of it as it is. */
-function escaped(text: string): string {
-  if (plain.test(text)) return text;
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { boundedOutput } from "../../src/server/log.ts";
+import { boundedOutput, openLog } from "../../src/server/log.ts";
 
 /** A stream that keeps what it is given until it is read. */
 function pausedStream() {
@@ -46,4 +46,19 @@ describe("a log that nobody reads", () => {
     }
     expect(stream.lines).toHaveLength(40);
   });
+});
+
+test("a line escapes what a screen would act on or hide, and is read back exactly", () => {
+  const reason = "a\u202eb\u{e0041}c\u200b\ufe0f";
+  let text = "";
+  const { log, flush } = openLog(
+    (lines) => {
+      text += lines;
+    },
+    { pretty: false, now: () => 0 },
+  );
+  log({ event: "request", reason });
+  flush();
+  expect(text).toMatch(/^[ -~]+\n$/);
+  expect(JSON.parse(text)).toMatchObject({ reason });
 });
