@@ -1,10 +1,9 @@
 import { type TSchema, Type } from "typebox";
-import type { FaultCode } from "../core/fault.ts";
+import { type FaultCode, faults } from "../core/fault.ts";
 import { compareBytes, slugRule } from "../core/names.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { policies } from "../limit/bucket.ts";
 import { apiRoot, endpoints } from "./app.ts";
-import { problems } from "./problem.ts";
 
 /*
  * The API as an OpenAPI 3.1 document. Parameters are the schemas that judge requests, errors the table that answers
@@ -134,11 +133,11 @@ function refusalsOf({ path, query, admission, refusals }: Endpoint) {
     ...refusals,
     ...(names.includes("format") ? (["env_unrepresentable"] as const) : []),
   ];
-  const own = Map.groupBy(codes, (code) => problems[code][0]);
+  const own = Map.groupBy(codes, (code) => faults[code][0]);
   return Object.fromEntries([
     ...[...own].map(([status, some]) => [String(status), refusal(some)]),
     ...Object.entries(everywhere).map(([name, [code]]) => [
-      String(problems[code][0]),
+      String(faults[code][0]),
       { $ref: `#/components/responses/${name}` },
     ]),
     ...Object.entries(ofRuntime).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),
@@ -147,10 +146,10 @@ function refusalsOf({ path, query, admission, refusals }: Endpoint) {
 
 function refusal(codes: readonly FaultCode[]) {
   const [code] = codes as readonly [FaultCode];
-  const [status, error] = problems[code];
+  const [status, error] = faults[code];
   const more = status === 401 ? ["WWW-Authenticate"] : status === 429 ? ["Retry-After"] : [];
   return {
-    description: codes.map((one) => `\`${one}\`: ${problems[one][1]}`).join("\n\n"),
+    description: codes.map((one) => `\`${one}\`: ${faults[one][1]}`).join("\n\n"),
     headers: headerRefs([...usual, ...(status === 401 ? [] : limited), ...more]),
     content: {
       "application/json": { schema: { $ref: "#/components/schemas/Problem" }, example: { error, code } },
@@ -213,7 +212,7 @@ function headerRefs(names: readonly string[]) {
 const problem = Type.Object(
   {
     error: Type.String({ description: "A sentence for a person." }),
-    code: Type.Enum(Object.keys(problems), { type: "string", description: "What programs compare." }),
+    code: Type.Enum(Object.keys(faults), { type: "string", description: "What programs compare." }),
   },
   { description: "Why nothing was returned.", additionalProperties: false },
 );

@@ -1,28 +1,8 @@
-import type { Fault, FaultCode } from "../core/fault.ts";
-
-/** Status and sentence of every error. Faults with the same code differ only in the names of parameters or variables. */
-export const problems = {
-  invalid_request: [400, "A request takes no body here."],
-  unauthorized: [401, "A valid API key is required."],
-  plan_required: [403, "The organization's plan does not include the API."],
-  surface_required: [403, "This key may not be used for this endpoint."],
-  resource_required: [403, "This key may not read this kind of resource."],
-  environment_not_in_scope: [403, "This key may not read this environment."],
-  project_not_found: [404, "No such project, or this key may not read it."],
-  not_found: [404, "No such path."],
-  method_not_allowed: [405, "Only GET is allowed."],
-  too_many_items: [422, "The answer would hold more than 1000 items; narrow the request or use a narrower key."],
-  env_unrepresentable: [422, "No harmless dotenv text can carry these variables; ask for format=json instead."],
-  content_too_large: [422, "The files hold more than 8 MiB; ask for fewer at a time with path."],
-  rate_limited: [429, "Too many requests; wait as long as Retry-After says."],
-  internal_error: [500, "Internal error."],
-  decryption_failed: [503, "Decryption failed for one or more items; nothing is returned."],
-  unavailable: [503, "The service cannot answer now; nothing is returned."],
-} as const satisfies Record<FaultCode, readonly [status: number, sentence: string]>;
+import { type Fault, faults } from "../core/fault.ts";
 
 /** The response to a Fault, without the headers that every response has. */
 export function problemOf({ code, detail }: Fault) {
-  const [status, sentence] = problems[code];
+  const [status, sentence] = faults[code];
   const { parameter, argument, body, pending, method = "GET", names, retryAfterS } = detail;
   const headers: Record<string, string> = {};
   let error: string = sentence;

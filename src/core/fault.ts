@@ -1,21 +1,27 @@
-/** Every error code that a client can receive. */
-export type FaultCode =
-  | "invalid_request"
-  | "unauthorized"
-  | "plan_required"
-  | "surface_required"
-  | "resource_required"
-  | "environment_not_in_scope"
-  | "project_not_found"
-  | "not_found"
-  | "method_not_allowed"
-  | "too_many_items"
-  | "env_unrepresentable"
-  | "content_too_large"
-  | "rate_limited"
-  | "internal_error"
-  | "decryption_failed"
-  | "unavailable";
+/**
+ * Every error code that a client can receive, with its status and sentence. Faults with the same code differ only in the
+ * names of parameters or variables.
+ */
+export const faults = {
+  invalid_request: [400, "A request takes no body here."],
+  unauthorized: [401, "A valid API key is required."],
+  plan_required: [403, "The organization's plan does not include the API."],
+  surface_required: [403, "This key may not be used for this endpoint."],
+  resource_required: [403, "This key may not read this kind of resource."],
+  environment_not_in_scope: [403, "This key may not read this environment."],
+  project_not_found: [404, "No such project, or this key may not read it."],
+  not_found: [404, "No such path."],
+  method_not_allowed: [405, "Only GET is allowed."],
+  too_many_items: [422, "The answer would hold more than 1000 items; narrow the request or use a narrower key."],
+  env_unrepresentable: [422, "No harmless dotenv text can carry these variables; ask for format=json instead."],
+  content_too_large: [422, "The files hold more than 8 MiB; ask for fewer at a time with path."],
+  rate_limited: [429, "Too many requests; wait as long as Retry-After says."],
+  internal_error: [500, "Internal error."],
+  decryption_failed: [503, "Decryption failed for one or more items; nothing is returned."],
+  unavailable: [503, "The service cannot answer now; nothing is returned."],
+} as const satisfies Record<string, readonly [status: number, sentence: string]>;
+
+export type FaultCode = keyof typeof faults;
 
 /** What the client may see besides the code. */
 export type FaultDetail = {
