@@ -63,8 +63,8 @@ export async function listHistory(
     const gone = lost.map(({ version }) => version).join(", ");
     warnings.push(`Somebody put ${what} back to an earlier version with SQL. Lost by that: version ${gone}.`);
   }
-  const { version = Number.MAX_SAFE_INTEGER } = current?.stored ?? {};
-  const sizes = await keptSizes(admin, admin.database.db, of, { version, entries: current?.entries ?? [] });
+  const newest = { version: current?.stored.version ?? Number.MAX_SAFE_INTEGER, entries: current?.entries ?? [] };
+  const sizes = await keptSizes({ admin, db: admin.database.db, set: of, current: newest });
   const kept = { versions: sizes.length, bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0) };
   return { versions: records.map(({ isKept: _, ...record }) => record), kept, warnings };
 }

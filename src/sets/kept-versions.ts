@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, isNotNull, lt, lte, max, min, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNotNull, lt, lte, max, min, type SQL, sql } from "drizzle-orm";
 import { arrayOf } from "../desk/validate.ts";
 import { isOfSet, type SetName } from "../desk/version-records.ts";
 import type { Database, Db } from "../store/database.ts";
@@ -12,22 +12,21 @@ const keptMin = 20;
 /** How many are kept whatever their bytes. */
 const keptAlways = 2;
 
-type Admin = { readonly database: Database; readonly historyBytesMax: number };
-type OfKind = SetName & { readonly descriptor: KindDescriptor<Entry> };
-type Current = { readonly version: number; readonly entries: readonly unknown[] };
+/** The versions of a set, as a transaction sees them. */
+type Versions = {
+  readonly admin: { readonly database: Database; readonly historyBytesMax: number };
+  readonly db: Db;
+  readonly set: SetName & { readonly descriptor: KindDescriptor<Entry> };
+  /** The version that is in force. */
+  readonly current: { readonly version: number; readonly entries: readonly unknown[] };
+};
 
 /**
- * Removes the versions that are too old or have no room, with their records.
- * @param current - the version that has just been written
+ * Removes the versions before the current one that are too old or have no room, with their records.
  * @returns whether a removed one named a file's content that the current one does not: it may be unused now
  */
-export async function pruneVersions(
-  admin: Admin,
-  db: Db,
-  set: OfKind,
-  current: Current,
-  now: number,
-): Promise<boolean> {
+export async function pruneVersions(versions: Versions, now: number): Promise<boolean> {
+  const { admin, db, set, current } = versions;
   const { setVersions: v } = admin.database.tables;
   const ofVersions = isOfSet(v, set);
   // A version is kept for 90 days from when it was replaced: when the next one was written. A version dated too early
@@ -40,18 +39,11 @@ export async function pruneVersions(
     .select({ version: max(v.version) })
     .from(v)
     .where(and(ofVersions, lt(v.version, sql`${recent}`)));
-  const aged = await db
-    .delete(v)
-    .where(and(ofVersions, lt(v.version, current.version - keptMin), lt(v.version, sql`${old}`)))
-    .returning({ listing: v.listing });
-  const beyond = await firstBeyond(admin, db, set, current);
-  const excess =
-    beyond === undefined
-      ? []
-      : await db
-          .delete(v)
-          .where(and(ofVersions, lte(v.version, beyond)))
-          .returning({ listing: v.listing });
+  const remove = (which: SQL | undefined) =>
+    db.delete(v).where(and(ofVersions, which)).returning({ listing: v.listing });
+  const aged = await remove(and(lt(v.version, current.version - keptMin), lt(v.version, sql`${old}`)));
+  const beyond = await firstBeyond(versions);
+  const excess = beyond === undefined ? [] : await remove(lte(v.version, beyond));
   if (set.descriptor.hasValues) return false;
   const named = new Set(current.entries.map(contentOf));
   return [...aged, ...excess].some(({ listing }) =>
@@ -65,15 +57,16 @@ function contentOf(entry: unknown): unknown {
 }
 
 /** The newest version that has no room; undefined if all have room. */
-async function firstBeyond(admin: Admin, db: Db, set: OfKind, current: Current): Promise<number | undefined> {
-  const among = (sizes: readonly { readonly version: number; readonly bytes: number }[], moreBytes = 0) => {
+async function firstBeyond(versions: Versions): Promise<number | undefined> {
+  const { admin, db, set } = versions;
+  const among = (sizes: readonly Size[], moreBytes = 0) => {
     let bytes = moreBytes;
     return sizes.find((kept, index) => {
       bytes += kept.bytes;
       return index >= keptAlways && bytes > admin.historyBytesMax;
     })?.version;
   };
-  const rows = await keptRows(admin, db, set, current.version);
+  const rows = await keptRows(versions);
   const atLeast = among(rows);
   if (set.descriptor.hasValues) return atLeast;
   // There may be hundreds of long kept listings: they are read only if the contents stored for history matter.
@@ -89,25 +82,24 @@ async function firstBeyond(admin: Admin, db: Db, set: OfKind, current: Current):
   const named = new Set<unknown>();
   const inUse = listings.reduce((sum, { listing }) => sum + contentBytes(arrayOf(listing), named), 0);
   if (among(rows, Math.max(0, (stored?.bytes ?? 0) - inUse)) === atLeast) return atLeast;
-  return among(await keptSizes(admin, db, set, current));
+  return among(await keptSizes(versions));
 }
+
+/** How many bytes a kept version takes. */
+type Size = { readonly version: number; readonly bytes: number };
 
 /**
  * How many bytes each kept version takes, newest first: of files with the contents that no newer version names. The
  * rows are believed without verification, since only room depends on them.
  */
-export async function keptSizes(
-  { database }: Pick<Admin, "database">,
-  db: Db,
-  set: OfKind,
-  current: Current,
-): Promise<readonly { readonly version: number; readonly bytes: number }[]> {
-  const { setVersions: v } = database.tables;
-  const kept = await keptRows({ database }, db, set, current.version);
+export async function keptSizes(versions: Versions): Promise<readonly Size[]> {
+  const { admin, db, set, current } = versions;
+  const { setVersions: v } = admin.database.tables;
+  const kept = await keptRows(versions);
   if (set.descriptor.hasValues) return kept;
   const named = new Set<unknown>();
   contentBytes(current.entries, named);
-  const sizes: { version: number; bytes: number }[] = [];
+  const sizes: Size[] = [];
   for (const { version, bytes } of kept) {
     const [row] = await db
       .select({ listing: v.listing })
@@ -118,15 +110,10 @@ export async function keptSizes(
   return sizes;
 }
 
-/** The kept versions before this one, newest first, with the bytes of their rows. */
-function keptRows(
-  { database }: Pick<Admin, "database">,
-  db: Db,
-  set: OfKind,
-  before: number,
-): Promise<{ version: number; bytes: number }[]> {
-  const { setVersions: v } = database.tables;
-  const isKept = and(isOfSet(v, set), isNotNull(v.listing), lt(v.version, before));
+/** The kept versions before the current one, newest first, with the bytes of their rows. */
+function keptRows({ admin, db, set, current }: Versions): Promise<Size[]> {
+  const { setVersions: v } = admin.database.tables;
+  const isKept = and(isOfSet(v, set), isNotNull(v.listing), lt(v.version, current.version));
   const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);
   return db.select({ version: v.version, bytes }).from(v).where(isKept).orderBy(desc(v.version));
 }

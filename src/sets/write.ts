@@ -158,7 +158,8 @@ async function storeSet<E extends Entry>(
     .where(and(isOfSet(s, of), isOfSet(v, of), eq(v.version, s.version)));
   await db.update(s).set(row).where(isOfSet(s, of));
   await insertRecord(admin, db, row, now, names);
-  return pruneVersions(admin, db, of, { version, entries: items.map(({ entry }) => entry) }, now);
+  const current = { version, entries: items.map(({ entry }) => entry) };
+  return pruneVersions({ admin, db, set: of, current }, now);
 }
 
 function sealedRow<E extends Entry>(
