@@ -65,19 +65,20 @@ const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
  * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or the refusal for a key that changed during the request
  */
 export async function readSets<E extends Entry, T extends object>(
-  { source, caller, signal, stages }: Reading,
+  reading: Reading,
   query: SetsQuery<E>,
   use: (project: ReadProject, sets: readonly VerifiedSet<E>[]) => T,
 ): Promise<T & { readonly share: Share }> {
-  passed(stages, "readFromMs");
+  const { source, caller, signal, stages } = reading;
   const { grant, target } = caller;
+  passed(stages, "readFromMs");
   if (target === null) throw new Fault("project_not_found", "no such project in the key's scope");
   const project = { id: target.projectId, organizationId: grant.organizationId, slug: query.slug };
   const read = (sets: readonly VerifiedSet<E>[]) => {
     passed(stages, "readToMs");
     return use(project, sets);
   };
-  const current = query.fresh ? undefined : currentSets(source, project, caller, query);
+  const current = query.fresh ? undefined : currentSets(reading, project, query);
   if (current !== undefined && query.values === 0) return { ...read(current), share: noShare };
   // Sets of unknown size are first fetched as if all of them together were small.
   const count = environmentsOf(query.environments & grant.environments).length;
@@ -89,7 +90,7 @@ export async function readSets<E extends Entry, T extends object>(
     const share = waited ? await claimed : claimed;
     try {
       // After a wait the key is judged again, with the sets as they are then.
-      const sets = (!waited && tries === 0 && current) || (await fetchSets(source, project, caller, query, bytesMax));
+      const sets = (!waited && tries === 0 && current) || (await fetchSets(reading, project, query, bytesMax));
       if (typeof sets === "object") {
         share.resize(valueBytes(storedOf(sets), query.values));
         return { ...read(sets), share };
@@ -128,22 +129,21 @@ export function authorizedAt({ grant }: Caller, { id, slug }: ReadProject): Auth
 
 /** The sets as the lookup found them, from memory or from its own rows; undefined if one must be fetched. */
 function currentSets<E extends Entry>(
-  source: ReadSource,
+  { source, caller: { grant, target } }: Reading,
   project: ReadProject,
-  { grant, target }: Caller,
-  query: SetsQuery<E>,
+  { descriptor, environments, values }: SetsQuery<E>,
 ): VerifiedSet<E>[] | undefined {
   const sets: VerifiedSet<E>[] = [];
-  for (const environment of environmentsOf(query.environments & grant.environments)) {
-    const needsValues = (query.values & environmentMask(environment)) !== 0;
+  for (const environment of environmentsOf(environments & grant.environments)) {
+    const needsValues = (values & environmentMask(environment)) !== 0;
     const found = target?.sets.find((set) => set.environment === environment);
-    if (found === undefined) throw missingSet(project, query.descriptor.kind, environment);
-    let set = source.remembered.find(project, query.descriptor.kind, found, needsValues) as VerifiedSet<E> | undefined;
+    if (found === undefined) throw missingSet(project, descriptor.kind, environment);
+    let set = source.remembered.find(project, descriptor.kind, found, needsValues) as VerifiedSet<E> | undefined;
     if (set === undefined) {
       const { row } = found;
       if (row === null || row.listing === null || (needsValues && row.sealed === null)) return undefined;
-      set = new VerifiedSet(source, project, query.descriptor, row);
-      source.remembered.remember(set, query.descriptor.kind);
+      set = new VerifiedSet(source, project, descriptor, row);
+      source.remembered.remember(set, descriptor.kind);
     }
     sets.push(set);
   }
@@ -152,19 +152,13 @@ function currentSets<E extends Entry>(
 
 /** The sets by a statement of their own; if one has more than `bytesMax` bytes, the bytes that all of them need. */
 async function fetchSets<E extends Entry>(
-  source: ReadSource,
+  { source, caller }: Reading,
   project: ReadProject,
-  caller: Caller,
-  query: SetsQuery<E>,
+  { descriptor, environments, values }: SetsQuery<E>,
   bytesMax: number,
 ): Promise<VerifiedSet<E>[] | number> {
-  const { descriptor, environments, values } = query;
-  const rows = await source.sets.fetch(authorizedAt(caller, project), {
-    kind: descriptor.kind,
-    environments,
-    values,
-    bytesMax,
-  });
+  const query = { kind: descriptor.kind, environments, values, bytesMax };
+  const rows = await source.sets.fetch(authorizedAt(caller, project), query);
   judgeStanding(rows[0]);
   const stored = rows.filter((row) => row.environment !== null) as StoredSet[];
   if (stored.some(({ listing }) => listing === null)) {
