@@ -12,8 +12,7 @@ import type { Authorized, Standing } from "../store/reach.ts";
 import type { RequestQueries } from "../store/requests.ts";
 import type { SetQueries } from "../store/sets.ts";
 import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
-import type { RememberedContents } from "./remembered-contents.ts";
-import type { RememberedSets } from "./remembered-sets.ts";
+import type { RememberedContents, RememberedSets } from "./remembered.ts";
 import { type ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */

@@ -5,7 +5,7 @@ import type { Keyhole } from "../../src/gates/keyhole.ts";
 import { findKeyId, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
-import { RememberedSets } from "../../src/sets/remembered-sets.ts";
+import { RememberedSets } from "../../src/sets/remembered.ts";
 import {
   type Answer,
   describeBoth,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { MemoryBudget } from "../../src/limit/budget.ts";
-import { RememberedSets } from "../../src/sets/remembered-sets.ts";
+import { RememberedSets } from "../../src/sets/remembered.ts";
 import { itemsOf, kinds, namesOf, ofKind } from "../support/kinds.ts";
 import {
   answerOf,

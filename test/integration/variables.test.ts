@@ -3,7 +3,7 @@ import { parseEnv } from "node:util";
 import { environments } from "../../src/core/names.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/limit/budget.ts";
-import { RememberedSets } from "../../src/sets/remembered-sets.ts";
+import { RememberedSets } from "../../src/sets/remembered.ts";
 import {
   describeBoth,
   everything,

@@ -4,7 +4,7 @@ import { type Environment, environments } from "../../src/core/names.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
-import { RememberedSets } from "../../src/sets/remembered-sets.ts";
+import { RememberedSets } from "../../src/sets/remembered.ts";
 import { type Dice, unlimited, verdictOf } from "./attack.ts";
 import type { Kind } from "./kinds.ts";
 import type { Client, Key, Placed, Row, World } from "./world.ts";

@@ -4,7 +4,7 @@ import type { StoredSet } from "../../src/access/authenticate.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 import { sealSet } from "../../src/seal/set.ts";
-import { RememberedSets } from "../../src/sets/remembered-sets.ts";
+import { RememberedSets } from "../../src/sets/remembered.ts";
 import { type ReadProject, VerifiedSet } from "../../src/sets/verified-set.ts";
 
 const keys = { keyring: new Keyring([newKey()]), listingKey: newKey() };
