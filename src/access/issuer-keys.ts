@@ -68,7 +68,9 @@ export class IssuerKeys {
   async find(issuer: string, kid: string | undefined): Promise<KeySet | undefined> {
     const state = this.#stateOf(issuer);
     const keys = this.#usable(state);
-    if (keys === undefined || (kid !== undefined && !keys.kids.has(kid))) await this.#briefly(this.#refresh(issuer));
+    if (keys === undefined || (kid !== undefined && !keys.kids.has(kid))) {
+      await Promise.race([this.#refresh(issuer), Bun.sleep(this.#waitMsMax)]);
+    }
     return this.#usable(state);
   }
 
@@ -109,13 +111,6 @@ export class IssuerKeys {
       if (!state.failed) this.#note(issuer, error instanceof Error ? error.message : "no reason given");
       state.failed = true;
     }
-  }
-
-  async #briefly(work: Promise<void>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, this.#waitMsMax);
-    await Promise.race([work, promise]);
-    clearTimeout(timer);
   }
 }
 

@@ -9,7 +9,7 @@ import { boundedOutput, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
 import { openWorkerLink, workerFlag } from "../server/worker-link.ts";
-import { superviseWorkers } from "../server/workers.ts";
+import { Supervisor } from "../server/workers.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseCount } from "../terminal/options.ts";
 import { harden } from "./harden.ts";
@@ -51,7 +51,7 @@ export function serveCommand(here: Surroundings) {
       const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;
       if (workers > 1) {
         if (hint) say(hint);
-        const worst = await superviseWorkers({ count: workers, config, env, pretty, log, say, write });
+        const worst = await new Supervisor({ count: workers, config, env, pretty, log, say, write }).run();
         flush();
         if (worst !== 0) throw new Problem(worst, "worker_failed", "A worker failed: see above.");
         return;

@@ -205,8 +205,8 @@ function isAbandoned(draft: string, itsOrigin: string | undefined, pid: number, 
   }
 }
 
-/** For what must not stop a command, such as a draft of somebody else. */
-function attempt<T>(step: () => T): T | undefined {
+/** For what must not stop a command, such as a draft of somebody else, or a step that cleans up after a failure. */
+export function attempt<T>(step: () => T): T | undefined {
   try {
     return step();
   } catch {

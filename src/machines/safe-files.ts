@@ -16,6 +16,7 @@ import { posix, resolve } from "node:path";
 import { sha256Of } from "../core/hash.ts";
 import { exits, Problem } from "../core/problem.ts";
 import {
+  attempt,
   draftIn,
   obstructed,
   onFile,
@@ -249,14 +250,6 @@ function keep(folder: Folder, named: string): string {
     copyFileSync(named, kept, constants.COPYFILE_EXCL);
   }
   return kept;
-}
-
-function attempt(step: () => unknown): void {
-  try {
-    step();
-  } catch {
-    // A clean-up step: the failure that led to the clean-up is the one to report.
-  }
 }
 
 function codeOf(error: unknown): string | undefined {

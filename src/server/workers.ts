@@ -30,15 +30,8 @@ type Worker = {
 /**
  * `serve --workers`: several processes of this program share one port. Starts them, restarts those that die, stops them
  * together, answers for their health and metrics, and keeps their buckets unless a store does.
- *
- * @returns the highest of their exit codes; 128 + n if signal n ended one
- * @throws Refused if an address is taken
  */
-export function superviseWorkers(supervision: Supervision): Promise<number> {
-  return new Supervisor(supervision).run();
-}
-
-class Supervisor {
+export class Supervisor {
   readonly #supervision: Supervision;
   readonly #port: number;
   readonly #limiter = new Limiter();
@@ -51,11 +44,13 @@ class Supervisor {
   #ready = false;
   #draining = false;
 
+  /** @throws Refused if an address is taken */
   constructor(supervision: Supervision) {
     this.#supervision = supervision;
     this.#port = reservePort(supervision.config);
   }
 
+  /** @returns the highest of their exit codes; 128 + n if signal n ended one */
   async run(): Promise<number> {
     const ops = await this.#startOps();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#onSignal(signal));
