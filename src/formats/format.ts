@@ -13,47 +13,33 @@ import {
   renderYaml,
 } from "./lines.ts";
 
-/** What each format that `keyhole pull` and `keyhole var export` write cannot carry. */
-const limits = {
-  env: "a `$(` together with a line break",
-  json: "text that is not Unicode",
-  yaml: "text that is not Unicode",
-  toml: "text that is not Unicode",
-  csv: "text that is not Unicode",
-  tfvars: "a name that Terraform reserves, or text that it normalizes",
-  shell: "text that is not Unicode",
-  docker: "a line break, or a line of 64 KiB",
-  powershell: "an empty value, or names that differ only in case",
-  github: "a name that the runner reserves",
+/** The formats that `keyhole pull` and `keyhole var export` write: what each cannot carry, and who writes it. */
+const writers = {
+  env: ["a `$(` together with a line break", renderEnv],
+  json: ["text that is not Unicode", renderJson],
+  yaml: ["text that is not Unicode", renderYaml],
+  toml: ["text that is not Unicode", renderToml],
+  csv: ["text that is not Unicode", renderCsv],
+  tfvars: ["a name that Terraform reserves, or text that it normalizes", renderTfvars],
+  shell: ["text that is not Unicode", renderShell],
+  docker: ["a line break, or a line of 64 KiB", renderDocker],
+  powershell: ["an empty value, or names that differ only in case", renderPowershell],
 } as const;
-export type Format = keyof typeof limits;
-export const formats = Object.keys(limits) as readonly Format[];
+type Written = keyof typeof writers;
+export type Format = Written | "github";
+export const formats = [...Object.keys(writers), "github"] as readonly Format[];
 
 /** Formats that are data. Every other becomes an environment. */
 export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
 
 /** Variables as text. @throws Problem that names those it cannot carry */
-export function renderPulled(
-  format: Exclude<Format, "github">,
-  variables: readonly NamedValue[],
-  say: (line: string) => void,
-): string {
-  return carrying(format, () => (format === "env" ? renderEnv(variables, say) : renderers[format](variables)));
+export function renderPulled(format: Written, variables: readonly NamedValue[], say: (line: string) => void): string {
+  const [limit, write] = writers[format];
+  return carrying(format, limit, () => write(variables, say));
 }
 
-const renderers = {
-  json: renderJson,
-  yaml: renderYaml,
-  toml: renderToml,
-  csv: renderCsv,
-  tfvars: renderTfvars,
-  shell: renderShell,
-  docker: renderDocker,
-  powershell: renderPowershell,
-};
-
 /** dotenv text; names the values that some readers change. @throws Fault `env_unrepresentable` */
-export function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): string {
+function renderEnv(variables: readonly NamedValue[], say: (line: string) => void): string {
   const { text, nonportable } = renderDotenv(variables);
   if (nonportable.length > 0) {
     say(`Some readers of .env files do not return these values exactly: ${nonportable.join(", ")}.`);
@@ -76,7 +62,7 @@ export function renderForGithub(
 ): { text: string; masks: string; unmasked: readonly string[] } {
   const object = () => JSON.stringify(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
   const entries = asOutput === undefined ? variables : [{ name: asOutput, value: object() }];
-  return carrying("github", () => {
+  return carrying("github", "a name that the runner reserves", () => {
     const text = renderGithub(entries, random, onWindows);
     const { text: masks, unmasked } = renderMasks(variables, mask);
     return { text, masks, unmasked };
@@ -84,13 +70,13 @@ export function renderForGithub(
 }
 
 /** @throws Problem that names the variables if the format cannot carry them */
-function carrying<T>(format: Format, render: () => T): T {
+function carrying<T>(format: Format, limit: string, render: () => T): T {
   try {
     return render();
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== "env_unrepresentable") throw error;
     const names = (error.detail.names ?? []).join(", ");
-    const words = `The format ${format} cannot carry ${names} (${limits[format]}). The format json carries every value.`;
+    const words = `The format ${format} cannot carry ${names} (${limit}). The format json carries every value.`;
     throw new Problem(exits.refused, error.code, words, { cause: error });
   }
 }
