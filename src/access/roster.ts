@@ -46,16 +46,12 @@ export function decodePersons(listing: string): readonly Person[] {
 /** The persons whom a sign-in is: the one with this subject, and the groups that it is in. */
 export function personsSignedIn(
   persons: readonly Person[],
-  {
-    issuer,
-    subject,
-    groups,
-  }: { readonly issuer: string; readonly subject: string; readonly groups: readonly string[] },
+  as: { readonly issuer: string; readonly subject: string; readonly groups: readonly string[] },
 ): readonly Person[] {
   const isThis = (signIn: SignInAs) =>
     "subject" in signIn
-      ? signIn.issuer === issuer && signIn.subject === subject
-      : (signIn.issuer ?? issuer) === issuer && groups.includes(signIn.group);
+      ? signIn.issuer === as.issuer && signIn.subject === as.subject
+      : (signIn.issuer ?? as.issuer) === as.issuer && as.groups.includes(signIn.group);
   const found = persons.filter(({ signIn }) => signIn !== null && isThis(signIn));
   // One's own entry gives the name.
   return found.sort((a, b) => Number("group" in (a.signIn as SignInAs)) - Number("group" in (b.signIn as SignInAs)));

@@ -9,7 +9,8 @@ import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
  */
 export type Append = (segment: Segment | undefined, again: boolean) => Promise<Appended>;
 
-type Appended = {
+/** What became of a segment. */
+export type Appended = {
   readonly outcome: "durable" | "refused" | "unknown";
   readonly reason?: string;
   /** The segment was refused because another server has the lane so far. */
@@ -197,7 +198,7 @@ export class Journal {
 export type MeasuredBatch = {
   readonly entries: number;
   readonly commitMs: number;
-  readonly outcome: "durable" | "refused" | "unknown";
+  readonly outcome: Appended["outcome"];
 };
 
 /** One `record` call; `left` counts its entries that are not stored yet, 0 once it has ended. */

@@ -1,5 +1,6 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import type { AppendResult, JournalOrder, SegmentValues } from "./journal.ts";
+import type { Appended } from "../audit/journal.ts";
+import type { JournalOrder, SegmentValues } from "./journal.ts";
 import { isSameDatabase, retryBusy } from "./sqlite-file.ts";
 
 // The embedded database's journal, in its own thread: a commit waits for the disk and for other processes, and the
@@ -15,7 +16,7 @@ self.onmessage = ({ data }: MessageEvent<JournalOrder>) => {
   else if ("append" in data) self.postMessage(append(data.append));
   else {
     file?.close();
-    self.postMessage({ outcome: "durable" } satisfies AppendResult);
+    self.postMessage({ outcome: "durable" } satisfies Appended);
   }
 };
 
@@ -40,7 +41,7 @@ function open(path: string, insertText: string): void {
   write = insertOne.immediate;
 }
 
-function append(segment: SegmentValues | undefined): AppendResult {
+function append(segment: SegmentValues | undefined): Appended {
   const reason = "the database's files were deleted or replaced";
   if (!isInPlace()) return { outcome: "refused", reason };
   try {

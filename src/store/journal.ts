@@ -1,4 +1,4 @@
-import type { Append } from "../audit/journal.ts";
+import type { Append, Appended } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
@@ -8,7 +8,6 @@ import { connect, type Servers } from "./postgres.ts";
 
 /** The one connection that writes audit segments, each in one commit. */
 export type JournalStore = { readonly append: Append; readonly close: () => Promise<void> };
-export type AppendResult = Awaited<ReturnType<Append>>;
 
 /** A journal on PostgreSQL, on a connection of its own. */
 export function postgresJournal(servers: Servers): JournalStore {
@@ -61,15 +60,15 @@ export function sqliteJournal(path: string): JournalStore {
   const send = (order: JournalOrder) => thread.postMessage(order);
   send({ open: path, insert: `insert into audit_segments (${columns}) values (?, ?, ?, ?, ?, ?, ?)` });
   let ended = false;
-  let answer: (result: AppendResult) => void = () => {};
-  thread.onmessage = ({ data }: MessageEvent<AppendResult>) => answer(data);
+  let answer: (result: Appended) => void = () => {};
+  thread.onmessage = ({ data }: MessageEvent<Appended>) => answer(data);
   // Without its thread nothing can be recorded: every value read is refused until the server is restarted.
   thread.onerror = ({ message }) => {
     ended = true;
     answer({ outcome: "unknown", reason: `the journal's thread ended: ${message}` });
   };
   const ask = (order: JournalOrder) =>
-    new Promise<AppendResult>((resolve) => {
+    new Promise<Appended>((resolve) => {
       if (ended) return resolve({ outcome: "refused", reason: "the journal's thread ended" });
       answer = resolve;
       send(order);
@@ -86,7 +85,7 @@ export function sqliteJournal(path: string): JournalStore {
 const uniqueViolation = "23505";
 /** SQLSTATE of the square root of a negative number. */
 const otherServer = "2201F";
-const moved: AppendResult = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
+const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
 
 const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
