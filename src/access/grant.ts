@@ -44,10 +44,7 @@ export type Need = {
   readonly resource: Resource | null;
 };
 
-/**
- * Gate 4: plan, then surface, then resource.
- * @returns the code of the first that refuses, or undefined
- */
+/** Gate 4: plan, then surface, then resource. @returns the code of the first that refuses, or undefined */
 export function refusalOf(plan: Plan, grant: Grant, need: Need): FaultCode | undefined {
   if (plan !== "pro") return "plan_required";
   if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";

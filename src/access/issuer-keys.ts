@@ -40,10 +40,7 @@ export class IssuerKeys {
   readonly #waitMsMax: number;
   readonly #issuers = new Map<string, State>();
 
-  /**
-   * @param nowMs - monotonic milliseconds
-   * @param waitMsMax - how long a request waits for an issuer
-   */
+  /** @param nowMs - monotonic milliseconds @param waitMsMax - how long a request waits for an issuer */
   constructor(fetchJson: FetchJson, note: NoteIssuer, nowMs: () => number, waitMsMax = 2000) {
     this.#fetchJson = fetchJson;
     this.#note = note;
@@ -60,11 +57,7 @@ export class IssuerKeys {
     }
   }
 
-  /**
-   * The issuer's keys. Waits for a fetch only if they are not known, or lack this one.
-   * @param issuer - one that a trust names
-   * @param kid - the key that the token names
-   */
+  /** The keys of an issuer that a trust names. Waits for a fetch only if they are not known, or lack this one. */
   async find(issuer: string, kid: string | undefined): Promise<KeySet | undefined> {
     const state = this.#stateOf(issuer);
     const keys = this.#usable(state);

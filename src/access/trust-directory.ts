@@ -23,10 +23,7 @@ export class TrustDirectory {
   #loadedAtMs = Number.NEGATIVE_INFINITY;
   #loading: Promise<void> | undefined;
 
-  /**
-   * @param load - reads the valid trusts
-   * @param nowMs - monotonic milliseconds
-   */
+  /** @param load - reads the valid trusts @param nowMs - monotonic milliseconds */
   constructor(load: () => Promise<readonly TrustRow[]>, grantKey: Uint8Array, nowMs: () => number) {
     this.#load = load;
     this.#grantKey = grantKey;

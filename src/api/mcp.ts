@@ -21,10 +21,7 @@ import { cleaned, lookupOfCall, type Turn, tools } from "./tools.ts";
 
 const admission: Admission = { bucket: "metadata", surface: "mcp_server", resource: null };
 
-/**
- * @param origins - the origins that browsers may come from
- * @param version - of this program
- */
+/** The endpoint. @param origins - those that browsers may come from */
 export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpEndpoint {
   const handler = createMcpHandler(({ authInfo }) => serverFor(turnOf(authInfo), version), {
     maxSubscriptions: 0,

@@ -19,10 +19,7 @@ export class Deadline {
     this.#everyMs = everyMs;
   }
 
-  /**
-   * Resolves or rejects as the work does, or rejects with the refusal.
-   * @param late - called if it is refused
-   */
+  /** Resolves or rejects as the work does, or calls `late` and rejects with the refusal. */
   of<T>(work: Promise<T>, late?: () => void): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const refuse = () => {

@@ -75,11 +75,7 @@ export function beginExchange(
   };
 }
 
-/**
- * The headers of every answer, success or not.
- * @param contentType - undefined for an answer without a body
- * @param etag - of a read that can be conditional
- */
+/** The headers of every answer, success or not. @param contentType - undefined for an answer without a body */
 export function headersOf(
   { requestId, rateLimit, closing }: Exchange,
   contentType: string | undefined,

@@ -21,10 +21,7 @@ export class ByteBudget {
     return this.#bytesTaken;
   }
 
-  /**
-   * Takes bytes if they are free and nobody waits for them. @param bytes - a whole number, at most {@link
-   * holderBytesMax}
-   */
+  /** Takes bytes, at most {@link holderBytesMax}, if they are free and nobody waits for them. */
   take(bytes: number, holder: string): Share | undefined {
     if (!Number.isSafeInteger(bytes) || bytes < 0 || bytes > this.holderBytesMax) {
       throw new RangeError(`${bytes} bytes were asked of a budget that gives ${this.holderBytesMax} to one`);

@@ -80,11 +80,7 @@ export class Client {
     return files.map((file) => ({ ...file, content: contentOf(file) }));
   }
 
-  /**
-   * Calls a method of the Model Context Protocol at the server's `/mcp`.
-   * @returns the JSON-RPC answer: a result or an error
-   * @throws Problem
-   */
+  /** Calls a method of the Model Context Protocol at the server's `/mcp`. @throws Problem */
   callMcp(method: string, params: Readonly<Record<string, unknown>>): Promise<McpAnswer> {
     return this.#ask(mcpQuestion(this.#api.root, method, params));
   }

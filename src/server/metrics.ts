@@ -47,7 +47,6 @@ export class Metrics {
     latencyBucketsS,
   );
 
-  /** @param version - of this program. @param database - its dialect */
   constructor(version: string, database: string) {
     // A rate needs the zero before the first event.
     for (const { item } of everyKind) this.#decryptions.inc({ kind: item }, 0);
@@ -130,10 +129,9 @@ export class Metrics {
 }
 
 /**
- * Adds up the metrics of one or several processes.
+ * The metrics of one or several processes together, in Prometheus's text format.
  * @param readiness - of all of them together, as `/readyz` answers at this moment
  * @param more - gauges, or counters if their name ends in `_total`
- * @returns Prometheus's text format
  */
 export function summed(
   scrapes: readonly Scrape[],

@@ -8,8 +8,6 @@ export const aliveEveryMs = 1000;
 /**
  * Starts a thread that ends this process, with one line in the log, if its event loop stands still for 10 s: such a
  * process answers neither requests nor signals. A malformed answer of the database does that to postgres.js 3.4.9.
- *
- * @param pretty - whether a person reads the log
  */
 export function startWatchdog(pretty: boolean): void {
   const thread = new Worker(threadUrl("server/watchdog-thread.ts"), { smol: true });

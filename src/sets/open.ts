@@ -30,10 +30,7 @@ export type OpenSet<E extends Entry> = SetOf<E> & {
   readonly items: ReadonlyMap<string, Item<E>>;
 };
 
-/**
- * The current version of a set, verified.
- * @throws Refused `conflict` if it is missing or was changed by other means
- */
+/** The current version of a set, verified. @throws Refused `conflict` if it is missing or was changed by other means */
 export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf<E>): Promise<VerifiedSet<E>> {
   const set = await findSet(admin, of);
   if (set === undefined) throw unusable(of, "were deleted or changed by other means than Keyhole");

@@ -35,10 +35,7 @@ export type RequestRow = Standing & {
 
 export type RequestQueries = ReturnType<typeof requestQueries>;
 
-/**
- * Prepares what keys do with variable requests.
- * @param writable - a connection that may add rows
- */
+/** Prepares what keys do with variable requests. @param writable - a connection that may add rows */
 export function requestQueries(database: Database, writable: Database) {
   const { variableRequests: r } = database.tables;
   const { nowMs } = database;
