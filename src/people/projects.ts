@@ -7,10 +7,10 @@ import { ofOrganization, requireSlug } from "../desk/organizations.ts";
 import { findProject, lockProject, noProject, permitEverywhere, splitPlace } from "../desk/projects.ts";
 import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { countIn } from "../sets/counts.ts";
 import { countsColumnOf } from "../sets/kind.ts";
 import { damagedVersion, keptVersions, requireSets } from "../sets/open.ts";
 import { createSets, resealSet } from "../sets/write.ts";
-import { countIn } from "../sets/write-project.ts";
 import type { CountsColumns } from "../store/tables.ts";
 
 export type Project = {

@@ -11,10 +11,10 @@ import { type FoundProject, projectPath } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { OpenedItems } from "../seal/set.ts";
 import { namesContent, openContent } from "../sets/contents.ts";
+import { countsOf } from "../sets/counts.ts";
 import { type ContentEntry, countsColumnOf, type Entry, type KindDescriptor } from "../sets/kind.ts";
 import { findSet, keptVersions } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
-import { countsOf } from "../sets/write.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { readRecords } from "./history.ts";
 

@@ -1,12 +1,12 @@
 import { eq } from "drizzle-orm";
-import { compareBytes, everyEnvironment } from "../core/names.ts";
+import { compareBytes } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import type { Permit } from "../desk/permit.ts";
 import { type FoundProject, type LockedProject, lockProject, noProject, projectPath } from "../desk/projects.ts";
-import { arrayOf } from "../desk/validate.ts";
-import { countsColumnOf, type Entry, type KindDescriptor } from "./kind.ts";
+import { countIn } from "./counts.ts";
+import type { Entry, KindDescriptor } from "./kind.ts";
 import type { SetWrites } from "./write.ts";
 
 /**
@@ -51,15 +51,4 @@ export async function requireProjectRoom(
   const { kind, projectItemsMax } = descriptor;
   if (row === undefined || countIn(row, descriptor) <= projectItemsMax) return;
   throw new Refused("bound", `A project holds at most ${projectItemsMax} ${kind}.`);
-}
-
-/**
- * How many items of a kind a project's row counts in these environments. Damaged counts are 0 until the next write
- * repairs them.
- */
-export function countIn(row: object, descriptor: { readonly item: string }, among = everyEnvironment): number {
-  const countsByMask = String((row as Readonly<Record<string, unknown>>)[countsColumnOf(descriptor)]);
-  return arrayOf(countsByMask).reduce<number>((total, count, index) => {
-    return ((index + 1) & among) === 0 ? total : total + (Number(count) || 0);
-  }, 0);
 }

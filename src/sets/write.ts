@@ -1,6 +1,6 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { NamesWritten } from "../audit/entry.ts";
-import { type Environment, type EnvironmentMask, environmentMask, environments } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import type { FoundProject, LockedProject } from "../desk/projects.ts";
@@ -10,6 +10,7 @@ import { insertRecord, isOfSet, nextVersion, resealedRecord } from "../desk/vers
 import { type DataKey, newKey } from "../seal/keyring.ts";
 import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
+import { countsOf } from "./counts.ts";
 import { pruneVersions } from "./kept-versions.ts";
 import { countsColumnOf, type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
 import { type Item, type OpenSet, openItems, type SetOf } from "./open.ts";
@@ -207,23 +208,6 @@ async function updateCounts<E extends Entry>(
     .update(p)
     .set({ [countsColumnOf(descriptor)]: JSON.stringify(counts), changedAt: JSON.stringify(changedAt) })
     .where(eq(p.id, project.id));
-}
-
-/** How many items are in exactly the environments of mask 1 to 7. */
-export function countsOf<E extends Entry>(
-  { identityOf }: KindDescriptor<E>,
-  entries: ReadonlyMap<Environment, readonly E[]>,
-): number[] {
-  const masks = new Map<string, EnvironmentMask>();
-  for (const [environment, some] of entries) {
-    for (const entry of some) {
-      const identity = identityOf(entry);
-      masks.set(identity, (masks.get(identity) ?? 0) | environmentMask(environment));
-    }
-  }
-  const counts = [0, 0, 0, 0, 0, 0, 0];
-  for (const mask of masks.values()) counts[mask - 1] = (counts[mask - 1] ?? 0) + 1;
-  return counts;
 }
 
 /**
