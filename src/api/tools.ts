@@ -22,7 +22,7 @@ import { listTools } from "../kinds/endpoints.ts";
 import type { ListTool } from "../kinds/tool.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { listVariableNames } from "../kinds/variables/read.ts";
-import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 import { listProjects } from "./read-projects.ts";
 import { fileRequest, readRequest } from "./read-requests.ts";
 
@@ -41,7 +41,7 @@ export type Tool = {
   /** Whether it only reads. */
   readonly readOnly: boolean;
   /** What is looked up with the key. */
-  readonly kind: KindDescriptor<Entry> | undefined;
+  readonly kind: KindDescriptor | undefined;
   /** Gates 4 to 10. @throws Fault as the endpoint that reads the same */
   readonly run: (turn: Turn, given: unknown) => Promise<object>;
 };
@@ -151,7 +151,7 @@ function listTool({ description, descriptor, list }: ListTool): Tool {
 
 function tool<P extends TProperties>(
   resource: Resource,
-  kind: KindDescriptor<Entry> | undefined,
+  kind: KindDescriptor | undefined,
   given: {
     readonly description: string;
     readonly properties: P;

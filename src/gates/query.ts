@@ -3,7 +3,7 @@ import { Compile } from "typebox/compile";
 import type { Lookup } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import { environmentMask, everyEnvironment, isEnvironment, itemsMax, slugPattern } from "../core/names.ts";
-import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 
 /*
  * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the raw query
@@ -44,7 +44,7 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
  * @param values - whether values are needed, not only names
  */
 export function lookupOf(
-  { kind, isReadAlone }: Pick<KindDescriptor<Entry>, "kind" | "isReadAlone">,
+  { kind, isReadAlone }: Pick<KindDescriptor, "kind" | "isReadAlone">,
   slug: string | undefined,
   raw: string,
   values: boolean,

@@ -15,7 +15,7 @@ import { findSet, keptVersions } from "./open.ts";
 type ContentIdentity = Pick<ContentEntry, "id" | "size" | "sha256">;
 
 /** Whether an entry of this kind names a content. */
-export function namesContent(descriptor: KindDescriptor<Entry>, _entry: Entry): _entry is ContentEntry {
+export function namesContent(descriptor: KindDescriptor, _entry: Entry): _entry is ContentEntry {
   return !descriptor.hasValues;
 }
 
@@ -61,7 +61,7 @@ type ListedContent = { readonly entry: ContentEntry; readonly what: string };
 export async function findListed(
   admin: AdminContext,
   project: FoundProject & Pick<LockedProject, "db">,
-  kinds: readonly KindDescriptor<Entry>[],
+  kinds: readonly KindDescriptor[],
 ): Promise<{ readonly contents: ReadonlyMap<string, ListedContent>; readonly damaged: readonly string[] }> {
   const contents = new Map<string, ListedContent>();
   const damaged: string[] = [];
@@ -93,7 +93,7 @@ export async function findListed(
 export async function deleteUnusedContents(
   admin: AdminContext,
   project: LockedProject,
-  kinds: readonly KindDescriptor<Entry>[],
+  kinds: readonly KindDescriptor[],
 ): Promise<readonly string[]> {
   const { fileContents: c } = admin.database.tables;
   const { contents, damaged } = await findListed(admin, project, kinds);

@@ -28,9 +28,9 @@ export function countIn(row: object, descriptor: { readonly item: string }, amon
 }
 
 /** How many items are in exactly the environments of mask 1 to 7. */
-export function countsOf<E extends Entry>(
-  { identityOf }: KindDescriptor<E>,
-  entries: ReadonlyMap<Environment, readonly E[]>,
+export function countsOf(
+  { identityOf }: KindDescriptor,
+  entries: ReadonlyMap<Environment, readonly Entry[]>,
 ): number[] {
   const masks = new Map<string, EnvironmentMask>();
   for (const [environment, some] of entries) {

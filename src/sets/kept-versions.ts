@@ -2,7 +2,7 @@ import { and, desc, eq, gt, isNotNull, lt, lte, max, min, type SQL, sql } from "
 import { arrayOf } from "../desk/validate.ts";
 import { isOfSet, type SetName } from "../desk/version-records.ts";
 import type { Database, Db } from "../store/database.ts";
-import type { Entry, KindDescriptor } from "./kind.ts";
+import type { KindDescriptor } from "./kind.ts";
 
 /* How long versions are kept: by age, by number and by bytes. */
 
@@ -16,7 +16,7 @@ const keptAlways = 2;
 type Versions = {
   readonly admin: { readonly database: Database; readonly historyBytesMax: number };
   readonly db: Db;
-  readonly set: SetName & { readonly descriptor: KindDescriptor<Entry> };
+  readonly set: SetName & { readonly descriptor: KindDescriptor };
   /** The version that is in force. */
   readonly current: { readonly version: number; readonly entries: readonly unknown[] };
 };

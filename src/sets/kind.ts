@@ -5,7 +5,7 @@ import type { KindAction } from "../audit/entry.ts";
  * What a kind of item is to everything that treats all of them: one set, one writer, one verifier, one history and one
  * rotation work with every kind.
  */
-export type KindDescriptor<E extends Entry> = {
+export type KindDescriptor<E extends Entry = Entry> = {
   /** Its name in the database, in paths, in the audit and in commands: `variables`. */
   readonly kind: string;
   /** The command of the people who write it: `var`. */

@@ -190,7 +190,7 @@ function valueBytes(sets: readonly StoredSet[], values: EnvironmentMask): number
   return needed.reduce((sum, { sealedBytes }) => sum + (sealedBytes ?? 0), 0);
 }
 
-function storedOf(sets: readonly VerifiedSet<Entry>[]): StoredSet[] {
+function storedOf(sets: readonly VerifiedSet[]): StoredSet[] {
   return sets.map(({ stored }) => stored);
 }
 

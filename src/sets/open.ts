@@ -16,16 +16,16 @@ import { VerifiedSet } from "./verified-set.ts";
  */
 
 /** One set. With a `db`, it is read in that transaction. */
-export type SetOf<E extends Entry> = SetName & {
+export type SetOf<E extends Entry = Entry> = SetName & {
   readonly project: FoundProject & { readonly db?: Db };
   readonly descriptor: KindDescriptor<E>;
 };
 
 /** An item as it is stored. The value is null for files, whose contents are stored separately. */
-export type Item<E extends Entry> = { readonly entry: E; readonly value: Uint8Array | null };
+export type Item<E extends Entry = Entry> = { readonly entry: E; readonly value: Uint8Array | null };
 
 /** An opened set: its items by name. */
-export type OpenSet<E extends Entry> = SetOf<E> & {
+export type OpenSet<E extends Entry = Entry> = SetOf<E> & {
   readonly version: number;
   readonly items: ReadonlyMap<string, Item<E>>;
 };
@@ -85,10 +85,7 @@ export async function openSets<E extends Entry>(
  * @param seen - undefined if the person decided without looking
  * @throws Refused `conflict` if somebody wrote the set since
  */
-export function requireSeen<E extends Entry>(
-  { version, ...of }: SetOf<E> & { readonly version: number },
-  seen: number | undefined,
-): void {
+export function requireSeen({ version, ...of }: SetOf & { readonly version: number }, seen: number | undefined): void {
   if (seen === undefined || seen === version) return;
   const name = setName(of).replace("the", "The");
   const words = `${name} were changed by somebody else after you opened them.`;
@@ -165,7 +162,7 @@ export function itemsOf<E extends Entry>(
 }
 
 /** The refusal of whatever needs a kept version that was changed by other means than Keyhole. */
-export function damagedVersion<E extends Entry>(of: SetOf<E>, version: number): Refused {
+export function damagedVersion(of: SetOf, version: number): Refused {
   const arguments_ = `${projectPath(of.project)} ${of.environment} ${of.descriptor.kind}`;
   return new Refused(
     "conflict",
@@ -173,7 +170,7 @@ export function damagedVersion<E extends Entry>(of: SetOf<E>, version: number): 
   );
 }
 
-function unusable<E extends Entry>(of: SetOf<E>, why: string): Refused {
+function unusable(of: SetOf, why: string): Refused {
   const name = setName(of).replace("the", "The");
   return new Refused(
     "conflict",
@@ -181,21 +178,21 @@ function unusable<E extends Entry>(of: SetOf<E>, why: string): Refused {
   );
 }
 
-function setName<E extends Entry>({ project, descriptor, environment }: SetOf<E>): string {
+function setName({ project, descriptor, environment }: SetOf): string {
   return `the ${descriptor.kind} of ${projectPath(project)} in ${environment}`;
 }
 
-function dbOf<E extends Entry>(admin: AdminContext, { project }: SetOf<E>): Db {
+function dbOf(admin: AdminContext, { project }: SetOf): Db {
   return project.db ?? admin.database.db;
 }
 
 /** @throws Error if nobody asked whether this is permitted: a defect of this program */
-function requirePermit<E extends Entry>({ project, environment }: SetOf<E>, needed: readonly Right[]): void {
+function requirePermit({ project, environment }: SetOf, needed: readonly Right[]): void {
   if (needed.some((right) => project.permit.allows(right, environment))) return;
   throw new Error(`a set was opened where nobody asked for the right to ${needed.join(" or ")}`);
 }
 
-async function findRow<E extends Entry>(admin: AdminContext, of: SetOf<E>, version?: number) {
+async function findRow(admin: AdminContext, of: SetOf, version?: number) {
   requirePermit(of, everyRight);
   const { sets, setVersions, dataKeys: d } = admin.database.tables;
   const s = version === undefined ? sets : setVersions;

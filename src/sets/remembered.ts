@@ -1,6 +1,6 @@
 import type { FoundSet, StoredSet } from "../access/authenticate.ts";
 import type { FileContent } from "../seal/file-content.ts";
-import type { ContentEntry, Entry } from "./kind.ts";
+import type { ContentEntry } from "./kind.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /* What was verified before, as it is sealed. What was opened is never kept. */
@@ -10,7 +10,7 @@ import type { ReadProject, VerifiedSet } from "./verified-set.ts";
  * itself.
  */
 export class RememberedSets {
-  readonly #sets: Remembered<VerifiedSet<Entry>>;
+  readonly #sets: Remembered<VerifiedSet>;
 
   constructor(bytesMax: number = 64 * 1024 * 1024) {
     this.#sets = new Remembered(bytesMax);
@@ -22,7 +22,7 @@ export class RememberedSets {
     kind: string,
     { environment, rowVersion, row }: FoundSet,
     needsValues: boolean,
-  ): VerifiedSet<Entry> | undefined {
+  ): VerifiedSet | undefined {
     const set = this.#sets.get(`${id} ${kind} ${environment}`);
     if (set === undefined) return undefined;
     const { project, stored } = set;
@@ -32,7 +32,7 @@ export class RememberedSets {
     return isCurrent && isOwned && (!needsValues || stored.sealed !== null) ? set : undefined;
   }
 
-  remember(set: VerifiedSet<Entry>, kind: string): void {
+  remember(set: VerifiedSet, kind: string): void {
     this.#sets.set(`${set.project.id} ${kind} ${set.environment}`, set, sizeOf(set));
   }
 }
@@ -104,7 +104,7 @@ function equal(a: Buffer | null, b: Buffer | null): boolean {
 }
 
 /** Sealed bytes; the listing as text, as entries, as names, as answers and as audit entries spell it; and the rest. */
-function sizeOf({ stored, listing }: VerifiedSet<Entry>): number {
+function sizeOf({ stored, listing }: VerifiedSet): number {
   return (stored.sealed?.length ?? 0) + 8 * listing.length + 2048;
 }
 

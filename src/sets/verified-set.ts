@@ -18,7 +18,7 @@ export function digestOf(text: string): string {
 }
 
 /** A set whose listing was verified, in the project that the caller was authorized for: both are needed to open it. */
-export class VerifiedSet<E extends Entry> {
+export class VerifiedSet<E extends Entry = Entry> {
   readonly project: ReadProject;
   readonly environment: Environment;
   readonly stored: StoredSet;

@@ -6,7 +6,7 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import type { Permit } from "../desk/permit.ts";
 import { type FoundProject, type LockedProject, lockProject, noProject, projectPath } from "../desk/projects.ts";
 import { countIn } from "./counts.ts";
-import type { Entry, KindDescriptor } from "./kind.ts";
+import type { KindDescriptor } from "./kind.ts";
 import type { SetWrites } from "./write.ts";
 
 /**
@@ -15,10 +15,10 @@ import type { SetWrites } from "./write.ts";
  * @param options - `permits` for those further changes that the project's own does not cover
  * @throws Refused `not_found` if the project is gone; Fault `decryption_failed` if its data key does not open
  */
-export async function writingProject<E extends Entry, T>(
+export async function writingProject<T>(
   admin: AdminContext,
   found: FoundProject,
-  descriptor: KindDescriptor<E>,
+  descriptor: KindDescriptor,
   work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[]]>,
   {
     action = "write",
@@ -44,7 +44,7 @@ export async function writingProject<E extends Entry, T>(
 export async function requireProjectRoom(
   admin: AdminContext,
   { db, id }: LockedProject,
-  descriptor: KindDescriptor<Entry>,
+  descriptor: KindDescriptor,
 ): Promise<void> {
   const { projects: p } = admin.database.tables;
   const [row] = await db.select().from(p).where(eq(p.id, id));

@@ -25,7 +25,7 @@ import type { VerifiedSet } from "./verified-set.ts";
 export type NewItem<E extends Entry> = Omit<Item<E>, "entry"> & { readonly entry: Omit<E, "version"> };
 
 /** What a write does to a set, by name; null deletes. */
-export type SetChanges<E extends Entry> = ReadonlyMap<string, NewItem<E> | null>;
+export type SetChanges<E extends Entry = Entry> = ReadonlyMap<string, NewItem<E> | null>;
 
 /** What a write did to a set. */
 export type SetWrite = NamesWritten & {
@@ -44,7 +44,7 @@ export async function createSets(
   admin: AdminContext,
   db: Db,
   project: FoundProject,
-  kinds: readonly KindDescriptor<Entry>[],
+  kinds: readonly KindDescriptor[],
   now: number,
 ): Promise<void> {
   const { dataKeys, sets } = admin.database.tables;
@@ -78,11 +78,11 @@ export async function writeSets<E extends Entry>(
   return writes;
 }
 
-async function writeSet<E extends Entry>(
+async function writeSet(
   admin: AdminContext,
   project: LockedProject,
-  before: OpenSet<E>,
-  changes: SetChanges<E>,
+  before: OpenSet,
+  changes: SetChanges,
 ): Promise<SetWrite> {
   const { hasValues } = before.descriptor;
   const version = await nextVersion(admin, project.db, before, before.version);
@@ -91,7 +91,7 @@ async function writeSet<E extends Entry>(
   for (const [name, item] of changes) {
     const existed = items.has(name);
     if (item === null) items.delete(name);
-    else items.set(name, { ...item, entry: { ...item.entry, ...(hasValues && { version }) } as E });
+    else items.set(name, { ...item, entry: { ...item.entry, ...(hasValues && { version }) } });
     if (existed) (item === null ? deleted : changed).push(name);
     else if (item !== null) added.push(name);
   }
@@ -140,12 +140,12 @@ export async function resealSet<E extends Entry>(
  * @returns whether older versions were removed
  * @throws Refused `bound`
  */
-async function storeSet<E extends Entry>(
+async function storeSet(
   admin: AdminContext,
   project: LockedProject,
-  of: SetOf<E>,
+  of: SetOf,
   version: number,
-  items: readonly Item<E>[],
+  items: readonly Item[],
   names: NamesWritten,
 ): Promise<boolean> {
   const { db, now } = project;
@@ -163,11 +163,11 @@ async function storeSet<E extends Entry>(
   return pruneVersions({ admin, db, set: of, current }, now);
 }
 
-function sealedRow<E extends Entry>(
+function sealedRow(
   admin: AdminContext,
-  { project, descriptor, environment }: SetOf<E>,
+  { project, descriptor, environment }: SetOf,
   version: number,
-  items: readonly Item<E>[],
+  items: readonly Item[],
   dataKey: DataKey,
 ) {
   const { kind, nameOf, hasValues } = descriptor;
@@ -192,10 +192,10 @@ function sealedRow<E extends Entry>(
 }
 
 /** Updates the project's counts of a kind, and the times of the environments that were written. */
-async function updateCounts<E extends Entry>(
+async function updateCounts(
   admin: AdminContext,
   project: LockedProject,
-  descriptor: KindDescriptor<E>,
+  descriptor: KindDescriptor,
   written: readonly Environment[],
 ): Promise<void> {
   const { projects: p } = admin.database.tables;
@@ -214,11 +214,11 @@ async function updateCounts<E extends Entry>(
  * The listings of a kind as they are stored. They are not verified: damage in another environment must not stop this
  * write, and counts are not sealed either.
  */
-async function listings<E extends Entry>(
+async function listings(
   admin: AdminContext,
   { db, id }: LockedProject,
-  { kind }: KindDescriptor<E>,
-): Promise<Map<Environment, readonly E[]>> {
+  { kind }: KindDescriptor,
+): Promise<Map<Environment, readonly Entry[]>> {
   const { sets: s } = admin.database.tables;
   const rows = await db
     .select({ environment: s.environment, listing: s.listing })
@@ -227,7 +227,7 @@ async function listings<E extends Entry>(
   return new Map(
     rows.map(({ environment, listing }) => [
       environment,
-      arrayOf(listing).filter((entry): entry is E => typeof entry === "object" && entry !== null),
+      arrayOf(listing).filter((entry): entry is Entry => typeof entry === "object" && entry !== null),
     ]),
   );
 }
