@@ -72,18 +72,14 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
 }
 
-/** Reading stops at the first chunk that exceeds the bound. */
+/** Reading ends, and the body is cancelled, at the first chunk that exceeds the bound. */
 async function readJson(response: Response, bytesMax: number): Promise<JsonReply["body"]> {
-  const reader = response.body?.getReader();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
-  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
-    length += read.value.length;
-    if (length > bytesMax) {
-      await reader?.cancel();
-      return { wrong: `longer than ${bytesMax / 1024} KiB` };
-    }
-    chunks.push(read.value);
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > bytesMax) return { wrong: `longer than ${bytesMax / 1024} KiB` };
+    chunks.push(chunk);
   }
   const bytes = await new Blob(chunks).arrayBuffer();
   try {
