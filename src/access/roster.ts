@@ -7,16 +7,16 @@ import { everyRight, type Holding, type Right } from "./rights.ts";
  * random id, and the audit's entry of that change names the id (`desk/roster.ts`).
  */
 
-/** By whom a person, or everybody in a group, is signed in. Without an issuer: whichever the dashboard asks. */
+/** Who a sign-in must be to count as a person. A group without an issuer is one of the issuer that the dashboard asks. */
 export type SignInAs =
   | { readonly issuer: string; readonly subject: string }
   | { readonly issuer: string | null; readonly group: string };
 
 export type Person = {
   readonly name: string;
-  /** In which organization a grant is if it names none. */
+  /** The organization of a grant that names none. */
   readonly organizationId: string;
-  /** Null for whoever comes over SSH only. */
+  /** Null for somebody who comes over SSH only. */
   readonly signIn: SignInAs | null;
   readonly holdings: readonly Holding[];
 };

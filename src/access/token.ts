@@ -32,7 +32,7 @@ export type Trust = {
 export type KeySet = {
   readonly getKey: ReturnType<typeof createLocalJWKSet>;
   readonly kids: ReadonlySet<string>;
-  /** As they were published. Some may be unusable: see {@link usableKeys}. */
+  /** The keys as they were published. Some may be unusable: see {@link usableKeys}. */
   readonly keys: readonly object[];
 };
 

@@ -115,7 +115,7 @@ const everywhere: Readonly<Record<string, readonly [FaultCode, ...FaultCode[]]>>
   Unavailable: ["decryption_failed", "unavailable"],
 };
 
-/** By status, what the runtime answers before a request reaches Keyhole: without a body, and without our headers. */
+/** What the runtime answers, by status, before a request reaches Keyhole: without a body, and without our headers. */
 const ofRuntime: Readonly<Record<string, readonly [name: string, description: string]>> = {
   "431": ["HeadTooLarge", "The address and the headers together are over 16 KiB. There is no body."],
   "505": ["UnknownHttpVersion", "The version of HTTP is unknown. There is no body."],
@@ -182,7 +182,7 @@ const ifNoneMatch = {
 };
 
 const usual = ["x-request-id", "Cache-Control", "X-Content-Type-Options"] as const;
-/** Of answers to a key that was recognized. */
+/** Headers of answers to a key that was recognized. */
 const limited = ["RateLimit-Policy", "RateLimit"] as const;
 const nonportable = "Keyhole-Env-Nonportable";
 

@@ -11,7 +11,7 @@ export type Range = { readonly lane: string; readonly seq: number; readonly last
  */
 export type Flaw = Range & {
   readonly what: "changed" | "removed" | "reordered" | "added";
-  /** For an {@link Acceptance} of this loss; empty if the flaw is not a loss that can be accepted. */
+  /** What an {@link Acceptance} of this loss holds; empty if the flaw is not a loss that can be accepted. */
   readonly seals: readonly string[];
 };
 

@@ -73,7 +73,7 @@ type Link = {
   readonly lastSeq: number;
   /** What the next segment follows. */
   readonly mac: Buffer;
-  /** By how much the numbers of the segments from here on were raised. */
+  /** How much was added to the numbers of the segments from here on. */
   readonly shift: number;
   /** There was a flaw just before: the next segment may follow a stray, or have another number. */
   readonly isDoubtful: boolean;

@@ -13,12 +13,12 @@ export type JsonRequest = {
   readonly post?: string | undefined;
   /** How long the request may take, including its answer. */
   readonly timeoutMs: number;
-  /** For an answer with another status than 200, 64 KiB at most. */
+  /** How many bytes of a 200 are read. Of any other answer, at most 64 KiB are. */
   readonly bytesMax: number;
   readonly fetch: Fetch;
 };
 
-/** An answer. Of a 304 and of a redirect, which is never followed, the body is not read. */
+/** An answer. The body of a 304 or a redirect is not read, and no redirect is followed. */
 export type JsonReply = {
   readonly status: number;
   readonly headers: Headers;
@@ -30,7 +30,7 @@ export type JsonReply = {
 export type NoReply = {
   readonly failed: "timeout" | "unreachable";
   readonly reason: string | undefined;
-  /** Those of an answer that broke off. */
+  /** The headers of an answer that broke off. */
   readonly headers: Headers | undefined;
 };
 

@@ -1,6 +1,6 @@
-/** In bytes of UTF-8. Every system we know opens such a path below a root of usual length. */
+/** Bytes of UTF-8. Every system we know opens such a path below a root of usual length. */
 const pathBytesMax = 1024;
-/** In bytes of UTF-8: the limit of ext4, and less than those of NTFS and APFS. */
+/** Bytes of UTF-8: the limit of ext4, and less than those of NTFS and APFS. */
 const pathPartBytesMax = 255;
 
 /**

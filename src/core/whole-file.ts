@@ -214,7 +214,7 @@ export function attempt<T>(step: () => T): T | undefined {
   }
 }
 
-/** From Windows, from file systems that cannot sync a folder, and from folders that may be written but not read. */
+/** Errors of Windows, of file systems that cannot sync a folder, and of folders that may be written but not read. */
 const cannotSync = ["EISDIR", "EPERM", "EINVAL", "ENOTSUP", "EACCES"];
 
 function sync(path: string, flags: "r" | "r+"): void {

@@ -36,7 +36,7 @@ export type Gatekeeper = {
   readonly recess: () => Promise<void> | undefined;
 };
 
-/** Of a request that names no project. */
+/** The lookup of a request that names no project. */
 export const noLookup: Lookup = { slug: "", kind: "", environments: 0, values: 0 };
 
 /** The bucket that a request is charged to and what it needs of its key. */
@@ -135,7 +135,7 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   });
 }
 
-/** From here on as for a key that never existed: same answer, same count until 429, no RateLimit fields. */
+/** From here on the key is treated as one that never existed: same answer, same count until 429, no RateLimit fields. */
 function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
   if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
   gate.limiter.forget(digestText);

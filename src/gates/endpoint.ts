@@ -13,7 +13,7 @@ export type Endpoint = {
   readonly get: (keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) => Promise<Response>;
   /** How long an answer may take; 5 s unless it says otherwise. */
   readonly timeoutMs?: number;
-  /** Of a read that is not conditional and has values. */
+  /** For a read with values that is not conditional. */
   readonly admission: Admission;
   readonly query: QuerySchema;
   readonly id: string;

@@ -33,7 +33,7 @@ export type Exchange = {
   /** Whether a token was presented, so that `keyId` is a trust's. */
   byToken: boolean;
   organizationId: string | undefined;
-  /** Of the body, if it was made whole before it was sent. */
+  /** Of the body; undefined if it is sent while it is made. */
   bytes: number | undefined;
   /** Undefined unless metrics or traces are kept. */
   readonly stages: Stages | undefined;

@@ -21,7 +21,7 @@ export function querySchema<P extends TProperties>(properties: P) {
   return { properties, check: Compile(Type.Object(properties, { additionalProperties: false })) };
 }
 
-/** Of an endpoint without parameters. */
+/** The query of an endpoint without parameters. */
 export const noParameters = querySchema({});
 
 /**

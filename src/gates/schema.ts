@@ -30,9 +30,9 @@ export const parameters = {
 const environment = oneOf(environments, "An environment.");
 export const members = {
   environment,
-  /** Of an item. */
+  /** The environments of an item. */
   environments: Type.Array(environment, { description: "The environments that have it and that the key reaches." }),
-  /** Of an answer that may be about all of them. */
+  /** The environment of an answer that may be about all of them. */
   queriedEnvironment: Type.Unsafe<Environment | null>({
     type: ["string", "null"],
     enum: [...environments, null],

@@ -22,7 +22,7 @@ export type SetIdentity = {
   readonly version: number;
 };
 
-/** Of a set's values. The mac covers the listing, so what a metadata read shows is what was sealed. */
+/** The associated data of a set's values. The mac covers the listing, so what a metadata read shows is what was sealed. */
 export function setAssociatedData(set: SetIdentity, listingMac: Uint8Array): Buffer {
   return encodeFields("set", ...identityFields(set), listingMac);
 }
@@ -36,7 +36,7 @@ function identityFields({ organizationId, projectId, slug, kind, environment, ve
   return [organizationId, projectId, slug, kind, environment, version];
 }
 
-/** Of a file's content. Its path is in the listing, which refers to the content by id. */
+/** The associated data of a file's content. Its path is in the listing, which refers to the content by id. */
 export function contentAssociatedData(content: {
   projectId: string;
   id: string;
@@ -46,12 +46,12 @@ export function contentAssociatedData(content: {
   return encodeFields("file content", content.projectId, content.id, content.size, content.sha256);
 }
 
-/** Of a wrapped data key. */
+/** The associated data of a wrapped data key. */
 export function dataKeyAssociatedData(projectId: string, generation: number, rootId: string): Buffer {
   return encodeFields("data key", projectId, generation, rootId);
 }
 
-/** Of a wrapped key that serves the whole installation. */
+/** The associated data of a wrapped key that serves the whole installation. */
 export function systemKeyAssociatedData(purpose: string, rootId: string): Buffer {
   return encodeFields("system key", purpose, rootId);
 }

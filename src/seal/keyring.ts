@@ -22,8 +22,8 @@ const rootKeyBytes = 32;
 const wrapGeneration = 0;
 
 /**
- * What is sealed in an installation. The envelopes of its wrapped system keys have it as their generation, which nobody
- * can change without the root key. 0.2.0 wrote 0: it sealed neither rows of organizations nor the content of versions.
+ * Which rows an installation seals. It is the generation in the envelopes of the wrapped system keys, so nobody can
+ * change it without the root key. 0.2.0 wrote 0: it sealed neither rows of organizations nor the content of versions.
  */
 export const sealFormat = 1;
 

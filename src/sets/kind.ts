@@ -55,11 +55,11 @@ export type Entry = {
 
 /** An entry whose content is a row of its own. */
 export type ContentEntry = Entry & {
-  /** Of the content. The API does not show it. */
+  /** The id of the content. The API does not show it. */
   readonly id: string;
   /** Bytes of plaintext. */
   readonly size: number;
-  /** Of the plaintext, in lower-case hex. */
+  /** The checksum of the plaintext, in lower-case hex. */
   readonly sha256: string;
 };
 

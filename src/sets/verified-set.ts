@@ -24,7 +24,7 @@ export class VerifiedSet<E extends Entry = Entry> {
   readonly stored: StoredSet;
   readonly listing: string;
   readonly entries: readonly E[];
-  /** Of the entries. Frozen: audit entries keep what they make of it for as long as it lives. */
+  /** Of the entries. Frozen, because audit entries remember what they made of this very list. */
   readonly names: readonly string[];
   readonly #identity: SetIdentity;
   readonly #keyring: Keyring;

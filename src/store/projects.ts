@@ -8,7 +8,7 @@ export type ProjectRow = Standing & {
   readonly id: string | null;
   readonly slug: string | null;
   readonly name: string | null;
-  /** Of each kind, the column that counts its items. */
+  /** How many items of a kind the project has, by the name of the column. */
   readonly [counts: `${string}Counts`]: string | null;
   readonly changedAt: string | null;
   readonly createdAt: number;

@@ -98,7 +98,7 @@ export type Standing = { readonly live: number; readonly plan: string; readonly 
 export const standingColumns: SQL = sql`standing.live as live, standing.plan as plan,
   standing.project_id as "projectId"`;
 
-/** `select` of a {@link Standing} that concerns no single project, with `more` columns, up to the joins of what it reaches. */
+/** The beginning of a statement about no single project: a {@link Standing} with `more` columns, from the key on. */
 export function selectForKey(database: Database, more: SQL): SQL {
   const { apiKeys: k, organizations: o } = database.tables;
   return sql`select ${liveness(database)} as live, ${bounded(o.plan, 16)} as plan, 'any' as "projectId", ${more}

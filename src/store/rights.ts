@@ -25,8 +25,8 @@ export const servingRights = {
 } as const;
 
 /**
- * All that the role of people may do who are no operators: of the door over SSH and of a team's dashboard. It can
- * neither make tables, change persons, nor change or delete what is on record.
+ * All that the role of the door over SSH and of a team's dashboard may do, where people come who are not operators. It
+ * cannot make tables, change persons, or change or delete what is on record.
  */
 export const peoplesRights: readonly (readonly [privileges: string, tables: readonly string[]])[] = [
   ["SELECT", Object.values(tables).map(getTableName)],
