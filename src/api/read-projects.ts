@@ -33,7 +33,6 @@ export async function readProject({ source, caller, stages }: Reading, slug: str
   const [row] = await source.projects.one(authorizedAt(caller, project));
   passed(stages, "readToMs");
   judgeStanding(row);
-  if (row === undefined) throw new Error("a key that was judged has a row");
   const changedAt = numbersOf(row.changedAt ?? "", 3).filter((_, index) => grant.environments & (1 << index));
   return {
     ...summaryOf(row, grant.environments),

@@ -36,7 +36,7 @@ export async function fileRequest(
     if (expiresAt !== undefined) return { id, expiresAt };
     const [refusal] = await source.requests.refusal(request);
     judgeStanding(refusal);
-    const { ofKey = 0, ofOrganization = 0, equalId, equalExpiresAt } = refusal ?? {};
+    const { ofKey, ofOrganization, equalId, equalExpiresAt } = refusal;
     if (equalId && equalExpiresAt) return { id: equalId, expiresAt: equalExpiresAt };
     if (ofKey >= pendingPerKeyMax) throw tooMany(pendingPerKeyMax, "key");
     if (ofOrganization >= pendingPerOrganizationMax) throw tooMany(pendingPerOrganizationMax, "organization");
@@ -51,7 +51,7 @@ export async function readRequest({ source, caller: { grant } }: Reading, id: st
   const [row] = await source.requests.find(grant.keyId, /^[0-9a-f-]{36}$/.test(id) ? id : "");
   judgeStanding(row);
   const problem = "is not the id of a request that this key filed";
-  if (!row?.status)
+  if (!row.status)
     throw new Fault("not_found", "this key filed no such request", { argument: { name: "id", problem } });
   return { id, status: row.status, reason: row.decisionReason };
 }

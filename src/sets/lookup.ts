@@ -113,7 +113,7 @@ export async function readListings<E extends Entry>(reading: Reading, query: Omi
 }
 
 /** Judges a key as the statement that fetched something for it saw it. @throws Fault */
-export function judgeStanding(standing: Standing | undefined): void {
+export function judgeStanding<S extends Standing>(standing: S | undefined): asserts standing is S {
   // Damaged on its way, the row would look like that of a key that ended.
   if (standing !== undefined && standing.live !== 0 && standing.live !== 1) throw malformed();
   if (!standing?.live) throw new Fault("unauthorized", "key was deleted, expired or revoked while it was being served");
