@@ -72,18 +72,24 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
 }
 
-/** Reading ends, and the body is cancelled, at the first chunk that exceeds the bound. */
-async function readJson(response: Response, bytesMax: number): Promise<JsonReply["body"]> {
+/** A whole body. Undefined if it is too long: it is cancelled at the first chunk that exceeds the bound. */
+export async function readAtMost({ body }: Response, bytesMax: number): Promise<Blob | undefined> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > bytesMax) return { wrong: `longer than ${bytesMax / 1024} KiB` };
+    if (length > bytesMax) return undefined;
     chunks.push(chunk);
   }
-  const bytes = await new Blob(chunks).arrayBuffer();
+  return new Blob(chunks);
+}
+
+async function readJson(response: Response, bytesMax: number): Promise<JsonReply["body"]> {
+  const body = await readAtMost(response, bytesMax);
+  if (body === undefined) return { wrong: `longer than ${bytesMax / 1024} KiB` };
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
-    return { json: JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)) };
+    return { json: JSON.parse(decoder.decode(await body.arrayBuffer())) };
   } catch {
     return { wrong: "not complete JSON in UTF-8" };
   }

@@ -3,7 +3,7 @@ import * as oidc from "openid-client";
 import { personsSignedIn } from "../access/roster.ts";
 import { printable } from "../audit/entry.ts";
 import { guardedFetch } from "../core/guarded-fetch.ts";
-import { mayAsk } from "../core/json-request.ts";
+import { mayAsk, readAtMost } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext, Who } from "../desk/context.ts";
 import { RosterWatch, rightsInForce } from "../desk/roster.ts";
@@ -182,14 +182,9 @@ const boundedFetch: oidc.CustomFetch = async (url, options) => {
     redirect: "manual",
     ...(options.signal && { signal: options.signal }),
   });
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > answerBytesMax) throw new TypeError("the provider's answer is longer than 256 KiB");
-    chunks.push(chunk as Uint8Array<ArrayBuffer>);
-  }
-  return new Response(length === 0 ? null : new Blob(chunks), { status: response.status, headers: response.headers });
+  const body = await readAtMost(response, answerBytesMax);
+  if (body === undefined) throw new TypeError("the provider's answer is longer than 256 KiB");
+  return new Response(body.size === 0 ? null : body, { status: response.status, headers: response.headers });
 };
 
 const answerBytesMax = 256 * 1024;
