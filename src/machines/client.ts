@@ -13,17 +13,11 @@ import {
 import { type McpAnswer, mcpQuestion } from "./mcp.ts";
 import type { Selection } from "./npm/answers.ts";
 import { questionsOf } from "./npm/questions.ts";
-import { ask, type Clock, type Failure, type Outcome, type Question, realClock } from "./wire.ts";
+import { ask, type Clock, type Failure, type Outcome, type Question, realClock, type Wire } from "./wire.ts";
 
 /** Where the API is, such as `https://keyhole.example.com/api/v1`, and how patient its client is. */
-export type Api = {
+export type Api = Pick<Wire, "credential" | "timeoutMs" | "waitMs"> & {
   readonly root: string;
-  /** Gives the API key, or a token of a trusted issuer, for each request. */
-  readonly credential: () => Promise<string>;
-  /** How long one request may take, including its answer. */
-  readonly timeoutMs: number;
-  /** How long to repeat a request that may succeed later; 0 means never. */
-  readonly waitMs: number;
   /** Tells people what the client is waiting for. */
   readonly say: (line: string) => void;
 };
