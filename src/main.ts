@@ -142,9 +142,12 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
   const name = asked.find((arg) => !arg.startsWith("-"));
   const program = await buildProgram(here, name);
   program.hook("preAction", async (_, command) => {
+    // People's commands run on the host that it names, in place of this process.
     const host = here.env["KEYHOLE_SSH"];
-    if (here.person !== undefined) judgeCommand(command);
-    else if (host !== undefined) await beyond(here, host, command, args);
+    if (here.person !== undefined) return judgeCommand(command);
+    if (host === undefined) return;
+    const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
+    if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command, args));
   });
   let help = "";
   frame(program, (text) => {
@@ -156,12 +159,6 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
     if (!(error instanceof CommanderError)) throw error;
     await write(here.terminal.stdout, here.json ? jsonLine({ help }) : help);
   }
-}
-
-/** Runs a command of people on the host that KEYHOLE_SSH names, and ends the process. */
-async function beyond(here: Surroundings, host: string, command: CommandUnknownOpts, args: readonly string[]) {
-  const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
-  if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command, args));
 }
 
 function versionCommand(here: Surroundings) {
