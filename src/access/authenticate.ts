@@ -1,8 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import { isSameMac } from "../core/hash.ts";
-import type { Environment, EnvironmentMask } from "../core/names.ts";
+import type { Environment, EnvironmentMask, TokenWords } from "../core/names.ts";
 import { type Grant, type Plan, sealGrant } from "./grant.ts";
-import type { TokenClaims } from "./token.ts";
 
 /**
  * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
@@ -74,7 +73,7 @@ export type Caller = {
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string; readonly plan: Plan };
   readonly target: Target | null;
   /** From the presented token; undefined for a key. */
-  readonly token?: TokenClaims;
+  readonly token?: TokenWords;
 };
 
 /**

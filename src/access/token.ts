@@ -1,6 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { Fault } from "../core/fault.ts";
+import type { TokenWords } from "../core/names.ts";
 
 /*
  * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave to a job. If it meets the terms of exactly
@@ -43,9 +44,6 @@ export type Token = {
   readonly kid: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
 };
-
-/** What the audit records of a token, in its issuer's words. */
-export type TokenClaims = { readonly jti: string; readonly sub: string; readonly run: string };
 
 export const tokenBytesMax = 8192;
 const skewS = 30;
@@ -106,8 +104,8 @@ export async function verifyToken(
   throw new Fault("unauthorized", `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`);
 }
 
-/** A token's id, its subject and the id of the run; empty if it does not have them. */
-export function wordsOf({ payload }: Token): TokenClaims {
+/** What the audit records of a token. */
+export function wordsOf({ payload }: Token): TokenWords {
   const word = (...names: readonly string[]) => {
     const text = names.map((name) => payload[name]).find((value) => typeof value === "string") as string | undefined;
     return text ?? "";

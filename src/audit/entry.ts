@@ -1,4 +1,4 @@
-import type { Environment } from "../core/names.ts";
+import type { Environment, TokenWords } from "../core/names.ts";
 
 /** What a machine asked a person for. */
 export const requestAction = "request.file";
@@ -64,12 +64,9 @@ export type AuditEntry = {
   readonly clientAddress: string;
   /** At most 256 printable ASCII characters. */
   readonly userAgent: string;
-  /** What the token of a trust says of its job, in its issuer's words. */
+  /** Each at most 256 printable ASCII characters. */
   readonly token?: TokenWords | undefined;
 };
-
-/** The token's id, its subject and the id of the run, each at most 256 printable ASCII characters, or empty. */
-export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
 
 /** Which names a write added, replaced and deleted. */
 export type NamesWritten = {

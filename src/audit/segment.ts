@@ -1,5 +1,5 @@
-import type { Environment } from "../core/names.ts";
-import type { Actor, AuditAction, AuditEntry, PersonActor, TokenWords } from "./entry.ts";
+import type { Environment, TokenWords } from "../core/names.ts";
+import type { Actor, AuditAction, AuditEntry, PersonActor } from "./entry.ts";
 
 /*
  * A segment: the audit entries of one commit, as one row. `texts` is a JSON array that has every text of the entries

@@ -1,7 +1,7 @@
 import { may, type Rights } from "../access/rights.ts";
-import type { Actor, AuditEntry, TokenWords } from "../audit/entry.ts";
+import type { Actor, AuditEntry } from "../audit/entry.ts";
 import { decodeEntries, type Segment } from "../audit/segment.ts";
-import { type Environment, environments } from "../core/names.ts";
+import { type Environment, environments, type TokenWords } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
