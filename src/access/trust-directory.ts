@@ -1,4 +1,5 @@
 import { isSameMac } from "../core/hash.ts";
+import { shared } from "../core/shared.ts";
 import { type Grant, sealGrant } from "./grant.ts";
 import { parseKeySet, parseTerms, type Trust } from "./token.ts";
 
@@ -21,7 +22,6 @@ export class TrustDirectory {
   /** By the row's own text, because importing keys takes longer than the rest. */
   #byTerms = new Map<string, Trust>();
   #loadedAtMs = Number.NEGATIVE_INFINITY;
-  #loading: Promise<void> | undefined;
 
   /** @param load - reads the valid trusts @param nowMs - monotonic milliseconds */
   constructor(load: () => Promise<readonly TrustRow[]>, grantKey: Uint8Array, nowMs: () => number) {
@@ -43,12 +43,7 @@ export class TrustDirectory {
   }
 
   /** Reads the list; callers at the same time share one read. @throws Fault `unavailable` */
-  refresh(): Promise<void> {
-    this.#loading ??= this.#read().finally(() => {
-      this.#loading = undefined;
-    });
-    return this.#loading;
-  }
+  readonly refresh = shared(() => this.#read());
 
   async #read(): Promise<void> {
     const startedAtMs = this.#nowMs();

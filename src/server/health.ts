@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { Deadline } from "../core/deadline.ts";
+import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { type Database, isStandby, warm } from "../store/database.ts";
@@ -123,15 +124,4 @@ function failedOf(checks: Readiness["checks"]): string[] {
 
 function json(status: number, body: unknown, more: Readonly<Record<string, string>> = {}): Response {
   return Response.json(body, { status, headers: { ...headers, "Content-Type": jsonType, ...more } });
-}
-
-/** Gives all callers during one run of `work` the same promise. */
-function shared<T>(work: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | undefined;
-  return () => {
-    underWay ??= work().finally(() => {
-      underWay = undefined;
-    });
-    return underWay;
-  };
 }
