@@ -79,7 +79,7 @@ export type Caller = {
 /**
  * Judges the row of a key or a trust.
  * @param digest - digest of the presented key, or of the trust its token matched
- * @throws Fault `unauthorized`, whose message tells the operator why; `decryption_failed` if SQL damaged the organization
+ * @throws Fault `unauthorized`, with the reason for the operator; `decryption_failed` if SQL damaged the organization
  */
 export function authenticate(row: KeyRow | undefined, digest: Uint8Array, grantKey: Uint8Array): Caller {
   if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");

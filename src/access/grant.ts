@@ -6,7 +6,7 @@ import { type Environment, type EnvironmentMask, environmentMask } from "../core
 export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;
 export type Surface = (typeof surfaces)[number];
 
-/** What a key may read, and the bit that stores it. Each kind of item has one (`kinds/kind.ts`); these are the others. */
+/** What a key may read, and the bit that stores it. Each kind has one too (`kinds/kind.ts`). */
 export type Resource = { readonly name: string; readonly bit: number };
 export const projects: Resource = { name: "projects", bit: 1 };
 export const requests: Resource = { name: "requests", bit: 16 };

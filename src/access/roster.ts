@@ -7,7 +7,7 @@ import { everyRight, type Holding, type Right } from "./rights.ts";
  * random id, and the audit's entry of that change names the id (`desk/roster.ts`).
  */
 
-/** Who a sign-in must be to count as a person. A group without an issuer is one of the issuer that the dashboard asks. */
+/** Who signs in as a person. A group without an issuer is of the issuer that the dashboard asks. */
 export type SignInAs =
   | { readonly issuer: string; readonly subject: string }
   | { readonly issuer: string | null; readonly group: string };

@@ -29,7 +29,7 @@ export function createApp(keyhole: Keyhole) {
     .decorate("exchange", undefined as unknown as Exchange)
     .onRequest((context) => {
       const { request } = context;
-      // The plugin reads it if the header has no key, and in the built program Elysia may not see that and leave it out.
+      // The plugin reads it if the header has no key. In the built program Elysia may not see that, and leave it out.
       // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
       const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
@@ -87,7 +87,7 @@ export const serveOptions = {
 
 const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
 
-/** Gate 1 beyond routing: only GET, and a GET without a body; for the Model Context Protocol only POST. @throws Fault */
+/** Gate 1 beyond routing: only GET without a body; for the Model Context Protocol only POST. @throws Fault */
 function judgeTransport({ url, method, headers }: Request, exchange: Exchange, speaksMcp: boolean): void {
   // With a malformed Host Bun's url is only a path, and none of it can be trusted.
   if (!url.startsWith("http")) throw new Fault("not_found", "malformed Host header");

@@ -31,9 +31,8 @@ export type Verified = {
 };
 
 /**
- * Verifies the chain of every lane, and goes on after a flaw. That the end of a lane or a whole lane was removed, it sees
- * only by checkpoints that were kept outside the database.
- *
+ * Verifies the chain of every lane, and goes on after a flaw. Only checkpoints from outside the database show that the
+ * end of a lane, or all of it, was removed.
  * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyChain(
@@ -197,8 +196,8 @@ class Walk {
   }
 
   /**
-   * Names the flaw at `segment`. A mac depends on the previous mac and on the sequence numbers, so it shows where a segment
-   * was before it was moved.
+   * Names the flaw at `segment`. Its mac depends on the one before and on the sequence numbers, so it shows where a
+   * segment was before it was moved.
    * @returns the segment that was written in this place, if it is elsewhere
    */
   async #classify(link: Link, segment: Segment): Promise<Segment | undefined> {
@@ -242,7 +241,7 @@ class Walk {
     return { original, wasMoved, laterOnesMovedUp };
   }
 
-  /** Compares the checkpoints of the segment. @param shift - undefined if it does not follow, which is a flaw already */
+  /** Compares the segment's checkpoints. @param shift - undefined if it does not follow, which is a flaw already */
   #compare({ lane, firstSeq, lastSeq, mac }: Segment, shift: number | undefined): void {
     const ahead = this.#due.get(lane) ?? [];
     const by = shift ?? 0;

@@ -1,7 +1,4 @@
-/**
- * Every error code that a client can receive, with its status and sentence. Faults with the same code differ only in the
- * names of parameters or variables.
- */
+/** Every error code, with its status and sentence. Faults with one code differ only in what {@link FaultDetail} has. */
 export const faults = {
   invalid_request: [400, "A request takes no body here."],
   unauthorized: [401, "A valid API key is required."],

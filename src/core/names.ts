@@ -39,7 +39,7 @@ export type Selection =
   | { readonly by: "names"; readonly names: readonly string[] }
   | { readonly by: "prefix"; readonly prefix: string };
 
-/** What a token says of its job, in its issuer's words: its id, its subject and the id of the run; empty if it does not. */
+/** A token's id, its subject and the id of the run, in its issuer's words; empty if it does not say. */
 export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
 
 /** Orders text by its UTF-8 bytes, the order of every list in the API; UTF-16 order differs above U+FFFF. */

@@ -135,7 +135,7 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
   });
 }
 
-/** From here on the key is treated as one that never existed: same answer, same count until 429, no RateLimit fields. */
+/** From here on the key is as one that never existed: same answer, same count until 429, no RateLimit fields. */
 function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
   if (!(error instanceof Fault) || error.code === "unavailable" || error.code === "rate_limited") return error;
   gate.limiter.forget(digestText);

@@ -1,7 +1,6 @@
 /*
- * @elysiajs/bearer accepts a key from `?access_token=` (app.ts turns that off), knows only the spelling "Bearer" and reads
- * "Bearerkh_x" as "h_x". So the header is validated here first, and rewritten to the one form that the plugin reads
- * correctly.
+ * @elysiajs/bearer accepts a key from `?access_token=` (app.ts turns that off), knows only the spelling "Bearer", and
+ * reads "Bearerkh_x" as "h_x". So the header is validated here first, and rewritten to the form that it reads right.
  */
 
 /** What the Authorization header of a request holds. */

@@ -33,8 +33,8 @@ export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: S
 }
 
 /**
- * A 200 whose body is made as fast as it is read. If its client is too slow (`limit/pace.ts`) while another request waits
- * for memory, the connection is reset, so that the client cannot take a part for the whole.
+ * A 200 whose body is made as fast as it is read. If the client is too slow (`limit/pace.ts`) while a request waits for
+ * memory, the connection is reset, so that the client cannot take a part for the whole.
  */
 function streamed(
   keyhole: Logger,

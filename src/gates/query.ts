@@ -6,7 +6,7 @@ import { environmentMask, everyEnvironment, isEnvironment, itemsMax, slugPattern
 import type { KindDescriptor } from "../sets/kind.ts";
 
 /*
- * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the raw query
+ * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the query
  * is parsed here, and anything but one valid value for each known parameter is refused.
  */
 
@@ -25,8 +25,8 @@ export function querySchema<P extends TProperties>(properties: P) {
 export const noParameters = querySchema({});
 
 /**
- * Whether a request is charged as a metadata read. Decided before gate 5, so only if the flag occurs once, is true and is
- * not percent-encoded. Never throws.
+ * Whether a request is charged as a metadata read: if the flag occurs once, is true and is not percent-encoded, since
+ * gate 5 comes later. Never throws.
  */
 export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly"): boolean {
   if (!raw.includes(flagName)) return false;

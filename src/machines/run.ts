@@ -6,7 +6,7 @@ import { Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Watch } from "./watch.ts";
 
-/** Refuses arguments that are not UTF-8: the runtime has already damaged them. Linux still shows them. @throws Problem */
+/** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. @throws Problem */
 export function refuseMangled(args: readonly string[]): void {
   const cmdline = "/proc/self/cmdline";
   if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;

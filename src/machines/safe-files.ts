@@ -32,9 +32,9 @@ import type { FetchedFile, FileRecord } from "./answers.ts";
  * Writes secret files below a folder that other processes may be changing. On Linux every folder is opened from the
  * one above it, symbolic links are refused, and files are named through the open folder (`/proc/self/fd/N/name`):
  * swapping a folder for a link leads nowhere. macOS and Windows have no such names: there every folder on the path is
- * checked right before use, and a swap between check and use goes unnoticed. All temporary files are written, synced and
- * read back before the first rename. After a failure every file is put back, so the folder is unchanged. A process that
- * is killed can leave temporary files; the next one removes them.
+ * checked right before use, and a swap between check and use goes unnoticed. All temporary files are written, synced
+ * and read back before the first rename. After a failure every file is put back. A process that is killed can leave
+ * temporary files; the next one removes them.
  */
 
 /** How the file at a path compares with its record. `mode` means that only the mode differs. */

@@ -22,7 +22,7 @@ export type SetIdentity = {
   readonly version: number;
 };
 
-/** The associated data of a set's values. The mac covers the listing, so what a metadata read shows is what was sealed. */
+/** The associated data of a set's values. The mac covers the listing, so metadata shows what was sealed. */
 export function setAssociatedData(set: SetIdentity, listingMac: Uint8Array): Buffer {
   return encodeFields("set", ...identityFields(set), listingMac);
 }

@@ -7,7 +7,7 @@ import { Fault } from "../core/fault.ts";
  *   offset  bytes  field
  *        0      1  version: 01
  *        1      1  suite: 01, AES-256-GCM
- *        2      4  generation of the data key, big endian; for the wrap key of a root key 0, or the format (`keyring.ts`)
+ *        2      4  generation of the data key, big endian; 0 or the format for a root key (`keyring.ts`)
  *        6     12  nonce, random
  *       18      n  ciphertext, as long as the plaintext
  *   18 + n     16  tag
@@ -28,7 +28,7 @@ export const overheadBytes = ciphertextAt + tagBytes;
 
 /**
  * Seals a plaintext with a random nonce. One key may therefore seal at most 2³¹ times (SP 800-38D, 8.3, allows 2³²).
- * @param generation - of the data key that `key` is a subkey of, from 1; for the wrap key of a root key see `keyring.ts`
+ * @param generation - of the data key that `key` is a subkey of, from 1; for a root key see `keyring.ts`
  */
 export function seal(key: Uint8Array, generation: number, associatedData: Uint8Array, plaintext: Uint8Array): Buffer {
   return sealWithChosenNonceForVectors(randomBytes(ciphertextAt - nonceAt), key, generation, associatedData, plaintext);

@@ -99,7 +99,7 @@ export class Keyring {
     return [...this.#wrapKeys.keys()];
   }
 
-  /** Wraps a system key, with today's {@link sealFormat}. @param rootId - of the first root key unless another is named */
+  /** Wraps a system key, with today's {@link sealFormat}. */
   wrapSystemKey(purpose: SystemKeyPurpose, key: Uint8Array, rootId: string = this.rootId): Wrapped {
     return this.#wrap(rootId, systemKeyAssociatedData(purpose, rootId), key, sealFormat);
   }

@@ -54,10 +54,7 @@ export function sealContent(
 /** A content that a listing names, and what people call the item. */
 type ListedContent = { readonly entry: ContentEntry; readonly what: string };
 
-/**
- * What a project's listings name, kept versions included, by the id of the content; and which listings do not verify, in
- * words.
- */
+/** The contents that a project's listings name, kept versions included, by id; and the damaged listings, in words. */
 export async function findListed(
   admin: AdminContext,
   project: FoundProject & Pick<LockedProject, "db">,
@@ -86,8 +83,7 @@ export async function findListed(
 }
 
 /**
- * Deletes a project's contents that no listing names any more. A damaged listing may have named any of them: then none is
- * deleted.
+ * Deletes a project's contents that no listing names any more; none if a listing is damaged, which may have named it.
  * @returns the damaged listings, in words
  */
 export async function deleteUnusedContents(

@@ -61,7 +61,7 @@ const sealedBytesMax = setBytesMax + 4 * (setItemsMax + 1) + overheadBytes;
  * the key again.
  * @param use - opens what is wanted of the sets
  * @returns what was opened with the memory that it takes, which the caller gives back
- * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or the refusal for a key that changed during the request
+ * @throws Fault `project_not_found`, `decryption_failed`, `unavailable`, or as {@link judgeStanding}
  */
 export async function readSets<E extends Entry, T extends object>(
   reading: Reading,

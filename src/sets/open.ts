@@ -144,7 +144,7 @@ export function openItems<E extends Entry>(of: SetOf<E>, set: VerifiedSet<E>, is
   return { ...of, version, items: new Map(items) };
 }
 
-/** The items of several sets, each once, in byte order of name, with the environments that have it and its last change. */
+/** The items of several sets, each once, in byte order of name, with its environments and its last change. */
 export function itemsOf<E extends Entry>(
   { identityOf, nameOf }: KindDescriptor<E>,
   sets: readonly VerifiedSet<E>[],

@@ -86,7 +86,7 @@ export function unavailable(error: unknown): Fault {
   return new Fault("unavailable", `the database refused: ${reason}`, {}, { cause: error });
 }
 
-/** Whether a query failed because PostgreSQL is a standby. Its data may be old: it may know a revoked key as a live one. */
+/** Whether a query failed because PostgreSQL is a standby. With its old data, a revoked key may look live. */
 export function isStandby(error: unknown): boolean {
   return databaseErrorCode(error) === standbyRefusal;
 }

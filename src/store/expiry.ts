@@ -11,8 +11,8 @@ export type NextExpiry = {
 };
 
 /**
- * Sets with a variable that is marked for rotation. This is exactly the condition of the index `sets_marked`, so no other
- * index looks better. Other kinds have no such member, and JSON escapes the quotes in their names.
+ * Sets with a variable that is marked for rotation. Exactly the condition of the index `sets_marked`, so no other index
+ * looks better. Other kinds have no such member, and JSON escapes the quotes in their names.
  */
 export function isMarked({ indexOf, tables: { sets: s } }: Database): SQL {
   return sql`${indexOf(s.listing, sql.raw(`'"rotateBy":"'`))} > 0`;

@@ -89,8 +89,7 @@ const moved: Appended = { outcome: "refused", moved: true, reason: "another data
 
 const columns = "lane, first_seq, last_seq, at, mac, texts, entries";
 
-// Servers start at different microseconds. If $8 names another server than this one, the square root fails and nothing is
-// stored.
+// Servers start at different microseconds. If $8 names another one, the square root fails and nothing is stored.
 const server = "extract(epoch from pg_postmaster_start_time())::text";
 const appendText = `insert into audit_segments (${columns}) values ($1, $2, $3, $4, $5, $6, $7)
   returning ${server} as server, sqrt(-($8::text not in ('', ${server}))::integer)`;

@@ -30,8 +30,8 @@ export const migrations = {
 };
 
 /**
- * Brings PostgreSQL's tables up to date. If several processes call it at once, one works and the others wait. If nothing
- * is due it only reads, so the server needs no right to change tables.
+ * Brings PostgreSQL's tables up to date. Of several processes at once, one works and the others wait. If nothing is due
+ * it only reads, so the server needs no right to change tables.
  */
 export async function migratePostgres(servers: Servers, database: Database): Promise<void> {
   if (await isMigrated(database)) return;

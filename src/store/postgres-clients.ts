@@ -4,7 +4,7 @@ import { isConnectionFailure, queryDeadlineMs } from "./database.ts";
 /*
  * A workaround for postgres.js 3.4.9. Its connections do not recover from failures:
  *
- * - A connection that closes in the middle of an answer keeps the rows it had, reconnects, and may put those rows before
+ * - A connection that closes in the middle of an answer keeps the rows it had, reconnects, and may put them before
  *   another query's: one caller's secrets in another caller's answer.
  * - After an error it goes on counting rows where the answer broke off, so the next answer begins with holes.
  * - A connection that breaks with unsent bytes never sends again. If its peer vanished silently, it waits forever.

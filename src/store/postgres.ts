@@ -132,8 +132,8 @@ export function connect(servers: Servers, use: Use) {
 }
 
 /**
- * The statement, made to fail on a standby (see `isStandby`). PostgreSQL evaluates OFFSET even if there are no rows, and
- * has an error of its own for a negative one. Every statement is checked, because a pooler may change the server behind a
+ * The statement, made to fail on a standby (see `isStandby`). PostgreSQL evaluates OFFSET even without rows, and has an
+ * error of its own for a negative one. Every statement is checked, because a pooler may change the server behind its
  * connection. An INSERT fails on a standby by itself.
  */
 export function onPrimary(statement: string): string {
@@ -142,9 +142,8 @@ export function onPrimary(statement: string): string {
 }
 
 /**
- * Whether a pooler such as PgBouncer stands before PostgreSQL. It refuses or drops the settings of a session, so nothing
- * ends a slow statement or keeps a read from writing.
- *
+ * Whether a pooler such as PgBouncer stands before PostgreSQL. It refuses or drops the settings of a session, and then
+ * nothing ends a slow statement or keeps a read from writing.
  * @param database - opened for lookups
  */
 export async function isPooled(database: Database): Promise<boolean> {
@@ -189,7 +188,7 @@ const lookupsOnly = {
   max_parallel_workers_per_gather: 0,
   plan_cache_mode: "force_generic_plan",
 };
-// Our deadline comes first. PostgreSQL's ends statements that nobody waits for any more, even if this process is stopped.
+// Our deadline comes first. PostgreSQL's ends statements that nobody waits for, even if this process was stopped.
 const readsOnly = { statement_timeout: queryDeadlineMs + 1000, default_transaction_read_only: true, ...lookupsOnly };
 const sessionOf = {
   "look-up": readsOnly,

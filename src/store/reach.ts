@@ -71,7 +71,7 @@ export type Authorized = { readonly keyId: string; readonly slug: string; readon
  * they must be. What a statement fetches is joined to `reached`. The project is the one that the lookup found: for a
  * listed key, that lookup's list was checked against its seal.
  *
- * The parameters are columns of a subquery for SQLite: if its plan might depend on a parameter, it prepares the statement
+ * The parameters are columns of a subquery. If its plan might depend on a parameter, SQLite would prepare the statement
  * again for each new value, which costs 50 µs.
  *
  * @param ask - a table named `ask` with the columns `key_id`, `slug` and `project_id`

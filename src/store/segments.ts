@@ -47,7 +47,7 @@ export async function* segmentsByLane(
 }
 
 /**
- * At most two of the segments that hold the entry with this number; those of the lane with exactly this name come first.
+ * At most two of the segments that hold the entry with this number; first those of the lane with exactly this name.
  * @param start - the lane, or at least 8 characters of its beginning
  */
 export function segmentsHolding({ db, tables }: Database, start: string, seq: number): Promise<Segment[]> {
@@ -98,8 +98,7 @@ async function* pages(
   }
 }
 
-// A segment of one entry has under 1 KB, one of many long lists some MB. The next page has as many segments as fit if they
-// are as large as those of the last page.
+// A segment has from 1 KB to some MB. The next page has as many as fit if they are as large as those of the last one.
 const firstPageSize = 16;
 const pageSizeMax = 256;
 const pageLength = 256 * 1024;

@@ -42,9 +42,8 @@ export function setQueries(database: Database) {
 }
 
 /**
- * The row version of a set. A standby that was promoted without the newest write gives its next one the same numbers, so
- * the listing's mac, which covers when each value was written, is one of them. With the same mac the values are the same,
- * whichever data key seals them.
+ * The row version of a set. A standby that was promoted without the newest write gives the next one the same numbers.
+ * So the listing's mac is part of it: with the same mac the values are the same, whichever data key seals them.
  */
 export function rowVersion(database: Database): SQL {
   const { sets: s } = database.tables;

@@ -1,7 +1,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 
-// What SQLite leaves to its users: files that were replaced, locks between processes, and waits that block no thread long.
+// What SQLite leaves to its users: files that were replaced, locks between processes, and short waits.
 
 /**
  * Tells, whenever asked, whether `path` still leads to the same database, with its -wal and -shm, as at first. SQLite
@@ -45,7 +45,7 @@ export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs:
   }
 }
 
-/** Less than the 2 s of a request's audit entry: a batch that waits for the lock is refused before its callers give up. */
+/** Less than the 2 s of an audit entry: a batch that waits for the lock is refused before its callers give up. */
 const waitMsMax = 1800;
 const pauseMsMax = 5;
 
