@@ -75,7 +75,6 @@ export function readToken(text: string): Token {
 /**
  * Finds the one trust that a token meets, among those that name its issuer. Signature and times are verified first, so
  * that only holders of a genuine token can learn anything from the rest.
- *
  * @param published - the keys that the issuer publishes, if they are known
  * @throws Fault `unauthorized` if it meets none, or several
  */

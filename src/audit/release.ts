@@ -4,7 +4,6 @@ import type { AuditEntry } from "./entry.ts";
 /**
  * Gate 10: renders a value, puts its entries on record, and only then returns the body. The only way out of a
  * {@link Held}. A render that refuses leaves no entry, and too few or too many entries are a bug that leaves no body.
- *
  * @throws Fault `unavailable` if the entries could not be written, or what the render throws
  */
 export async function release<T>(

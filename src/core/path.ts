@@ -10,7 +10,6 @@ const pathPartBytesMax = 255;
  * Windows, looks like no other, and is not special to git, a shell or a device driver. The clause is safe on a
  * terminal. Paths are checked at upload, and again at pull, because clients do not let the server choose where files
  * go.
- *
  * @see https://learn.microsoft.com/windows/win32/fileio/naming-a-file
  */
 export function pathProblem(path: string): string | undefined {

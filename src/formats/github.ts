@@ -2,7 +2,6 @@ import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /**
  * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`. Every value gets a random delimiter that it does not contain.
- *
  * @param variables - each name once
  * @param random - returns 32 new random hexadecimal digits
  * @param windows - for a runner on Windows, which takes a trailing carriage return as part of the line end
@@ -27,7 +26,6 @@ const reserved = /^(?:NODE_OPTIONS$|GITHUB_|RUNNER_)/i;
 /**
  * Lines that make the runner mask values in its log: each value, each of its lines, and its base64, URL and JSON forms.
  * Print them before anything else. Short values and common words are not masked, or the log would be unreadable.
- *
  * @param always - names of variables that are masked even so
  * @returns the lines, and the names of the variables whose values are not masked
  */

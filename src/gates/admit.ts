@@ -45,7 +45,6 @@ export type Admission = Need & { readonly bucket: BucketName };
 /**
  * Gates 2 to 4: key, bucket, plan, surface, resource. A key that was recognized before pays first, so that one over its
  * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
- *
  * @param token - what @elysiajs/bearer took from the header
  * @param lookup - what to look up with the key; the endpoint judges it later
  * @throws Fault `unauthorized`, `rate_limited`, `plan_required`, `surface_required`, `resource_required`, `unavailable`

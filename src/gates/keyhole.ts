@@ -59,7 +59,6 @@ export function readingOf({ source }: Keyhole, { signal, stages }: Exchange, cal
 /**
  * A conditional read of values or contents. It has paid one token of the metadata bucket so far. If the answer is not
  * the one that the client has, it pays one of its own bucket and is then an ordinary read.
- *
  * @param find - gates 7 to 9, but nothing is opened
  * @returns a 304, or undefined if the read goes on
  * @throws Fault `rate_limited`, or what `find` throws

@@ -39,7 +39,6 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
 /**
  * What to look up with the key. Gate 5 judges the query later with the same decoder, so for a query that it accepts,
  * this is what the query names. Never throws.
- *
  * @param slug - from the path; undefined: the parameter `project`
  * @param values - whether values are needed, not only names
  */

@@ -27,7 +27,6 @@ export type Decision =
 /**
  * Takes one token. A bucket is one number, the moment it is full again; `undefined` is a full bucket, so a bucket
  * whose moment has passed can be forgotten. All times are whole microseconds, because fractions of a token would drift.
- *
  * @param fullAtUs - monotonic µs, from the bucket's last allowed call
  * @param nowUs - monotonic µs, a whole number; a clock that steps back earns nothing
  * @see https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm

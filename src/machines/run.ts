@@ -89,7 +89,6 @@ export type Command = {
 /**
  * Runs the command to its end with our own streams and forwards every signal, except those that a terminal sends to all
  * of its foreground processes: many programs act differently on a second one.
- *
  * @param changes - `next` resolves to a command that replaces the running one, which gets SIGTERM, and SIGKILL after
  *   `stopMs`. After a signal that asked the running one to end, nothing replaces it
  * @returns its exit code, or 128 plus the number of the signal that ended it. @throws Problem with exit code 126

@@ -154,7 +154,6 @@ export function summed(
 /**
  * How many days are left until the next key or trust expires, and until the next variable is due for rotation; negative
  * if it is overdue. A member is missing if nothing expires, or if the database failed.
- *
  * @param find - called at most once a minute, however often somebody scrapes
  */
 export function daysLeft(

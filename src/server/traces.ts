@@ -10,7 +10,6 @@ const closeDeadlineMs = 2000;
 /**
  * Sends spans by OTLP over HTTP. Every request is traced unless the caller's `traceparent` says not to. A span that
  * cannot be sent is dropped.
- *
  * @param url - the collector's base URL
  * @returns `trace` makes a span for an answered request and for each of its stages, which holds nothing that the caller
  *   sent, and returns the trace id. `close` sends the remaining spans, for at most 2 s

@@ -104,7 +104,6 @@ async function writeSet(
 /**
  * Seals a version again as it is, under the project's newest data key and its slug in `project`. It keeps its number,
  * because nothing in it changed.
- *
  * @param isKept - whether it is a kept version, and not the current one
  * @throws Refused `conflict` if it does not open
  */

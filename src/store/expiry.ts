@@ -21,7 +21,6 @@ export function isMarked({ indexOf, tables: { sets: s } }: Database): SQL {
 /**
  * Prepares the search for what ends next among all keys and variables. By two indexes it reads one key and the listings
  * that hold a mark. It checks no seal, and skips damaged listings.
- *
  * @param listingBytesMax - longer listings are skipped
  */
 export function nextExpiry(database: Database, listingBytesMax: number): () => Promise<NextExpiry> {

@@ -73,7 +73,6 @@ export type Authorized = { readonly keyId: string; readonly slug: string; readon
  *
  * The parameters are columns of a subquery. If its plan might depend on a parameter, SQLite would prepare the statement
  * again for each new value, which costs 50 µs.
- *
  * @param ask - a table named `ask` with the columns `key_id`, `slug` and `project_id`
  * @param more - columns of `ask` that `standing` has too, each with a comma after it
  */

@@ -27,7 +27,6 @@ function identify(path: string): string | undefined {
 /**
  * Runs a write, and runs it again while another process holds the lock. SQLite's own busy handler sleeps up to 100 ms,
  * and commands that write in a row take the lock from each other in that time: reads waited 1.3 s.
- *
  * @param sleep - blocks the thread for this many milliseconds
  * @param nowMs - monotonic milliseconds
  * @throws what the write throws; `SQLITE_BUSY` after 1.8 s
