@@ -1,10 +1,4 @@
-import {
-  createMcpHandler,
-  type McpRequestContext,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-} from "@modelcontextprotocol/server";
+import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import { Deadline } from "../core/deadline.ts";
 import { Fault, type FaultCode } from "../core/fault.ts";
 import { jsonType } from "../formats/json.ts";
@@ -23,7 +17,7 @@ const admission: Admission = { bucket: "metadata", surface: "mcp_server", resour
 
 /** The endpoint. @param origins - those that browsers may come from */
 export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpEndpoint {
-  const handler = createMcpHandler(({ authInfo }) => serverFor(turnOf(authInfo), version), {
+  const handler = createMcpHandler(({ authInfo }) => serverFor(authInfo?.extra?.["turn"] as McpTurn, version), {
     maxSubscriptions: 0,
     keepAliveMs: 0,
   });
@@ -71,10 +65,6 @@ function requireOrigin({ headers }: Request, origins: ReadonlySet<string>): void
   const origin = headers.get("origin");
   if (origin === null || origins.has(origin)) return;
   throw new Fault("surface_required", "a browser's page whose origin is not one of KEYHOLE_MCP_ORIGINS");
-}
-
-function turnOf(authInfo: McpRequestContext["authInfo"]): McpTurn {
-  return authInfo?.extra?.["turn"] as McpTurn;
 }
 
 /** The protocol's server for one message. */

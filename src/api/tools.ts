@@ -93,7 +93,8 @@ export const tools: Readonly<Record<string, Tool>> = {
     },
     judge: ({ name, reason }) => {
       requireVariableName("name", name);
-      requireReason(reason);
+      if (storedReason(reason) !== "" && [...reason].length <= reasonCharactersMax) return;
+      throw invalid("reason", `must have 1 to ${reasonCharactersMax} characters that can be seen`);
     },
     run: async (turn, { project: slug, environment, name, ...given }) => {
       const { keyhole, exchange, caller } = turn;
@@ -208,11 +209,6 @@ function requireVariableName(argument: string, name: string): void {
 /** The reason, cleaned. */
 function storedReason(given: string): string {
   return cleanText(given).trim();
-}
-
-function requireReason(given: string): void {
-  if (storedReason(given) !== "" && [...given].length <= reasonCharactersMax) return;
-  throw invalid("reason", `must have 1 to ${reasonCharactersMax} characters that can be seen`);
 }
 
 /** Which of these names exist. @throws Fault as {@link listVariableNames} */
