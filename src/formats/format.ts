@@ -3,27 +3,19 @@ import { exits, Problem } from "../core/problem.ts";
 import { renderCsv } from "./csv.ts";
 import { type NamedValue, renderDotenv } from "./dotenv.ts";
 import { renderGithub, renderMasks } from "./github.ts";
-import {
-  renderDocker,
-  renderJson,
-  renderPowershell,
-  renderShell,
-  renderTfvars,
-  renderToml,
-  renderYaml,
-} from "./lines.ts";
+import * as lines from "./lines.ts";
 
 /** The formats that `keyhole pull` and `keyhole var export` write: what each cannot carry, and who writes it. */
 const writers = {
   env: ["a `$(` together with a line break", renderEnv],
-  json: ["text that is not Unicode", renderJson],
-  yaml: ["text that is not Unicode", renderYaml],
-  toml: ["text that is not Unicode", renderToml],
+  json: ["text that is not Unicode", lines.renderJson],
+  yaml: ["text that is not Unicode", lines.renderYaml],
+  toml: ["text that is not Unicode", lines.renderToml],
   csv: ["text that is not Unicode", renderCsv],
-  tfvars: ["a name that Terraform reserves, or text that it normalizes", renderTfvars],
-  shell: ["text that is not Unicode", renderShell],
-  docker: ["a line break, or a line of 64 KiB", renderDocker],
-  powershell: ["an empty value, or names that differ only in case", renderPowershell],
+  tfvars: ["a name that Terraform reserves, or text that it normalizes", lines.renderTfvars],
+  shell: ["text that is not Unicode", lines.renderShell],
+  docker: ["a line break, or a line of 64 KiB", lines.renderDocker],
+  powershell: ["an empty value, or names that differ only in case", lines.renderPowershell],
 } as const;
 type Written = keyof typeof writers;
 export type Format = Written | "github";
