@@ -1,15 +1,15 @@
 import { projects, requests } from "../access/grant.ts";
 import { machineActions, peopleActions } from "../audit/entry.ts";
-import type { Entry, KindDescriptor } from "../sets/kind.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
 import { accounts } from "./accounts/entry.ts";
 import { files } from "./files/entry.ts";
 import { variables } from "./variables/entry.ts";
 
 /** The kinds of item. Everything that treats all of them walks this list. */
-export const everyKind: readonly KindDescriptor<Entry>[] = [variables, accounts, files];
+export const everyKind: readonly KindDescriptor[] = [variables, accounts, files];
 
 /** The descriptor of a kind that is known at run time only. */
-export function descriptorOf(kind: string): KindDescriptor<Entry> {
+export function descriptorOf(kind: string): KindDescriptor {
   const found = everyKind.find((descriptor) => descriptor.kind === kind);
   if (found === undefined) throw new Error(`there is no kind ${kind}`);
   return found;

@@ -82,7 +82,7 @@ function listed<E extends Entry>({ nameOf }: KindDescriptor<E>, { entries }: Ver
  * What makes two items the same: the value without its time, or what the listing shows of a content, without its id and
  * its times.
  */
-export function contentOf({ hasValues, datedValue }: KindDescriptor<Entry>, { entry, value }: Item<Entry>): string {
+export function contentOf({ hasValues, datedValue }: KindDescriptor, { entry, value }: Item): string {
   if (hasValues) return datedValue(Buffer.from(value ?? []), 0).toString();
   const { id: _, version: __, updatedAt: ___, ...shown } = entry as ContentEntry;
   return JSON.stringify(shown);

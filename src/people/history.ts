@@ -77,7 +77,7 @@ export async function listHistory(
 export async function readRecords(
   admin: AdminContext,
   of: SetName,
-  current: Pick<VerifiedSet<Entry>, "stored"> | undefined,
+  current: Pick<VerifiedSet, "stored"> | undefined,
 ): Promise<{
   readonly records: readonly (VersionRecord & { readonly isKept: boolean })[];
   readonly unverified: readonly number[];
@@ -169,10 +169,10 @@ const rollbackRights = ["see", "write"] as const;
 async function changesBack(
   admin: AdminContext,
   project: FoundProject & Pick<LockedProject, "db" | "now">,
-  descriptor: KindDescriptor<Entry>,
+  descriptor: KindDescriptor,
   environment: Environment,
   to: number,
-): Promise<{ readonly before: OpenSet<Entry>; readonly plan: Rollback; readonly changes: SetChanges<Entry> }> {
+): Promise<{ readonly before: OpenSet; readonly plan: Rollback; readonly changes: SetChanges }> {
   const { db, now } = project;
   const of = { project, descriptor, environment };
   const before = await openSet(admin, of);
@@ -198,16 +198,12 @@ async function changesBack(
 }
 
 /** An item as if it had been written at `updatedAt`. The writer gives the version. */
-function dated(
-  { datedValue }: KindDescriptor<Entry>,
-  { entry, value }: Item<Entry>,
-  updatedAt: number,
-): NewItem<Entry> {
+function dated({ datedValue }: KindDescriptor, { entry, value }: Item, updatedAt: number): NewItem<Entry> {
   return { entry: { ...entry, updatedAt }, value: value && datedValue(Buffer.from(value), updatedAt) };
 }
 
 /** Whether an item was only written again. */
-function isSame(descriptor: KindDescriptor<Entry>, a: Item<Entry>, b: Item<Entry>): boolean {
+function isSame(descriptor: KindDescriptor, a: Item, b: Item): boolean {
   const [entry, other] = [a, b].map((item) => JSON.stringify({ ...item.entry, updatedAt: 0, version: undefined }));
   return entry === other && contentOf(descriptor, a) === contentOf(descriptor, b);
 }

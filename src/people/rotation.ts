@@ -393,7 +393,7 @@ async function resealSets(admin: AdminContext, project: LockedProject, after: st
   return { ...(!isCurrent && { sets: 1 }), after: id };
 }
 
-function opens(set: VerifiedSet<Entry>): boolean {
+function opens(set: VerifiedSet): boolean {
   return orUndefined(() => set.open().all.fill(0)) !== undefined;
 }
 

@@ -88,14 +88,14 @@ async function openDataKeys(admin: AdminContext, project: FoundProject): Promise
 async function openKind(
   admin: AdminContext,
   project: FoundProject,
-  descriptor: KindDescriptor<Entry>,
+  descriptor: KindDescriptor,
   row: Readonly<Record<string, unknown>>,
   opened: Opened,
 ): Promise<void> {
   const { kind, hasValues } = descriptor;
   const entries = new Map<Environment, readonly Entry[]>();
   const contentsOpened = new Set<string>();
-  const openAll = async (what: string, set: VerifiedSet<Entry> | undefined): Promise<readonly Entry[]> => {
+  const openAll = async (what: string, set: VerifiedSet | undefined): Promise<readonly Entry[]> => {
     const verified = check(what, () => {
       if (set === undefined) throw new Error("it is missing, or its listing was changed");
       if (hasValues) checkItems(descriptor, set.entries, set.open());
@@ -137,7 +137,7 @@ async function openKind(
 }
 
 /** Each value is JSON, and its entry's. */
-function checkItems(descriptor: KindDescriptor<Entry>, entries: readonly Entry[], { all, item }: OpenedItems): void {
+function checkItems(descriptor: KindDescriptor, entries: readonly Entry[], { all, item }: OpenedItems): void {
   for (const [index, entry] of entries.entries()) {
     const value: unknown = JSON.parse(item(index).toString("utf8"));
     if (!descriptor.isValueOf(value, entry)) throw new Error("a value is not that of its entry");
