@@ -4,9 +4,8 @@ export const writeIntervalMs = 60_000;
 /** Collects the last uses of keys and writes them in batches. Requests never wait for it. */
 export class KeyUses {
   readonly #write: (uses: ReadonlyMap<string, number>) => Promise<void>;
-  #pending = new Map<string, number>();
-  /** Last written use of each key, for one {@link writeIntervalMs}. */
-  readonly #recentlyWritten = new Map<string, number>();
+  /** The newest use of each key and the newest that was written, until that is {@link writeIntervalMs} ago. */
+  readonly #uses = new Map<string, { usedAt: number; writtenAt: number }>();
   #last = Promise.resolve();
 
   /** @param write - stores epoch milliseconds by key id; must ignore timestamps older than the stored one */
@@ -14,14 +13,16 @@ export class KeyUses {
     this.#write = write;
   }
 
-  /** @param atMs - epoch milliseconds */
-  note(keyId: string, atMs: number): void {
-    this.#pending.set(keyId, atMs);
+  /** @param usedAt - epoch milliseconds */
+  note(keyId: string, usedAt: number): void {
+    const use = this.#uses.get(keyId);
+    if (use === undefined) this.#uses.set(keyId, { usedAt, writtenAt: Number.NEGATIVE_INFINITY });
+    else use.usedAt = usedAt;
   }
 
   /**
-   * Writes the pending uses, except of keys whose use was written within {@link writeIntervalMs}, after what is being
-   * written. Never throws: a use that cannot be written stays pending, unless the key has a newer one.
+   * Writes the uses that are not written, except of keys whose use was written within {@link writeIntervalMs}, after what
+   * is being written. Never throws: a use that cannot be written is tried again, unless the key has a newer one.
    * @param all - whether to write all of them, at the end
    */
   flush(nowMs: number, all = false): Promise<void> {
@@ -30,20 +31,18 @@ export class KeyUses {
   }
 
   async #flush(nowMs: number, all: boolean): Promise<void> {
-    const recent = this.#recentlyWritten;
-    for (const [keyId, atMs] of recent) if (nowMs - atMs >= writeIntervalMs) recent.delete(keyId);
     const due = new Map<string, number>();
-    for (const [keyId, atMs] of this.#pending) {
-      if (!all && recent.has(keyId)) continue;
-      due.set(keyId, atMs);
-      this.#pending.delete(keyId);
+    for (const [keyId, { usedAt, writtenAt }] of this.#uses) {
+      const isRecent = nowMs - writtenAt < writeIntervalMs;
+      if (usedAt > writtenAt && (all || !isRecent)) due.set(keyId, usedAt);
+      else if (!isRecent) this.#uses.delete(keyId);
     }
     if (due.size === 0) return;
     try {
       await this.#write(due);
-      for (const [keyId, atMs] of due) recent.set(keyId, atMs);
     } catch {
-      this.#pending = new Map([...due, ...this.#pending]);
+      return;
     }
+    for (const [keyId, usedAt] of due) (this.#uses.get(keyId) as { writtenAt: number }).writtenAt = usedAt;
   }
 }
