@@ -45,15 +45,11 @@ export async function readProject({ source, caller, stages }: Reading, slug: str
 
 /** A project as the list shows it, with the counts of the environments that the key reaches. */
 function summaryOf(row: ProjectRow, reach: EnvironmentMask) {
-  if (row.id === null || row.slug === null || row.name === null) {
+  const { id, name, slug } = row;
+  if (id === null || name === null || slug === null) {
     throw new Fault("decryption_failed", "the name or slug of a project is not as Keyhole writes it");
   }
-  return {
-    id: row.id,
-    name: row.name,
-    slug: row.slug,
-    ...countsIn(row, reach, true),
-  };
+  return { id, name, slug, ...countsIn(row, reach, true) };
 }
 
 /** The counts of the kinds that lists of projects show, or of the others: `variableCount` and so on. */
