@@ -41,16 +41,13 @@ export async function requireSet<E extends Entry>(admin: AdminContext, of: SetOf
  * The verified sets of a kind in every environment of the project's permit.
  * @throws Refused `conflict` as {@link requireSet}
  */
-export async function requireSets<E extends Entry>(
+export function requireSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],
   descriptor: KindDescriptor<E>,
 ): Promise<readonly VerifiedSet<E>[]> {
-  const found: VerifiedSet<E>[] = [];
-  for (const environment of project.permit.environments) {
-    found.push(await requireSet(admin, { project, descriptor, environment }));
-  }
-  return found;
+  const { environments } = project.permit;
+  return Array.fromAsync(environments, (environment) => requireSet(admin, { project, descriptor, environment }));
 }
 
 /** The current version of a set, or a kept one; undefined if it is missing or does not verify. */
@@ -69,15 +66,13 @@ export async function openSet<E extends Entry>(admin: AdminContext, of: SetOf<E>
 }
 
 /** The same in several environments. */
-export async function openSets<E extends Entry>(
+export function openSets<E extends Entry>(
   admin: AdminContext,
   project: SetOf<E>["project"],
   descriptor: KindDescriptor<E>,
   from: readonly Environment[],
 ): Promise<readonly OpenSet<E>[]> {
-  const opened: OpenSet<E>[] = [];
-  for (const environment of from) opened.push(await openSet(admin, { project, descriptor, environment }));
-  return opened;
+  return Array.fromAsync(from, (environment) => openSet(admin, { project, descriptor, environment }));
 }
 
 /**
