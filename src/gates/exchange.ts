@@ -1,7 +1,7 @@
 import { isSameEtag, parseEtag } from "../access/etag.ts";
 import type { Fault } from "../core/fault.ts";
 import { newStages, type Stages } from "../core/stages.ts";
-import { jsonType } from "../formats/json.ts";
+import { atOnceBytesMax, jsonType } from "../formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { normalizeAuthorization, type Presented } from "./bearer.ts";
 
@@ -111,7 +111,7 @@ export function notModified(exchange: Exchange, etag: string): Response {
  * stream of one piece (measured with 35 KB).
  */
 export function whole(body: string | Uint8Array, bytes: number, headers: Readonly<Record<string, string>>): Response {
-  if (bytes <= wholeBytesMax) return new Response(body, { headers });
+  if (bytes <= atOnceBytesMax) return new Response(body, { headers });
   const stream = new ReadableStream<string | Uint8Array>({
     start(controller) {
       controller.enqueue(body);
@@ -120,5 +120,3 @@ export function whole(body: string | Uint8Array, bytes: number, headers: Readonl
   });
   return new Response(stream, { headers });
 }
-
-const wholeBytesMax = 15 * 1024;
