@@ -1,8 +1,7 @@
 import { Fault } from "../core/fault.ts";
-import type { Environment } from "../core/names.ts";
 import { judgeStanding, type Reading } from "../sets/lookup.ts";
 import type { ReadProject } from "../sets/verified-set.ts";
-import { pendingPerKeyMax, pendingPerOrganizationMax } from "../store/requests.ts";
+import { type NewRequest, pendingPerKeyMax, pendingPerOrganizationMax, type RequestRow } from "../store/requests.ts";
 
 /** A request that is pending. */
 export type FiledRequest = { readonly id: string; readonly expiresAt: number };
@@ -10,7 +9,7 @@ export type FiledRequest = { readonly id: string; readonly expiresAt: number };
 /** What became of a request. The reason is the person's who decided. */
 export type RequestState = {
   readonly id: string;
-  readonly status: "pending" | "approved" | "rejected" | "expired";
+  readonly status: NonNullable<RequestRow["status"]>;
   readonly reason: string | null;
 };
 
@@ -26,7 +25,7 @@ const pauseMs = 25;
 export async function fileRequest(
   { source, caller }: Pick<Reading, "source" | "caller">,
   project: Pick<ReadProject, "id" | "slug">,
-  asked: { readonly environment: Environment; readonly name: string; readonly reason: string },
+  asked: Pick<NewRequest, "environment" | "name" | "reason">,
 ): Promise<FiledRequest> {
   const { keyId, organizationId } = caller.grant;
   const id = Bun.randomUUIDv7();

@@ -6,6 +6,7 @@ import { Journal } from "../audit/journal.ts";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
 import { configProblem } from "../core/problem.ts";
+import type { Config } from "../core/settings.ts";
 import { commandsLane } from "../desk/changes.ts";
 import type { Installation } from "../desk/installation.ts";
 import type { Keyhole } from "../gates/keyhole.ts";
@@ -46,14 +47,10 @@ export type OpenKeyhole = Keyhole & {
   readonly close: () => Promise<void>;
 };
 
-type KeyholeOptions = {
+type KeyholeOptions = Pick<Config, "tracesUrl" | "mcpOrigins"> & {
   /** Without them this process counts alone. */
   readonly buckets?: SharedBuckets | undefined;
   readonly metered?: boolean;
-  /** The collector for traces. */
-  readonly tracesUrl?: string | undefined;
-  /** Serve the Model Context Protocol, also to browsers that come from these origins. */
-  readonly mcpOrigins?: readonly string[] | undefined;
 };
 
 /** Builds everything from an installation. The server and the tests both start here. */
