@@ -1,16 +1,14 @@
 import { Fault } from "../core/fault.ts";
 import { isSameMac } from "../core/hash.ts";
 import type { Environment, EnvironmentMask, TokenWords } from "../core/names.ts";
-import { type Grant, type Plan, sealGrant } from "./grant.ts";
+import { type Grant, type GrantRow, type Plan, sealGrant } from "./grant.ts";
 
 /**
  * The row of a key or a trust, with its organization and, if its scope reaches it, the requested project. One
  * statement finds them. `live` is judged by the database's clock. A value that is larger than Keyhole ever writes
  * comes as null or as an empty list.
  */
-export type KeyRow = Grant & {
-  readonly digest: Uint8Array;
-  readonly grantSeal: Uint8Array | null;
+export type KeyRow = GrantRow & {
   readonly live: number;
   readonly organizationSlug: string | null;
   readonly organizationName: string | null;

@@ -38,6 +38,9 @@ export function membersOf<T extends string>(all: readonly T[], bits: number): T[
   return all.filter((_, index) => bits & (1 << index));
 }
 
+/** The row of a key or a trust. Its reader checks the seal. */
+export type GrantRow = Grant & { readonly digest: Uint8Array; readonly grantSeal: Uint8Array | null };
+
 /** What a request needs of the key that makes it. Null: nothing. */
 export type Need = {
   readonly surface: Surface | null;

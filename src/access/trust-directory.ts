@@ -1,10 +1,7 @@
 import { isSameMac } from "../core/hash.ts";
 import { shared } from "../core/shared.ts";
-import { type Grant, sealGrant } from "./grant.ts";
+import { type GrantRow, sealGrant } from "./grant.ts";
 import { parseKeySet, parseTerms, type Trust } from "./token.ts";
-
-/** A trust's row. Its reader checks the seal. */
-export type TrustRow = Grant & { readonly digest: Uint8Array; readonly grantSeal: Uint8Array | null };
 
 /** How old the list may be when a token arrives. */
 const freshMs = 100;
@@ -15,7 +12,7 @@ const freshMs = 100;
  * Whether that is still valid, each request asks the database, as for a key.
  */
 export class TrustDirectory {
-  readonly #load: () => Promise<readonly TrustRow[]>;
+  readonly #load: () => Promise<readonly GrantRow[]>;
   readonly #grantKey: Uint8Array;
   readonly #nowMs: () => number;
   #byIssuer: ReadonlyMap<string, readonly Trust[]> = new Map();
@@ -24,7 +21,7 @@ export class TrustDirectory {
   #loadedAtMs = Number.NEGATIVE_INFINITY;
 
   /** @param load - reads the valid trusts @param nowMs - monotonic milliseconds */
-  constructor(load: () => Promise<readonly TrustRow[]>, grantKey: Uint8Array, nowMs: () => number) {
+  constructor(load: () => Promise<readonly GrantRow[]>, grantKey: Uint8Array, nowMs: () => number) {
     this.#load = load;
     this.#grantKey = grantKey;
     this.#nowMs = nowMs;

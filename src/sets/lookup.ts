@@ -1,10 +1,9 @@
-import type { Caller, StoredSet } from "../access/authenticate.ts";
+import type { Caller, Lookup, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../core/names.ts";
 import { passed, type Stages } from "../core/stages.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { overheadBytes } from "../seal/envelope.ts";
-import type { Keyring } from "../seal/keyring.ts";
 import type { ContentQueries } from "../store/contents.ts";
 import { malformed } from "../store/database.ts";
 import type { ProjectQueries } from "../store/projects.ts";
@@ -13,12 +12,10 @@ import type { RequestQueries } from "../store/requests.ts";
 import type { SetQueries } from "../store/sets.ts";
 import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
 import type { RememberedContents, RememberedSets } from "./remembered.ts";
-import { type ReadProject, VerifiedSet } from "./verified-set.ts";
+import { type ReadProject, type SetKeys, VerifiedSet } from "./verified-set.ts";
 
 /** What reads need from outside: prepared queries, the keys that open what they find, and memory for it. */
-export type ReadSource = {
-  readonly keyring: Keyring;
-  readonly listingKey: Uint8Array;
+export type ReadSource = SetKeys & {
   readonly projects: ProjectQueries;
   readonly sets: SetQueries;
   readonly contents: ContentQueries;
@@ -39,11 +36,8 @@ export type Reading = {
 };
 
 /** The sets to read: a project's, of a kind, in which environments, and in which of them with their values. */
-type SetsQuery<E extends Entry> = {
-  readonly slug: string;
+type SetsQuery<E extends Entry> = Omit<Lookup, "kind"> & {
   readonly descriptor: KindDescriptor<E>;
-  readonly environments: EnvironmentMask;
-  readonly values: EnvironmentMask;
   /** Fetch the sets although the lookup has just said which are current. */
   readonly fresh?: boolean;
 };

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../access/authenticate.ts";
-import type { TrustRow } from "../access/trust-directory.ts";
+import type { GrantRow } from "../access/grant.ts";
 import { type Database, literal, malformed } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import {
@@ -136,9 +136,9 @@ export const trustsMax = 1000;
 const trustsBytesMax = 4 * 1024 * 1024;
 
 /** Prepares the list of all valid trusts. */
-export function trustList(database: Database): () => Promise<TrustRow[]> {
+export function trustList(database: Database): () => Promise<GrantRow[]> {
   const { apiKeys: k } = database.tables;
-  const list = database.query<TrustRow>(sql`
+  const list = database.query<GrantRow>(sql`
     select ${grantColumns(database)} from ${k} where ${k.id} in (
       select valid.id from (
         select ${k.id} as id, sum(octet_length(${k.trust}) + coalesce(octet_length(${k.projects}), 0))
