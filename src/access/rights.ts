@@ -5,13 +5,7 @@ export const everyRight = ["see", "reveal", "write", "keys", "decide", "audit"] 
 export type Right = (typeof everyRight)[number];
 
 /** Rights of a person in one place. */
-export type Holding = {
-  readonly rights: readonly Right[];
-  readonly organizationId: string;
-  /** Null for every project of the organization, those of the future too. */
-  readonly projectId: string | null;
-  readonly environments: EnvironmentMask;
-};
+export type Holding = ProjectPlace & { readonly rights: readonly Right[]; readonly environments: EnvironmentMask };
 
 /** What somebody may do: an operator holds the root key and needs no rights. */
 export type Rights = "operator" | readonly Holding[];
