@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { configProblem } from "./problem.ts";
 import { wordsOf } from "./words.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** Where the root keys come from. */
 export type RootKeySource =
@@ -39,7 +39,7 @@ export type Config = {
 };
 
 /** Reads the settings. @throws Problem for the first wrong one; an empty setting is wrong */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Env): Config {
   for (const [name, value] of Object.entries(env)) {
     if (value === "" && settings.has(name)) {
       throw configProblem(`${name} is set but empty: give it a value or unset it.`);
@@ -84,14 +84,14 @@ function readHistory(mebibytes: string): number {
   throw configProblem("KEYHOLE_HISTORY_MIB must be a whole number from 0 to 999999.");
 }
 
-function readOps(env: Environment): Config["ops"] {
+function readOps(env: Env): Config["ops"] {
   const { KEYHOLE_OPS_HOST: host, KEYHOLE_OPS_PORT: port } = env;
   if (port !== undefined) return { host: host ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
   if (host === undefined) return undefined;
   throw configProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
 }
 
-function readMcpOrigins(env: Environment): Config["mcpOrigins"] {
+function readMcpOrigins(env: Env): Config["mcpOrigins"] {
   const { KEYHOLE_MCP: mcp, KEYHOLE_MCP_ORIGINS: list } = env;
   if (mcp !== undefined && mcp !== "on" && mcp !== "off") throw configProblem("KEYHOLE_MCP must be on or off.");
   if (mcp !== "on") {
@@ -105,7 +105,7 @@ function readMcpOrigins(env: Environment): Config["mcpOrigins"] {
 }
 
 /** @returns undefined if unset or, as OpenTelemetry requires, empty. The Problem does not show the URL. */
-function readUrl(env: Environment, setting: string, protocols: readonly string[], port: number): string | undefined {
+function readUrl(env: Env, setting: string, protocols: readonly string[], port: number): string | undefined {
   const text = env[setting];
   if (!text) return undefined;
   const url = URL.parse(text);
@@ -114,7 +114,7 @@ function readUrl(env: Environment, setting: string, protocols: readonly string[]
   throw configProblem(`${setting} must be a URL of the form ${forms.join(" or ")}.`);
 }
 
-function readRootKeySource(env: Environment, external: boolean): RootKeySource {
+function readRootKeySource(env: Env, external: boolean): RootKeySource {
   const [setting, other] = rootKeySettings.filter((name) => env[name] !== undefined);
   if (setting !== undefined && other !== undefined) {
     throw configProblem(`${setting} and ${other} are both set: keep one of them.`);
@@ -145,7 +145,7 @@ function splitWords(setting: string, text: string): [program: string, ...args: s
 }
 
 /** The environment for the root key command. It may need PATH and credentials, but no setting of Keyhole. */
-function withoutSettings(env: Environment): Record<string, string> {
+function withoutSettings(env: Env): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
   return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));
 }
