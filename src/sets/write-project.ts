@@ -20,11 +20,9 @@ export async function writingProject<T>(
   found: FoundProject,
   descriptor: KindDescriptor,
   work: (project: LockedProject) => Promise<readonly [result: T, writes: SetWrites, more?: readonly Change[]]>,
-  {
-    action = "write",
-    permits = [],
-  }: { readonly action?: "write" | "rollback"; readonly permits?: readonly Permit[] } = {},
+  options: { readonly action?: "write" | "rollback"; readonly permits?: readonly Permit[] } = {},
 ): Promise<T> {
+  const { action = "write", permits = [] } = options;
   return writing(admin, [found.permit, ...permits], async (db) => {
     const locked = await lockProject(admin, db, found);
     if (!locked) throw noProject(projectPath(found));

@@ -13,11 +13,11 @@ import {
   termsBytesMax,
   withDataKey,
 } from "./reach.ts";
-import { rowVersion, setColumns } from "./sets.ts";
+import { rowVersion, type SetColumns, setColumns } from "./sets.ts";
 
 type Row = Omit<KeyRow, "target"> & { readonly projectId: string | null; readonly fileCounts: string | null };
 /** A row for each set, or one without. */
-type RowWithSet = Row & { [Name in keyof StoredSet]: StoredSet[Name] | null };
+type RowWithSet = Row & SetColumns;
 /** `sets` has each set's environment and row version, with semicolons between sets. */
 type RowWithVersions = Row & { readonly n: number; readonly sets: string | null };
 

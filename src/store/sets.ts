@@ -15,7 +15,7 @@ import {
 } from "./reach.ts";
 
 /** The columns of a set, or nulls if there is none. */
-type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
+export type SetColumns = { readonly [Name in keyof StoredSet]: StoredSet[Name] | null };
 
 export type SetQueries = ReturnType<typeof setQueries>;
 
