@@ -1,7 +1,7 @@
 import { Argument } from "@commander-js/extra-typings";
 import { environments } from "../core/names.ts";
 import { verb } from "./command.ts";
-import { parseChoices } from "./options.ts";
+import { parseChoices, parseCount } from "./options.ts";
 
 /* Verbs, with the arguments and options that several commands share. */
 
@@ -38,3 +38,10 @@ export const wideOption = ["--wide", "show everything; on a narrow terminal, as 
 
 /** The option of each command that calls `confirm`. */
 export const yesOption = ["--yes", "do it without asking"] as const;
+
+/** The option of a command that writes variables: what they looked at must still be there. */
+export const ifVersionOption = [
+  "--if-version <number>",
+  "only if the variables are still at this version, the first that `keyhole history` lists",
+  parseCount,
+] as const;

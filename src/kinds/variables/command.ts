@@ -9,7 +9,7 @@ import { decodeText, localName, readLocal, readValue } from "../../terminal/inpu
 import { parseComingDay, parseCount } from "../../terminal/options.ts";
 import { listFound } from "../../terminal/records.ts";
 import { formatTime } from "../../terminal/terminal.ts";
-import { environmentsVerb, environmentVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
+import { environmentsVerb, environmentVerb, ifVersionOption, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { editCommand } from "./edit.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
@@ -56,14 +56,18 @@ function setVerb(here: Surroundings) {
       "rotate it by this day (UTC); `keyhole expiring` and a metric show it (default: none)",
       (text) => parseComingDay(text, Date.now()),
     )
+    .option(...ifVersionOption)
     .action(async (project, targets, name, options) => {
+      const { rotateBy = null, ifVersion: version } = options;
+      if (version !== undefined && targets.length > 1) {
+        throw usageProblem("var set: --if-version needs a single environment: each has versions of its own.");
+      }
       const value =
         options.value === undefined
           ? await readValue(here, name, `--value "" stores an empty value`)
           : encodeArgument(options.value);
-      const { rotateBy = null } = options;
       const written = await withAdmin(here, (admin) =>
-        setVariablesIn(admin, project, targets, [{ name, value, rotateBy }]),
+        setVariablesIn(admin, project, targets, [{ name, value, rotateBy }], { version }),
       );
       const places = [...written].map(([environment, { added }]) => {
         return { environment, status: added.length === 1 ? "created" : "updated" };
@@ -146,8 +150,9 @@ function diffVerb(here: Surroundings) {
 function deleteVerb(here: Surroundings) {
   return environmentVerb("delete", "Delete a variable.", "keyhole var delete acme/web production OLD_TOKEN")
     .argument("<name>", "the variable")
-    .action(async (project, environment, name) => {
-      await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name));
+    .option(...ifVersionOption)
+    .action(async (project, environment, name, { ifVersion: version }) => {
+      await withAdmin(here, (admin) => deleteVariable(admin, project, environment, name, { version }));
       const document = { project, environment, key: name, status: "deleted" };
       await answer(here, document, `Deleted ${name} from ${project}, ${environment}.`);
     });
@@ -165,8 +170,10 @@ function importVerb(here: Surroundings) {
     .option("--prune", "also delete the variables that the file does not have; asks first")
     .option("--dry-run", "say which variables it would add, change and delete, and write nothing")
     .option("--allow-empty", "succeed if it holds no variables")
+    .option(...ifVersionOption)
     .option(...yesOption)
-    .action(async (project, environment, file, { format, prune = false, dryRun = false, allowEmpty, yes }) => {
+    .action(async (project, environment, file, { format, prune = false, dryRun = false, allowEmpty, ...options }) => {
+      const { yes, ifVersion: version } = options;
       const { variables, warnings: ofFile } = await readImport(here, format, file);
       if (variables.length === 0 && !allowEmpty) {
         throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
@@ -174,13 +181,13 @@ function importVerb(here: Surroundings) {
       const written = await withAdmin(here, async (admin) => {
         const write = (it: AdminContext, options: WriteOptions) =>
           setVariables(it, project, environment, variables, options);
-        if (!dryRun && (!prune || yes)) return write(admin, { prune });
-        const rehearsed = await rehearse(admin, (it) => write(it, { prune }));
+        if (!dryRun && (!prune || yes)) return write(admin, { prune, version });
+        const rehearsed = await rehearse(admin, (it) => write(it, { prune, version }));
         if (dryRun) return rehearsed;
         const { deleted } = rehearsed;
         const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
         await confirm(here, yes, `${imports}, and delete ${deletions(deleted)}`);
-        return write(admin, { prune, agreed: deleted });
+        return write(admin, { prune, agreed: deleted, version });
       });
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);

@@ -29,7 +29,7 @@ export type WriteOptions = {
   /** Variables that are deleted. */
   readonly remove?: readonly string[];
   /** The version that the caller has seen; the write is refused if the set has another one. */
-  readonly version?: number;
+  readonly version?: number | undefined;
 };
 
 /** What a write did, or would do. Names are in byte order. */
@@ -319,11 +319,13 @@ export async function deleteVariable(
   where: string,
   environment: string,
   name: string,
+  { version }: Pick<WriteOptions, "version"> = {},
 ): Promise<void> {
   const target = requireEnvironment(environment);
   const found = await findProject(admin, where, "write", [target]);
   await writingProject(admin, found, variables, async (project) => {
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
+    requireSeen(before, version);
     if (!before.items.has(name)) throw noVariable(name, where, target);
     return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];
   });
