@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Ago, type Column, counted, Empty, Env, Field, Name, Select, Table, Word } from "../pages/parts.tsx";
+import { Ago, type Column, counted, Empty, Env, Field, Name, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -143,21 +143,12 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
       <summary>Filter the entries</summary>
       <form action="/audit" class="filters">
         {(Object.keys(labels) as (keyof typeof labels)[]).map((field) => (
-          <Field id={field} label={labels[field]}>
-            <input id={field} name={field} value={typed[field]} autocomplete="off" spellcheck={false} />
-          </Field>
+          <Field name={field} label={labels[field]} value={typed[field]} />
         ))}
-        <Field id="action" label="Action">
-          <Select id="action" name="action" of={auditActions} chosen={typed.action} any="any" />
-        </Field>
-        <Field id="environment" label="Environment">
-          <Select id="environment" name="environment" of={environments} chosen={typed.environment} any="any" />
-        </Field>
-        {(["since", "until"] as const).map((field) => (
-          <Field id={field} label={field === "since" ? "From (UTC)" : "Until (UTC)"}>
-            <input id={field} name={field} type="datetime-local" value={typed[field]} />
-          </Field>
-        ))}
+        <Field name="action" label="Action" of={auditActions} value={typed.action} any="any" />
+        <Field name="environment" label="Environment" of={environments} value={typed.environment} any="any" />
+        <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
+        <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
         <div class="send">
           <button type="submit">Filter</button>
           {isSet && <a href="/audit">Show everything</a>}

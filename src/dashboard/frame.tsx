@@ -71,9 +71,7 @@ export function lockedPage(refusal?: string): string {
         terminal for a new one.
       </p>
       <form method="post" action="/unlock" data-unlock>
-        <Field id="code" label="Code, the part of the link after #">
-          <input id="code" name="code" autocomplete="off" spellcheck={false} required />
-        </Field>
+        <Field name="code" label="Code, the part of the link after #" required />
         <div class="send">
           <button type="submit">Open</button>
         </div>

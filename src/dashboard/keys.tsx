@@ -212,16 +212,7 @@ async function key(visit: Visit): Promise<Answer> {
             {one.type === "key" && " Do this, too, if nobody has the text of the key: Keyhole does not store it."}
           </p>
           <Change action={`/keys/${one.id}/revoke`} button="Revoke" danger>
-            <Field
-              id="again"
-              label={
-                <>
-                  Type the name again: <Word>{one.name}</Word>
-                </>
-              }
-            >
-              <input id="again" name="again" required autocomplete="off" spellcheck={false} />
-            </Field>
+            <Field name="again" label={["Type the name again: ", <Word>{one.name}</Word>]} required />
           </Change>
         </section>
       )}

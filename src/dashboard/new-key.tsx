@@ -3,7 +3,7 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
-import { Change, counted, Empty, Env, Field, Filter, Name, Select, Table } from "../pages/parts.tsx";
+import { Boxes, Change, counted, Empty, Field, Filter, Name, NewName, Select, Table } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
@@ -75,9 +75,7 @@ async function newKey(visit: Visit): Promise<Answer> {
 function NewKeyForm({ org, projects }: { readonly org: string; readonly projects: readonly string[] }) {
   return (
     <Change action="/keys" button="Create" secret="once" hidden={{ org }}>
-      <Field id="name" label="Name" help="What it is for, such as the machine that gets it.">
-        <input id="name" name="name" required maxLength={255} autocomplete="off" />
-      </Field>
+      <NewName help="What it is for, such as the machine that gets it." />
       <fieldset>
         <legend>Projects</legend>
         <label class="choice">
@@ -90,20 +88,16 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
         </label>
         <ProjectBoxes projects={projects} />
       </fieldset>
-      <fieldset>
-        <legend>Environments</legend>
-        {environments.map((environment) => (
-          <label>
-            <input type="checkbox" name="environments" value={environment} />
-            <Env of={environment} />
-          </label>
-        ))}
-      </fieldset>
-      <Boxes legend="What it may read" name="resources" all={resources} chosen={resourcesByDefault} />
-      <Boxes legend="What it may be used through" name="surfaces" all={surfaces} chosen={["rest_api"]} />
-      <Field id="expires" label="Expires after" help="Servers refuse it from then on. Until then, it can be rotated.">
-        <Select id="expires" name="expires" of={Object.keys(lifetimes)} chosen="90 days" />
-      </Field>
+      <Boxes legend="Environments" name="environments" of={environments} />
+      <Boxes legend="What it may read" name="resources" of={resources} checked={resourcesByDefault} />
+      <Boxes legend="What it may be used through" name="surfaces" of={surfaces} checked={["rest_api"]} />
+      <Field
+        name="expires"
+        label="Expires after"
+        help="Servers refuse it from then on. Until then, it can be rotated."
+        of={Object.keys(lifetimes)}
+        value="90 days"
+      />
       <p class="quiet">
         The text of the key is shown once, here. If it does not appear, look in the list of keys: a new one whose text
         nobody has must be revoked.
@@ -129,26 +123,6 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
       <Filter table="projects" what="projects" />
       <Table caption="Projects" id="projects" columns={[{ heading: "Project", cell: box }]} rows={projects} />
     </>
-  );
-}
-
-function Boxes(props: {
-  readonly legend: string;
-  readonly name: string;
-  readonly all: readonly string[];
-  readonly chosen: readonly string[];
-}) {
-  const { legend, name, all, chosen } = props;
-  return (
-    <fieldset>
-      <legend>{legend}</legend>
-      {all.map((one) => (
-        <label>
-          <input type="checkbox" name={name} value={one} checked={chosen.includes(one)} />
-          <code>{one}</code>
-        </label>
-      ))}
-    </fieldset>
   );
 }
 
@@ -184,9 +158,7 @@ export function RotateForm({ of }: { readonly of: KeyRecord }) {
         long as you choose, unless it expires earlier.
       </p>
       <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={{ expiresAt: expiresAt ?? "never" }}>
-        <Field id="overlap" label="The old key stays valid">
-          <Select id="overlap" name="overlap" of={Object.keys(overlaps)} chosen="24 hours" />
-        </Field>
+        <Field name="overlap" label="The old key stays valid" of={Object.keys(overlaps)} value="24 hours" />
       </Change>
     </section>
   );

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, type Column, Empty, Field, Filter, Name, Select, Table, Word } from "../pages/parts.tsx";
+import { Ago, Change, type Column, Empty, Field, Filter, Name, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -86,15 +86,15 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
         </Empty>
       ) : (
         <Change action="/projects" button="Create">
-          <Field id="org" label="Organization">
-            <Select id="org" name="org" of={organizations.map(({ slug }) => slug)} />
-          </Field>
-          <Field id="slug" label="Slug" help="Lower-case letters, digits and hyphens. Machines read it by this word.">
-            <input id="slug" name="slug" required maxLength={64} autocomplete="off" spellcheck={false} />
-          </Field>
-          <Field id="name" label="Name" help="What people call it. By default, the slug.">
-            <input id="name" name="name" maxLength={200} autocomplete="off" />
-          </Field>
+          <Field name="org" label="Organization" of={organizations.map(({ slug }) => slug)} />
+          <Field
+            name="slug"
+            label="Slug"
+            help="Lower-case letters, digits and hyphens. Machines read it by this word."
+            required
+            maxLength={64}
+          />
+          <Field name="name" label="Name" help="What people call it. By default, the slug." maxLength={200} />
         </Change>
       )}
     </section>

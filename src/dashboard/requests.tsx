@@ -134,21 +134,24 @@ function Decision({ of, now }: { readonly of: RequestRecord; readonly now: numbe
         <h2>Approve it with a value</h2>
         <Change action={`/requests/${id}/approve`} button="Approve" hidden={{ seen }}>
           <Field
-            id="value"
+            name="value"
             label="Value"
             help="It is written as a new variable, for everybody who can read this environment."
-          >
-            <textarea id="value" name="value" rows={3} required autocomplete="off" spellcheck={false} />
-          </Field>
+            rows={3}
+            required
+          />
           {environment === "production" && <NameAgain name={name} what="name of the variable" />}
         </Change>
       </section>
       <section>
         <h2>Reject it</h2>
         <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={{ seen }}>
-          <Field id="reason" label="Reason" help="The machine is told. You may leave it empty.">
-            <input id="reason" name="reason" maxLength={reasonCharactersMax} autocomplete="off" />
-          </Field>
+          <Field
+            name="reason"
+            label="Reason"
+            help="The machine is told. You may leave it empty."
+            maxLength={reasonCharactersMax}
+          />
         </Change>
       </section>
       <p class="quiet">

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import type { Environment } from "../core/names.ts";
+import { type Environment, isEnvironment } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";
 
 /* What pages are made of. Whatever they show of stored text is escaped by Preact, and made visible by `Word`. */
@@ -200,18 +200,39 @@ export function Change(props: {
   );
 }
 
-/** A labelled control with, below it, what may be put there. @param id - of the control */
+/**
+ * A labelled control with, below it, what may be put there: a line to type in; with `rows`, a text; with `of`, a list to
+ * choose one of.
+ */
 export function Field(props: {
-  readonly id: string;
+  readonly name: string;
   readonly label: ComponentChildren;
   readonly help?: string;
-  readonly children: ComponentChildren;
+  /** Of the control, if the page has several of this name. */
+  readonly id?: string;
+  readonly rows?: number;
+  readonly of?: readonly string[];
+  /** What is there already, or is chosen. */
+  readonly value?: string | undefined;
+  /** The words for choosing none, if one may. */
+  readonly any?: string;
+  readonly type?: "date" | "datetime-local";
+  readonly required?: boolean;
+  readonly maxLength?: number;
 }) {
+  const { name, label, help, id = name, rows, of, value, any, ...rest } = props;
+  const control = { id, name, "aria-describedby": help && `${id}-help`, ...rest };
   return (
     <div class="field">
-      <label for={props.id}>{props.label}</label>
-      {props.children}
-      {props.help && <small id={`${props.id}-help`}>{props.help}</small>}
+      <label for={id}>{label}</label>
+      {of ? (
+        <Select {...control} of={of} chosen={value} {...(any !== undefined && { any })} />
+      ) : rows ? (
+        <textarea {...control} rows={rows} autocomplete="off" spellcheck={false} />
+      ) : (
+        <input {...control} value={value} autocomplete="off" spellcheck={false} />
+      )}
+      {help && <small id={`${id}-help`}>{help}</small>}
     </div>
   );
 }
@@ -226,22 +247,9 @@ export function SetHeading({ name, item }: { readonly name: string | undefined; 
   );
 }
 
-/** The field for the name of a new item. @param asked - a name that is there already */
-export function NewName({ asked, help }: { readonly asked: string | undefined; readonly help: string }) {
-  return (
-    <Field id="name" label="Name" help={help}>
-      <input
-        id="name"
-        name="name"
-        value={asked}
-        required
-        maxLength={255}
-        aria-describedby="name-help"
-        autocomplete="off"
-        spellcheck={false}
-      />
-    </Field>
-  );
+/** The field for the name of a new item or key. @param asked - a name that is there already */
+export function NewName({ asked, help }: { readonly asked?: string | undefined; readonly help: string }) {
+  return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;
 }
 
 /** A list to choose one of. @param any - the words for choosing none of them, if one may */
@@ -251,10 +259,11 @@ export function Select(props: {
   readonly chosen?: string | undefined;
   readonly any?: string;
   readonly id?: string;
+  readonly "aria-describedby"?: string | undefined;
 }) {
-  const { name, of, chosen, any, id } = props;
+  const { of, chosen, any, ...control } = props;
   return (
-    <select id={id} name={name}>
+    <select {...control}>
       {any !== undefined && <option value="">{any}</option>}
       {of.map((one) => (
         <option value={one} selected={one === chosen}>
@@ -265,21 +274,21 @@ export function Select(props: {
   );
 }
 
-/** A box for each of these environments. `Form.environments` reads which are checked. */
-export function EnvBoxes(props: {
+/** Boxes to check. `Form.all` reads which are checked, or `Form.environments`. */
+export function Boxes(props: {
   readonly legend: string;
   readonly name: string;
-  readonly of: readonly Environment[];
-  readonly checked?: readonly Environment[];
+  readonly of: readonly string[];
+  readonly checked?: readonly string[];
 }) {
   const { legend, name, of, checked = [] } = props;
   return (
     <fieldset>
       <legend>{legend}</legend>
-      {of.map((environment) => (
+      {of.map((one) => (
         <label>
-          <input type="checkbox" name={name} value={environment} checked={checked.includes(environment)} />
-          <Env of={environment} />
+          <input type="checkbox" name={name} value={one} checked={checked.includes(one)} />
+          {isEnvironment(one) ? <Env of={one} /> : <code>{one}</code>}
         </label>
       ))}
     </fieldset>
@@ -293,21 +302,15 @@ export function EnvBoxes(props: {
  */
 export function NameAgain(props: { readonly name?: string | undefined; readonly what: string; readonly id?: string }) {
   const { name, what, id = "again" } = props;
-  return (
-    <Field
-      id={id}
-      label={
+  const label = (
+    <>
+      For production, type the {what} again
+      {name !== undefined && (
         <>
-          For production, type the {what} again
-          {name !== undefined && (
-            <>
-              : <Name>{name}</Name>
-            </>
-          )}
+          : <Name>{name}</Name>
         </>
-      }
-    >
-      <input id={id} name="again" autocomplete="off" spellcheck={false} />
-    </Field>
+      )}
+    </>
   );
+  return <Field id={id} name="again" label={label} />;
 }

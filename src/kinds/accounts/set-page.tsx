@@ -3,7 +3,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Change, EnvBoxes, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
+import { Ago, Boxes, Change, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
@@ -41,7 +41,7 @@ async function setPage(visit: Visit): Promise<Answer> {
       <Change action={projectPagePath(where, "accounts/set")} button="Save" hidden={hidden}>
         {name === undefined && <NewName asked={asked} help="What people call it, such as stripe." />}
         <Fields />
-        <EnvBoxes legend="Environments" name="environment" of={environments} checked={found?.environments ?? []} />
+        <Boxes legend="Environments" name="environment" of={environments} checked={found?.environments ?? []} />
         {found && (
           <p>
             <label>
@@ -84,12 +84,8 @@ function FieldRow({ at }: { readonly at: number }) {
   return (
     <fieldset class="row">
       <legend class="unseen">Field {at}</legend>
-      <Field id={`field-${at}`} label="Name">
-        <input id={`field-${at}`} name="field" maxLength={255} autocomplete="off" spellcheck={false} />
-      </Field>
-      <Field id={`value-${at}`} label="Value">
-        <textarea id={`value-${at}`} name="value" rows={1} autocomplete="off" spellcheck={false} />
-      </Field>
+      <Field id={`field-${at}`} name="field" label="Name" maxLength={255} />
+      <Field id={`value-${at}`} name="value" label="Value" rows={1} />
     </fieldset>
   );
 }

@@ -3,7 +3,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, counted, Empty, Env, Field, Name, NameAgain, Select } from "../../pages/parts.tsx";
+import { Change, counted, Empty, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -41,25 +41,18 @@ class Pasted {
 async function pastePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   await findProject(admin, where, "write");
-  const chosen = visit.environment();
   const main = (
     <>
       <h1>Paste variables</h1>
       <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
-        <Field id="environment" label="Environment">
-          <Select id="environment" name="environment" of={environments} chosen={chosen} />
-        </Field>
-        <Field id="text" label="Text of an .env file" help="Lines such as NAME=value. Nothing is written yet.">
-          <textarea
-            id="text"
-            name="text"
-            rows={14}
-            required
-            autocomplete="off"
-            spellcheck={false}
-            aria-describedby="text-help"
-          />
-        </Field>
+        <Field name="environment" label="Environment" of={environments} value={visit.environment()} />
+        <Field
+          name="text"
+          label="Text of an .env file"
+          help="Lines such as NAME=value. Nothing is written yet."
+          rows={14}
+          required
+        />
         <p>
           <label>
             <input type="checkbox" name="prune" value="yes" />

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Change, Env, EnvBoxes, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
+import { Ago, Boxes, Change, Env, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
@@ -49,12 +49,11 @@ async function setPage(visit: Visit): Promise<Answer> {
           ))}
         </div>
         <Field
-          id="rotateBy"
+          name="rotateBy"
           label="Rotate by"
           help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
-        >
-          <input id="rotateBy" name="rotateBy" type="date" aria-describedby="rotateBy-help" />
-        </Field>
+          type="date"
+        />
       </Change>
       {name !== undefined && <Delete where={where} name={name} hidden={hidden} from={holders} />}
     </>
@@ -69,7 +68,6 @@ function ValueField(props: {
   readonly children: ComponentChildren;
 }) {
   const { environment, entry, now, children } = props;
-  const id = `value-${environment}`;
   return (
     <fieldset>
       <legend>
@@ -86,19 +84,12 @@ function ValueField(props: {
         )}
       </p>
       <Field
-        id={id}
+        id={`value-${environment}`}
+        name={`value.${environment}`}
         label={`Value in ${environment}`}
         help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
-      >
-        <textarea
-          id={id}
-          name={`value.${environment}`}
-          rows={3}
-          autocomplete="off"
-          spellcheck={false}
-          aria-describedby={`${id}-help`}
-        />
-      </Field>
+        rows={3}
+      />
       <label>
         <input type="checkbox" name="empty" value={environment} />
         Set it to the empty value
@@ -119,7 +110,7 @@ function Delete(props: {
     <section>
       <h2>Delete it</h2>
       <Change action={projectPagePath(where, "variables/delete")} button="Delete" danger hidden={hidden}>
-        <EnvBoxes legend="From" name="from" of={from} />
+        <Boxes legend="From" name="from" of={from} />
         {from.includes("production") && <NameAgain id="again-delete" name={name} what="name of the variable" />}
       </Change>
     </section>
