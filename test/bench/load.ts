@@ -42,18 +42,7 @@ export type LoadGenerator = {
 };
 
 /** The user agent of all requests; it is part of every audit entry. */
-export const userAgent = "keyhole-bench/1";
-
-/**
- * Uses wrk if it is installed, else autocannon, which is a development dependency.
- * @param wanted - `wrk` or `autocannon`, to use only that one
- * @throws Error if wrk is wanted and not installed
- */
-export function openLoadGenerator(processes: Processes, folder: string, wanted: string | undefined): LoadGenerator {
-  const path = findProgram("wrk");
-  if (wanted === "wrk" && !path) throw new Error("wrk is not installed.");
-  return path && wanted !== "autocannon" ? wrk(processes, folder, path) : autocannonChild(processes);
-}
+const userAgent = "keyhole-bench/1";
 
 /** The value below which this share of the sorted numbers lies. */
 export function percentile(sorted: readonly number[], share: number): number {
@@ -90,7 +79,10 @@ function done(summary, latency)
 end
 `;
 
-function wrk(processes: Processes, folder: string, path: string): LoadGenerator {
+/** @throws Error if wrk is not installed */
+export function openLoadGenerator(processes: Processes, folder: string): LoadGenerator {
+  const path = findProgram("wrk");
+  if (path === undefined) throw new Error("wrk is not installed.");
   const script = join(folder, "load.lua");
   writeFileSync(script, wrkScript);
   // wrk prints its version and exits with code 1.
@@ -106,18 +98,6 @@ function wrk(processes: Processes, folder: string, path: string): LoadGenerator 
       const line = output.split("\n").find((text) => text.startsWith("{"));
       if (line === undefined) throw new Error(`wrk printed no result: ${output.slice(-500)}`);
       return JSON.parse(line) as Loaded;
-    },
-  };
-}
-
-function autocannonChild(processes: Processes): LoadGenerator {
-  const { version } = require("autocannon/package.json") as { version: string };
-  return {
-    name: `autocannon ${version}`,
-    run: async (load) => {
-      const command = [process.execPath, "--no-env-file", join(import.meta.dir, "autocannon-child.ts")];
-      const deadlineMs = (load.seconds + load.timeoutS) * 1000 + 15_000;
-      return JSON.parse(await processes.run(command, { input: JSON.stringify(load), deadlineMs })) as Loaded;
     },
   };
 }

@@ -55,12 +55,12 @@ export class Processes {
    */
   async run(
     command: readonly string[],
-    options: { readonly input?: string; readonly cwd?: string; readonly deadlineMs: number },
+    options: { readonly cwd?: string; readonly deadlineMs: number },
   ): Promise<string> {
     const child = this.#track(
       Bun.spawn([...command], {
         cwd: options.cwd ?? this.#folder,
-        stdin: Buffer.from(options.input ?? ""),
+        stdin: "ignore",
         stdout: "pipe",
         stderr: "pipe",
       }),

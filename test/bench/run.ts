@@ -59,7 +59,6 @@ Without options it takes about ten minutes and writes docs/performance.json, .sv
   --no-docs             does not write docs/
   --only REGEX          measures only rows with matching ids, such as 'postgres/value-20', and their floors; writes no docs
   --connections N,N     --seconds N     --repeats N
-  --generator NAME      wrk or autocannon; default: wrk if it is installed
 `;
 
 const root = join(import.meta.dir, "../..");
@@ -75,7 +74,6 @@ const { values: flags } = parseArgs({
     connections: { type: "string" },
     seconds: { type: "string" },
     repeats: { type: "string" },
-    generator: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
@@ -137,7 +135,7 @@ async function bench(): Promise<number> {
     process.stdout.write(`${markdownOf(table)}\n`);
     return 0;
   }
-  const generator = openLoadGenerator(processes, folder, flags.generator);
+  const generator = openLoadGenerator(processes, folder);
   const conditions: Conditions = {
     machine: machine(),
     software: {
