@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../core/names.ts";
-import { type Column, Empty, Select, Table, Word } from "../pages/parts.tsx";
+import { type Column, Select, Table, Word } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
@@ -28,25 +28,24 @@ async function access(visit: Visit): Promise<Answer> {
           Show
         </button>
       </form>
-      {rows.length === 0 ? (
-        <Empty>
-          No valid key or trust reaches {environment === undefined ? where : `${where} in ${environment}`}.{" "}
-          <a href="/keys/new">Create a key</a> for a machine that should read it.
-        </Empty>
-      ) : (
-        <Table
-          caption={`The keys and trusts that reach ${where}`}
-          id="access"
-          columns={columnsOf(admin.now())}
-          rows={rows}
-        />
-      )}
+      <Table
+        caption={`The keys and trusts that reach ${where}`}
+        columns={columnsOf(admin.now())}
+        rows={rows}
+        none={
+          <>
+            No valid key or trust reaches {environment === undefined ? where : `${where} in ${environment}`}.{" "}
+            <a href="/keys/new">Create a key</a> for a machine that should read it.
+          </>
+        }
+      />
       <h2>Persons</h2>
-      {persons.length === 0 ? (
-        <p class="quiet">Nobody has rights here. An operator gives them: keyhole person grant.</p>
-      ) : (
-        <Table caption={`The persons with rights in ${where}`} id="persons" columns={personColumns} rows={persons} />
-      )}
+      <Table
+        caption={`The persons with rights in ${where}`}
+        columns={personColumns}
+        rows={persons}
+        none="Nobody has rights here. An operator gives them: keyhole person grant."
+      />
       <p class="quiet">Whoever has the root key and the database can read everything, too.</p>
     </>
   );
@@ -54,25 +53,24 @@ async function access(visit: Visit): Promise<Answer> {
 }
 
 const personColumns: readonly Column<PersonAccess>[] = [
-  { heading: "Name", cell: ({ name }) => name, isSorted: true },
+  { heading: "Name", cell: ({ name }) => name },
   { heading: "Signs in as", cell: ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>) },
-  ...environments.map((environment): Column<PersonAccess> => {
-    return {
+  ...environments.map(
+    (environment): Column<PersonAccess> => ({
       heading: environment,
       cell: ({ rightsIn }) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
-    };
-  }),
+    }),
+  ),
 ];
 
 function columnsOf(now: number): readonly Column<KeyRecord>[] {
   return keyColumns(now, [
-    ...environments.map((environment): Column<KeyRecord> => {
-      return {
+    ...environments.map(
+      (environment): Column<KeyRecord> => ({
         heading: environment,
         cell: (one) => (reaches(one, environment) ? "can read" : <span class="quiet">no</span>),
-        isSorted: true,
-      };
-    }),
+      }),
+    ),
     { heading: "May read", cell: (one) => one.resources.join(", ") },
   ]);
 }

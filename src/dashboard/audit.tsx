@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Ago, type Column, counted, Empty, Env, Field, Name, Table, Word } from "../pages/parts.tsx";
+import { Ago, type Column, counted, Facts, Field, Lead, LinkButton, Name, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -12,7 +12,7 @@ import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit,
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { type ReadsByHour, readsByHour } from "../people/reads.ts";
-import { actorOf, Names } from "./sentence.tsx";
+import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 
 export const auditRoutes: readonly Route[] = [
   { method: "GET", path: "/audit", right: "audit", answer: audit },
@@ -41,23 +41,23 @@ async function audit(visit: Visit): Promise<Answer> {
         <>
           <Chart of={found.reads} />
           <p class="actions">
-            <a class="button quiet" href="/audit/verify">
+            <LinkButton quiet to="/audit/verify">
               Verify the chain
-            </a>
-            <a class="button quiet" href={withQuery("/audit/export", typed)}>
+            </LinkButton>
+            <LinkButton quiet to={withQuery("/audit/export", typed)}>
               Export as JSON lines
-            </a>
+            </LinkButton>
           </p>
           {found.entries.some(isDamaged) && <Damaged />}
-          {found.entries.length === 0 ? (
-            <Empty>No entry fits this filter. Take a part of it away, or look at an earlier time.</Empty>
-          ) : (
-            <Table caption="Entries, newest first" columns={columnsOf(found.names, now)} rows={found.entries} />
-          )}
+          <Table
+            caption="Entries, newest first"
+            columns={columnsOf(found.names, now)}
+            rows={found.entries}
+            none="No entry fits this filter. Take a part of it away, or look at an earlier time."
+            isPart
+          />
           {found.olderAt !== undefined && (
-            <p>
-              <a href={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</a>
-            </p>
+            <Lead to={withQuery("/audit", { ...typed, before: found.olderAt })}>Older entries</Lead>
           )}
         </>
       )}
@@ -173,18 +173,16 @@ function columnsOf(names: ReadonlyMap<string, string>, now: number): readonly Co
     },
     { heading: "Who", cell: (one) => <Word>{actorOf(one, names)}</Word> },
     { heading: "Action", cell: (one) => <code>{one.action}</code> },
-    { heading: "Where", cell: (one) => <Place of={one} /> },
+    {
+      heading: "Where",
+      cell: (one) => (
+        <>
+          {one.project ?? one.organization} <EnvironmentOf entry={one} />
+        </>
+      ),
+    },
     { heading: "Names", cell: ({ names }) => <Names of={names} /> },
   ];
-}
-
-function Place({ of }: { readonly of: AuditRecord }) {
-  const environment = environments.find((one) => one === of.environment);
-  return (
-    <>
-      {of.project ?? of.organization} {environment && <Env of={environment} />}
-    </>
-  );
 }
 
 const [barWidth, chartHeight] = [20, 80];
@@ -219,46 +217,30 @@ async function entry(visit: Visit): Promise<Answer> {
   const one = await showAudit(admin, visit.param("entry"));
   const { actor, token, ...plain } = one;
   const who = actorOf(one, await keyNames(admin));
-  const rows: readonly (readonly [label: string, text: string])[] = [
-    ["Time", new Date(plain.time).toISOString()],
-    ["Who", actor.type === "person" ? who : `${who} (${actor.type} ${actor.id})`],
-    ["Action", plain.action],
-    ["Organization", plain.organization ?? "none"],
-    ["Project", plain.project ?? "none"],
-    ["Environment", plain.environment ?? "none"],
-    ["Names", plain.names.join(", ") || "none"],
-    ...(["added", "changed", "deleted"] as const).flatMap((what) => {
-      const names = plain[what];
-      return names && names.length > 0 ? [[what, names.join(", ")] as const] : [];
-    }),
-    ...(plain.requestId ? [["Request", plain.requestId] as const] : []),
-    ...(plain.clientAddress ? [["Address", plain.clientAddress] as const] : []),
-    ...(plain.userAgent ? [["User agent", plain.userAgent] as const] : []),
-    ...(token ? [["Token", `${token.sub}, run ${token.run}, id ${token.jti}`] as const] : []),
-    ["Entry", `${plain.lane}:${plain.seq}`],
-  ];
+  const facts = {
+    Time: new Date(plain.time).toISOString(),
+    Who: actor.type === "person" ? who : `${who} (${actor.type} ${actor.id})`,
+    Action: plain.action,
+    Organization: plain.organization ?? "none",
+    Project: plain.project ?? "none",
+    Environment: plain.environment ?? "none",
+    Names: plain.names.join(", ") || "none",
+    added: plain.added?.join(", "),
+    changed: plain.changed?.join(", "),
+    deleted: plain.deleted?.join(", "),
+    Request: plain.requestId,
+    Address: plain.clientAddress,
+    "User agent": plain.userAgent,
+    Token: token && `${token.sub}, run ${token.run}, id ${token.jti}`,
+    Entry: `${plain.lane}:${plain.seq}`,
+  };
   const main = (
     <>
       <h1>An entry of the audit</h1>
       {isDamaged(one) && <Damaged />}
-      <dl>
-        {rows.map(([label, text]) => (
-          <div>
-            <dt>{label}</dt>
-            <dd>
-              <Word>{text}</Word>
-            </dd>
-          </div>
-        ))}
-      </dl>
-      {actor.type !== "person" && (
-        <p>
-          <a href={`/keys/${actor.id}`}>The {actor.type}</a>
-        </p>
-      )}
-      <p>
-        <a href="/audit">All entries</a>
-      </p>
+      <Facts of={facts} />
+      {actor.type !== "person" && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
+      <Lead to="/audit">All entries</Lead>
     </>
   );
   return { title: "An entry of the audit", main };
@@ -302,9 +284,7 @@ async function verify({ admin }: Visit): Promise<Answer> {
         Whether the newest entries are missing shows only <Name>keyhole audit verify --checkpoint</Name> with the
         server's log.
       </p>
-      <p>
-        <a href="/audit">All entries</a>
-      </p>
+      <Lead to="/audit">All entries</Lead>
     </>
   );
   return { title: "Verify the chain", main };

@@ -5,7 +5,7 @@ import { hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { quoted } from "../core/words.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Field, Name, Word } from "../pages/parts.tsx";
+import { Field, Lead, LinkButton, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
 import type { Identity } from "./sign-in.ts";
@@ -91,9 +91,7 @@ export function signInPage(refusal?: string): string {
       <h1>Keyhole</h1>
       <p>Your company's identity provider says who you are.</p>
       <p>
-        <a class="button" href="/sign-in">
-          Sign in
-        </a>
+        <LinkButton to="/sign-in">Sign in</LinkButton>
       </p>
       <p role="alert" class="refusal">
         {refusal}
@@ -149,14 +147,10 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
       <p>{message}</p>
       {again && (
         <p>
-          <a class="button" href={again}>
-            Sign in again
-          </a>
+          <LinkButton to={again}>Sign in again</LinkButton>
         </p>
       )}
-      <p>
-        <a href="/">Back to the first page</a>
-      </p>
+      <Lead to="/">Back to the first page</Lead>
     </>
   );
   return reader === undefined ? document(title, <main id="main">{main}</main>) : pageOf({ title, main }, reader);

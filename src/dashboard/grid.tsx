@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-import { type Environment, environments } from "../core/names.ts";
+import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Ago, type Column, Empty, Filter, Name, Table } from "../pages/parts.tsx";
+import { type Column, LinkButton, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -26,42 +26,32 @@ async function grid(visit: Visit): Promise<Answer> {
   const columns: readonly Column<Compared>[] = [
     {
       heading: "Name",
-      cell: ({ name }) => (
-        <a href={projectPagePath(where, `${kind}/item`, { name })}>
-          <Name>{name}</Name>
-        </a>
-      ),
-      isSorted: true,
+      cell: ({ name }) => <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
     },
-    ...seen.map((environment): Column<Compared> => {
-      return {
+    ...seen.map(
+      (environment): Column<Compared> => ({
         heading: environment,
-        cell: (one) => <Cell of={one} environment={environment} now={now} />,
-        isSorted: true,
-      };
-    }),
-    { heading: "Compared", cell: comparison, isSorted: true },
+        cell: (one) => <There at={one.environments[environment]?.updatedAt} now={now} />,
+      }),
+    ),
+    { heading: "Compared", cell: comparison },
   ];
   const main = (
     <>
       <h1>{kind[0]?.toUpperCase() + kind.slice(1)}</h1>
       <p class="actions">
         {(mayWrite ? (pages?.actions ?? []) : []).map(({ page, label }) => (
-          <a class="button" href={projectPagePath(where, page)}>
-            {label}
-          </a>
+          <LinkButton to={projectPagePath(where, page)}>{label}</LinkButton>
         ))}
       </p>
-      {items.length === 0 ? (
-        <Empty>
-          {where} has no {kind} yet. {mayWrite && pages?.firstStep}
-        </Empty>
-      ) : (
-        <>
-          <Filter table="grid" what={kind} />
-          <Table caption={`The ${kind} of ${where} by environment`} id="grid" columns={columns} rows={items} isLong />
-        </>
-      )}
+      <Table
+        caption={`The ${kind} of ${where} by environment`}
+        columns={columns}
+        rows={items}
+        none={[`${where} has no ${kind} yet. `, mayWrite && pages?.firstStep]}
+        filter={kind}
+        isLong
+      />
     </>
   );
   return {
@@ -76,24 +66,6 @@ export function requireKind(text: string): string {
   const found = everyKind.find(({ kind }) => kind === text);
   if (found === undefined) throw new Refused("not_found", "There is no such page.");
   return found.kind;
-}
-
-function Cell({
-  of,
-  environment,
-  now,
-}: {
-  readonly of: Compared;
-  readonly environment: Environment;
-  readonly now: number;
-}) {
-  const there = of.environments[environment];
-  if (there === undefined) return <span class="missing">missing</span>;
-  return (
-    <span class="there">
-      <Ago at={there.updatedAt} now={now} />
-    </span>
-  );
 }
 
 /** What a row says about the values that are there, such as `same` or `production differs`. */

@@ -1,9 +1,8 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from "preact";
 import type { NamesWritten } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, counted, Empty, Env, Name, NameAgain, Select, Word } from "../pages/parts.tsx";
+import { Ago, Change, counted, Empty, Env, joined, Lead, Name, NameAgain, Select, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -52,19 +51,15 @@ async function history(visit: Visit): Promise<Answer> {
             </p>
             <Changes of={one} />
             {one !== versions[0] && (
-              <p>
-                <a href={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
-                  Go back to version {one.version}
-                </a>
-              </p>
+              <Lead to={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
+                Go back to version {one.version}
+              </Lead>
             )}
           </li>
         ))}
       </ol>
       {older.length > shown.length && (
-        <p>
-          <a href={historyPath(where, kind, environment, shown.at(-1)?.version)}>Older versions</a>
-        </p>
+        <Lead to={historyPath(where, kind, environment, shown.at(-1)?.version)}>Older versions</Lead>
       )}
     </>
   );
@@ -105,11 +100,12 @@ function Changes({ of, isWhole }: { readonly of: NamesWritten; readonly isWhole?
   return (
     <ul>
       {named.map(([what, names]) => {
-        const [first, rest] = [names.slice(0, namesMax), names.slice(namesMax)];
+        const all = names.map((name) => <Name>{name}</Name>);
+        const rest = all.slice(namesMax);
         const others = `and ${counted(rest.length, "other")}`;
         return (
           <li>
-            {what}: {joined(first)}
+            {what}: {joined(all.slice(0, namesMax))}
             {rest.length > 0 && !isWhole && ` ${others}`}
             {rest.length > 0 && isWhole && (
               <details>
@@ -122,15 +118,6 @@ function Changes({ of, isWhole }: { readonly of: NamesWritten; readonly isWhole?
       })}
     </ul>
   );
-}
-
-function joined(names: readonly string[]): ComponentChildren {
-  return names.map((name, at) => (
-    <>
-      {at > 0 && ", "}
-      <Name>{name}</Name>
-    </>
-  ));
 }
 
 /** What going back to a version would do. */
@@ -166,9 +153,7 @@ async function undoPage(visit: Visit): Promise<Answer> {
           </Change>
         </>
       )}
-      <p>
-        <a href={historyPath(where, kind, environment)}>Back to the history</a>
-      </p>
+      <Lead to={historyPath(where, kind, environment)}>Back to the history</Lead>
     </>
   );
   return { title: `Go back to version ${plan.to}`, project: visit.inProject("history"), main };

@@ -1,12 +1,11 @@
 /** @jsxImportSource preact */
 
 import type { ComponentChildren } from "preact";
-import { personText } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Ago, Change, Env, Name, Word } from "../pages/parts.tsx";
+import { Ago, Change, Env, Lead, LinkButton, Listed, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -14,6 +13,7 @@ import { listAudit } from "../people/audit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
 import { comparison, requireKind } from "./grid.tsx";
+import { actorOf } from "./sentence.tsx";
 
 export const itemRoutes: readonly Route[] = [
   { method: "GET", path: "/p/:org/:project/:kind/item", right: "see", answer: item },
@@ -44,9 +44,7 @@ async function item(visit: Visit): Promise<Answer> {
       <p class="quiet">{comparison(found)}</p>
       {change && written.length > 0 && (
         <p class="actions">
-          <a class="button" href={projectPagePath(where, change, { name })}>
-            Change
-          </a>
+          <LinkButton to={projectPagePath(where, change, { name })}>Change</LinkButton>
         </p>
       )}
       <div class="cards">
@@ -68,7 +66,7 @@ async function item(visit: Visit): Promise<Answer> {
       </div>
       {audited.length > 0 && (
         <Reads of={await lastReads(visit, kind, name)} names={await keyNames(admin)} now={now}>
-          <a href={withQuery("/audit", { project: where, name })}>Everything about it in the audit</a>
+          <Lead to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</Lead>
         </Reads>
       )}
       <Readers of={found} kind={kind} access={await listAccess(admin, where)} />
@@ -124,22 +122,18 @@ function Reads(props: {
 }) {
   const { of, names, now, children } = props;
   return (
-    <section>
-      <h2>Who read it last</h2>
-      {of.length === 0 && <p class="quiet">Nobody, as far as the audit goes back.</p>}
-      <ul>
-        {of.map((one) => (
-          <li>
-            <Ago at={one.time} now={now} />:{" "}
-            <Word>
-              {one.actor.type === "person" ? personText(one.actor) : (names.get(one.actor.id) ?? one.actor.id)}
-            </Word>{" "}
-            {one.environment}, <code>{one.action}</code>
-          </li>
-        ))}
-      </ul>
-      <p>{children}</p>
-    </section>
+    <Listed
+      title="Who read it last"
+      none="Nobody, as far as the audit goes back."
+      of={of.map((one) => (
+        <>
+          <Ago at={one.time} now={now} />: <Word>{actorOf(one, names)}</Word> {one.environment},{" "}
+          <code>{one.action}</code>
+        </>
+      ))}
+    >
+      {children}
+    </Listed>
   );
 }
 
@@ -155,20 +149,16 @@ function Readers(props: {
     return resources.includes(kind) && (reach === null || reach.some((environment) => there.includes(environment)));
   });
   return (
-    <section>
-      <h2>Who can read it</h2>
-      {readers.length === 0 && <p class="quiet">No key and no trust.</p>}
-      <ul>
-        {readers.map((one) => (
-          <li>
-            <a href={`/keys/${one.id}`}>
-              <Word>{one.name}</Word>
-            </a>
-            , a {one.type}, in {one.environments?.join(", ") ?? "every environment"}
-          </li>
-        ))}
-      </ul>
-    </section>
+    <Listed
+      title="Who can read it"
+      none="No key and no trust."
+      of={readers.map((one) => (
+        <>
+          <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type}, in{" "}
+          {one.environments?.join(", ") ?? "every environment"}
+        </>
+      ))}
+    />
   );
 }
 

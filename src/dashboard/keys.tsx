@@ -3,7 +3,20 @@ import type { ComponentChildren } from "preact";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
-import { Ago, Change, type Column, counted, Empty, Env, Facts, Field, Filter, Table, Word } from "../pages/parts.tsx";
+import {
+  Ago,
+  Change,
+  type Column,
+  counted,
+  Env,
+  Facts,
+  Field,
+  joined,
+  Lead,
+  LinkButton,
+  Table,
+  Word,
+} from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -49,9 +62,7 @@ async function keys(visit: Visit): Promise<Answer> {
       <h1>Keys and trusts</h1>
       {visit.may("keys") && (
         <p class="actions">
-          <a class="button" href="/keys/new">
-            Create a key
-          </a>
+          <LinkButton to="/keys/new">Create a key</LinkButton>
         </p>
       )}
       <nav class="tabs" aria-label="Which keys and trusts">
@@ -64,20 +75,14 @@ async function keys(visit: Visit): Promise<Answer> {
           </a>
         ))}
       </nav>
-      {rows.length === 0 ? (
-        <Empty>{lists[asked].none}</Empty>
-      ) : (
-        <>
-          <Filter table="keys" what="keys and trusts" />
-          <Table
-            caption={`Keys and trusts: ${lists[asked].label}`}
-            id="keys"
-            columns={columnsOf(newest, admin.now())}
-            rows={rows}
-            nameOf={(one) => `${excerpt(one.name)} ${one.type} ${one.organization} ${one.projects?.join(" ") ?? ""}`}
-          />
-        </>
-      )}
+      <Table
+        caption={`Keys and trusts: ${lists[asked].label}`}
+        columns={columnsOf(newest, admin.now())}
+        rows={rows}
+        none={lists[asked].none}
+        filter="keys and trusts"
+        nameOf={(one) => `${excerpt(one.name)} ${one.type} ${one.organization} ${one.projects?.join(" ") ?? ""}`}
+      />
       <p class="quiet">
         A trust lets the tokens of a CI job or a pod stand in place of a key. It is made by a command, since its claims
         must be written to the letter: <code>keyhole trust add --help</code>
@@ -96,7 +101,6 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
   const organization: Column<KeyRecord> = {
     heading: "Organization",
     cell: (one) => <Word>{one.organization}</Word>,
-    isSorted: true,
   };
   const hasSeveral = new Set(all.map((one) => one.organization)).size > 1;
   return keyColumns(now, [
@@ -109,16 +113,8 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
 /** The columns of each table of keys and trusts, around those that it alone has. */
 export function keyColumns(now: number, own: readonly Column<KeyRecord>[]): readonly Column<KeyRecord>[] {
   return [
-    {
-      heading: "Name",
-      cell: (one) => (
-        <a href={`/keys/${one.id}`}>
-          <Word>{one.name}</Word>
-        </a>
-      ),
-      isSorted: true,
-    },
-    { heading: "Type", cell: (one) => one.type, isSorted: true },
+    { heading: "Name", cell: (one) => <Word to={`/keys/${one.id}`}>{one.name}</Word> },
+    { heading: "Type", cell: (one) => one.type },
     ...own,
     {
       heading: "Expires",
@@ -165,23 +161,15 @@ function ProjectLinks({ of }: { readonly of: KeyRecord }) {
   const { projects, organization, status } = of;
   if (projects === null) return <>every project, those created later too</>;
   if (status !== "active" && status !== "expired") return <Word>{projects.join(", ")}</Word>;
-  return projects.map((slug, at) => (
-    <>
-      {at > 0 && ", "}
-      <a href={`/p/${organization}/${slug}`}>
-        <Word>{slug}</Word>
-      </a>
-    </>
-  ));
+  return joined(projects.map((slug) => <Word to={`/p/${organization}/${slug}`}>{slug}</Word>));
 }
 
 function Environments({ of }: { readonly of: KeyRecord }) {
-  return (of.environments ?? environments).map((environment, at) => (
-    <>
-      {at > 0 && " "}
-      <Env of={environment} />
-    </>
-  ));
+  const reach = of.environments ?? environments;
+  return joined(
+    reach.map((environment) => <Env of={environment} />),
+    " ",
+  );
 }
 
 /** One key or trust: all there is to know of it, and what can be done. */
@@ -200,9 +188,7 @@ async function key(visit: Visit): Promise<Answer> {
         </p>
       )}
       <Facts of={factsOf(one, now)} />
-      <p>
-        <a href={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</a>
-      </p>
+      <Lead to={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</Lead>
       {one.type === "key" && one.status === "active" && <RotateForm of={one} />}
       {one.revokedAt === null && (
         <section>
@@ -226,14 +212,14 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
   return {
     Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
     Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
-    Organization: <Word>{one.organization}</Word>,
+    Organization: one.organization,
     Projects: <ProjectLinks of={one} />,
     Environments: <Environments of={one} />,
     Resources: one.resources.join(", "),
     Surfaces: one.surfaces.join(", "),
     ...(terms && {
-      Issuer: <Word>{terms.issuer}</Word>,
-      Audience: <Word>{terms.audience}</Word>,
+      Issuer: terms.issuer,
+      Audience: terms.audience,
       Claims: (
         <ul>
           {Object.entries(terms.claims).map(([name, value]) => (
@@ -247,7 +233,7 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
     }),
     Created: <Ago at={one.createdAt} now={now} />,
     Expires: <Ago at={one.expiresAt} now={now} />,
-    ...(one.revokedAt !== null && { Revoked: <Ago at={one.revokedAt} now={now} /> }),
+    Revoked: one.revokedAt !== null && <Ago at={one.revokedAt} now={now} />,
     "Last use": <Ago at={one.lastUsedAt} now={now} />,
     Id: <code>{one.id}</code>,
   };

@@ -3,7 +3,7 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
-import { Boxes, Change, counted, Empty, Field, Filter, Name, NewName, Select, Table } from "../pages/parts.tsx";
+import { Boxes, Change, counted, Empty, Field, Lead, Name, NewName, Select, Table } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
@@ -64,9 +64,7 @@ async function newKey(visit: Visit): Promise<Answer> {
       {org !== undefined && (
         <NewKeyForm org={org} projects={(await listProjects(admin, org)).map(({ slug }) => slug)} />
       )}
-      <p>
-        <a href="/keys">All keys and trusts</a>
-      </p>
+      <Lead to="/keys">All keys and trusts</Lead>
     </>
   );
   return { title: "Create a key", main };
@@ -116,13 +114,10 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
       <Name>{slug}</Name>
     </label>
   );
-  if (projects.length === 0) return <p class="quiet">There is no project yet.</p>;
-  if (projects.length <= fewProjects) return <div>{projects.map(box)}</div>;
+  if (projects.length > 0 && projects.length <= fewProjects) return <div>{projects.map(box)}</div>;
+  const columns = [{ heading: "Project", cell: box }];
   return (
-    <>
-      <Filter table="projects" what="projects" />
-      <Table caption="Projects" id="projects" columns={[{ heading: "Project", cell: box }]} rows={projects} />
-    </>
+    <Table caption="Projects" columns={columns} rows={projects} none="There is no project yet." filter="projects" />
   );
 }
 

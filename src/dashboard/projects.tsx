@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, type Column, Empty, Field, Filter, Name, Table, Word } from "../pages/parts.tsx";
+import { Ago, Change, type Column, Empty, Field, Name, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -14,12 +14,7 @@ const firstKind = first?.kind ?? "";
 export const projectRoutes: readonly Route[] = [
   { method: "GET", path: "/projects", right: "see", answer: projects },
   { method: "POST", path: "/projects", right: "write", answer: create },
-  {
-    method: "GET",
-    path: "/p/:org/:project",
-    right: "see",
-    answer: open,
-  },
+  { method: "GET", path: "/p/:org/:project", right: "see", answer: open },
 ];
 
 /** A project's first page. Only the path of one that exists is sent on: another may hold what no header can. */
@@ -35,45 +30,37 @@ async function projects(visit: Visit): Promise<Answer> {
   const columns: readonly Column<Project>[] = [
     {
       heading: "Project",
-      cell: (one) => (
-        <a href={projectPagePath(`${one.organization}/${one.slug}`, firstKind)}>
-          <Name>{`${one.organization}/${one.slug}`}</Name>
-        </a>
-      ),
-      isSorted: true,
+      cell: (one) => <Name to={projectPagePath(pathOf(one), firstKind)}>{pathOf(one)}</Name>,
     },
-    { heading: "Name", cell: (one) => <Word>{one.name}</Word>, isSorted: true },
-    ...everyKind.map(({ item, kind }): Column<Project> => {
-      return {
+    { heading: "Name", cell: (one) => <Word>{one.name}</Word> },
+    ...everyKind.map(
+      ({ item, kind }): Column<Project> => ({
         heading: kind,
         cell: (one) => one[`${item}Count`],
-        isSorted: true,
         class: "number",
-      };
-    }),
-    { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} />, isSorted: true },
+      }),
+    ),
+    { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} /> },
   ];
   const main = (
     <>
       <h1>Projects</h1>
-      {rows.length === 0 ? (
-        <Empty>There is no project yet. A project holds what one service needs: create the first one.</Empty>
-      ) : (
-        <>
-          <Filter table="projects" what="projects" />
-          <Table
-            caption="Projects"
-            id="projects"
-            columns={columns}
-            rows={rows}
-            nameOf={(one) => `${one.organization}/${one.slug} ${one.name}`}
-          />
-        </>
-      )}
+      <Table
+        caption="Projects"
+        columns={columns}
+        rows={rows}
+        none="There is no project yet. A project holds what one service needs: create the first one."
+        filter="projects"
+        nameOf={(one) => `${pathOf(one)} ${one.name}`}
+      />
       {visit.may("write") && <NewProject organizations={await listOrganizations(admin)} />}
     </>
   );
   return { title: "Projects", main };
+}
+
+function pathOf({ organization, slug }: Project): string {
+  return `${organization}/${slug}`;
 }
 
 function NewProject({ organizations }: { readonly organizations: readonly { readonly slug: string }[] }) {

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { Ago, Change, type Column, counted, Empty, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
+import { Ago, Change, type Column, counted, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import {
@@ -31,32 +31,27 @@ async function requests({ admin }: Visit): Promise<Answer> {
   const closed = newest.filter((one) => !isPending(one));
   const rows = [...newest.filter(isPending), ...closed.slice(0, closedMax)];
   const columns: readonly Column<RequestRecord>[] = [
-    {
-      heading: "Variable",
-      cell: (one) => (
-        <a href={`/requests/${one.id}`}>
-          <Name>{one.name}</Name>
-        </a>
-      ),
-      isSorted: true,
-    },
-    { heading: "Status", cell: (one) => <span class={one.status}>{one.status}</span>, isSorted: true },
-    { heading: "Project", cell: (one) => <Name>{`${one.organization}/${one.project}`}</Name>, isSorted: true },
-    { heading: "Environment", cell: (one) => <Env of={one.environment} />, isSorted: true },
-    { heading: "Asked by", cell: (one) => <Word>{one.keyName ?? "a key that is gone"}</Word>, isSorted: true },
-    { heading: "Asked", cell: (one) => <Ago at={one.createdAt} now={now} />, isSorted: true },
+    { heading: "Variable", cell: (one) => <Name to={`/requests/${one.id}`}>{one.name}</Name> },
+    { heading: "Status", cell: (one) => <span class={one.status}>{one.status}</span> },
+    { heading: "Project", cell: (one) => <Name>{`${one.organization}/${one.project}`}</Name> },
+    { heading: "Environment", cell: (one) => <Env of={one.environment} /> },
+    { heading: "Asked by", cell: (one) => <Word>{one.keyName ?? "a key that is gone"}</Word> },
+    { heading: "Asked", cell: (one) => <Ago at={one.createdAt} now={now} /> },
   ];
   const main = (
     <>
       <h1>Requests</h1>
-      {rows.length === 0 ? (
-        <Empty>
-          No machine has asked for anything. An agent with the resource <code>requests</code> can ask for a variable
-          that it needs, and you decide here.
-        </Empty>
-      ) : (
-        <Table caption="Requests" id="requests" columns={columns} rows={rows} />
-      )}
+      <Table
+        caption="Requests"
+        columns={columns}
+        rows={rows}
+        none={
+          <>
+            No machine has asked for anything. An agent with the resource <code>requests</code> can ask for a variable
+            that it needs, and you decide here.
+          </>
+        }
+      />
       {closed.length > closedMax && (
         <p class="quiet">
           {counted(closed.length - closedMax, "older one")} are not shown: <code>keyhole request list</code>
@@ -80,14 +75,8 @@ async function request(visit: Visit): Promise<Answer> {
       <p>
         For <Name>{`${one.organization}/${one.project}`}</Name> in <Env of={one.environment} />, asked{" "}
         <Ago at={one.createdAt} now={now} /> by{" "}
-        {one.keyName === null ? (
-          "a key that is gone"
-        ) : (
-          <a href={`/keys/${one.keyId}`}>
-            <Word>{one.keyName}</Word>
-          </a>
-        )}{" "}
-        (the key is {one.keyStatus}).
+        {one.keyName === null ? "a key that is gone" : <Word to={`/keys/${one.keyId}`}>{one.keyName}</Word>} (the key is{" "}
+        {one.keyStatus}).
       </p>
       {requestWarnings(one).map((warning) => (
         <p class="warning">{warning}</p>

@@ -13,10 +13,11 @@ if (unlockForm && location.hash.length > 1) {
 /* Filter */
 
 for (const field of document.querySelectorAll("[data-filter]")) {
-  const rows = [...document.getElementById(field.dataset.filter).tBodies[0].rows].map((row) => {
+  const line = field.closest(".filter");
+  const rows = [...line.nextElementSibling.tBodies[0].rows].map((row) => {
     return { row, text: (row.dataset.name ?? row.cells[0].textContent).toLowerCase() };
   });
-  const count = document.querySelector(`[data-count="${field.dataset.filter}"]`);
+  const count = line.querySelector("output");
   const filter = () => {
     const words = field.value.toLowerCase().split(/\s+/);
     let left = 0;

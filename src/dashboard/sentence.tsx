@@ -1,10 +1,9 @@
 /** @jsxImportSource preact */
 
-import type { ComponentChildren } from "preact";
 import { peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { counted, Env, Name, Word } from "../pages/parts.tsx";
+import { counted, Env, joined, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { AuditRecord } from "../people/audit.ts";
 
@@ -37,13 +36,14 @@ function Blank(props: { readonly word: string; readonly of: AuditRecord; readonl
   const names = one.names.map((name) => keys.get(name) ?? name);
   if (word === "organization") return <Names of={[one.organization ?? ""]} />;
   if (word === "project") return <Names of={[whereOf(one)]} />;
-  if (word === "environment") return <Environment of={one} />;
+  if (word === "environment") return <EnvironmentOf entry={one} />;
   if (word === "first") return <Names of={names.slice(0, 1)} />;
   return <Names of={word === "rest" ? names.slice(1) : names} />;
 }
 
-function Environment({ of }: { readonly of: AuditRecord }) {
-  const environment = environments.find((one) => one === of.environment);
+/** The environment that an entry names, if it is one. */
+export function EnvironmentOf({ entry }: { readonly entry: AuditRecord }) {
+  const environment = environments.find((one) => one === entry.environment);
   return environment === undefined ? null : <Env of={environment} />;
 }
 
@@ -73,7 +73,7 @@ function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind:
       )}{" "}
       {of.environment !== null && (
         <>
-          in <Environment of={of} />
+          in <EnvironmentOf entry={of} />
         </>
       )}{" "}
       of <a href={projectPagePath(whereOf(of), kind)}>{whereOf(of)}</a>
@@ -96,10 +96,6 @@ export function Names({ of }: { readonly of: readonly string[] }) {
       {of.length > namesMax && ` and ${counted(of.length - namesMax, "other")}`}
     </>
   );
-}
-
-function joined(parts: readonly ComponentChildren[]): ComponentChildren {
-  return parts.map((part, at) => (at === 0 ? part : <>, {part}</>));
 }
 
 function whereOf({ organization, project }: AuditRecord): string {

@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
 import { requestAction } from "../audit/entry.ts";
 import { Refused } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
-import { Ago, Empty, Env, Name, Word } from "../pages/parts.tsx";
-import { projectPagePath, withQuery } from "../pages/paths.ts";
+import { Ago, Empty, Env, Lead, Listed, Name, Word } from "../pages/parts.tsx";
+import { projectPagePath } from "../pages/paths.ts";
 import type { Answer, Route } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
@@ -40,44 +39,43 @@ async function today({ admin }: Visit): Promise<Answer> {
         </Empty>
       )}
       <div class="cards">
-        <Card title="Requests" none="No machine asks for anything.">
-          {requests.map((one) => (
-            <li>
-              <a href={`/requests/${one.id}`}>
-                <Name>{one.name}</Name>
-              </a>{" "}
-              <Env of={one.environment} /> of {one.project}, asked <Ago at={one.createdAt} now={now} />
-            </li>
+        <Listed
+          title="Requests"
+          none="No machine asks for anything."
+          of={requests.map((one) => (
+            <>
+              <Name to={`/requests/${one.id}`}>{one.name}</Name> <Env of={one.environment} /> of {one.project}, asked{" "}
+              <Ago at={one.createdAt} now={now} />
+            </>
           ))}
-        </Card>
-        <Card title="Expires within 30 days" none="No key and no trust.">
-          {expiring.map((one) => (
-            <li>
-              <a href={`/keys/${one.id}`}>
-                <Word>{one.name}</Word>
-              </a>
-              , a {one.type} of {one.organization}, <Ago at={one.expiresAt} now={now} />
-            </li>
+        />
+        <Listed
+          title="Expires within 30 days"
+          none="No key and no trust."
+          of={expiring.map((one) => (
+            <>
+              <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type} of {one.organization},{" "}
+              <Ago at={one.expiresAt} now={now} />
+            </>
           ))}
-        </Card>
-        <Card title="To rotate within 30 days" none="No value.">
-          {typeof due === "string" ? [<li class="warning">{due}</li>] : due.map((one) => <Due of={one} />)}
-        </Card>
+        />
+        <Listed
+          title="To rotate within 30 days"
+          none="No value."
+          of={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due of={one} />)}
+        />
       </div>
-      <section>
-        <h2>Last changes</h2>
-        {changes.length === 0 && <p class="quiet">Nobody has changed anything yet.</p>}
-        <ul class="changes">
-          {changes.toReversed().map((one) => (
-            <li>
-              <Ago at={one.time} now={now} />: <Sentence of={one} keys={keys} />
-            </li>
-          ))}
-        </ul>
-        <p>
-          <a href={withQuery("/audit", {})}>All entries of the audit</a>
-        </p>
-      </section>
+      <Listed
+        title="Last changes"
+        none="Nobody has changed anything yet."
+        of={changes.toReversed().map((one) => (
+          <>
+            <Ago at={one.time} now={now} />: <Sentence of={one} keys={keys} />
+          </>
+        ))}
+      >
+        <Lead to="/audit">All entries of the audit</Lead>
+      </Listed>
     </>
   );
   return { title: "Today", main };
@@ -95,22 +93,11 @@ async function dueOrRefusal(admin: AdminContext): Promise<readonly DueVariable[]
 
 function Due({ of: one }: { readonly of: DueVariable }) {
   return (
-    <li>
-      <a href={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
-        <Name>{one.name}</Name>
-      </a>{" "}
+    <>
+      <Name to={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
+        {one.name}
+      </Name>{" "}
       <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"} {one.rotateBy}
-    </li>
-  );
-}
-
-/** A list under its heading, or what there is to say when nothing is in it. */
-function Card(props: { readonly title: string; readonly none: string; readonly children: readonly VNode[] }) {
-  const { title, none, children } = props;
-  return (
-    <section>
-      <h2>{title}</h2>
-      {children.length === 0 ? <p class="quiet">{none}</p> : <ul>{children}</ul>}
-    </section>
+    </>
   );
 }

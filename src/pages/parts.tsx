@@ -5,17 +5,45 @@ import { excerpt } from "../core/visible.ts";
 
 /* What pages are made of. Whatever they show of stored text is escaped by Preact, and made visible by `Word`. */
 
-/** Text that people or machines chose, such as a name or a reason. It cannot look like anything else on the page. */
-export function Word({ children }: { readonly children: string }) {
-  return <bdi>{excerpt(children)}</bdi>;
+/**
+ * Text that people or machines chose, such as a reason. It cannot look like anything else on the page.
+ * @param to - the page that it leads to
+ */
+export function Word({ children, to }: { readonly children: string; readonly to?: string }) {
+  const word = <bdi>{excerpt(children)}</bdi>;
+  return to === undefined ? word : <a href={to}>{word}</a>;
 }
 
-/** The name of an item, in the letters of code. */
-export function Name({ children }: { readonly children: string }) {
-  return (
+/** The name of an item, in the letters of code. @param to - the page that it leads to */
+export function Name({ children, to }: { readonly children: string; readonly to?: string }) {
+  const name = (
     <code>
       <bdi>{excerpt(children)}</bdi>
     </code>
+  );
+  return to === undefined ? name : <a href={to}>{name}</a>;
+}
+
+/** Parts of a sentence, with a comma between them. */
+export function joined(parts: readonly ComponentChildren[], between = ", "): ComponentChildren {
+  return parts.map((part, at) => [at > 0 && between, part]);
+}
+
+/** A link that stands alone. */
+export function Lead({ to, children }: { readonly to: string; readonly children: ComponentChildren }) {
+  return (
+    <p>
+      <a href={to}>{children}</a>
+    </p>
+  );
+}
+
+/** A link that looks like a button. */
+export function LinkButton(props: { readonly to: string; readonly quiet?: boolean; readonly children: string }) {
+  return (
+    <a class={props.quiet ? "button quiet" : "button"} href={props.to}>
+      {props.children}
+    </a>
   );
 }
 
@@ -29,6 +57,11 @@ export function Ago({ at, now }: { readonly at: number | null; readonly now: num
   if (at === null || Number.isNaN(new Date(at).getTime())) return <>never</>;
   const exact = `${new Date(at).toISOString().slice(0, 19)}Z`;
   return <time dateTime={exact}>{inWords(at - now)}</time>;
+}
+
+/** When something changed in an environment, if it is there. */
+export function There({ at, now }: { readonly at: number | undefined; readonly now: number }) {
+  return at === undefined ? <span class="missing">missing</span> : <Ago at={at} now={now} />;
 }
 
 /** Such as `3 days ago` or `in 2 hours`. @param ms - from now; the past is below zero */
@@ -62,17 +95,43 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
-/** What there is to know of one thing. */
+/** What there is to know of one thing; what is not there is left out. Text is shown as a {@link Word}. */
 export function Facts({ of }: { readonly of: Readonly<Record<string, ComponentChildren>> }) {
+  const known = Object.entries(of).filter(([, fact]) => fact);
   return (
     <dl class="facts">
-      {Object.entries(of).map(([what, fact]) => (
+      {known.map(([what, fact]) => (
         <div>
           <dt>{what}</dt>
-          <dd>{fact}</dd>
+          <dd>{typeof fact === "string" ? <Word>{fact}</Word> : fact}</dd>
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A list under its heading, or what there is to say when nothing is in it. */
+export function Listed(props: {
+  readonly title: ComponentChildren;
+  readonly none: string;
+  readonly of: readonly ComponentChildren[];
+  readonly children?: ComponentChildren;
+}) {
+  const { title, none, of, children } = props;
+  return (
+    <section>
+      <h2>{title}</h2>
+      {of.length === 0 ? (
+        <p class="quiet">{none}</p>
+      ) : (
+        <ul>
+          {of.map((one) => (
+            <li>{one}</li>
+          ))}
+        </ul>
+      )}
+      {children}
+    </section>
   );
 }
 
@@ -80,81 +139,90 @@ export function Facts({ of }: { readonly of: Readonly<Record<string, ComponentCh
 export type Column<T> = {
   readonly heading: string;
   readonly cell: (row: T) => ComponentChildren;
-  /** Whether people can sort by it: by `sortBy`, or else by the moment or the text in the cell. */
-  readonly isSorted?: boolean;
+  /** What people sort by; by default, the moment or the text in the cell. */
   readonly sortBy?: (row: T) => string | number;
   readonly class?: string;
 };
 
 /**
- * A table that turns into cards on a phone, where each cell says its heading.
- * @param id - if people can filter it: what {@link Filter} names
+ * A table that people can sort. It turns into cards on a phone, where each cell says its heading.
+ * @param none - what to say and do next if there are no rows
+ * @param filter - what people can filter, if they can
  * @param nameOf - what the filter searches; by default, the text of the first cell
  * @param isLong - whether it may have thousands of rows: then browsers lay out only those that are seen
+ * @param isPart - whether other pages have more rows, so that sorting these would mislead
  */
 export function Table<T>(props: {
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
-  readonly id?: string;
+  readonly none: ComponentChildren;
+  readonly filter?: string;
   readonly nameOf?: (row: T) => string;
   readonly isLong?: boolean;
+  readonly isPart?: boolean;
 }) {
-  const { caption, columns, rows, id, nameOf, isLong } = props;
+  const { caption, columns, rows, none, filter, nameOf, isLong, isPart } = props;
+  if (rows.length === 0) return <Empty>{none}</Empty>;
   return (
-    <table id={id} class={isLong ? `long of-${columns.length}` : undefined}>
-      <caption class="unseen">{caption}</caption>
-      <thead>
-        <tr>
-          {columns.map(({ heading, sortBy, isSorted, class: name }) => (
-            <th scope="col" class={name}>
-              {sortBy || isSorted ? (
-                <button type="button" class="sort" data-sort>
-                  {heading}
-                </button>
-              ) : (
-                heading
-              )}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr data-name={nameOf?.(row)}>
-            {columns.map((column, at) => {
-              const cell = {
-                class: column.class,
-                "data-heading": column.heading,
-                "data-value": column.sortBy?.(row),
-              };
-              return at === 0 ? (
-                <th scope="row" {...cell}>
-                  {column.cell(row)}
-                </th>
-              ) : (
-                <td {...cell}>
-                  <div>{column.cell(row)}</div>
-                </td>
-              );
-            })}
+    <>
+      {filter && <Filter what={filter} />}
+      <table class={isLong ? `long of-${columns.length}` : undefined}>
+        <caption class="unseen">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col" class={column.class}>
+                {isPart ? column.heading : <SortButton of={column.heading} />}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr data-name={nameOf?.(row)}>
+              {columns.map((column, at) => (
+                <Cell of={column} row={row} isFirst={at === 0} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
 
-/** A field that filters a table while typing. `/` goes there. */
-export function Filter({ table, what }: { readonly table: string; readonly what: string }) {
+function SortButton({ of }: { readonly of: string }) {
+  return (
+    <button type="button" class="sort" data-sort>
+      {of}
+    </button>
+  );
+}
+
+function Cell<T>({ of, row, isFirst }: { readonly of: Column<T>; readonly row: T; readonly isFirst: boolean }) {
+  const attributes = { class: of.class, "data-heading": of.heading, "data-value": of.sortBy?.(row) };
+  return isFirst ? (
+    <th scope="row" {...attributes}>
+      {of.cell(row)}
+    </th>
+  ) : (
+    <td {...attributes}>
+      <div>{of.cell(row)}</div>
+    </td>
+  );
+}
+
+/** A field that filters the table below it while typing. `/` goes there. */
+function Filter({ what }: { readonly what: string }) {
   return (
     <p class="filter">
       <label>
         <span class="unseen">Filter {what}</span>
-        <input type="search" placeholder={`Filter ${what}`} data-filter={table} autocomplete="off" spellcheck={false} />
+        <input type="search" placeholder={`Filter ${what}`} data-filter autocomplete="off" spellcheck={false} />
       </label>
       <kbd title="The key / goes to the filter">/</kbd>
-      <output class="count" data-count={table} />
+      <output class="count" />
     </p>
   );
 }

@@ -155,7 +155,7 @@ describeBoth("the first page with one damaged set", (w) => {
     await w.sql`update sets set version = version + 1 where kind = 'variables' and environment = 'staging'`;
     const { status, html } = await visitor.page("/");
     expect(status).toBe(200);
-    expect(html).toContain(`<li class="warning">The variables of ${where} in staging were deleted or changed`);
+    expect(html).toContain(`<p class="warning">The variables of ${where} in staging were deleted or changed`);
     expect(html).not.toContain("No value.");
     expect(html).toContain("<bdi>soon</bdi></a>");
     expect(html).toContain("<code><bdi>DUE</bdi></code>");

@@ -269,7 +269,7 @@ describeBoth("the page that takes a pasted text", (w) => {
     expect(html).not.toContain('name="again"');
     const pruning = await paste({ prune: "yes" });
     expect((await visitor.page(pruning.to as string)).html).toContain(
-      "Deleted: 1</h2><ul><li><code><bdi>GONE</bdi></code></li></ul>",
+      "Deleted: 1</span></h2><ul><li><code><bdi>GONE</bdi></code></li></ul>",
     );
     // A page that is only looked at writes nothing either.
     expect((await visitor.page(at("variables/paste?environment=staging"))).html).toContain(

@@ -3,7 +3,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, counted, Empty, Env, Field, Name, NameAgain } from "../../pages/parts.tsx";
+import { Change, counted, Empty, Env, Field, Lead, Listed, Name, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -113,7 +113,17 @@ async function planPage(visit: Visit): Promise<Answer> {
       )}
       <div class="cards">
         {changes.map(([what, names]) => (
-          <Names what={what} names={names} />
+          <Listed
+            title={
+              what === "Deleted" && names.length > 0 ? (
+                <span class="missing">Deleted: {names.length}</span>
+              ) : (
+                `${what}: ${names.length}`
+              )
+            }
+            none="none"
+            of={names.map((name) => <Name>{name}</Name>)}
+          />
         ))}
       </div>
       {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
@@ -124,30 +134,10 @@ async function planPage(visit: Visit): Promise<Answer> {
           {environment === "production" && <NameAgain name={where} what="name of the project" />}
         </Change>
       )}
-      <p>
-        <a href={projectPagePath(where, "variables/paste", { environment })}>Paste another text</a>
-      </p>
+      <Lead to={projectPagePath(where, "variables/paste", { environment })}>Paste another text</Lead>
     </>
   );
   return { title: "What it would do", project: visit.inProject("variables"), main };
-}
-
-function Names({ what, names }: { readonly what: string; readonly names: readonly string[] }) {
-  return (
-    <section>
-      <h2 class={what === "Deleted" && names.length > 0 ? "missing" : undefined}>
-        {what}: {names.length}
-      </h2>
-      {names.length === 0 && <p class="quiet">none</p>}
-      <ul>
-        {names.map((name) => (
-          <li>
-            <Name>{name}</Name>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
 }
 
 /** Writes what the plan says. @throws Refused `conflict` if somebody wrote the environment since */

@@ -2,19 +2,7 @@
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import {
-  Ago,
-  Change,
-  type Column,
-  counted,
-  Empty,
-  Env,
-  Filter,
-  Name,
-  NameAgain,
-  Select,
-  Table,
-} from "../../pages/parts.tsx";
+import { Change, type Column, counted, Empty, Env, Name, NameAgain, Select, Table, There } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer, Route } from "../../pages/route.ts";
 import { type Visit, versionFields } from "../../pages/visit.ts";
@@ -108,10 +96,8 @@ const statuses = { only: "missing", differs: "different", missing: "extra", same
 /** The two environments side by side, with a box for each variable that can be copied. */
 function Choice({ where, of }: { readonly where: string; readonly of: Compared }) {
   const { from, to, rows, copied, versions } = of;
-  if (rows.length === 0) return <Empty>Neither has a variable. Choose other environments, or paste some text.</Empty>;
   const table = (
     <>
-      <Filter table="promote" what="variables" />
       {copied > 0 && (
         <p>
           <label>
@@ -120,15 +106,20 @@ function Choice({ where, of }: { readonly where: string; readonly of: Compared }
           </label>
         </p>
       )}
-      <Table caption={`Variables of ${from} and ${to}`} id="promote" columns={columnsOf(of)} rows={rows} isLong />
+      <Table
+        caption={`Variables of ${from} and ${to}`}
+        columns={columnsOf(of)}
+        rows={rows}
+        none="Neither has a variable. Choose other environments, or paste some text."
+        filter="variables"
+        isLong
+      />
     </>
   );
   if (copied === 0) {
     return (
       <>
-        <p>
-          {to} has everything that {from} has, with the same values.
-        </p>
+        {rows.length > 0 && <p>{`${to} has everything that ${from} has, with the same values.`}</p>}
         {table}
       </>
     );
@@ -166,16 +157,11 @@ function columnsOf({ from, to, now }: Compared): readonly Column<Promoted>[] {
         ) : (
           <Name>{name}</Name>
         ),
-      isSorted: true,
     },
-    { heading: from, cell: (row) => <Changed at={row.from} now={now} />, isSorted: true },
-    { heading: to, cell: (row) => <Changed at={row.to} now={now} />, isSorted: true },
-    { heading: "Compared", cell: ({ status }) => words[status], isSorted: true },
+    { heading: from, cell: (row) => <There at={row.from} now={now} /> },
+    { heading: to, cell: (row) => <There at={row.to} now={now} /> },
+    { heading: "Compared", cell: ({ status }) => words[status] },
   ];
-}
-
-function Changed({ at, now }: { readonly at: number | undefined; readonly now: number }) {
-  return at === undefined ? <span class="missing">missing</span> : <Ago at={at} now={now} />;
 }
 
 /** Copies what was chosen. @throws Refused `conflict` if somebody wrote the source or the target since the page was shown */
