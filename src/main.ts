@@ -147,7 +147,7 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
     if (here.person !== undefined) return judgeCommand(command);
     if (host === undefined) return;
     const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
-    if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command, args));
+    if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command));
   });
   let help = "";
   frame(program, (text) => {

@@ -56,16 +56,28 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
     .exitOverride((error) => {
       throw error.exitCode === 0 ? error : misuse(command, error);
     });
-  // Commander silently keeps the last value of an option that is given twice.
+  const given: GivenOption[] = [];
+  givenTo.set(command, given);
   for (const option of command.options) {
-    if ((!option.required && !option.optional) || option.variadic) continue;
-    let given = false;
-    command.on(`option:${option.name()}`, () => {
-      if (given) throw usageProblem(`--${option.name()} is given twice.`);
-      given = true;
+    const name = option.name();
+    const takesOne = (option.required || option.optional) && !option.variadic;
+    command.on(`option:${name}`, (value: string | null | undefined) => {
+      // Commander silently keeps the last value of an option that is given twice.
+      if (takesOne && given.some((one) => one.name === name)) throw usageProblem(`--${name} is given twice.`);
+      given.push({ name, value: value ?? undefined });
     });
   }
   for (const child of command.commands) frame(child, show);
+}
+
+/** An option as it was typed; a flag has no value. */
+type GivenOption = { readonly name: string; readonly value: string | undefined };
+
+const givenTo = new WeakMap<CommandUnknownOpts, readonly GivenOption[]>();
+
+/** The options that a command was given, in their order. One that takes several values is there for each of them. */
+export function optionsGiven(command: CommandUnknownOpts): readonly GivenOption[] {
+  return givenTo.get(command) ?? [];
 }
 
 /** The full name of a command, such as `keyhole key create`. */
