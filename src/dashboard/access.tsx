@@ -1,25 +1,20 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../core/names.ts";
 import { type Column, Select, Table, Word } from "../pages/parts.tsx";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
 import { keyColumns } from "./keys.tsx";
 
-export const accessRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/access", right: "see", answer: access },
-];
-
 /** Who can do what in a project: each key, trust and person by the three environments. */
-async function access(visit: Visit): Promise<Answer> {
+export async function accessPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const environment = visit.environment();
   const rows = await listAccess(admin, where, environment);
   const persons = await personsWithAccess(admin, where, environment);
   const main = (
     <>
-      <h1>Who can read it</h1>
       <form class="actions">
         <label>
           In <Select name="environment" of={environments} chosen={environment} any="any environment" />
@@ -49,7 +44,7 @@ async function access(visit: Visit): Promise<Answer> {
       <p class="quiet">Whoever has the root key and the database can read everything, too.</p>
     </>
   );
-  return { title: `Who can read ${where}`, project: visit.inProject("access"), main };
+  return { title: `Who can read ${where}`, heading: "Who can read it", main };
 }
 
 const personColumns: readonly Column<PersonAccess>[] = [

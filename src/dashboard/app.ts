@@ -35,9 +35,7 @@ export function createDashboard(door: Door) {
     })
     .onError({ as: "global" }, ({ error, code, request }) => {
       if (code === "NOT_FOUND") return notFound(door, request);
-      const { status, title, message, isDefect } = refusalOf(error);
-      if (isDefect) door.report(error);
-      return respond(status, refusalPage(title, message));
+      return refused(door, error, false);
     });
   for (const [path, [type, text]] of Object.entries(assets)) app.get(path, () => respond(200, text, type));
   const { entrance } = door;
@@ -89,8 +87,7 @@ async function answered(
     admin = await contextOf(door, session);
   } catch (error) {
     door.report(error);
-    const { message } = refusalOf(error);
-    return byScript ? json(503, { error: message }) : respond(503, refusalPage("Not available", message));
+    return refused(door, new Refused("unavailable", refusalOf(error).message), byScript);
   }
   const { identity } = session;
   const reader: Reader = {
@@ -99,47 +96,37 @@ async function answered(
     notice: session.notice,
     path: new URL(request.url).pathname,
   };
-  const turned = turnedAway(route, session, admin, reader, byScript);
-  if (turned !== undefined) {
-    await admin.close();
-    return turned;
-  }
   const close = () => admin.close();
   try {
-    const visit = admit(door, session, admin, { url: request.url, params, form });
-    const answer = await route.answer(visit);
+    if (identity !== undefined && !hasSomewhere(admin.rights, "any")) {
+      await close();
+      if (byScript) return json(403, { error: "You have no rights here yet." });
+      return respond(403, strangerPage(identity, admin.actor.name));
+    }
+    requireRight(route, admin, byScript);
+    const answer = await route.answer(admit(door, session, admin, { url: request.url, params, form }));
     if ("chunks" in answer) return download(door, answer, close);
     await close();
     return shown(answer, session, reader, byScript);
   } catch (error) {
     await close();
-    const { status, title, message, isDefect } = refusalOf(error);
-    if (isDefect) door.report(error);
-    const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
-    if (byScript) return json(status, { error: message, ...(again && { again }) });
-    return respond(status, refusalPage(title, message, reader, again));
+    return refused(door, error, byScript, reader);
   }
 }
 
-/** The answer to somebody who is signed in and may not be here at all; undefined if they may. */
-function turnedAway(
-  route: Route,
-  { identity }: Session,
-  { rights, actor }: AdminContext,
-  reader: Reader,
-  byScript: boolean,
-): Response | undefined {
-  if (identity !== undefined && !hasSomewhere(rights, "any")) {
-    if (byScript) return json(403, { error: "You have no rights here yet." });
-    return respond(403, strangerPage(identity, actor.name));
-  }
-  if (!hasSomewhere(rights, route.right)) {
-    const message = "There is no such page.";
-    return byScript ? json(404, { error: message }) : respond(404, refusalPage("Not found", message, reader));
-  }
-  if (!route.isSecret || byScript) return undefined;
-  const message = "A value is shown by the page's script only. Turn JavaScript on.";
-  return respond(400, refusalPage("Not shown", message, reader));
+/** @throws Refused if somebody may not be here */
+function requireRight({ right, isSecret }: Route, { rights }: AdminContext, byScript: boolean): void {
+  if (!hasSomewhere(rights, right)) throw new Refused("not_found", "There is no such page.");
+  if (!isSecret || byScript) return;
+  throw new Refused("invalid", "A value is shown by the page's script only. Turn JavaScript on.");
+}
+
+function refused(door: Door, error: unknown, byScript: boolean, reader?: Reader): Response {
+  const { status, title, message, isDefect } = refusalOf(error);
+  if (isDefect) door.report(error);
+  const again = error instanceof Refused && error.kind === "stale" ? againPath : undefined;
+  if (byScript) return json(status, { error: message, ...(again && { again }) });
+  return respond(status, refusalPage(title, message, reader, again));
 }
 
 function shown(answer: Exclude<Answer, Download>, session: Session, reader: Reader, byScript: boolean): Response {

@@ -6,20 +6,13 @@ import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { Ago, type Column, counted, Facts, Field, Lead, LinkButton, Name, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit, unreadable } from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { type ReadsByHour, readsByHour } from "../people/reads.ts";
 import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
-
-export const auditRoutes: readonly Route[] = [
-  { method: "GET", path: "/audit", right: "audit", answer: audit },
-  { method: "GET", path: "/audit/export", right: "audit", answer: exported },
-  { method: "GET", path: "/audit/verify", right: "audit", answer: verify },
-  { method: "GET", path: "/audit/entry/:entry", right: "audit", answer: entry },
-];
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
@@ -29,13 +22,12 @@ const entriesMin = 100;
 const dayMs = 86_400_000;
 
 /** The newest entries that the filter finds, with a chart of reads per hour. */
-async function audit(visit: Visit): Promise<Answer> {
+export async function auditPage(visit: Visit): Promise<Answer> {
   const typed = typedIn(visit);
   const found = await orRefusal(() => newest(visit, typed));
   const now = visit.admin.now();
   const main = (
     <>
-      <h1>Audit</h1>
       <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
       {typeof found !== "string" && (
         <>
@@ -212,7 +204,7 @@ function Chart({ of: { hours, isWhole } }: { readonly of: ReadsByHour }) {
 }
 
 /** One entry, whole. */
-async function entry(visit: Visit): Promise<Answer> {
+export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const one = await showAudit(admin, visit.param("entry"));
   const { actor, token, ...plain } = one;
@@ -236,7 +228,6 @@ async function entry(visit: Visit): Promise<Answer> {
   };
   const main = (
     <>
-      <h1>An entry of the audit</h1>
       {isDamaged(one) && <Damaged />}
       <Facts of={facts} />
       {actor.type !== "person" && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
@@ -261,11 +252,10 @@ function Damaged() {
 }
 
 /** Walks the whole chain, which takes as long as it is. */
-async function verify({ admin }: Visit): Promise<Answer> {
+export async function verifyPage({ admin }: Visit): Promise<Answer> {
   const { entries, lanes, flaws, moreFlaws, accepted } = await verifyAudit(admin);
   const main = (
     <>
-      <h1>{flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify"}</h1>
       <p>
         {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
         {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`}
@@ -287,11 +277,15 @@ async function verify({ admin }: Visit): Promise<Answer> {
       <Lead to="/audit">All entries</Lead>
     </>
   );
-  return { title: "Verify the chain", main };
+  return {
+    title: "Verify the chain",
+    heading: flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
+    main,
+  };
 }
 
 /** The filtered entries, oldest first, as `keyhole audit export` writes them. @throws Refused as {@link auditPages} */
-async function exported(visit: Visit): Promise<Answer> {
+export async function auditExport(visit: Visit): Promise<Answer> {
   const filter = filterOf(visit, typedIn(visit));
   const pages = auditPages(visit.admin, filter);
   // A filter that names nothing is refused here: once the file has begun, nothing can be refused any more.

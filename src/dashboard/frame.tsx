@@ -19,8 +19,25 @@ export type Reader = {
 };
 
 /** A whole page: the frame with its navigation, around what a route shows. */
-export function pageOf(shown: Shown, reader: Reader): string {
-  const { title, project, main } = shown;
+export function pageOf({ title, heading, main }: Shown, reader: Reader): string {
+  const [, first, org, project, tab = ""] = reader.path.split("/");
+  return framed(
+    title,
+    <>
+      {reader.notice && (
+        <p role="status" class="notice">
+          {reader.notice}
+        </p>
+      )}
+      {first === "p" && <ProjectTabs where={`${org}/${project}`} tab={tab === "undo" ? "history" : tab} />}
+      <h1>{heading ?? visible(title)}</h1>
+      {main}
+    </>,
+    reader,
+  );
+}
+
+function framed(title: string, main: VNode, { actor, rights, path }: Reader): string {
   return document(
     title,
     <>
@@ -32,28 +49,22 @@ export function pageOf(shown: Shown, reader: Reader): string {
           <a href="/" class="brand">
             Keyhole
           </a>
-          {sectionsFor(reader.rights).map(([path, name]) => (
-            <a href={path} aria-current={sectionOf(reader.path) === path ? "page" : undefined}>
+          {sectionsFor(rights).map(([section, name]) => (
+            <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
               {name}
             </a>
           ))}
         </nav>
         <form method="post" action="/lock" class="who">
           <span>
-            <Word>{reader.actor}</Word>
+            <Word>{actor}</Word>
           </span>
           <button type="submit" class="quiet">
-            {reader.rights === "operator" ? "Lock" : "Sign out"}
+            {rights === "operator" ? "Lock" : "Sign out"}
           </button>
         </form>
       </header>
       <main id="main" tabIndex={-1}>
-        {reader.notice && (
-          <p role="status" class="notice">
-            {reader.notice}
-          </p>
-        )}
-        {project && <ProjectTabs {...project} />}
         {main}
       </main>
     </>,
@@ -62,10 +73,9 @@ export function pageOf(shown: Shown, reader: Reader): string {
 
 /** The page for a browser that has not signed in. */
 export function lockedPage(refusal?: string): string {
-  return document(
+  return outside(
     "Locked",
-    <main id="main" class="locked">
-      <h1>Keyhole</h1>
+    <>
       <p>
         Open the link that <code>keyhole dashboard</code> printed. It works once, for five minutes. Press Enter in that
         terminal for a new one.
@@ -76,42 +86,33 @@ export function lockedPage(refusal?: string): string {
           <button type="submit">Open</button>
         </div>
       </form>
-      <p role="alert" class="refusal">
-        {refusal}
-      </p>
-    </main>,
+    </>,
+    refusal,
   );
 }
 
 /** The page of a team's dashboard for a browser that nobody is signed in with. */
 export function signInPage(refusal?: string): string {
-  return document(
+  return outside(
     "Sign in",
-    <main id="main" class="locked">
-      <h1>Keyhole</h1>
+    <>
       <p>Your company's identity provider says who you are.</p>
       <p>
         <LinkButton to="/sign-in">Sign in</LinkButton>
       </p>
-      <p role="alert" class="refusal">
-        {refusal}
-      </p>
-    </main>,
+    </>,
+    refusal,
   );
 }
 
 /** Goes on to the first page by itself. */
 export function signedInPage(): string {
-  return document(
-    "Signed in",
-    <main id="main" class="locked">
-      <h1>Keyhole</h1>
-      <p>
-        You are signed in. <a href="/">Go on</a>
-      </p>
-    </main>,
-    "/",
+  const main = (
+    <p>
+      You are signed in. <a href="/">Go on</a>
+    </p>
   );
+  return outside("Signed in", main, undefined, "/");
 }
 
 /** Who somebody without rights is, and what an operator would type to give them some. */
@@ -120,10 +121,9 @@ export function strangerPage({ label, issuer, subject }: Identity, name: string)
     name === ""
       ? `keyhole person add NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`
       : `keyhole person grant ${name} see --all-projects --all-environments`;
-  return document(
+  return outside(
     "No rights yet",
-    <main id="main" class="locked">
-      <h1>No rights yet</h1>
+    <>
       <p>
         You are <Word>{label}</Word>, and have no rights here yet. Send this to an operator:
       </p>
@@ -135,7 +135,22 @@ export function strangerPage({ label, issuer, subject }: Identity, name: string)
           Sign out
         </button>
       </form>
+    </>,
+  );
+}
+
+/** A page for somebody who may not see the others. */
+function outside(title: string, content: VNode, refusal?: string, onTo?: string): string {
+  return document(
+    title,
+    <main id="main" class="locked">
+      <h1>Keyhole</h1>
+      {content}
+      <p role="alert" class="refusal">
+        {refusal}
+      </p>
     </main>,
+    onTo,
   );
 }
 
@@ -153,7 +168,7 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
       <Lead to="/">Back to the first page</Lead>
     </>
   );
-  return reader === undefined ? document(title, <main id="main">{main}</main>) : pageOf({ title, main }, reader);
+  return reader === undefined ? document(title, <main id="main">{main}</main>) : framed(title, main, reader);
 }
 
 const sections: Readonly<Record<string, string>> = {
@@ -174,8 +189,7 @@ function sectionOf(path: string): string {
   return first === "p" ? "/projects" : `/${first}`;
 }
 
-function ProjectTabs({ org, project, tab }: NonNullable<Shown["project"]>) {
-  const where = `${org}/${project}`;
+function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: string }) {
   const tabs = [...everyKind.map(({ kind }) => kind), "history", "access"];
   return (
     <nav class="tabs" aria-label={`Project ${where}`}>

@@ -5,18 +5,14 @@ import { everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { type Column, LinkButton, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
 
 type Compared = ItemsAcross["items"][number];
 
-export const gridRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/:kind", right: "see", answer: grid },
-];
-
 /** The names of one kind by environment: there, missing, the same, different. */
-async function grid(visit: Visit): Promise<Answer> {
+export async function gridPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
   const pages = kindPages[kind];
@@ -38,7 +34,6 @@ async function grid(visit: Visit): Promise<Answer> {
   ];
   const main = (
     <>
-      <h1>{kind[0]?.toUpperCase() + kind.slice(1)}</h1>
       <p class="actions">
         {(mayWrite ? (pages?.actions ?? []) : []).map(({ page, label }) => (
           <LinkButton to={projectPagePath(where, page)}>{label}</LinkButton>
@@ -54,11 +49,7 @@ async function grid(visit: Visit): Promise<Answer> {
       />
     </>
   );
-  return {
-    title: `${where} ${kind}`,
-    project: visit.inProject(kind),
-    main,
-  };
+  return { title: `${where} ${kind}`, heading: kind[0]?.toUpperCase() + kind.slice(1), main };
 }
 
 /** The kind in a path. @throws Refused `not_found` */

@@ -4,22 +4,15 @@ import { type Environment, environments } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Ago, Change, counted, Empty, Env, joined, Lead, Name, NameAgain, Select, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listHistory, planRollback, rollBack } from "../people/history.ts";
 import { requireKind } from "./grid.tsx";
 
-export const historyRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/history", right: "see", answer: history },
-  // It says which values differ between versions.
-  { method: "GET", path: "/p/:org/:project/undo", right: "write", answer: undoPage },
-  { method: "POST", path: "/p/:org/:project/undo", right: "write", answer: undo },
-];
-
 const versionsMax = 100;
 
 /** The versions of one set, newest first: who wrote them, when, and which names. */
-async function history(visit: Visit): Promise<Answer> {
+export async function historyPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.query("kind") ?? everyKind[0]?.kind ?? "");
   const seen = await visit.reached("see");
@@ -31,7 +24,6 @@ async function history(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const main = (
     <>
-      <h1>History</h1>
       <SetChoice kind={kind} environment={environment} />
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>
@@ -63,7 +55,7 @@ async function history(visit: Visit): Promise<Answer> {
       )}
     </>
   );
-  return { title: `History of ${where}`, project: visit.inProject("history"), main };
+  return { title: `History of ${where}`, heading: "History", main };
 }
 
 /** Which set a page is about. */
@@ -121,7 +113,7 @@ function Changes({ of, isWhole }: { readonly of: NamesWritten; readonly isWhole?
 }
 
 /** What going back to a version would do. */
-async function undoPage(visit: Visit): Promise<Answer> {
+export async function undoPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.query("kind") ?? "");
   const environment = visit.environment() ?? "production";
@@ -129,9 +121,6 @@ async function undoPage(visit: Visit): Promise<Answer> {
   const isSame = plan.added.length + plan.changed.length + plan.deleted.length === 0;
   const main = (
     <>
-      <h1>
-        Go back to version {plan.to} in <Env of={environment} />
-      </h1>
       {isSame ? (
         <p>
           The {kind} of {where} are the same in version {plan.from}, the current one, and in version {plan.to}: there is
@@ -156,11 +145,15 @@ async function undoPage(visit: Visit): Promise<Answer> {
       <Lead to={historyPath(where, kind, environment)}>Back to the history</Lead>
     </>
   );
-  return { title: `Go back to version ${plan.to}`, project: visit.inProject("history"), main };
+  return {
+    title: `Go back to version ${plan.to}`,
+    heading: [`Go back to version ${plan.to} in `, <Env of={environment} />],
+    main,
+  };
 }
 
 /** @throws Refused `conflict` if somebody wrote the set since the page was shown */
-async function undo({ admin, where, form }: Visit): Promise<Answer> {
+export async function undo({ admin, where, form }: Visit): Promise<Answer> {
   const kind = requireKind(form.read("kind"));
   const environment = form.environment();
   form.requireAgain(where, [environment]);

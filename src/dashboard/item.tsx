@@ -7,7 +7,7 @@ import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { Ago, Change, Env, Lead, LinkButton, Listed, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { compareEnvironments } from "../people/comparison.ts";
@@ -15,13 +15,8 @@ import { keyNames, listAccess } from "../people/keys.ts";
 import { comparison, requireKind } from "./grid.tsx";
 import { actorOf } from "./sentence.tsx";
 
-export const itemRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/:kind/item", right: "see", answer: item },
-  { method: "POST", path: "/p/:org/:project/:kind/reveal", right: "reveal", isSecret: true, answer: reveal },
-];
-
 /** One item: where it is, its value for whoever asks, who read it last, and who can. */
-async function item(visit: Visit): Promise<Answer> {
+export async function itemPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
   const change = kindPages[kind]?.change;
@@ -38,9 +33,6 @@ async function item(visit: Visit): Promise<Answer> {
   ];
   const main = (
     <>
-      <h1>
-        <Name>{name}</Name>
-      </h1>
       <p class="quiet">{comparison(found)}</p>
       {change && written.length > 0 && (
         <p class="actions">
@@ -72,11 +64,7 @@ async function item(visit: Visit): Promise<Answer> {
       <Readers of={found} kind={kind} access={await listAccess(admin, where)} />
     </>
   );
-  return {
-    title: `${name} · ${where}`,
-    project: visit.inProject(kind),
-    main,
-  };
+  return { title: `${name} · ${where}`, heading: <Name>{name}</Name>, main };
 }
 
 type Item = Awaited<ReturnType<typeof compareEnvironments>>["items"][number];
@@ -174,7 +162,7 @@ async function lastReads({ admin, where }: Visit, kind: string, name: string) {
 }
 
 /** The value of an item, on record before it is shown. */
-async function reveal(visit: Visit): Promise<Answer> {
+export async function reveal(visit: Visit): Promise<Answer> {
   const kind = requireKind(visit.param("kind"));
   const read = kindPages[kind]?.reveal;
   if (read === undefined) throw new Refused("not_found", `The ${kind} are not shown here.`);

@@ -18,16 +18,10 @@ import {
   Word,
 } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listKeys, neverEnds, revokeKey, showCredential } from "../people/keys.ts";
 import { RotateForm } from "./new-key.tsx";
-
-export const keyRoutes: readonly Route[] = [
-  { method: "GET", path: "/keys", right: "see", answer: keys },
-  { method: "GET", path: "/keys/:id", right: "see", answer: key },
-  { method: "POST", path: "/keys/:id/revoke", right: "keys", answer: revoke },
-];
 
 /** Which keys and trusts a list shows. What a row was damaged by is for people to find out, so it is not hidden. */
 const lists = {
@@ -50,7 +44,7 @@ const lists = {
 } as const;
 
 /** Who can read: keys and trusts, the newest first. */
-async function keys(visit: Visit): Promise<Answer> {
+export async function keysPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const asked = visit.query("show") ?? "current";
   if (!isList(asked)) throw new Refused("not_found", "There is no such list of keys.");
@@ -59,7 +53,6 @@ async function keys(visit: Visit): Promise<Answer> {
   const rows = newest.filter(lists[asked].has);
   const main = (
     <>
-      <h1>Keys and trusts</h1>
       {visit.may("keys") && (
         <p class="actions">
           <LinkButton to="/keys/new">Create a key</LinkButton>
@@ -173,15 +166,12 @@ function Environments({ of }: { readonly of: KeyRecord }) {
 }
 
 /** One key or trust: all there is to know of it, and what can be done. */
-async function key(visit: Visit): Promise<Answer> {
+export async function keyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const one = await showCredential(admin, visit.param("id"));
   const now = admin.now();
   const main = (
     <>
-      <h1>
-        <Word>{one.name}</Word>
-      </h1>
       {one.status === "damaged" && (
         <p class="warning">
           Somebody changed this {one.type} with SQL, so every server refuses it. Revoke it and create another.
@@ -204,7 +194,7 @@ async function key(visit: Visit): Promise<Answer> {
       )}
     </>
   );
-  return { title: `The ${one.type} ${excerpt(one.name)}`, main };
+  return { title: `The ${one.type} ${excerpt(one.name)}`, heading: <Word>{one.name}</Word>, main };
 }
 
 function factsOf(one: KeyRecord, now: number): Readonly<Record<string, ComponentChildren>> {
@@ -239,7 +229,8 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
   };
 }
 
-async function revoke(visit: Visit): Promise<Answer> {
+/** Revokes it for good, if its name was typed again. */
+export async function revoke(visit: Visit): Promise<Answer> {
   const { admin, form } = visit;
   const { id, type, name } = await showCredential(admin, visit.param("id"));
   form.requireTyped(name, "To revoke it");

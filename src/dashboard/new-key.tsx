@@ -4,18 +4,11 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import { Boxes, Change, counted, Empty, Field, Lead, Name, NewName, Select, Table } from "../pages/parts.tsx";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { listProjects } from "../people/projects.ts";
-
-/** Making keys. Their text is for the page's script only, and is shown once. */
-export const newKeyRoutes: readonly Route[] = [
-  { method: "GET", path: "/keys/new", right: "keys", answer: newKey },
-  { method: "POST", path: "/keys", right: "keys", isSecret: true, answer: create },
-  { method: "POST", path: "/keys/:id/rotate", right: "keys", isSecret: true, answer: rotate },
-];
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -39,13 +32,12 @@ const overlaps: Readonly<Record<string, number>> = {
 };
 
 /** What a new key may do is chosen here. Nothing is reached by default. */
-async function newKey(visit: Visit): Promise<Answer> {
+export async function newKeyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const organizations = (await listOrganizations(admin)).map(({ slug }) => slug);
   const org = visit.query("org") ?? (organizations.length === 1 ? organizations[0] : undefined);
   const main = (
     <>
-      <h1>Create a key</h1>
       {organizations.length === 0 && (
         <Empty>
           A key belongs to an organization. Create one in a terminal: <code>keyhole org create acme</code>
@@ -121,7 +113,8 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
   );
 }
 
-async function create({ admin, form }: Visit): Promise<Answer> {
+/** Makes a key. Its text is for the page's script only, and is shown once. */
+export async function makeKey({ admin, form }: Visit): Promise<Answer> {
   const reach = form.find("reach");
   const projects = form.all("projects");
   if (reach !== "all" && reach !== "some") throw new Refused("invalid", "Choose which projects the key reaches.");
@@ -160,7 +153,7 @@ export function RotateForm({ of }: { readonly of: KeyRecord }) {
 }
 
 /** @throws Refused `conflict` if somebody rotated it since the page was shown */
-async function rotate(visit: Visit): Promise<Answer> {
+export async function rotate(visit: Visit): Promise<Answer> {
   const { admin, form } = visit;
   const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
   const shown = { expiresAt: form.read("expiresAt") === "never" ? null : form.number("expiresAt") };

@@ -3,7 +3,7 @@ import { findProject } from "../desk/projects.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Ago, Change, type Column, Empty, Field, Name, Table, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listOrganizations } from "../people/organizations.ts";
 import { createProject, listProjects, type Project } from "../people/projects.ts";
@@ -11,19 +11,14 @@ import { createProject, listProjects, type Project } from "../people/projects.ts
 const [first] = everyKind;
 const firstKind = first?.kind ?? "";
 
-export const projectRoutes: readonly Route[] = [
-  { method: "GET", path: "/projects", right: "see", answer: projects },
-  { method: "POST", path: "/projects", right: "write", answer: create },
-  { method: "GET", path: "/p/:org/:project", right: "see", answer: open },
-];
-
 /** A project's first page. Only the path of one that exists is sent on: another may hold what no header can. */
-async function open({ admin, where }: Visit): Promise<Answer> {
+export async function firstPage({ admin, where }: Visit): Promise<Answer> {
   await findProject(admin, where, "see");
   return { to: projectPagePath(where, firstKind) };
 }
 
-async function projects(visit: Visit): Promise<Answer> {
+/** All projects, with a form for a new one. */
+export async function projectsPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const now = admin.now();
   const rows = await listProjects(admin);
@@ -44,7 +39,6 @@ async function projects(visit: Visit): Promise<Answer> {
   ];
   const main = (
     <>
-      <h1>Projects</h1>
       <Table
         caption="Projects"
         columns={columns}
@@ -88,7 +82,8 @@ function NewProject({ organizations }: { readonly organizations: readonly { read
   );
 }
 
-async function create({ admin, form }: Visit): Promise<Answer> {
+/** Makes an empty project. */
+export async function makeProject({ admin, form }: Visit): Promise<Answer> {
   const where = `${form.read("org")}/${form.read("slug")}`;
   await createProject(admin, where, { name: form.find("name") || undefined });
   return { to: projectPagePath(where, firstKind), notice: `Created ${where}.` };

@@ -2,7 +2,7 @@
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { Ago, Change, type Column, counted, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import {
   approveRequest,
@@ -14,18 +14,11 @@ import {
   showRequest,
 } from "../people/requests.ts";
 
-export const requestRoutes: readonly Route[] = [
-  { method: "GET", path: "/requests", right: "see", answer: requests },
-  { method: "GET", path: "/requests/:id", right: "see", answer: request },
-  { method: "POST", path: "/requests/:id/approve", right: "decide", answer: approve },
-  { method: "POST", path: "/requests/:id/reject", right: "decide", answer: reject },
-];
-
 /** How many requests are listed that nobody has to decide about any more. */
 const closedMax = 100;
 
 /** What machines ask people for: open requests first, then the newest of the others. */
-async function requests({ admin }: Visit): Promise<Answer> {
+export async function requestsPage({ admin }: Visit): Promise<Answer> {
   const now = admin.now();
   const newest = (await listRequests(admin)).toReversed();
   const closed = newest.filter((one) => !isPending(one));
@@ -40,7 +33,6 @@ async function requests({ admin }: Visit): Promise<Answer> {
   ];
   const main = (
     <>
-      <h1>Requests</h1>
       <Table
         caption="Requests"
         columns={columns}
@@ -63,15 +55,12 @@ async function requests({ admin }: Visit): Promise<Answer> {
 }
 
 /** One request, with the words of whoever asks, and the two answers. */
-async function request(visit: Visit): Promise<Answer> {
+export async function requestPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const one = await showRequest(admin, visit.param("id"));
   const now = admin.now();
   const main = (
     <>
-      <h1>
-        <Name>{one.name}</Name>
-      </h1>
       <p>
         For <Name>{`${one.organization}/${one.project}`}</Name> in <Env of={one.environment} />, asked{" "}
         <Ago at={one.createdAt} now={now} /> by{" "}
@@ -90,7 +79,7 @@ async function request(visit: Visit): Promise<Answer> {
       {isPending(one) ? <Decision of={one} now={now} /> : <Decided of={one} now={now} />}
     </>
   );
-  return { title: `Request for ${one.name}`, main };
+  return { title: `Request for ${one.name}`, heading: <Name>{one.name}</Name>, main };
 }
 
 function Decided({ of, now }: { readonly of: RequestRecord; readonly now: number }) {
@@ -150,7 +139,8 @@ function Decision({ of, now }: { readonly of: RequestRecord; readonly now: numbe
   );
 }
 
-async function approve(visit: Visit): Promise<Answer> {
+/** Writes the value that was asked for. @throws Refused `conflict` if the request is not what the page showed */
+export async function approve(visit: Visit): Promise<Answer> {
   const { admin, form } = visit;
   const shown = await asShown(visit);
   const value = form.read("value");
@@ -161,7 +151,8 @@ async function approve(visit: Visit): Promise<Answer> {
   return { to: "/requests", notice: [notice, ...warnings].join(" ") };
 }
 
-async function reject(visit: Visit): Promise<Answer> {
+/** Says no. @throws Refused `conflict` if the request is not what the page showed */
+export async function reject(visit: Visit): Promise<Answer> {
   const { id, name } = await asShown(visit);
   await rejectRequest(visit.admin, id, visit.form.find("reason") || undefined);
   return { to: "/requests", notice: `Rejected the request for ${name}.` };

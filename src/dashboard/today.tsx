@@ -7,7 +7,7 @@ import { auditActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { Ago, Empty, Env, Lead, Listed, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
-import type { Answer, Route } from "../pages/route.ts";
+import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
@@ -15,13 +15,11 @@ import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
 import { Sentence } from "./sentence.tsx";
 
-export const todayRoutes: readonly Route[] = [{ method: "GET", path: "/", right: "any", answer: today }];
-
 const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
 
 /** What waits for a person: requests, what expires, what is due; and what changed last. */
-async function today({ admin }: Visit): Promise<Answer> {
+export async function todayPage({ admin }: Visit): Promise<Answer> {
   const now = admin.now();
   const projects = await listProjects(admin);
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
@@ -31,7 +29,6 @@ async function today({ admin }: Visit): Promise<Answer> {
   const keys = await keyNames(admin);
   const main = (
     <>
-      <h1>Today</h1>
       {projects.length === 0 && (
         <Empty>
           Nothing is stored yet. <a href="/projects">Create a project</a>, paste its variables, and{" "}

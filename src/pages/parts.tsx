@@ -305,16 +305,6 @@ export function Field(props: {
   );
 }
 
-/** What a page is called that writes an item, or a new one. */
-export function SetHeading({ name, item }: { readonly name: string | undefined; readonly item: string }) {
-  if (name === undefined) return <h1>New {item}</h1>;
-  return (
-    <h1>
-      Change <Name>{name}</Name>
-    </h1>
-  );
-}
-
 /** The field for the name of a new item or key. @param asked - a name that is there already */
 export function NewName({ asked, help }: { readonly asked?: string | undefined; readonly help: string }) {
   return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;

@@ -1,4 +1,4 @@
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { Right } from "../access/rights.ts";
 import type { Visit } from "./visit.ts";
 
@@ -17,11 +17,11 @@ export type Route = {
 
 export type Answer = Shown | Done | Secret | Download;
 
-/** A page. */
+/** A page. The frame heads it, and shows the tabs of the project in its path. */
 export type Shown = {
   readonly title: string;
-  /** The place that the page is about, if it is in a project: the frame shows it with its tabs. */
-  readonly project?: { readonly org: string; readonly project: string; readonly tab: string };
+  /** By default, the title. */
+  readonly heading?: ComponentChildren;
   readonly main: VNode;
 };
 

@@ -47,11 +47,6 @@ export class Visit {
     return reached(this.admin.rights, [right], placeOf(project));
   }
 
-  /** The place of a page in this project, for the frame. @param tab - the one that is marked */
-  inProject(tab: string): { readonly org: string; readonly project: string; readonly tab: string } {
-    return { org: this.param("org"), project: this.param("project"), tab };
-  }
-
   /** A parameter of the URL; undefined if it is absent or empty. */
   query(name: string): string | undefined {
     return this.url.searchParams.get(name) || undefined;
@@ -87,6 +82,12 @@ export class Form {
     const text = this.find(name);
     if (text === undefined) throw new Refused("invalid", `The form has no field ${name}: load the page again.`);
     return text;
+  }
+
+  /** The item that a form writes: `itemForms`. @throws Refused `invalid` */
+  itemName(): { readonly name: string; readonly isNew: boolean } {
+    const isNew = this.has("new");
+    return { name: isNew ? this.read("name").trim() : this.read("name"), isNew };
   }
 
   /** All fields with this name, or all that were chosen under it. */
@@ -144,10 +145,11 @@ export class Form {
   }
 }
 
+/** A set of an environment, as a form shows it. */
+export type VersionedSet = { readonly environment: Environment; readonly stored: { readonly version: number } };
+
 /** Hidden fields with the version of each set that a form shows. {@link Form.versions} reads them. */
-export function versionFields(
-  sets: readonly { readonly environment: Environment; readonly stored: { readonly version: number } }[],
-): Readonly<Record<string, number>> {
+export function versionFields(sets: readonly VersionedSet[]): Readonly<Record<string, number>> {
   return Object.fromEntries(sets.map(({ environment, stored }) => [`version.${environment}`, stored.version]));
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
 import { revealAccount } from "./reveal.ts";
-import { setRoutes } from "./set-page.tsx";
+import { remove, set, setPage } from "./set-page.tsx";
 
 /** The pages of accounts. */
 export const pages: KindPages = {
@@ -14,5 +14,9 @@ export const pages: KindPages = {
   actions: [{ page: "accounts/set", label: "New account" }],
   change: "accounts/set",
   firstStep: "Write one: a name, and its fields such as username and password.",
-  routes: setRoutes,
+  routes: [
+    { method: "GET", path: "/p/:org/:project/accounts/set", right: "write", answer: setPage },
+    { method: "POST", path: "/p/:org/:project/accounts/set", right: "write", answer: set },
+    { method: "POST", path: "/p/:org/:project/accounts/delete", right: "write", answer: remove },
+  ],
 };

@@ -1,47 +1,45 @@
 /** @jsxImportSource preact */
-import { type Environment, environments } from "../../core/names.ts";
+import { environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Boxes, Change, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
+import { itemForms } from "../../pages/item-forms.tsx";
+import { Ago, Boxes, Field, listed, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer, Route } from "../../pages/route.ts";
-import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
+import type { Answer } from "../../pages/route.ts";
+import type { Form, Visit } from "../../pages/visit.ts";
 import { itemsOf, requireSets } from "../../sets/open.ts";
 import { accounts } from "./entry.ts";
 import { deleteAccount, setAccount } from "./write.ts";
-
-/** Writing one account, and deleting it. */
-export const setRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/accounts/set", right: "write", answer: setPage },
-  { method: "POST", path: "/p/:org/:project/accounts/set", right: "write", answer: set },
-  { method: "POST", path: "/p/:org/:project/accounts/delete", right: "write", answer: remove },
-];
 
 /** How many fields a page has room for, and how many of them it shows at first. */
 const [fieldsMax, fieldsShown] = [16, 4];
 
 /** Fields and environments. What is stored is not shown, so a change writes all fields again. */
-async function setPage(visit: Visit): Promise<Answer> {
+export async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const asked = visit.query("name");
   const sets = await requireSets(admin, await findProject(admin, where, "write"), accounts);
   const found = itemsOf(accounts, sets).find(({ entry }) => entry.name === asked);
   const name = found?.entry.name;
-  const hidden = { ...versionFields(sets), ...(name === undefined ? { new: "yes" } : { name }) };
-  const main = (
-    <>
-      <SetHeading name={name} item="account" />
-      {found && (
-        <p class="quiet">
-          Changed <Ago at={found.updatedAt} now={admin.now()} />. What is stored is not shown: write all its fields
-          again. <a href={projectPagePath(where, "accounts/item", { name })}>See what they are</a>
-        </p>
-      )}
-      <Change action={projectPagePath(where, "accounts/set")} button="Save" hidden={hidden}>
-        {name === undefined && <NewName asked={asked} help="What people call it, such as stripe." />}
+  const holders = found?.environments ?? [];
+  return itemForms(where, {
+    kind: "accounts",
+    item: "account",
+    name,
+    asked,
+    nameHelp: "What people call it, such as stripe.",
+    sets,
+    about: found && (
+      <p class="quiet">
+        Changed <Ago at={found.updatedAt} now={admin.now()} />. What is stored is not shown: write all its fields again.{" "}
+        <a href={projectPagePath(where, "accounts/item", { name })}>See what they are</a>
+      </p>
+    ),
+    fields: (
+      <>
         <Fields />
-        <Boxes legend="Environments" name="environment" of={environments} checked={found?.environments ?? []} />
+        <Boxes legend="Environments" name="environment" of={environments} checked={holders} />
         {found && (
           <p>
             <label>
@@ -51,11 +49,11 @@ async function setPage(visit: Visit): Promise<Answer> {
           </p>
         )}
         <NameAgain name={name} what="name of the account" />
-      </Change>
-      {found && <Delete where={where} name={found.entry.name} hidden={hidden} from={found.environments} />}
-    </>
-  );
-  return { title: name === undefined ? "New account" : `Change ${name}`, project: visit.inProject("accounts"), main };
+      </>
+    ),
+    deletion: <p>It would be gone from {listed(holders)}.</p>,
+    holders,
+  });
 }
 
 /** Rows of a name and a value. Those that stay empty are not written. */
@@ -90,27 +88,9 @@ function FieldRow({ at }: { readonly at: number }) {
   );
 }
 
-function Delete(props: {
-  readonly where: string;
-  readonly name: string;
-  readonly hidden: Readonly<Record<string, string | number>>;
-  readonly from: readonly Environment[];
-}) {
-  const { where, name, hidden, from } = props;
-  return (
-    <section>
-      <h2>Delete it</h2>
-      <p>It would be gone from {listed(from)}.</p>
-      <Change action={projectPagePath(where, "accounts/delete")} button="Delete" danger hidden={hidden}>
-        {from.includes("production") && <NameAgain id="again-delete" name={name} what="name of the account" />}
-      </Change>
-    </section>
-  );
-}
-
-async function set({ admin, where, form }: Visit): Promise<Answer> {
-  const isNew = form.has("new");
-  const name = isNew ? form.read("name").trim() : form.read("name");
+/** Writes one account. @throws Refused `conflict` if somebody wrote a set since the page was shown */
+export async function set({ admin, where, form }: Visit): Promise<Answer> {
+  const { name, isNew } = form.itemName();
   const targets = form.environments("environment");
   const values = fieldsIn(form);
   const { permit } = await findProject(admin, where, "write");
@@ -132,7 +112,8 @@ async function set({ admin, where, form }: Visit): Promise<Answer> {
   return { to: projectPagePath(where, "accounts/item", { name }), notice };
 }
 
-async function remove({ admin, where, form }: Visit): Promise<Answer> {
+/** Deletes it from each environment that has it. */
+export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const name = form.read("name");
   const project = await findProject(admin, where, "write");
   const versions = form.versions(project.permit.environments);

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { KindPages } from "../../pages/kind-pages.ts";
-import { pasteRoutes } from "./paste-page.tsx";
-import { promoteRoutes } from "./promote-page.tsx";
+import { apply, paste, pastePage, planPage } from "./paste-page.tsx";
+import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
-import { setRoutes } from "./set-page.tsx";
+import { remove, set, setPage } from "./set-page.tsx";
 
 /** The pages of variables. */
 export const pages: KindPages = {
@@ -15,5 +15,15 @@ export const pages: KindPages = {
   ],
   change: "variables/set",
   firstStep: "Paste the text of an .env file, or write one variable.",
-  routes: [...setRoutes, ...pasteRoutes, ...promoteRoutes],
+  routes: [
+    { method: "GET", path: "/p/:org/:project/variables/set", right: "write", answer: setPage },
+    { method: "POST", path: "/p/:org/:project/variables/set", right: "write", answer: set },
+    { method: "POST", path: "/p/:org/:project/variables/delete", right: "write", answer: remove },
+    { method: "GET", path: "/p/:org/:project/variables/paste", right: "write", answer: pastePage },
+    { method: "POST", path: "/p/:org/:project/variables/paste", right: "write", answer: paste },
+    { method: "GET", path: "/p/:org/:project/variables/paste/:draft", right: "write", answer: planPage },
+    { method: "POST", path: "/p/:org/:project/variables/paste/:draft", right: "write", answer: apply },
+    { method: "GET", path: "/p/:org/:project/variables/promote", right: "reveal", answer: promotePage },
+    { method: "POST", path: "/p/:org/:project/variables/promote", right: "write", answer: promote },
+  ],
 };

@@ -5,20 +5,12 @@ import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { Change, counted, Empty, Env, Field, Lead, Listed, Name, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer, Route } from "../../pages/route.ts";
+import type { Answer } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
 import { requireSet } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { parseEnvFile } from "./env-file.ts";
 import { type NewVariable, setVariables, type VariablesWrite } from "./write.ts";
-
-/** Pasting a dotenv text: first what it would do, then exactly that. */
-export const pasteRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/variables/paste", right: "write", answer: pastePage },
-  { method: "POST", path: "/p/:org/:project/variables/paste", right: "write", answer: paste },
-  { method: "GET", path: "/p/:org/:project/variables/paste/:draft", right: "write", answer: planPage },
-  { method: "POST", path: "/p/:org/:project/variables/paste/:draft", right: "write", answer: apply },
-];
 
 /** A text that was pasted, and what it would do. */
 class Pasted {
@@ -38,12 +30,12 @@ class Pasted {
   }
 }
 
-async function pastePage(visit: Visit): Promise<Answer> {
+/** A text to paste: first what it would do is shown, then exactly that is applied. */
+export async function pastePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   await findProject(admin, where, "write");
   const main = (
     <>
-      <h1>Paste variables</h1>
       <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
         <Field name="environment" label="Environment" of={environments} value={visit.environment()} />
         <Field
@@ -62,11 +54,11 @@ async function pastePage(visit: Visit): Promise<Answer> {
       </Change>
     </>
   );
-  return { title: "Paste variables", project: visit.inProject("variables"), main };
+  return { title: "Paste variables", main };
 }
 
 /** Finds out what a text would do, and keeps it. @throws Refused `invalid` that names each line that is wrong */
-async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
+export async function paste({ admin, where, form, drafts }: Visit): Promise<Answer> {
   const environment = form.environment();
   const { variables: found, warnings, problems } = parseEnvFile(form.read("text"));
   if (problems.length > 0) throw new Refused("invalid", ["Nothing was written.", ...firstOf(problems)].join("\n"));
@@ -89,7 +81,7 @@ function firstOf(sentences: readonly string[]): string[] {
 const sentencesMax = 20;
 
 /** What a pasted text would do, by name. */
-async function planPage(visit: Visit): Promise<Answer> {
+export async function planPage(visit: Visit): Promise<Answer> {
   const { where } = visit;
   const { environment, plan } = draftOf(visit);
   const changes = [
@@ -101,9 +93,6 @@ async function planPage(visit: Visit): Promise<Answer> {
   const isNothing = changes.every(([, names]) => names.length === 0);
   const main = (
     <>
-      <h1>
-        What it would do in <Env of={environment} />
-      </h1>
       {plan.warnings.length > 0 && (
         <ul class="warning">
           {plan.warnings.map((warning) => (
@@ -137,11 +126,15 @@ async function planPage(visit: Visit): Promise<Answer> {
       <Lead to={projectPagePath(where, "variables/paste", { environment })}>Paste another text</Lead>
     </>
   );
-  return { title: "What it would do", project: visit.inProject("variables"), main };
+  return {
+    title: "What it would do",
+    heading: ["What it would do in ", <Env of={environment} />],
+    main,
+  };
 }
 
 /** Writes what the plan says. @throws Refused `conflict` if somebody wrote the environment since */
-async function apply(visit: Visit): Promise<Answer> {
+export async function apply(visit: Visit): Promise<Answer> {
   const { admin, where, form, drafts } = visit;
   const { environment, entries, options, plan } = draftOf(visit);
   form.requireAgain(where, [environment]);

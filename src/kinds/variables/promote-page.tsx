@@ -4,18 +4,12 @@ import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
 import { Change, type Column, counted, Empty, Env, Name, NameAgain, Select, Table, There } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer, Route } from "../../pages/route.ts";
+import type { Answer } from "../../pages/route.ts";
 import { type Visit, versionFields } from "../../pages/visit.ts";
 import { requireSets } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { diffVariables } from "./reveal.ts";
 import { copyVariables } from "./write.ts";
-
-/** Copying variables from one environment to another, with their values unseen. */
-export const promoteRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/variables/promote", right: "reveal", answer: promotePage },
-  { method: "POST", path: "/p/:org/:project/variables/promote", right: "write", answer: promote },
-];
 
 /** A variable of one of the two environments, with when it changed in each. */
 type Promoted = {
@@ -36,15 +30,13 @@ type Compared = {
   readonly now: number;
 };
 
-async function promotePage(visit: Visit): Promise<Answer> {
+/** Two environments side by side, to copy variables from one to the other with their values unseen. */
+export async function promotePage(visit: Visit): Promise<Answer> {
   const { where } = visit;
   const from = visit.environment("from") ?? "staging";
   const to = visit.environment("to") ?? "production";
   const main = (
     <>
-      <h1>
-        Promote from <Env of={from} /> to <Env of={to} />
-      </h1>
       <form class="actions">
         {(["from", "to"] as const).map((side) => (
           <label>
@@ -63,7 +55,11 @@ async function promotePage(visit: Visit): Promise<Answer> {
       )}
     </>
   );
-  return { title: `Promote from ${from} to ${to}`, project: visit.inProject("variables"), main };
+  return {
+    title: `Promote from ${from} to ${to}`,
+    heading: ["Promote from ", <Env of={from} />, " to ", <Env of={to} />],
+    main,
+  };
 }
 
 async function comparedFor({ admin, where }: Visit, from: Environment, to: Environment): Promise<Compared> {
@@ -165,7 +161,7 @@ function columnsOf({ from, to, now }: Compared): readonly Column<Promoted>[] {
 }
 
 /** Copies what was chosen. @throws Refused `conflict` if somebody wrote the source or the target since the page was shown */
-async function promote({ admin, where, form }: Visit): Promise<Answer> {
+export async function promote({ admin, where, form }: Visit): Promise<Answer> {
   const [from, to] = [form.environment("from"), form.environment("to")];
   const names = form.all("names");
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");

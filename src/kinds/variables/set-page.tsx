@@ -3,24 +3,18 @@ import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Ago, Boxes, Change, Env, Field, listed, NameAgain, NewName, SetHeading } from "../../pages/parts.tsx";
+import { itemForms } from "../../pages/item-forms.tsx";
+import { Ago, Boxes, Env, Field, Lead, listed, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
-import type { Answer, Route } from "../../pages/route.ts";
-import { type Form, type Visit, versionFields } from "../../pages/visit.ts";
+import type { Answer } from "../../pages/route.ts";
+import type { Form, Visit } from "../../pages/visit.ts";
 import { requireSets } from "../../sets/open.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import { type EnvironmentWrite, type NewVariable, validateVariables, writeVariables } from "./write.ts";
 
-/** Writing one variable, and deleting it. */
-export const setRoutes: readonly Route[] = [
-  { method: "GET", path: "/p/:org/:project/variables/set", right: "write", answer: setPage },
-  { method: "POST", path: "/p/:org/:project/variables/set", right: "write", answer: set },
-  { method: "POST", path: "/p/:org/:project/variables/delete", right: "write", answer: remove },
-];
-
 /** A field for each environment. What is stored is not shown: an empty field changes nothing. */
-async function setPage(visit: Visit): Promise<Answer> {
+export async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const asked = visit.query("name");
   const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
@@ -29,18 +23,17 @@ async function setPage(visit: Visit): Promise<Answer> {
   });
   const holders = places.filter(({ entry }) => entry !== undefined).map(({ environment }) => environment);
   const name = holders.length === 0 ? undefined : asked;
-  const hidden = { ...versionFields(sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const now = admin.now();
-  const main = (
-    <>
-      <SetHeading name={name} item="variable" />
-      {name !== undefined && (
-        <p>
-          <a href={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</a>
-        </p>
-      )}
-      <Change action={projectPagePath(where, "variables/set")} button="Save" hidden={hidden}>
-        {name === undefined && <NewName asked={asked} help="Letters, digits and _, such as DATABASE_URL." />}
+  return itemForms(where, {
+    kind: "variables",
+    item: "variable",
+    name,
+    asked,
+    nameHelp: "Letters, digits and _, such as DATABASE_URL.",
+    sets,
+    about: <Lead to={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</Lead>,
+    fields: (
+      <>
         <div class="cards">
           {places.map(({ environment, entry }) => (
             <ValueField environment={environment} entry={entry} now={now}>
@@ -54,11 +47,11 @@ async function setPage(visit: Visit): Promise<Answer> {
           help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
           type="date"
         />
-      </Change>
-      {name !== undefined && <Delete where={where} name={name} hidden={hidden} from={holders} />}
-    </>
-  );
-  return { title: name === undefined ? "New variable" : `Change ${name}`, project: visit.inProject("variables"), main };
+      </>
+    ),
+    deletion: <Boxes legend="From" name="from" of={holders} />,
+    holders,
+  });
 }
 
 function ValueField(props: {
@@ -99,29 +92,10 @@ function ValueField(props: {
   );
 }
 
-function Delete(props: {
-  readonly where: string;
-  readonly name: string;
-  readonly hidden: Readonly<Record<string, string | number>>;
-  readonly from: readonly Environment[];
-}) {
-  const { where, name, hidden, from } = props;
-  return (
-    <section>
-      <h2>Delete it</h2>
-      <Change action={projectPagePath(where, "variables/delete")} button="Delete" danger hidden={hidden}>
-        <Boxes legend="From" name="from" of={from} />
-        {from.includes("production") && <NameAgain id="again-delete" name={name} what="name of the variable" />}
-      </Change>
-    </section>
-  );
-}
-
 /** Writes the fields that were filled in, in one transaction. */
-async function set(visit: Visit): Promise<Answer> {
+export async function set(visit: Visit): Promise<Answer> {
   const { admin, where, form } = visit;
-  const isNew = form.has("new");
-  const name = isNew ? form.read("name").trim() : form.read("name");
+  const { name, isNew } = form.itemName();
   const { permit } = await findProject(admin, where, "write");
   const values = valuesIn(form, permit.environments);
   const targets = [...values.keys()];
@@ -175,7 +149,8 @@ async function requireNew({ admin, where }: Visit, name: string, targets: readon
   throw new Refused("exists", `There is a ${name} in ${places} already. Nothing was changed: change that one.`);
 }
 
-async function remove({ admin, where, form }: Visit): Promise<Answer> {
+/** Deletes it from the chosen environments. */
+export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const name = form.read("name");
   const from = form.environments("from");
   if (from.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
