@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -18,8 +18,6 @@ import { honestly, type Question, type Reply, refusal } from "../support/liar.ts
 import { type Machine, machineMaker, truth } from "../support/machine.ts";
 import { blockOf } from "../support/markdown.ts";
 import { findProgram } from "../support/programs.ts";
-
-setDefaultTimeout(60_000);
 
 const root = join(import.meta.dir, "../..");
 const bash = findProgram("bash") ?? "";

@@ -1,5 +1,5 @@
 /** The scripts of docs/alerts.md, with the settings of the page, against a listener of our own. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +7,6 @@ import { binary } from "../support/keyhole.ts";
 import { blocksOf, readPage } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { furnish, makeSite, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const page = "docs/alerts.md";
 const deploy = join(import.meta.dir, "../../docs/deploy");

@@ -1,10 +1,8 @@
 /** What a terminal asks before it does what cannot be undone. Where nobody can be asked: transcripts/confirmations.txt. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { siteOf } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const site = siteOf("sqlite", { staging: { KEPT: "1", CHANGED: "old", GONE: "1" } });
 

@@ -2,7 +2,7 @@
  * The lines of docs/coming-from.md. A stand-in for each tool prints what the tool does, as its documentation and source
  * have it; dotenvx is the real one.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +10,6 @@ import { binary } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const page = "docs/coming-from.md";
 const lines = blocksOf(page).filter(({ comment }) => comment?.includes("coming-from.test.ts"));

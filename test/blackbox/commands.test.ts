@@ -1,12 +1,10 @@
 /** People's commands beside a server, and on a terminal. What they print elsewhere is in transcripts/. */
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePlace, type Place } from "../support/keyhole.ts";
 import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 onBoth("beside a running server", (dialect) => {
   let place: Site;

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
 import { makeSite, onBoth, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const hostile = "$(touch ran)`touch ran`;touch ran\\' \"*";
 const shells = {

@@ -4,7 +4,7 @@
  *
  * @see https://github.com/docker/compose/blob/v5.5.0/pkg/compose/plugins.go
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -12,8 +12,6 @@ import { honestly, type Question, refusal } from "../support/liar.ts";
 import { type Machine, machineMaker, truth } from "../support/machine.ts";
 import { blockOf } from "../support/markdown.ts";
 import { carriedValues } from "../support/readers/nasty.ts";
-
-setDefaultTimeout(60_000);
 
 const machine = machineMaker();
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,6 @@ import { withPrograms } from "../support/programs.ts";
 import { eventually, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
 
 /* docs/deploy/compose.yaml against the rest of the documentation and the program. Docker itself is not needed. */
-
-setDefaultTimeout(60_000);
 
 type Service = {
   readonly image?: string;

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy.ts";
 import { furnish, type Key, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const path = "/projects/web/variables?environment=staging&metadata_only=true";
 

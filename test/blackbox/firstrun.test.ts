@@ -1,7 +1,7 @@
 /** The first start of the program, and starts with wrong settings. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
+  chmodSync,
   chownSync,
   copyFileSync,
   cpSync,
@@ -17,10 +17,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary, type Ran, runBinary } from "../support/keyhole.ts";
+import { clusterOwner } from "../support/postgres.ts";
 import { findProgram } from "../support/programs.ts";
-import { ask, makeSite, onBoth, onPostgres, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
+import { ask, makeSite, onBoth, type Site, siteOf } from "../support/server.ts";
 
 /** The end of a program that stopped with one sentence for a person: nothing on stdout, no stack, no secret. */
 function expectSentence(ran: Ran, exitCode: number, names: string | RegExp): void {
@@ -48,11 +47,7 @@ async function readUntil(stream: ReadableStream<Uint8Array>, text: string): Prom
 const takePort = () => Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
 
 describe("demo", () => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await makeSite("sqlite");
-  });
-  afterAll(() => site.remove());
+  const site = siteOf("sqlite");
   const demo = (...args: string[]) => run(site, ["demo", ...args], { ...site.env, PORT: "0" });
 
   test("serves until it is stopped, every line that it shows works, and a second one beside it is refused", async () => {
@@ -93,11 +88,7 @@ describe("demo", () => {
 });
 
 describe("the data folder", () => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await makeSite("sqlite");
-  });
-  afterAll(() => site.remove());
+  const site = siteOf("sqlite");
   const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
   test("is made 0700, every file in it 0600, and keeps out of repositories", async () => {
@@ -183,6 +174,39 @@ describe.skipIf(process.platform !== "linux")("a data folder that cannot be writ
   }
 });
 
+const reader = process.getuid?.() === 0 ? clusterOwner()?.ids : undefined;
+describe.skipIf(reader === undefined)("a data folder of another user", () => {
+  test("is not taken for one without a Keyhole", async () => {
+    const site = await makeSite("sqlite");
+    try {
+      await site.json(["org", "create", "acme"]);
+      chmodSync(site.folder, 0o755);
+      const as = ["setpriv", `--reuid=${reader?.uid}`, `--regid=${reader?.gid}`, "--clear-groups"];
+      const refusal = async (args: readonly string[], data = site.data) => {
+        const env = { ...site.env, PATH: "/usr/bin:/bin", KEYHOLE_DATA: data };
+        const ran = await runBinary(args, { cwd: "/", env, as });
+        expect(ran).toMatchObject({ exitCode: 2, stdout: "" });
+        return ran.stderr;
+      };
+      const end = "belongs to root, and this user may not read it: is sudo missing?\n";
+      for (const args of [
+        ["org", "list"],
+        ["serve"],
+        ["backup", "/tmp/none.db"],
+        ["backup", "verify", "/tmp/none.db"],
+      ]) {
+        expect(await refusal(args)).toBe(`keyhole: KEYHOLE_DATA ${site.data} ${end}`);
+      }
+      const inside = join(site.data, "more", "data");
+      expect(await refusal(["org", "list"], inside)).toBe(
+        `keyhole: KEYHOLE_DATA ${inside} lies in ${site.data}, which ${end}`,
+      );
+    } finally {
+      await site.remove();
+    }
+  });
+});
+
 test("a port that is in use stops the program with one sentence that names it", async () => {
   const site = await makeSite("sqlite");
   await site.json(["org", "create", "acme"]); // announces the new root key
@@ -194,35 +218,15 @@ test("a port that is in use stops the program with one sentence that names it", 
 });
 
 onBoth("where nothing has begun", (dialect) => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await makeSite(dialect);
-  });
-  afterAll(() => site.remove());
+  const site = siteOf(dialect);
 
-  test.each<string[]>([
-    ["org", "list"],
-    ["org", "plan", "acme", "pro"],
-    ["org", "delete", "acme", "--yes"],
-    ["project", "create", "acme/web"],
-    ["project", "list"],
-    ["var", "set", "acme/web", "staging", "NAME", "--value", "x"],
-    ["account", "list", "acme/web"],
-    ["file", "list", "acme/web"],
-    ["key", "list"],
-    ["audit", "list"],
-    ["audit", "verify"],
-    ["audit", "export"],
-    ["audit", "prune", "--yes"],
-    ["rotate", "data"],
-    ["db", "grants"],
-  ])("%s %s says where it looked, ends with 4 and makes nothing", async (...args) => {
-    const where = dialect === "sqlite" ? site.data : "DATABASE_URL";
-    expectSentence(
-      await site.keyhole(args),
-      4,
-      `There is no Keyhole in ${dialect === "sqlite" ? where : `the database at ${where}`}`,
-    );
+  test.each([
+    ...["org list", "org plan acme pro", "org delete acme --yes", "project create acme/web", "project list"],
+    ...["var set acme/web staging NAME --value x", "account list acme/web", "file list acme/web", "key list"],
+    ...["audit list", "audit verify", "audit export", "audit prune --yes", "rotate data", "db grants"],
+  ])("%s says where it looked, ends with 4 and makes nothing", async (words) => {
+    const where = dialect === "sqlite" ? site.data : "the database at DATABASE_URL";
+    expectSentence(await site.keyhole(words.split(" ")), 4, `There is no Keyhole in ${where}`);
     expect(readdirSync(site.folder)).toEqual([]);
     if (dialect === "postgres")
       expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
@@ -234,52 +238,21 @@ onBoth("where nothing has begun", (dialect) => {
   });
 });
 
-onPostgres("a database that is not this root key's, or not to be had", () => {
-  let site: Site;
-  beforeAll(async () => {
-    site = await makeSite("postgres");
-    await site.json(["org", "create", "acme"]);
-  });
-  afterAll(() => site.remove());
-
-  test("is said in one sentence that names the setting", async () => {
-    const other = { ...site.env, KEYHOLE_ROOT_KEY: randomBytes(32).toString("base64") };
-    expectSentence(await run(site, ["serve", "--port", "0"], other), 2, /KEYHOLE_ROOT_KEY/);
-    expectSentence(await run(site, ["org", "list"], other), 2, /KEYHOLE_ROOT_KEY/);
-    const absent = new URL(site.env["DATABASE_URL"] ?? "");
-    absent.pathname = "/no_such_database";
-    const env = { ...site.env, DATABASE_URL: absent.href };
-    for (const args of [
-      ["serve", "--port", "0"],
-      ["org", "list"],
-    ]) {
-      expectSentence(
-        await run(site, args, env),
-        6,
-        /^keyhole: DATABASE_URL: \S+ has no database of that name: create it, or correct the name\./,
-      );
-    }
-  });
-});
-
 /** Many processes on an empty PostgreSQL are in integration/migrate. */
 describe("a first start of many at once", () => {
+  const site = siteOf("sqlite");
+
   test("makes one database, in which everything works", async () => {
-    const site = await makeSite("sqlite");
-    try {
-      const serving = site.serve();
-      const slugs = ["one", "two", "three", "four", "five", "six"];
-      const made = await Promise.all(slugs.map((slug) => site.keyhole(["org", "create", slug])));
-      expect(made.map(({ exitCode, stderr }) => (exitCode === 0 ? 0 : stderr))).toEqual(slugs.map(() => 0));
-      const listed = (await site.json(["org", "list"])) as { slug: string }[];
-      expect(listed.map(({ slug }) => slug).sort()).toEqual([...slugs].sort());
-      const { key } = await site.key("--org", "three");
-      const server = await serving;
-      expect((await server.get("/organization", key)).json()).toMatchObject({ slug: "three" });
-      expect(await server.stop()).toBe(0);
-    } finally {
-      await site.remove();
-    }
+    const serving = site.serve();
+    const slugs = ["one", "two", "three", "four", "five", "six"];
+    const made = await Promise.all(slugs.map((slug) => site.keyhole(["org", "create", slug])));
+    expect(made.map(({ exitCode, stderr }) => (exitCode === 0 ? 0 : stderr))).toEqual(slugs.map(() => 0));
+    const listed = (await site.json(["org", "list"])) as { slug: string }[];
+    expect(listed.map(({ slug }) => slug).sort()).toEqual([...slugs].sort());
+    const { key } = await site.key("--org", "three");
+    const server = await serving;
+    expect((await server.get("/organization", key)).json()).toMatchObject({ slug: "three" });
+    expect(await server.stop()).toBe(0);
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { policies } from "../../src/limit/bucket.ts";
 import { Limiter } from "../../src/limit/limiter.ts";
 import { redisBuckets, SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/server/shared-limiter.ts";
@@ -6,8 +6,6 @@ import { ranMs } from "../support/clock.ts";
 import { freePort } from "../support/port.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { eventually, type Key, onPostgres, passedOf60, type Server, siteOf } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 const program = findProgram("valkey-server", "redis-server") ?? "";
 

@@ -5,17 +5,16 @@ import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
-import { eventually, type Key, type Server, siteOf } from "../support/server.ts";
+import { eventually, keyOf, type Server, siteOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 const metadata = `${values}&metadata_only=true`;
 
 const site = siteOf("sqlite", { staging: { TOKEN: "canary" } });
-let key: Key;
+const key = keyOf(site, "--org", "acme");
 let database: string;
 let aside: string;
-beforeAll(async () => {
-  key = await site.key("--org", "acme");
+beforeAll(() => {
   database = join(site.data, "keyhole.db");
   aside = join(site.folder, "aside.db");
 });
@@ -125,16 +124,6 @@ describe("a data folder that has a root key", () => {
     }
     expect(await site.json(["org", "create", "first"])).toMatchObject({ slug: "first" });
     expect(await site.json(["org", "list"])).toHaveLength(1);
-  });
-
-  test("is begun once when several commands begin it at the same time", async () => {
-    for (const name of ["keyhole.db", "keyhole.db-wal", "keyhole.db-shm", "root.key"]) {
-      rmSync(join(site.data, name), { force: true });
-    }
-    const ran = await Promise.all(["a", "b", "c", "d"].map((slug) => start("org", "create", slug)));
-    expect(ran.map(({ exitCode, stderr }) => [exitCode, stderr.includes("keyhole: ")])).toEqual(
-      ran.map(() => [0, false]),
-    );
   });
 });
 

@@ -1,32 +1,17 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { binary, makePlace, runBinary } from "../support/keyhole.ts";
+import { binary, runBinary } from "../support/keyhole.ts";
 import { callTool, revisions } from "../support/mcp.ts";
-import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { type Key, keyOf, makeSite, type Server, type Site, serverOf, siteOf } from "../support/server.ts";
 import { leaksIn } from "../support/world.ts";
-
-setDefaultTimeout(60_000);
 
 const place = { project: "web", environment: "production" };
 const canaries = ["canary-of-a-variable", "CANARY_LIKE_A_NAME", "canary-of-an-account", "canary-of-a-file"];
 
 type Stage = { readonly site: Site; readonly server: Server; readonly agent: Key };
-
-/** A served project with a canary in every value, and an agent's key. */
-async function open(): Promise<Stage> {
-  const site = await makeSite("sqlite");
-  await furnish(site, { production: { API_TOKEN: "canary-of-a-variable", LIKE_A_NAME: "CANARY_LIKE_A_NAME" } });
-  await site.json(["account", "set", "acme/web", "admin", "--env", "production"], '{"user":"canary-of-an-account"}');
-  const file = join(site.folder, "key.pem");
-  writeFileSync(file, "canary-of-a-file");
-  await site.json(["file", "put", "acme/web", file, "--path", "tls/key.pem", "--env", "production"]);
-  const all = "projects,variables,accounts,files,requests";
-  const agent = await site.key("--org", "acme", "--surface", "mcp_server", "--resource", all);
-  return { site, server: await site.serve({ env: { KEYHOLE_MCP: "on" } }), agent };
-}
 
 /** The transport, with every message that arrives put into `received`. */
 function recorded(transport: Transport, received: string[]): Transport {
@@ -59,17 +44,23 @@ const transports: Record<string, (stage: Stage) => Transport & { readonly stderr
 };
 
 describe("the MCP surface of the program", () => {
-  let stage: Stage;
-  beforeAll(async () => {
-    stage = await open();
+  const site = siteOf("sqlite", {
+    production: { API_TOKEN: "canary-of-a-variable", LIKE_A_NAME: "CANARY_LIKE_A_NAME" },
   });
-  afterAll(() => stage.site.remove());
+  beforeAll(async () => {
+    await site.json(["account", "set", "acme/web", "admin", "--env", "production"], '{"user":"canary-of-an-account"}');
+    const put = ["file", "put", "acme/web", "-", "--path", "tls/key.pem", "--env", "production"];
+    await site.json(put, "canary-of-a-file");
+  });
+  const every = "projects,variables,accounts,files,requests";
+  const agent = keyOf(site, "--org", "acme", "--surface", "mcp_server", "--resource", every);
+  const server = serverOf(site, { env: { KEYHOLE_MCP: "on" } });
+  const stage: Stage = { site, server, agent };
 
   for (const [transport, connect] of Object.entries(transports)) {
     test.each(Object.entries(revisions))(
       `over ${transport}, in revision %s, every tool works and no value leaves`,
       async (_, mode) => {
-        const { site, server } = stage;
         const received: string[] = [];
         const client = new Client({ name: "agent", version: "1" }, { versionNegotiation: { mode } });
         const wire = connect(stage);
@@ -123,9 +114,8 @@ describe("the MCP surface of the program", () => {
   }
 
   test("approval and rejection, as people type them", async () => {
-    const { site, server, agent } = stage;
     const client = new Client({ name: "agent", version: "1" }, { versionNegotiation: { mode: "auto" } });
-    await client.connect(transports["streamable HTTP"]?.({ site, server, agent }) as Transport);
+    await client.connect(transports["streamable HTTP"]?.(stage) as Transport);
     const file = async (name: string) =>
       (await callTool(client, "request_variable", { ...place, name, reason: "for payments" })).found["id"] as string;
     const [first, second, third] = [await file("FIRST"), await file("SECOND"), await file("THIRD")];
@@ -183,7 +173,6 @@ describe("the MCP surface of the program", () => {
   });
 
   test("whoever approves sees what var set warns of, and that the key was revoked", async () => {
-    const { site } = stage;
     const asking = await site.key("--org", "acme", "--surface", "mcp_server", "--resource", "variables,requests");
     const client = new Client({ name: "agent", version: "1" });
     await client.connect(transports["streamable HTTP"]?.({ ...stage, agent: asking }) as Transport);
@@ -214,26 +203,7 @@ describe("the MCP surface of the program", () => {
     expect(at).toEqual(at.toSorted((a, b) => a - b));
   });
 
-  test("a reason forges no row of what people are shown", async () => {
-    const { site } = stage;
-    const client = new Client({ name: "agent", version: "1" });
-    await client.connect(transports["streamable HTTP"]?.(stage) as Transport);
-    const reason = `for payments${" ".repeat(90)}STATUS       approved by security-team${" ".repeat(90)}KEY   x`;
-    const { found } = await callTool(client, "request_variable", { ...place, name: "FORGED", reason });
-    const id = found["id"] as string;
-    await client.close();
-    const shown = await site.keyhole(["request", "show", id]);
-    expect(shown.stdout).toContain("for payments STATUS approved by security-team KEY x");
-    expect(shown.stdout.match(/^\s*STATUS/gm)).toHaveLength(1);
-    const screen = site.onTerminal(["request", "approve", id]);
-    await screen.shows("Value of FORGED (hidden, Enter ends it): ");
-    screen.type("\x03");
-    expect((await screen.ended).screen.match(/^\s*STATUS/gm)).toHaveLength(1);
-    await site.json(["request", "reject", id]);
-  });
-
   test("hostile texts reach a person's terminal inert", async () => {
-    const { site } = stage;
     const client = new Client({ name: "agent", version: "1" });
     await client.connect(transports["streamable HTTP"]?.(stage) as Transport);
     const { found } = await callTool(client, "request_variable", {
@@ -265,7 +235,6 @@ describe("the MCP surface of the program", () => {
   });
 
   test("stdout of keyhole mcp carries the protocol alone, whatever it is sent, and it ends with its input", async () => {
-    const { site, server, agent } = stage;
     const env = { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: agent.key };
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } };
     const stdin = `no JSON\n{"a":1}\n${JSON.stringify({ jsonrpc: "2.0", id: 7, method: "initialize", params })}\n`;
@@ -275,7 +244,6 @@ describe("the MCP surface of the program", () => {
   });
 
   test("a key that is refused, and a server without the surface, are errors that say what to do", async () => {
-    const { site, server, agent } = stage;
     const plainKey = await site.key("--org", "acme");
     const answerOf = async (key: string, origin: string) => {
       const client = new Client({ name: "agent", version: "1" });
@@ -304,7 +272,6 @@ describe("the MCP surface of the program", () => {
   });
 
   test("a body that is too large is refused before it is read", async () => {
-    const { server, agent } = stage;
     const response = await fetch(`${server.origin}/mcp`, {
       method: "POST",
       headers: { authorization: `Bearer ${agent.key}`, "content-type": "application/json" },
@@ -312,27 +279,5 @@ describe("the MCP surface of the program", () => {
     });
     expect(response.status).toBe(413);
     expect(await response.text()).toBe("");
-  });
-});
-
-describe("the settings of the MCP surface", () => {
-  test.each([
-    [{ KEYHOLE_MCP: "yes" }, "KEYHOLE_MCP must be on or off."],
-    [{ KEYHOLE_MCP: "" }, "KEYHOLE_MCP is set but empty: give it a value or unset it."],
-    [
-      { KEYHOLE_MCP_ORIGINS: "https://a.example" },
-      "KEYHOLE_MCP_ORIGINS is set without KEYHOLE_MCP=on, which turns the MCP surface on.",
-    ],
-    ...["*", "https://a.example/", "a.example", "https://a.example,", "HTTPS://a.example"].map(
-      (origins) =>
-        [
-          { KEYHOLE_MCP: "on", KEYHOLE_MCP_ORIGINS: origins },
-          "KEYHOLE_MCP_ORIGINS must be a list of origins such as https://tools.example.com.",
-        ] as const,
-    ),
-  ])("%j stops serve", async (env, sentence) => {
-    const { keyhole, remove } = makePlace(env as Record<string, string>);
-    expect(await keyhole(["serve", "--port", "0"])).toMatchObject({ exitCode: 2, stderr: `keyhole: ${sentence}\n` });
-    remove();
   });
 });

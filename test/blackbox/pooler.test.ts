@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +7,6 @@ import { freePort } from "../support/port.ts";
 import { clusterOwner } from "../support/postgres.ts";
 import { withPrograms } from "../support/programs.ts";
 import { eventually, onPostgres, siteOf } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 /** The settings that the server asks for when a session begins; a pooler can be told to drop them. */
 const settings =

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -8,8 +8,6 @@ import { honestly, type Question, type Reply, refusal, type Truth } from "../sup
 import { type Machine, machineMaker, runProgram, truth } from "../support/machine.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
 import { carriedValues } from "../support/readers/nasty.ts";
-
-setDefaultTimeout(60_000);
 
 const machine = machineMaker();
 const holding = (variables: Truth["variables"]) => machine((question) => honestly({ ...truth, variables }, question));

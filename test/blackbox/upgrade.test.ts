@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -7,8 +7,6 @@ import { runBinary } from "../support/keyhole.ts";
 import { furnish, type Key, makeSite, onBoth, type Server, type Site } from "../support/server.ts";
 
 /* What docs/upgrade.md says, done with the built program and a newer one that has a migration more. */
-
-setDefaultTimeout(60_000);
 
 const root = join(import.meta.dir, "../..");
 const variables = "/projects/web/variables?environment=production";

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { runProgram } from "../support/machine.ts";
 import { eventually, type Key, makeSite, type Server, type Site } from "../support/server.ts";
-
-setDefaultTimeout(60_000);
 
 /** Says with which values it runs, and when it is asked to end. */
 const script = `sleep 600 & trap 'kill -9 $!; echo "stopped $A"; exit 7' TERM; echo "runs $A"; wait`;

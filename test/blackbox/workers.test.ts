@@ -113,26 +113,9 @@ onPostgres("workers", () => {
 describe("workers without PostgreSQL", () => {
   const site = siteOf("sqlite");
 
-  test("are refused on the embedded database, which has one server", async () => {
-    const ran = await site.keyhole(["serve", "--port", "0", "--workers", "2"]);
-    expect(ran).toEqual({
-      exitCode: 2,
-      stdout: "",
-      stderr: expect.stringContaining("--workers needs PostgreSQL (DATABASE_URL)"),
-    });
-  });
-
   test("--workers 1 is an ordinary server", async () => {
     const server = await site.serve({ args: ["--workers", "1"] });
     expect(await server.stop()).toBe(0);
-  });
-
-  test("--workers takes a number, and --worker is for Keyhole itself", async () => {
-    for (const count of ["0", "-1", "x", "257", ""]) {
-      expect(await site.keyhole(["serve", "--workers", count])).toMatchObject({ exitCode: 2, stdout: "" });
-    }
-    expect(await site.keyhole(["serve", "--port", "0", "--worker", "plain"])).toMatchObject({ exitCode: 2 });
-    expect((await site.keyhole(["serve", "--help"])).stdout).not.toContain("--worker <");
   });
 });
 

@@ -1,7 +1,11 @@
+import { setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "./build.ts";
+
+// As in test/run.ts: a test that hangs ends even on a slow, shared machine.
+setDefaultTimeout(60_000);
 
 /** The compiled program. */
 export const binary: string = builtBinary();

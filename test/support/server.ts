@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
@@ -128,8 +128,6 @@ export async function makeSite(dialect: Dialect, url?: string, settings: Setting
  * @param variables - those of acme/web, by environment; without them the site has neither organization nor project
  */
 export function siteOf(dialect: Dialect, variables?: Parameters<typeof furnish>[1]): Site {
-  // As in test/run.ts: a test that hangs ends even on a slow, shared machine.
-  setDefaultTimeout(60_000);
   const site = {} as Site;
   beforeAll(async () => {
     Object.assign(site, await makeSite(dialect));
@@ -137,6 +135,20 @@ export function siteOf(dialect: Dialect, variables?: Parameters<typeof furnish>[
   }, 60_000);
   afterAll(() => site.remove?.(), 60_000);
   return site;
+}
+
+/** A server of a suite, started before its first test. */
+export function serverOf(site: Site, options?: ServeOptions): Server {
+  const server = {} as Server;
+  beforeAll(async () => void Object.assign(server, await site.serve(options)), 60_000);
+  return server;
+}
+
+/** A key of a suite, made before its first test. */
+export function keyOf(site: Site, ...args: readonly string[]): Key {
+  const key = {} as Key;
+  beforeAll(async () => void Object.assign(key, await site.key(...args)), 60_000);
+  return key;
 }
 
 /** Creates the organization acme and its project web, with these variables in each environment. Returns the site. */

@@ -151,11 +151,15 @@ describe("a listing that lies is refused", () => {
     expect(problem.message).not.toContain("\u001b");
   });
 
-  test("text for a project", async () => {
-    const { client } = await meet((question) => ({
-      body: { ...(honestly(truth, question).body as object), project: "web" },
-    }));
-    expect((await failing(client.listFiles(asked))).code).toBe("invalid_answer");
+  test.each([
+    ["text for a project", { project: "web" }, form],
+    ["another project's files", { project: { slug: "api" } }, /another project/],
+    ["another environment's files", { environment: "staging" }, /or environment/],
+  ])("%s", async (_, more, says) => {
+    const { client } = await meet((question) => ({ body: { ...(honestly(truth, question).body as object), ...more } }));
+    const problem = await failing(client.listFiles(asked));
+    expect(problem.code).toBe("invalid_answer");
+    expect(problem.message).toMatch(says);
   });
 });
 
@@ -164,12 +168,13 @@ const altering =
   (alter: (first: Files[number]) => unknown) =>
   ([first = {}, ...rest]: Files) => [alter(first), ...rest];
 const base64 = (content: string) => altering((first) => ({ ...first, content }));
-/** Contents, altered; others are in blackbox/files-pull.test.ts. */
+/** Contents, altered. */
 const contentLies: [lie: string, alter: (files: Files) => unknown, says: RegExp][] = [
   ["nothing", () => [], /was listed and is missing/],
   ["a file twice", (files) => [...files, files[0]], /files that were not asked for/],
   ["a file more", (files) => [...files, { ...files[0], path: "more" }], /files that were not asked for/],
   ["content cut short", base64(""), /another size/],
+  ["content with another checksum", base64(Buffer.alloc(12).toString("base64")), /another checksum/],
   ["no content", altering((first) => ({ ...first, content: undefined })), form],
   [
     "other content with its own checksum",
