@@ -77,7 +77,7 @@ withPrograms(["chromium"], "the site that `bun run docs` builds", (chromium) => 
     expect(page).toContain(`Version ${version}, changes · licence ${license}`);
   });
 
-  test("passes axe on every page, in contrast and headings too, in light and dark", () => {
+  test("passes axe in contrast and headings too, in light and dark", () => {
     expect(visit.pages.flatMap(({ path, violations }) => violations.map((one) => `${path}: ${one}`))).toEqual([]);
   });
 
