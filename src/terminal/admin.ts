@@ -53,17 +53,19 @@ export async function confirm(
 
 /**
  * Makes a change after {@link confirm}. It is rehearsed first, so that nobody is asked about a change that is refused.
- * @param deed - says what the change will do, from the result of the rehearsal
+ * @param change - gets what the rehearsal returned: the person has agreed to that
+ * @param deed - says what the change will do, from the same; undefined if nobody needs to be asked
  */
 export async function confirmChange<T>(
   here: Surroundings,
   admin: AdminContext,
   yes: boolean | undefined,
-  change: (admin: AdminContext) => Promise<T>,
-  deed: (outcome: T) => string,
+  change: (admin: AdminContext, agreed?: T) => Promise<T>,
+  deed: (outcome: T) => string | undefined,
 ): Promise<T> {
-  if (!yes) {
-    await confirm(here, yes, deed(await rehearse(admin, change)));
-  }
-  return change(admin);
+  if (yes) return change(admin);
+  const rehearsed = await rehearse(admin, change);
+  const words = deed(rehearsed);
+  if (words !== undefined) await confirm(here, yes, words);
+  return change(admin, rehearsed);
 }

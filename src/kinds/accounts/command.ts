@@ -1,8 +1,8 @@
 import { Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
-import { rehearse } from "../../desk/context.ts";
-import { confirm, withAdmin } from "../../terminal/admin.ts";
+import type { AdminContext } from "../../desk/context.ts";
+import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, answerSecret } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
 import { decodeText, readLocal } from "../../terminal/input.ts";
@@ -11,7 +11,7 @@ import { listFound } from "../../terminal/records.ts";
 import { formatTime, readHidden } from "../../terminal/terminal.ts";
 import { projectVerb, wideOption, yesOption } from "../../terminal/verbs.ts";
 import { revealAccount } from "./reveal.ts";
-import { deleteAccount, listAccounts, setAccount } from "./write.ts";
+import { type AccountWrite, deleteAccount, listAccounts, setAccount } from "./write.ts";
 
 /** `keyhole account …` */
 export function accountCommand(here: Surroundings) {
@@ -58,11 +58,11 @@ function setVerb(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, name, { env, yes }) => {
       const values = await readValues(here, name);
-      const { created, dropped } = await withAdmin(here, async (admin) => {
-        const { dropped } = await rehearse(admin, (it) => setAccount(it, project, name, env, values));
-        if (dropped.length > 0) await confirm(here, yes, `take account ${name} out of ${dropped.join(", ")}`);
-        return setAccount(admin, project, name, env, values, { agreed: dropped });
-      });
+      const write = (admin: AdminContext, agreed?: AccountWrite) =>
+        setAccount(admin, project, name, env, values, { agreed: agreed?.dropped });
+      const deed = ({ dropped }: AccountWrite) =>
+        dropped.length === 0 ? undefined : `take account ${name} out of ${dropped.join(", ")}`;
+      const { created, dropped } = await withAdmin(here, (admin) => confirmChange(here, admin, yes, write, deed));
       const status = created ? "created" : "updated";
       const document = { project, name, environments: env, status, ...(dropped.length > 0 && { dropped }) };
       const left = dropped.length > 0 ? ` It is no longer in ${dropped.join(", ")}.` : "";

@@ -14,6 +14,9 @@ export type StoredAccount = {
   readonly updatedAt: number;
 };
 
+/** Whether an account is new, and the environments that it is no longer in. */
+export type AccountWrite = { readonly created: boolean; readonly dropped: readonly Environment[] };
+
 /** The versions that a person has seen; the change is refused if one of these sets has another one. */
 type Seen = { readonly versions?: ReadonlyMap<Environment, number> | undefined };
 
@@ -26,7 +29,6 @@ const accountBytesMax = 64 * 1024;
  * @param values - must be an object of strings, and not empty
  * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
  * @param versions - those that the person has seen; a set that was written since is a `conflict`
- * @returns whether it is new, and the environments that it is no longer in
  * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
  */
 export async function setAccount(
@@ -35,8 +37,8 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed = environments, versions }: Seen & { readonly agreed?: readonly Environment[] } = {},
-): Promise<{ readonly created: boolean; readonly dropped: readonly Environment[] }> {
+  { agreed = environments, versions }: Seen & { readonly agreed?: readonly Environment[] | undefined } = {},
+): Promise<AccountWrite> {
   displayName("account", name);
   const targets = environmentsOf(requireEnvironments(environmentNames));
   const value = Buffer.from(JSON.stringify(fieldsOf(values)));

@@ -2,7 +2,7 @@ import { Argument, Option } from "@commander-js/extra-typings";
 import { environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { type AdminContext, rehearse } from "../../desk/context.ts";
-import { confirm, withAdmin } from "../../terminal/admin.ts";
+import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, answerList, answerSecret, type Columns, counted } from "../../terminal/answer.ts";
 import { noun, type Surroundings } from "../../terminal/command.ts";
 import { decodeText, localName, readLocal, readValue } from "../../terminal/input.ts";
@@ -13,16 +13,9 @@ import { environmentsVerb, environmentVerb, ifVersionOption, wideOption, yesOpti
 import { editCommand } from "./edit.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
-import { copyCommand, exportCommand } from "./moves.ts";
+import { answerChanges, copyCommand, exportCommand } from "./moves.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
-import {
-  deleteVariable,
-  listVariables,
-  setVariables,
-  setVariablesIn,
-  type VariablesWrite,
-  type WriteOptions,
-} from "./write.ts";
+import { deleteVariable, listVariables, setVariables, setVariablesIn, type VariablesWrite } from "./write.ts";
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
@@ -178,22 +171,25 @@ function importVerb(here: Surroundings) {
       if (variables.length === 0 && !allowEmpty) {
         throw usageProblem(`${localName(file)} holds no variables; --allow-empty accepts that.`);
       }
-      const written = await withAdmin(here, async (admin) => {
-        const write = (it: AdminContext, options: WriteOptions) =>
-          setVariables(it, project, environment, variables, options);
-        if (!dryRun && (!prune || yes)) return write(admin, { prune, version });
-        const rehearsed = await rehearse(admin, (it) => write(it, { prune, version }));
-        if (dryRun) return rehearsed;
-        const { deleted } = rehearsed;
-        const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
-        await confirm(here, yes, `${imports}, and delete ${deletions(deleted)}`);
-        return write(admin, { prune, agreed: deleted, version });
+      const imports = `import ${counted(variables.length, "variable")} into ${project}, ${environment}`;
+      const write = (admin: AdminContext, agreed?: VariablesWrite) =>
+        setVariables(admin, project, environment, variables, { prune, version, agreed: agreed?.deleted });
+      const written = await withAdmin(here, (admin) => {
+        if (dryRun) return rehearse(admin, write);
+        const deed = ({ deleted }: VariablesWrite) => `${imports}, and delete ${deletions(deleted)}`;
+        return confirmChange(here, admin, yes || !prune, write, deed);
       });
       const warnings = [...ofFile.map((warning) => `${localName(file)}: ${warning}`), ...written.warnings];
       for (const warning of warnings) here.say(warning);
-      if (dryRun) return answerDryRun(here, { project, environment }, { ...written, warnings });
-      const { updated, deleted } = written;
-      const created = written.added.length;
+      const { added, changed, updated, deleted } = written;
+      if (dryRun) {
+        const none = "Each variable of the file has its value already.";
+        await answerChanges(here, { project, environment }, { added, changed, deleted }, warnings, "WOULD BE", none);
+        const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
+        if (!here.json) here.say(`Nothing was written. The import would ${counts}.`);
+        return;
+      }
+      const created = added.length;
       const document = { project, environment, created, updated, ...(prune && { deleted }), warnings };
       const counts = [`${created} created`, `${updated} updated`, ...(prune ? [`${deleted.length} deleted`] : [])];
       await answer(here, document, `Imported ${counted(created + updated, "variable")}: ${counts.join(", ")}.`);
@@ -208,24 +204,6 @@ function deletions(names: readonly string[]): string {
 }
 
 const namesMax = 20;
-
-async function answerDryRun(
-  here: Surroundings,
-  place: { readonly project: string; readonly environment: string },
-  { added, changed, deleted, warnings }: VariablesWrite,
-): Promise<void> {
-  if (here.json) return answer(here, { ...place, added, changed, deleted, warnings }, "");
-  const items = Object.entries({ added, changed, deleted }).flatMap(([change, names]) =>
-    names.map((name) => ({ name, change })),
-  );
-  const columns = {
-    NAME: (one: (typeof items)[number]) => one.name,
-    "WOULD BE": (one: (typeof items)[number]) => one.change,
-  };
-  await answerList(here, { items, columns, none: "Each variable of the file has its value already." });
-  const counts = `add ${added.length}, change ${changed.length} and delete ${deleted.length}`;
-  here.say(`Nothing was written. The import would ${counts}.`);
-}
 
 function encodeArgument(value: string): Uint8Array {
   // If an argument is not UTF-8, the runtime replaces its bytes by U+FFFD.

@@ -1,7 +1,7 @@
 import { exits, Problem } from "../../core/problem.ts";
-import { type AdminContext, rehearse } from "../../desk/context.ts";
+import type { AdminContext } from "../../desk/context.ts";
 import { listNames, type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
-import { confirm, withAdmin } from "../../terminal/admin.ts";
+import { confirmChange, withAdmin } from "../../terminal/admin.ts";
 import { answer, counted } from "../../terminal/answer.ts";
 import type { Surroundings } from "../../terminal/command.ts";
 import { withEditor } from "../../terminal/editor.ts";
@@ -32,18 +32,12 @@ export function editCommand(here: Surroundings) {
         const nothing = { added: [], changed: [], deleted: [], warnings: [] };
         return answer(here, { ...document, ...nothing }, "Nothing was changed.");
       }
-      const written = await withAdmin(here, async (admin) => {
+      const written = await withAdmin(here, (admin) => {
         const options = { remove: removed, version: before.version };
         const write = (it: AdminContext) => setVariables(it, project, environment, changed, options);
-        if (removed.length > 0 && !yes) {
-          await rehearse(admin, write);
-          await confirm(
-            here,
-            yes,
-            `change ${project}, ${environment}, and delete ${counted(removed.length, "variable")}: ${listNames(removed)}`,
-          );
-        }
-        return write(admin);
+        const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
+        const deed = () => `change ${project}, ${environment}, and delete ${gone}`;
+        return confirmChange(here, admin, yes || removed.length === 0, write, deed);
       });
       for (const warning of [...warnings, ...written.warnings]) here.say(warning);
       const { added, deleted } = written;

@@ -13,7 +13,7 @@ import { parseList } from "../../terminal/options.ts";
 import { environmentVerb } from "../../terminal/verbs.ts";
 import { nameWarnings } from "./env-file.ts";
 import { revealVariables } from "./reveal.ts";
-import { copyVariables, type Place, type VariablesCopy } from "./write.ts";
+import { copyVariables, type Place } from "./write.ts";
 
 /** `keyhole var copy` */
 export function copyCommand(here: Surroundings) {
@@ -35,29 +35,31 @@ export function copyCommand(here: Surroundings) {
         return dryRun ? rehearse(admin, copy) : copy(admin);
       });
       for (const warning of copied.warnings) here.say(warning);
-      await answerCopy(here, target, copied, dryRun);
+      const { added, changed, same, warnings } = copied;
+      await answerChanges(here, target, { added, changed, same }, warnings, dryRun ? "WOULD BE" : "IS", "");
+      if (here.json) return;
+      const place = `${target.project}, ${target.environment}`;
+      const counts = `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
+      if (dryRun) here.say(`Nothing was written. In ${place} there would be ${counts}.`);
+      else here.say(`Copied ${counted(added.length + changed.length, "variable")} to ${place}: ${counts}.`);
     });
 }
 
-async function answerCopy(
+/** Ends a command that lists what happened to each variable, or would happen. A program reads the lists by what it is. */
+export async function answerChanges(
   here: Surroundings,
   target: Place,
-  { added, changed, same, warnings }: VariablesCopy,
-  dryRun: boolean,
+  changes: Readonly<Record<string, readonly string[]>>,
+  warnings: readonly string[],
+  heading: "IS" | "WOULD BE",
+  none: string,
 ): Promise<void> {
-  if (here.json) return answer(here, { ...target, added, changed, same, warnings }, "");
-  const items = Object.entries({ added, changed, same }).flatMap(([change, names]) =>
+  if (here.json) return answer(here, { ...target, ...changes, warnings }, "");
+  const items = Object.entries(changes).flatMap(([change, names]) =>
     names.map((name) => ({ name, change: change === "same" ? "the same already" : change })),
   );
-  const columns: Columns<(typeof items)[number]> = {
-    NAME: (one) => one.name,
-    [dryRun ? "WOULD BE" : "IS"]: (one) => one.change,
-  };
-  await answerList(here, { items, columns, none: "" });
-  const place = `${target.project}, ${target.environment}`;
-  const counts = `${added.length} added, ${changed.length} changed, ${same.length} the same already`;
-  if (dryRun) here.say(`Nothing was written. In ${place} there would be ${counts}.`);
-  else here.say(`Copied ${counted(added.length + changed.length, "variable")} to ${place}: ${counts}.`);
+  const columns: Columns<(typeof items)[number]> = { NAME: ({ name }) => name, [heading]: ({ change }) => change };
+  await answerList(here, { items, columns, none });
 }
 
 /** `keyhole var export` */

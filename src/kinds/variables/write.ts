@@ -25,7 +25,7 @@ export type WriteOptions = {
   /** Whether the environment's other variables are deleted. */
   readonly prune?: boolean;
   /** The variables that a person agreed to delete; the write is refused if it would delete another one. */
-  readonly agreed?: readonly string[];
+  readonly agreed?: readonly string[] | undefined;
   /** Variables that are deleted. */
   readonly remove?: readonly string[];
   /** The version that the caller has seen; the write is refused if the set has another one. */
