@@ -84,10 +84,14 @@ export async function readApi(
 
 const timeoutMsDefault = 30_000;
 
-/** The API root that the option or the environment names. */
-export function readRoot(here: Surroundings, option: string | undefined): string {
+/** The API root that the option or the environment names. @throws Problem, also if the key would be sent in the clear */
+export function readRoot(here: Pick<Surroundings, "env">, option: string | undefined): string {
   const [setting, url] = required(here, "--url", option, "KEYHOLE_URL");
-  return readApiRoot(setting, url, readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]));
+  const allowedHosts = readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]);
+  const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
+  const parsed = parseApiRoot(setting, url, (hostname) => allowedHosts.includes(hostname), way);
+  if ("wrong" in parsed) throw usageProblem(parsed.wrong);
+  return parsed.root;
 }
 
 /** The project and the environment that the options or the environment name. */
@@ -105,7 +109,7 @@ export function readAsked(here: Surroundings, options: Pick<MachineOptions, "pro
 
 /** The value of the flag or else of the variable, and which of the two it was. An empty one is an error. */
 function required(
-  here: Surroundings,
+  here: Pick<Surroundings, "env">,
   flag: string,
   given: string | undefined,
   variable: string,
@@ -125,18 +129,6 @@ function readAllowedHosts(text: string | undefined): readonly string[] {
   throw usageProblem(
     "KEYHOLE_ALLOW_HTTP must be names of hosts with commas between them, such as keyhole,10.0.0.5, without ports.",
   );
-}
-
-/**
- * The API root, from it or the server's origin.
- * @param allowedHosts - those that may be asked without TLS, beside this machine
- * @throws Problem, also if the key would be sent in the clear
- */
-export function readApiRoot(setting: string, text: string, allowedHosts: readonly string[] = []): string {
-  const way = "use https, or name the host in KEYHOLE_ALLOW_HTTP if nobody else is on that network";
-  const parsed = parseApiRoot(setting, text, (hostname) => allowedHosts.includes(hostname), way);
-  if ("wrong" in parsed) throw usageProblem(parsed.wrong);
-  return parsed.root;
 }
 
 /** An API key. Any other text may be another secret that was put here by mistake, so it is never sent. */

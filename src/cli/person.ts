@@ -183,16 +183,7 @@ const asTheyAreOption = [
 ] as const;
 
 /** @throws Problem if the options do not say where */
-function placesOf(
-  rights: readonly string[],
-  options: {
-    readonly org?: string;
-    readonly project?: string[];
-    readonly allProjects?: true;
-    readonly env?: string[];
-    readonly allEnvironments?: true;
-  },
-): Reach {
+function placesOf(rights: readonly string[], options: ReturnType<ReturnType<typeof reachVerb>["opts"]>): Reach {
   return {
     rights,
     organization: options.org,

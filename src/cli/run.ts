@@ -1,7 +1,7 @@
 import { Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
-import { type Command, childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../machines/run.ts";
+import { childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
 import type { Surroundings } from "../terminal/command.ts";
@@ -39,7 +39,7 @@ export function runCommand(here: Surroundings) {
         throw usageProblem("run: put -- before the command. See 'keyhole run --help'.");
       }
       const own = { ...here.env }; // secrets in it are erased later
-      const prepare: Prepare = ({ asked, client }, variables) => {
+      const prepare = ({ asked, client }: Source, variables: readonly NamedValue[]) => {
         refuseMissing(asked, variables, options);
         refuseSteering(variables, allowName);
         const how = { inherit: inheritEnv, preserve: preserveEnv, apiKey: client.key };
@@ -60,17 +60,17 @@ export function runCommand(here: Surroundings) {
       // Our environment and our memory hold the key, and the command could look into both.
       scrubEnvironment(first.withheld);
       harden();
-      const pull = async () => files === true && (await pullFiles(source, ask, silently)).written.length > 0;
-      const look = lookAfter(
-        first,
-        async (running) => {
-          const variables = await askVariables(source, options);
-          return variables === running.from ? running : prepare(source, variables);
-        },
-        pull,
-      );
-      const changes =
-        watch === undefined ? undefined : watchFor(watch === true ? everyMsDefault : watch, look, here.say);
+      let running = first;
+      const look = async () => {
+        const variables = await askVariables(source, options);
+        const found = variables === running.from ? running : prepare(source, variables);
+        const written = files ? (await pullFiles(source, ask, silently)).written : [];
+        const isSame = written.length === 0 && Bun.deepEquals(found.env, running.env);
+        running = found;
+        return isSame ? undefined : found;
+      };
+      const everyMs = watch === true ? everyMsDefault : watch;
+      const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, here.say);
       const code = await supervise(first, here.terminal.stdin.isTTY, changes);
       // The command has printed its own errors.
       if (code !== 0) throw new Problem(code, "command_failed", `The command ended with ${code}.`, { help: "" });
@@ -78,31 +78,6 @@ export function runCommand(here: Surroundings) {
 }
 
 const everyMsDefault = 30_000;
-
-/** A command, and the variables that it was made from. */
-type Prepared = Command & { readonly withheld: readonly string[]; readonly from: readonly NamedValue[] };
-
-/** The command with these variables. @throws Problem if they cannot be used */
-type Prepare = (source: Source, variables: readonly NamedValue[]) => Prepared;
-
-/**
- * Looks whether the command would be started differently now, and returns it if so.
- * @param refresh - the command with what the server has now
- * @param pull - pulls the files, and returns whether it wrote any
- */
-function lookAfter(
-  first: Prepared,
-  refresh: (running: Prepared) => Promise<Prepared>,
-  pull: () => Promise<boolean>,
-): () => Promise<Command | undefined> {
-  let running = first;
-  return async () => {
-    const found = await refresh(running);
-    const isSame = !(await pull()) && Bun.deepEquals(found.env, running.env);
-    running = found;
-    return isSame ? undefined : running;
-  };
-}
 
 /** A progress line would mix with the command's own output. */
 const silently = { fetching: () => {}, writing: () => {} };

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atMachine, type MachineOptions, readApiRoot } from "../../src/cli/machine.ts";
+import { atMachine, type MachineOptions, readRoot } from "../../src/cli/machine.ts";
 import { isSteering } from "../../src/core/steering.ts";
 import { fetchVariables } from "../../src/machines/variables.ts";
 import type { Surroundings } from "../../src/terminal/command.ts";
@@ -27,7 +27,7 @@ describe("the server's address", () => {
     ["http://localhost:4100/api/v1", "http://localhost:4100/api/v1"],
   ];
   test.each(taken)("%s is taken as %s", (given, root) => {
-    expect(readApiRoot("KEYHOLE_URL", given)).toBe(root);
+    expect(rootFrom(given)).toBe(root);
   });
 
   test.each([
@@ -36,7 +36,7 @@ describe("the server's address", () => {
     ["http://10.0.0.5:4100", ["10.0.0.5"]],
     ["http://[fd00::5]:4100", ["[fd00::5]"]],
   ])("%s is taken if %j are allowed", (given, allowed) => {
-    expect(readApiRoot("KEYHOLE_URL", given, allowed)).toBe(`${given}/api/v1`);
+    expect(rootFrom(given, allowed)).toBe(`${given}/api/v1`);
   });
 
   test.each([
@@ -45,7 +45,7 @@ describe("the server's address", () => {
     ["http://keyhole", []],
     ["http://keyhole", ["*"]],
   ])("%s is refused if %j are allowed", async (given, allowed) => {
-    const problem = await failing(Promise.try(readApiRoot, "KEYHOLE_URL", given, allowed));
+    const problem = await failing(Promise.try(rootFrom, given, allowed));
     expect(problem.message).toContain("KEYHOLE_ALLOW_HTTP");
   });
 
@@ -74,13 +74,19 @@ describe("the server's address", () => {
     ["https://example.com/api/v2", /API root/],
   ];
   test.each(refused)("%s is refused", async (given, says) => {
-    const problem = await failing(Promise.try(readApiRoot, "KEYHOLE_URL", given));
+    const problem = await failing(Promise.try(rootFrom, given));
     expect(problem).toMatchObject({ exitCode: 2, code: "invalid_usage" });
     expect(problem.message).toMatch(says);
     expect(problem.message).toContain("KEYHOLE_URL");
     expect(problem.message).not.toContain("word");
   });
 });
+
+/** The root from the settings. */
+function rootFrom(url: string, allowed: readonly string[] = []): string {
+  const hosts = allowed.length > 0 && { KEYHOLE_ALLOW_HTTP: allowed.join(",") };
+  return readRoot({ env: { KEYHOLE_URL: url, ...hosts } }, undefined);
+}
 
 describe("settings", () => {
   const whole = {

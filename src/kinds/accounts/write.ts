@@ -8,12 +8,6 @@ import { type SetChanges, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
-export type StoredAccount = {
-  readonly name: string;
-  readonly environments: readonly Environment[];
-  readonly updatedAt: number;
-};
-
 /** Whether an account is new, and the environments that it is no longer in. */
 export type AccountWrite = { readonly created: boolean; readonly dropped: readonly Environment[] };
 
@@ -73,7 +67,7 @@ export async function setAccount(
 }
 
 /** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
-export async function listAccounts(admin: AdminContext, where: string): Promise<StoredAccount[]> {
+export async function listAccounts(admin: AdminContext, where: string) {
   const sets = await requireSets(admin, await findProject(admin, where, "see"), accounts);
   return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
     name: entry.name,

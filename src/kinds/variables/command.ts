@@ -15,7 +15,7 @@ import { nameWarnings, valueWarnings } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { answerChanges, copyCommand, exportCommand } from "./moves.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
-import { deleteVariable, listVariables, setVariables, setVariablesIn, type VariablesWrite } from "./write.ts";
+import { deleteVariable, listVariables, setVariables, type VariablesWrite, writeVariables } from "./write.ts";
 
 /** `keyhole var …` */
 export function varCommand(here: Surroundings) {
@@ -59,9 +59,9 @@ function setVerb(here: Surroundings) {
         options.value === undefined
           ? await readValue(here, name, `--value "" stores an empty value`)
           : encodeArgument(options.value);
-      const written = await withAdmin(here, (admin) =>
-        setVariablesIn(admin, project, targets, [{ name, value, rotateBy }], { version }),
-      );
+      const write = { entries: [{ name, value, rotateBy }], version };
+      const writes = new Map(targets.map((environment) => [environment, write]));
+      const written = await withAdmin(here, (admin) => writeVariables(admin, project, writes));
       const places = [...written].map(([environment, { added }]) => {
         return { environment, status: added.length === 1 ? "created" : "updated" };
       });

@@ -19,7 +19,6 @@ export type NewVariable = {
   /** The day to rotate it by, or null for none. If left out, an earlier day stays unless the value changes. */
   readonly rotateBy?: string | null;
 };
-export type VariableRecord = { readonly name: string; readonly updatedAt: number; readonly rotateBy?: string };
 
 export type WriteOptions = {
   /** Whether the environment's other variables are deleted. */
@@ -58,19 +57,8 @@ export async function setVariables(
   entries: readonly NewVariable[],
   options: WriteOptions = {},
 ): Promise<VariablesWrite> {
-  const [written] = (await setVariablesIn(admin, where, [environment], entries, options)).values();
-  return written as VariablesWrite;
-}
-
-/** The same in several environments: in all of them or none. @returns what was written, by environment */
-export function setVariablesIn(
-  admin: AdminContext,
-  where: string,
-  places: readonly string[],
-  entries: readonly NewVariable[],
-  options: WriteOptions = {},
-): Promise<ReadonlyMap<Environment, VariablesWrite>> {
-  return writeVariables(admin, where, new Map(places.map((place) => [place, { ...options, entries }])));
+  const written = await writeVariables(admin, where, new Map([[environment, { ...options, entries }]]));
+  return [...written.values()][0] as VariablesWrite;
 }
 
 /**
@@ -262,11 +250,7 @@ export function variableItem(
 }
 
 /** Names and times of one environment, in byte order. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
-export async function listVariables(
-  admin: AdminContext,
-  where: string,
-  environment: string,
-): Promise<VariableRecord[]> {
+export async function listVariables(admin: AdminContext, where: string, environment: string) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "see", [target]);
   const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
