@@ -167,7 +167,7 @@ export function Table<T>(props: {
   return (
     <>
       {filter && <Filter what={filter} />}
-      <table class={isLong ? `long of-${columns.length}` : undefined}>
+      <table class={isLong ? "long" : undefined}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
