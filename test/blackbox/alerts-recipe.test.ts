@@ -1,12 +1,12 @@
 /** The scripts of docs/alerts.md, with the settings of the page, against a listener of our own. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf, readPage } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import { furnish, makeSite, type Site } from "../support/server.ts";
+import { siteOf } from "../support/server.ts";
 
 const page = "docs/alerts.md";
 const deploy = join(import.meta.dir, "../../docs/deploy");
@@ -26,7 +26,7 @@ test("the page names every script and unit, and its settings are the three ways"
 
 withPrograms(programs, "the scripts of the page", () => {
   describe("people are told", () => {
-    let site: Site;
+    const site = siteOf("sqlite", {});
     let journal: string;
     let folder: string;
     let listener: ReturnType<typeof Bun.serve>;
@@ -36,12 +36,10 @@ withPrograms(programs, "the scripts of the page", () => {
     const children = new Set<Bun.Subprocess>();
 
     beforeAll(async () => {
-      site = await furnish(await makeSite("sqlite"));
       const server = await site.serve();
       await server.stop();
       journal = server.said().stdout + server.said().stderr;
     });
-    afterAll(() => site?.remove());
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), "keyhole-alerts-"));
       for (const name of ["bin", "state"]) mkdirSync(join(folder, name));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { honestly, type Liar, type Question, type Reply, refusal, startLiar } from "../support/liar.ts";
 import { blockOf } from "../support/markdown.ts";
 import { whereInstalled } from "../support/programs.ts";
-import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
+import { serverOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 
@@ -161,18 +161,10 @@ const badSettings: readonly Readonly<Record<string, string>>[] = [
   { KEYHOLE_API_KEY: `${canary}ü` },
 ];
 
-let folder: string;
-let site: Site;
-let server: Server;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "keyhole-clients-"));
-  site = await furnish(await makeSite("sqlite"), { production: variables });
-  server = await site.serve();
-});
-afterAll(async () => {
-  await site?.remove();
-  rmSync(folder, { recursive: true, force: true });
-});
+const site = siteOf("sqlite", { production: variables });
+const server = serverOf(site);
+const folder = mkdtempSync(join(tmpdir(), "keyhole-clients-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs a program to its end. A proxy of the environment would get the key in the clear. */
 async function run(command: readonly string[], env: Readonly<Record<string, string>>, cwd = folder) {
@@ -247,26 +239,19 @@ whereInstalled(["python3"], "keyhole.py", (python = "") => {
 
 whereInstalled(["go", "gofmt"], "keyhole.go", (go = "", gofmt = "") => {
   beforeAll(async () => {
+    const own = join(folder, "go");
+    mkdirSync(join(own, "keyhole"), { recursive: true });
+    copyFileSync(join(clients, "keyhole.go"), join(own, "keyhole/keyhole.go"));
+    writeFileSync(join(own, "go.mod"), "module example.com/web\n\ngo 1.19\n");
     for (const [name, text] of Object.entries({ driver: drivers.go, example: blockOf(page, "go") })) {
-      const own = join(folder, "go", name);
-      mkdirSync(join(own, "keyhole"), { recursive: true });
-      copyFileSync(join(clients, "keyhole.go"), join(own, "keyhole/keyhole.go"));
-      writeFileSync(join(own, "go.mod"), "module example.com/web\n\ngo 1.19\n");
-      writeFileSync(join(own, "main.go"), text);
-      const env = {
-        GOCACHE: join(folder, "cache"),
-        GOPATH: join(folder, "gopath"),
-        GOTOOLCHAIN: "local",
-        GOFLAGS: "-mod=mod",
-      };
-      for (const words of [
-        ["vet", "./..."],
-        ["build", "-o", join(folder, name), "."],
-      ]) {
-        expect(await run([go, ...words], env, own)).toMatchObject({ exitCode: 0 });
-      }
-      expect(await run([gofmt, "-l", own], {})).toMatchObject({ exitCode: 0, stdout: "" });
+      mkdirSync(join(own, name));
+      writeFileSync(join(own, name, "main.go"), text);
     }
+    const caches = { GOCACHE: join(folder, "cache"), GOPATH: join(folder, "gopath") };
+    const env = { ...caches, GOTOOLCHAIN: "local", GOFLAGS: "-mod=mod" };
+    expect(await run([go, "vet", "./..."], env, own)).toMatchObject({ exitCode: 0 });
+    expect(await run([go, "build", "-o", `${folder}/`, "./..."], env, own)).toMatchObject({ exitCode: 0 });
+    expect(await run([gofmt, "-l", own], {})).toMatchObject({ exitCode: 0, stdout: "" });
   });
   promises(
     () => [join(folder, "driver")],

@@ -2,14 +2,14 @@
  * The lines of docs/coming-from.md. A stand-in for each tool prints what the tool does, as its documentation and source
  * have it; dotenvx is the real one.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
-import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
+import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 const page = "docs/coming-from.md";
 const lines = blocksOf(page).filter(({ comment }) => comment?.includes("coming-from.test.ts"));
@@ -86,15 +86,9 @@ test("each block of the page has a scene, and each scene a block", () => {
 
 withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
   describe("each line of the page", () => {
-    let site: Site;
-    let server: Server;
-    let key: string;
-    beforeAll(async () => {
-      site = await furnish(await makeSite("sqlite"));
-      server = await site.serve();
-      ({ key } = await site.key("--org", "acme", "--surface", "rest_api,ci_action", "--resource", "variables,files"));
-    });
-    afterAll(() => site.remove());
+    const site = siteOf("sqlite", {});
+    const server = serverOf(site);
+    const machine = keyOf(site, "--org", "acme", "--surface", "rest_api,ci_action", "--resource", "variables,files");
 
     let count = 0;
     /** Runs a block with the stand-in on PATH, for a new project unless one is named. */
@@ -109,7 +103,7 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
         symlinkSync(findProgram(name) ?? name, join(bin, name));
       symlinkSync(binary, join(bin, "keyhole"));
       for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
-      const env = { ...site.env, PATH: bin, HOME: folder, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key };
+      const env = { ...site.env, PATH: bin, HOME: folder, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: machine.key };
       if (prints !== undefined) {
         writeFileSync(join(folder, "printed"), prints);
         const tool = /^\w+/.exec(text)?.[0] ?? "";
@@ -132,7 +126,7 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
         ...{ cwd: folder, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
       });
       const [exitCode, stdout, stderr] = await Promise.all([bash.exited, bash.stdout.text(), bash.stderr.text()]);
-      const answer = await server.get(`/secrets?project=${slug}&environment=production`, key);
+      const answer = await server.get(`/secrets?project=${slug}&environment=production`, machine.key);
       return { exitCode, stdout, stderr, folder, slug, stored: answer.json<{ secrets: object }>().secrets };
     }
 
@@ -164,16 +158,8 @@ withPrograms(["bash", "jq", "node"], "coming from elsewhere", () => {
       const { text: entering = "" } = lines.find((block) => block.text.includes("doppler")) ?? {};
       const came = await run(entering, { prints: goJson(values) });
       writeFileSync(join(came.folder, "key.pem"), pem);
-      await site.json([
-        "file",
-        "put",
-        `acme/${came.slug}`,
-        join(came.folder, "key.pem"),
-        "--path",
-        "tls/key.pem",
-        "--env",
-        "production",
-      ]);
+      const place = ["--path", "tls/key.pem", "--env", "production"];
+      await site.json(["file", "put", `acme/${came.slug}`, join(came.folder, "key.pem"), ...place]);
       const left = await run(text, {}, came.slug);
       expect(left.exitCode).toBe(0);
       expect(JSON.parse(readFileSync(join(left.folder, "web.json"), "utf8"))).toEqual(values);

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { binary, type Ran, runBinary, startOnTerminal } from "../support/keyhole.ts";
 import { findProgram, noteMissing } from "../support/programs.ts";
-import { makeSite, onBoth, type Site } from "../support/server.ts";
+import { onBoth, siteOf } from "../support/server.ts";
 
 const hostile = "$(touch ran)`touch ran`;touch ran\\' \"*";
 const shells = {
@@ -13,7 +13,7 @@ const shells = {
 } as const;
 
 onBoth("completion", (dialect) => {
-  let site: Site;
+  const site = siteOf(dialect);
   /** Again if it took a second: then it offers nothing, because the database did not answer at once. */
   const inTime = async (run: () => Promise<Ran>) => {
     for (let tries = 1; ; tries++) {
@@ -29,11 +29,9 @@ onBoth("completion", (dialect) => {
   };
 
   beforeAll(async () => {
-    site = await makeSite(dialect);
     await site.json(["org", "create", "acme", "--name", hostile]);
     await site.json(["project", "create", "web"]);
   });
-  afterAll(() => site?.remove());
 
   // What a shell does with the names does not depend on where they come from.
   for (const [shell, [args, init]] of Object.entries(dialect === "sqlite" ? shells : {})) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy.ts";
-import { furnish, type Key, makeSite, onPostgres, type Server, type Site } from "../support/server.ts";
+import { keyOf, onPostgres, type Server, siteOf } from "../support/server.ts";
 
 const path = "/projects/web/variables?environment=staging&metadata_only=true";
 
@@ -8,14 +8,12 @@ const path = "/projects/web/variables?environment=staging&metadata_only=true";
 const [n, digest, live] = [0, 9, 11];
 
 onPostgres("a key's row that was damaged on its way from the database", () => {
-  let site: Site;
-  let key: Key;
+  const site = siteOf("postgres", { staging: { TOKEN: "not-a-secret" } });
+  const key = keyOf(site, "--org", "acme");
   let server: Server;
   let proxy: Awaited<ReturnType<typeof startProxy>>;
   let digestText: string;
   beforeAll(async () => {
-    site = await furnish(await makeSite("postgres"), { staging: { TOKEN: "not-a-secret" } });
-    key = await site.key("--org", "acme");
     const [row] = await site.sql("select encode(digest, 'hex') as digest from api_keys");
     digestText = `\\x${row?.["digest"]}`;
     const url = new URL(site.env["DATABASE_URL"] ?? "");
@@ -27,7 +25,6 @@ onPostgres("a key's row that was damaged on its way from the database", () => {
   afterAll(async () => {
     await server.kill();
     await proxy.stop();
-    await site.remove();
   });
 
   const flips: [what: string, flip: (row: Row) => [at: number, bit: number]][] = [

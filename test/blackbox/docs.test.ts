@@ -1,5 +1,5 @@
 /** The commands of the README and of docs/. `production.test.ts` has the pages that begin with an empty PostgreSQL. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { blocksOf, readPage } from "../support/markdown.ts";
 import { isRun, makeBin, needed, runPage } from "../support/page.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
-import { furnish, type Key, makeSite, type Site } from "../support/server.ts";
+import { keyOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 
@@ -74,14 +74,9 @@ exec bun "$@"
 });
 
 withPrograms(needed, "every block of commands is run, or says why not:", () => {
-  let site: Site;
-  let known: Key;
-  beforeAll(async () => {
-    const values = { DATABASE_URL: "postgres://db", API_TOKEN: "made-up" };
-    site = await furnish(await makeSite("sqlite"), { production: values, development: values });
-    known = await site.key("--org", "acme", "--resource", "projects,variables,accounts,files");
-  });
-  afterAll(() => site?.remove());
+  const values = { DATABASE_URL: "postgres://db", API_TOKEN: "made-up" };
+  const site = siteOf("sqlite", { production: values, development: values });
+  const known = keyOf(site, "--org", "acme", "--resource", "projects,variables,accounts,files");
 
   test.each(pages)("%s", async (page) => {
     const blocks = blocksOf(page).filter((block) => isRun(page, block));

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expectDescribed } from "../support/described.ts";
-import { furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { keyOf, serverOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 
@@ -49,9 +49,9 @@ console.log(JSON.stringify({
 
 describe("a client of openapi-typescript", () => {
   let folder: string;
-  let site: Site;
-  let server: Server;
-  let key: Key;
+  const site = siteOf("sqlite", { production: { TOKEN: "one", OTHER: "two" } });
+  const key = keyOf(site, "--org", "acme", "--resource", "projects,variables,accounts,files");
+  const server = serverOf(site);
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
 
   beforeAll(async () => {
@@ -66,18 +66,12 @@ describe("a client of openapi-typescript", () => {
     write("tsconfig.json", JSON.stringify({ compilerOptions: { ...own, ...target }, files: ["consumer.ts"] }));
     write("consumer.ts", consumer);
 
-    site = await furnish(await makeSite("sqlite"), { production: { TOKEN: "one", OTHER: "two" } });
     await site.json(["account", "set", "acme/web", "mail", "--env", "production"], '{"password":"three"}');
     write("a.txt", "hello");
     const place = ["--path", "etc/a.txt", "--env", "production"];
     await site.json(["file", "put", "acme/web", join(folder, "a.txt"), ...place]);
-    key = await site.key("--org", "acme", "--resource", "projects,variables,accounts,files");
-    server = await site.serve();
   });
-  afterAll(async () => {
-    await site?.remove();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const compile = () => done([join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.json"], folder);
 
   test("has types that fit a strict consumer", compile);

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { type Liar, startLiar } from "../support/liar.ts";
 import { blocksOf } from "../support/markdown.ts";
 import { whereInstalled, withPrograms } from "../support/programs.ts";
-import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
+import { serverOf, siteOf } from "../support/server.ts";
 
 setDefaultTimeout(120_000);
 
@@ -93,9 +93,9 @@ export function explain(error: unknown): string {
 const blocks = blocksOf("docs/client.md");
 
 let folder: string;
-let site: Site;
-let server: Server;
 let liar: Liar;
+const site = siteOf("sqlite", { production: { GREETING: greeting, TOKEN: "one" }, staging: { A: "b" } });
+const server = serverOf(site);
 
 withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   beforeAll(async () => {
@@ -110,15 +110,10 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
     write("consumer.ts", consumer);
     for (const { file, text } of blocks) if (file !== undefined) write(`examples/${file}`, text);
 
-    site = await furnish(await makeSite("sqlite"), {
-      production: { GREETING: greeting, TOKEN: "one" },
-      staging: { A: "b" },
-    });
     await site.json(["account", "set", "acme/web", "mail", "--env", "production"], '{"password":"three"}');
     write("greeting.txt", "hello\n");
     const place = ["--path", "etc/greeting.txt", "--env", "production"];
     await site.json(["file", "put", "acme/web", join(folder, "greeting.txt"), ...place]);
-    server = await site.serve();
     liar = await startLiar(({ path, headers }) => {
       if (headers.get("if-none-match") === '"tag"') return { status: 304 };
       if (path === "/projects/redirect")
@@ -131,7 +126,6 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   });
   afterAll(async () => {
     await liar?.stop();
-    await site?.remove();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -196,10 +190,9 @@ withPrograms(["node", "npm"], "the npm package", (node, npm) => {
   });
 
   describe("has types that fit strict consumers", () => {
-    test.each(["nodenext", "bundler"])("with module resolution %s", async (resolution) => {
-      const module = resolution === "bundler" ? "preserve" : resolution;
-      await compile(["consumer.ts"], module, resolution, ["es2023", "dom"], []);
-      await compile(["consumer.ts"], module, resolution, ["es2023"], ["node"]);
+    test("by each module resolution, with the types of browsers and of Node", async () => {
+      await compile(["consumer.ts"], "nodenext", "nodenext", ["es2023"], ["node"]);
+      await compile(["consumer.ts"], "preserve", "bundler", ["es2023", "dom"], []);
     });
     test("and a mistake in a consumer is seen", async () => {
       write("wrong.ts", consumer.replace('"web", environment, {', '"web", "prod", {'));

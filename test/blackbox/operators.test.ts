@@ -1,22 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, startOnTerminal } from "../support/keyhole.ts";
 import { startProxy } from "../support/proxy.ts";
-import { eventually, furnish, type Key, makeSite, onBoth, onPostgres, type Site, siteOf } from "../support/server.ts";
+import { keyOf, onPostgres, siteOf } from "../support/server.ts";
 
 const canary = `canary-${randomBytes(8).toString("hex")}`;
 const userAgent = '=HYPERLINK("http://127.0.0.1/","x"),"quoted"';
 const variables = "/projects/web/variables?environment=production";
 
-onBoth("the record of what left", (dialect) => {
-  const site = siteOf(dialect, { production: { TOKEN: canary } });
-  let key: Key;
+/** On SQLite: integration/audit-list and audit-verify ask both databases the same. */
+describe("the record of what left", () => {
+  const site = siteOf("sqlite", { production: { TOKEN: canary } });
+  const key = keyOf(site, "--org", "acme");
   let log: string;
 
   beforeAll(async () => {
-    key = await site.key("--org", "acme");
     const server = await site.serve();
     for (let at = 0; at < 7; at++) await server.get(variables, key.key, { "User-Agent": userAgent });
     await server.get("/projects/none/variables?environment=production", key.key, { "x-request-id": "absent-1" });
@@ -120,39 +120,6 @@ onBoth("the record of what left", (dialect) => {
     expect(await server.stop()).toBe(0);
   });
 
-  if (dialect === "postgres")
-    test("audit list --follow survives lost connections, and neither repeats nor drops an entry", async () => {
-      const proxy = await startProxy(new URL(site.env["DATABASE_URL"] ?? ""));
-      const url = new URL(site.env["DATABASE_URL"] ?? "");
-      url.port = String(proxy.port);
-      const env = { ...site.env, DATABASE_URL: url.href };
-      const args = ["audit", "list", "--follow", "--limit", "1", "--action", "organization.create"];
-      const child = startOnTerminal([binary, ...args], 200, site.folder, env);
-      const make = (slug: string) => site.json(["org", "create", slug]);
-      try {
-        await child.shows("organization.create");
-        await make("before");
-        await child.shows("before");
-        proxy.cut();
-        await child.shows("The connection to the database was lost.");
-        await make("meanwhile");
-        proxy.mend();
-        await child.shows("The database is connected again.");
-        await child.shows("meanwhile");
-        proxy.mute();
-        await make("in-silence");
-        await child.shows("in-silence");
-        child.kill("SIGINT");
-        const { exitCode, screen } = await child.ended;
-        expect(exitCode).toBe(0);
-        const lines = screen.trimEnd().split("\r\n");
-        const slugs = lines.map((line) => /before|meanwhile|in-silence|lost|again/.exec(line)?.[0]);
-        expect(slugs.slice(1)).toEqual(["before", "lost", "again", "meanwhile", "lost", "again", "in-silence"]);
-      } finally {
-        await proxy.stop();
-      }
-    });
-
   test("audit prune drops nothing that is young, and says since when it keeps", async () => {
     const unasked = await site.keyhole(["audit", "prune"]);
     expect(unasked).toMatchObject({ exitCode: 2, stdout: "" });
@@ -165,53 +132,43 @@ onBoth("the record of what left", (dialect) => {
     expect((await site.keyhole(["audit", "prune", "--keep", "a while"])).exitCode).toBe(2);
   });
 
-  if (dialect === "sqlite") {
-    test("a log without checkpoints, or none at all, is no proof", async () => {
-      const none = await site.keyhole(["audit", "verify", "--checkpoint", "-"], "nothing\n");
-      expect(none).toMatchObject({ exitCode: 1, stderr: "keyhole: stdin has no checkpoint line.\n" });
-      const missing = await site.keyhole(["audit", "verify", "--checkpoint", "/nowhere/at.log"]);
-      expect(missing).toMatchObject({ exitCode: 1 });
-      expect(missing.stderr).toBe("keyhole: /nowhere/at.log cannot be read: there is no such file.\n");
-    });
+  test("a log without checkpoints, or none at all, is no proof", async () => {
+    const none = await site.keyhole(["audit", "verify", "--checkpoint", "-"], "nothing\n");
+    expect(none).toMatchObject({ exitCode: 1, stderr: "keyhole: stdin has no checkpoint line.\n" });
+    const missing = await site.keyhole(["audit", "verify", "--checkpoint", "/nowhere/at.log"]);
+    expect(missing).toMatchObject({ exitCode: 1 });
+    expect(missing.stderr).toBe("keyhole: /nowhere/at.log cannot be read: there is no such file.\n");
+  });
 
-    test.each(["audit export", "audit export --format csv", "audit list", "audit list --follow", "org list --json"])(
-      "%s ends quietly if its reader has gone",
-      async (args) => {
-        // The program starts once nobody reads: `true` may be slow to end, and the pipe would hold what is written before.
-        const gone = "trap '' PIPE; while printf . 2>/dev/null; do :; done; trap - PIPE";
-        const script = `{ ${gone}; exec "${binary}" ${args}; } | true; exit "\${PIPESTATUS[0]}"`;
-        const child = Bun.spawn(["bash", "-c", script], { cwd: site.folder, env: site.env, stderr: "pipe" });
-        expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
-      },
-    );
+  test.each(["audit export", "audit export --format csv", "audit list", "audit list --follow", "org list --json"])(
+    "%s ends quietly if its reader has gone",
+    async (args) => {
+      // The program starts once nobody reads: `true` may be slow to end, and the pipe would hold what is written before.
+      const gone = "trap '' PIPE; while printf . 2>/dev/null; do :; done; trap - PIPE";
+      const script = `{ ${gone}; exec "${binary}" ${args}; } | true; exit "\${PIPESTATUS[0]}"`;
+      const child = Bun.spawn(["bash", "-c", script], { cwd: site.folder, env: site.env, stderr: "pipe" });
+      expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+    },
+  );
 
-    test("explain tells the true reason behind a uniform refusal", async () => {
-      const [malformed] = (await site.json(["explain", "malformed-1", log])) as Record<string, unknown>[];
-      expect(malformed).toMatchObject({
-        requestId: "malformed-1",
-        route: "/organization",
-        status: 401,
-        code: "unauthorized",
-        reason: "malformed key",
-        keyId: null,
-        hint: null,
-      });
-      const absent = await site.keyhole(["explain", "absent-1"], readFileSync(log));
-      expect(absent).toMatchObject({ exitCode: 0, stderr: "" });
-      expect(absent.stdout).toMatch(/^TIME +\d{4}-.*\nREQUEST +absent-1\nROUTE +\/projects\/\{slug\}\/variables\n/);
-      expect(absent.stdout).toContain(`\nKEY           ${key.id}\n`);
-      expect(absent.stdout).toMatch(/\nCODE +project_not_found\nREASON +no such project in the key's scope\n/);
-      expect(absent.stdout).toMatch(new RegExp(`\nSEE +keyhole key show ${key.id} shows`));
+  test("explain tells the true reason behind a uniform refusal", async () => {
+    const [malformed] = (await site.json(["explain", "malformed-1", log])) as Record<string, unknown>[];
+    expect(malformed).toMatchObject({
+      requestId: "malformed-1",
+      route: "/organization",
+      status: 401,
+      code: "unauthorized",
+      reason: "malformed key",
+      keyId: null,
+      hint: null,
     });
-
-    test("explain reads lines with something before them", async () => {
-      const line = readFileSync(log, "utf8")
-        .split("\n")
-        .find((one) => one.includes("absent-1"));
-      const prefixed = `Nov 20 12:00:00 host keyhole[1]: ${line}\n`;
-      expect(await site.json(["explain", "absent-1"], prefixed)).toHaveLength(1);
-    });
-  }
+    const absent = await site.keyhole(["explain", "absent-1"], readFileSync(log));
+    expect(absent).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(absent.stdout).toMatch(/^TIME +\d{4}-.*\nREQUEST +absent-1\nROUTE +\/projects\/\{slug\}\/variables\n/);
+    expect(absent.stdout).toContain(`\nKEY           ${key.id}\n`);
+    expect(absent.stdout).toMatch(/\nCODE +project_not_found\nREASON +no such project in the key's scope\n/);
+    expect(absent.stdout).toMatch(new RegExp(`\nSEE +keyhole key show ${key.id} shows`));
+  });
 
   test("audit verify names the first entry that somebody changed, and an end that somebody cut off", async () => {
     await site.sql("delete from audit_segments where lane <> 'commands' and first_seq > 5");
@@ -283,53 +240,49 @@ describe("backup and restore of the embedded database", () => {
     expect(answer.json()).toMatchObject({ variables: [{ key: "TOKEN", value: canary }] });
     expect(await after.stop()).toBe(0);
   });
-
-  test("a backup that does not open is refused by the name of the item", async () => {
-    await site.sql("update file_contents set sealed = zeroblob(length(sealed))");
-    await site.json(["backup", "altered.db"]);
-    const ran = await site.keyhole(["backup", "verify", "altered.db"]);
-    expect(ran).toEqual({ exitCode: 1, stdout: "", stderr: 'keyhole: The file "a.pem" of acme/web does not open.\n' });
-  });
 });
 
-onPostgres("serve under a role of its own", () => {
-  const role = `keyhole_serve_${randomBytes(6).toString("hex")}`;
-  let site: Site;
+onPostgres("beside PostgreSQL", () => {
+  const site = siteOf("postgres", {});
 
-  beforeAll(async () => {
-    site = await furnish(await makeSite("postgres"), { production: { TOKEN: canary } });
+  test("audit list --follow survives lost connections, and neither repeats nor drops an entry", async () => {
+    const proxy = await startProxy(new URL(site.env["DATABASE_URL"] ?? ""));
+    const url = new URL(site.env["DATABASE_URL"] ?? "");
+    url.port = String(proxy.port);
+    const env = { ...site.env, DATABASE_URL: url.href };
+    const args = ["audit", "list", "--follow", "--limit", "1", "--action", "organization.create"];
+    const child = startOnTerminal([binary, ...args], 200, site.folder, env);
+    const make = (slug: string) => site.json(["org", "create", slug]);
+    try {
+      await child.shows("organization.create");
+      await make("before");
+      await child.shows("before");
+      proxy.cut();
+      await child.shows("The connection to the database was lost.");
+      await make("meanwhile");
+      proxy.mend();
+      await child.shows("The database is connected again.");
+      await child.shows("meanwhile");
+      proxy.mute();
+      await make("in-silence");
+      await child.shows("in-silence");
+      child.kill("SIGINT");
+      const { exitCode, screen } = await child.ended;
+      expect(exitCode).toBe(0);
+      const lines = screen.trimEnd().split("\r\n");
+      const slugs = lines.map((line) => /before|meanwhile|in-silence|lost|again/.exec(line)?.[0]);
+      expect(slugs.slice(1)).toEqual(["before", "lost", "again", "meanwhile", "lost", "again", "in-silence"]);
+    } finally {
+      await proxy.stop();
+    }
   });
-  afterAll(async () => {
-    await site?.sql(`drop owned by ${role}`);
-    await site?.sql(`drop role ${role}`);
-    await site?.remove();
-  });
 
-  test("reads and records with the rights that db grants gives it, without a warning", async () => {
-    const missing = await site.keyhole(["db", "grants", "--role", role, "--apply"]);
-    expect(missing).toMatchObject({ exitCode: 4, stdout: "" });
-    await site.sql(`create role ${role} login password 'of-a-test'`);
-    const printed = await site.keyhole(["db", "grants", "--role", role]);
-    expect(printed).toMatchObject({ exitCode: 0, stderr: "" });
-    const applied = await site.keyhole(["db", "grants", "--role", role, "--apply"]);
-    expect(applied).toMatchObject({ exitCode: 0, stdout: printed.stdout });
-
-    const url = new URL(site.env["DATABASE_URL"] as string);
-    url.username = role;
-    url.password = "of-a-test";
-    const key = await site.key("--org", "acme");
-    const server = await site.serve({ env: { DATABASE_URL: url.href } });
-    expect(server.said().stderr).not.toContain("WARNING");
-    expect((await server.get(variables, key.key)).json()).toMatchObject({ variables: [{ value: canary }] });
-    expect(await site.audit()).toMatchObject([{ key_id: key.id, action: "variables.read" }]);
-    await eventually(async () => (await site.sql("select 1 from key_uses"))[0]);
-    expect(await server.stop()).toBe(0);
-
-    const owner = await site.serve();
-    await owner.says("WARNING: the database role ");
-    expect(owner.said().stderr).toMatch(
+  test("a server under a role that can do more than serving needs says so", async () => {
+    const server = await site.serve();
+    await server.says("WARNING: the database role ");
+    expect(server.said().stderr).toMatch(
       /WARNING: the database role \S+ can do more than serving needs: it .*\. `keyhole db grants` prints what is enough\.\n/,
     );
-    expect(await owner.stop()).toBe(0);
+    expect(await server.stop()).toBe(0);
   });
 });

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
 import { runProgram } from "../support/machine.ts";
-import { eventually, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { eventually, type Key, serverOf, siteOf } from "../support/server.ts";
 
 /** Says with which values it runs, and when it is asked to end. */
 const script = `sleep 600 & trap 'kill -9 $!; echo "stopped $A"; exit 7' TERM; echo "runs $A"; wait`;
 
 describe("run --watch", () => {
-  let site: Site;
-  let server: Server;
-  beforeAll(async () => {
-    site = await makeSite("sqlite");
-    await site.json(["org", "create", "acme"]);
-    server = await site.serve();
-  });
-  afterAll(() => site.remove());
+  const site = siteOf("sqlite", {});
+  const server = serverOf(site);
 
   const started = new Set<Bun.Subprocess>();
   afterAll(() => {
