@@ -12,6 +12,7 @@ import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit,
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { type ReadsByHour, readsByHour } from "../people/reads.ts";
+import { unlessRefused } from "./refusal.ts";
 import { actorOf, EnvironmentOf, Names } from "./sentence.tsx";
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
@@ -24,7 +25,12 @@ const dayMs = 86_400_000;
 /** The newest entries that the filter finds, with a chart of reads per hour. */
 export async function auditPage(visit: Visit): Promise<Answer> {
   const typed = typedIn(visit);
-  const found = await orRefusal(() => newest(visit, typed));
+  // A filter that finds nothing to look for is refused beside what was typed.
+  const found = await unlessRefused(
+    newest(visit, typed),
+    ["invalid", "not_found", "ambiguous"],
+    ({ message }) => message,
+  );
   const now = visit.admin.now();
   const main = (
     <>
@@ -106,24 +112,10 @@ async function newest(visit: Visit, typed: Typed) {
     }
     if (olderAt !== undefined) break;
   }
-  const reads = await readsByHour(admin, asked, (asked.beforeAt ?? admin.now()) - dayMs).catch(noReads);
+  const hours = readsByHour(admin, asked, (asked.beforeAt ?? admin.now()) - dayMs);
+  // Nobody may have read what the filter names, though there are other entries.
+  const reads = await unlessRefused(hours, ["not_found"], (): ReadsByHour => ({ hours: [], isWhole: true }));
   return { entries, olderAt, reads, names: await keyNames(admin) };
-}
-
-/** Nobody has read what the filter names, though there may be other entries. */
-function noReads(error: unknown): ReadsByHour {
-  if (error instanceof Refused && error.kind === "not_found") return { hours: [], isWhole: true };
-  throw error;
-}
-
-/** What `work` returns, or the sentence of its refusal, for a page that shows it beside what was typed. */
-async function orRefusal<T>(work: () => Promise<T>): Promise<T | string> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof Refused && ["invalid", "not_found", "ambiguous"].includes(error.kind)) return error.message;
-    throw error;
-  }
 }
 
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */

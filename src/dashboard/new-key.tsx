@@ -96,9 +96,6 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
   );
 }
 
-const fewProjects = 12;
-
-/** The projects, each with a box; many of them can be filtered. */
 function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
   const box = (slug: string) => (
     <label>
@@ -106,7 +103,6 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
       <Name>{slug}</Name>
     </label>
   );
-  if (projects.length > 0 && projects.length <= fewProjects) return <div>{projects.map(box)}</div>;
   const columns = [{ heading: "Project", cell: box }];
   return (
     <Table caption="Projects" columns={columns} rows={projects} none="There is no project yet." filter="projects" />

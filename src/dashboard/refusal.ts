@@ -1,3 +1,4 @@
+import { Refused, type RefusedKind } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
 
@@ -16,6 +17,20 @@ export function refusalOf(error: unknown): Refusal {
   const { code, message } = failureOf(error);
   const [status, title] = refusals[code];
   return { status, title, message: visibleLines(message), isDefect: code === "internal_error" };
+}
+
+/** What `work` comes to or, if it is refused for one of these reasons, what `otherwise` makes of the refusal. */
+export async function unlessRefused<T, U>(
+  work: Promise<T>,
+  kinds: readonly RefusedKind[],
+  otherwise: (refusal: Refused) => U,
+): Promise<T | U> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof Refused && kinds.includes(error.kind)) return otherwise(error);
+    throw error;
+  }
 }
 
 const refusals = {

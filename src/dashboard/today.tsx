@@ -1,8 +1,6 @@
 /** @jsxImportSource preact */
 import { requestAction } from "../audit/entry.ts";
-import { Refused } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
-import type { AdminContext } from "../desk/context.ts";
 import { auditActions } from "../kinds/kind.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { Ago, Empty, Env, Lead, Listed, Name, Word } from "../pages/parts.tsx";
@@ -13,6 +11,7 @@ import { listAudit } from "../people/audit.ts";
 import { keyNames, listExpiring } from "../people/keys.ts";
 import { listProjects } from "../people/projects.ts";
 import { listRequests } from "../people/requests.ts";
+import { unlessRefused } from "./refusal.ts";
 import { Sentence } from "./sentence.tsx";
 
 const soonMs = 30 * 86_400_000;
@@ -24,7 +23,10 @@ export async function todayPage({ admin }: Visit): Promise<Answer> {
   const projects = await listProjects(admin);
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
   const expiring = await listExpiring(admin, soonMs);
-  const due = await dueOrRefusal(admin);
+  // One damaged set must not hide what else waits for a person.
+  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], ({ message }) =>
+    visibleLines(message),
+  );
   const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
   const keys = await keyNames(admin);
   const main = (
@@ -76,16 +78,6 @@ export async function todayPage({ admin }: Visit): Promise<Answer> {
     </>
   );
   return { title: "Today", main };
-}
-
-/** What is due; or the sentence of a refusal, since one damaged set must not hide what else waits for a person. */
-async function dueOrRefusal(admin: AdminContext): Promise<readonly DueVariable[] | string> {
-  try {
-    return await listDueVariables(admin, soonMs);
-  } catch (error) {
-    if (error instanceof Refused && error.kind === "conflict") return visibleLines(error.message);
-    throw error;
-  }
 }
 
 function Due({ of: one }: { readonly of: DueVariable }) {

@@ -158,23 +158,22 @@ export function versionFields(sets: readonly VersionedSet[]): Readonly<Record<st
  * may have values in its HTML. One at a time.
  */
 export class Drafts {
-  #draft: { readonly id: string; readonly value: unknown; readonly endsAt: number } | undefined;
+  #draft: { readonly path: string; readonly value: unknown; readonly endsAt: number } | undefined;
   #timer: Timer | undefined;
 
-  /** Keeps a draft in place of the one before. @returns its id */
-  keep(value: unknown, now: number): string {
-    const id = Bun.randomUUIDv7();
+  /** Keeps a draft in place of the one before. @returns its own path, below the page where it was begun */
+  keep(page: string, value: unknown, now: number): string {
+    const path = `${page}/${Bun.randomUUIDv7()}`;
     this.clear();
-    this.#draft = { id, value, endsAt: now + draftMs };
+    this.#draft = { path, value, endsAt: now + draftMs };
     this.#timer = setTimeout(() => this.clear(), draftMs);
     this.#timer.unref();
-    return id;
+    return path;
   }
 
-  /** The draft with this id. @throws Refused `not_found` if it is gone */
-  read<T>(id: string, type: new (...parts: never[]) => T, now: number): T {
-    const draft = this.#draft;
-    if (draft?.id === id && draft.endsAt > now && draft.value instanceof type) return draft.value;
+  /** The draft with this path. @throws Refused `not_found` if it is gone */
+  read(path: string, now: number): unknown {
+    if (this.#draft?.path === path && this.#draft.endsAt > now) return this.#draft.value;
     throw new Refused("not_found", "This draft has expired, or a newer one replaced it. Begin again.");
   }
 

@@ -309,7 +309,7 @@ describeBoth("the page that takes a pasted text", (w) => {
     expect(await visitor.send(first.to as string, {})).toEqual({ status: 404, error: gone });
     const { where: other } = await w.project(await w.organization(), "web");
     const elsewhere = (second.to as string).replace(where, other);
-    expect(await visitor.send(elsewhere, {})).toEqual({ status: 404, error: "This was begun in another project." });
+    expect(await visitor.send(elsewhere, {})).toEqual({ status: 404, error: gone });
     expect((await visitor.page(elsewhere)).status).toBe(404);
 
     const somebody = await visitorOf(w);

@@ -13,22 +13,13 @@ import { parseEnvFile } from "./env-file.ts";
 import { type NewVariable, setVariables, type VariablesWrite } from "./write.ts";
 
 /** A text that was pasted, and what it would do. */
-class Pasted {
-  readonly where: string;
+type Pasted = {
   readonly environment: Environment;
   readonly entries: readonly NewVariable[];
   /** `version` is the one that the plan was made for. */
   readonly options: { readonly prune: boolean; readonly version: number };
   readonly plan: VariablesWrite;
-
-  constructor(where: string, environment: Environment, of: Pick<Pasted, "entries" | "options" | "plan">) {
-    this.where = where;
-    this.environment = environment;
-    this.entries = of.entries;
-    this.options = of.options;
-    this.plan = of.plan;
-  }
-}
+};
 
 /** A text to paste: first what it would do is shown, then exactly that is applied. */
 export async function pastePage(visit: Visit): Promise<Answer> {
@@ -68,8 +59,8 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   const options = { prune: form.has("prune"), version: (await requireSet(admin, of)).stored.version };
   const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, options));
   const whole = { ...plan, warnings: [...firstOf(warnings), ...plan.warnings] };
-  const id = drafts.keep(new Pasted(where, environment, { entries, options, plan: whole }), admin.now());
-  return { to: projectPagePath(where, `variables/paste/${id}`) };
+  const pasted: Pasted = { environment, entries, options, plan: whole };
+  return { to: drafts.keep(projectPagePath(where, "variables/paste"), pasted, admin.now()) };
 }
 
 /** As many sentences about a text as somebody reads. */
@@ -119,7 +110,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
       {isNothing ? (
         <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
       ) : (
-        <Change action={projectPagePath(where, `variables/paste/${visit.param("draft")}`)} button="Apply exactly that">
+        <Change action={visit.url.pathname} button="Apply exactly that">
           {environment === "production" && <NameAgain name={where} what="name of the project" />}
         </Change>
       )}
@@ -145,8 +136,7 @@ export async function apply(visit: Visit): Promise<Answer> {
   return { to: projectPagePath(where, "variables"), notice: `Wrote ${environment}: ${counts}.` };
 }
 
-function draftOf(visit: Visit): Pasted {
-  const draft = visit.drafts.read(visit.param("draft"), Pasted, visit.admin.now());
-  if (draft.where === visit.where) return draft;
-  throw new Refused("not_found", "This was begun in another project.");
+/** What this page was given to keep: nothing else is kept below its path. */
+function draftOf({ drafts, url, admin }: Visit): Pasted {
+  return drafts.read(url.pathname, admin.now()) as Pasted;
 }
