@@ -177,17 +177,8 @@ type FilterOptions = ReturnType<ReturnType<typeof filteredVerb>["opts"]>;
 function filterOf(options: FilterOptions): AuditFilter {
   const { org, project, key, action, name, env, actor, since, until } = options;
   if (since !== undefined && until !== undefined && until <= since) throw usageProblem("--until is not after --since.");
-  const who = { keyId: key, actor };
-  return {
-    organization: org,
-    project,
-    ...who,
-    actions: action,
-    name,
-    environment: env,
-    sinceAt: since,
-    beforeAt: until,
-  };
+  const where = { organization: org, project, environment: env };
+  return { ...where, keyId: key, actor, actions: action, name, sinceAt: since, beforeAt: until };
 }
 
 async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {

@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { attempt } from "./attempt.ts";
 import { exits, Problem } from "./problem.ts";
 
 /*
@@ -202,15 +203,6 @@ function isAbandoned(draft: string, itsOrigin: string | undefined, pid: number, 
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH";
-  }
-}
-
-/** For what must not stop a command, such as a draft of somebody else, or a step that cleans up after a failure. */
-export function attempt<T>(step: () => T): T | undefined {
-  try {
-    return step();
-  } catch {
-    return undefined;
   }
 }
 

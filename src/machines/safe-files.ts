@@ -13,10 +13,10 @@ import {
   unlinkSync,
 } from "node:fs";
 import { posix, resolve } from "node:path";
+import { attempt } from "../core/attempt.ts";
 import { sha256Of } from "../core/hash.ts";
 import { exits, Problem } from "../core/problem.ts";
 import {
-  attempt,
   draftIn,
   obstructed,
   onFile,

@@ -83,9 +83,8 @@ export function requirePending({ id, status, decidedBy }: RequestRecord): void {
 /** What a person must know before they decide, in sentences. */
 export function requestWarnings({ status, name, keyStatus }: RequestRecord): readonly string[] {
   if (status !== "pending") return [];
-  const ofName = nameWarnings(name);
   const ofKey = `The key that asked is ${keyStatus} and reads nothing any more.`;
-  return [...(keyStatus === "active" ? [] : [ofKey]), ...(ofName === undefined ? [] : [`${ofName}.`])];
+  return [...(keyStatus === "active" ? [] : [ofKey]), ...nameWarnings(name).map((warning) => `${warning}.`)];
 }
 
 /**

@@ -1,3 +1,4 @@
+import { attempt } from "../core/attempt.ts";
 import type { Surroundings } from "./command.ts";
 import { readLines } from "./input.ts";
 
@@ -17,11 +18,8 @@ export async function* logEvents(here: Surroundings, path: string): AsyncGenerat
 
 function jsonEvent(line: string): LogEvent | undefined {
   const start = line.indexOf('{"time":');
-  try {
-    return start < 0 ? undefined : JSON.parse(line.slice(start));
-  } catch {
-    return undefined; // cut off: the disk was full or the process was killed
-  }
+  // A line is cut off if the disk was full or the process was killed.
+  return start < 0 ? undefined : attempt(() => JSON.parse(line.slice(start)));
 }
 
 /** A value may hold blanks, so it ends where the next field begins. */

@@ -66,9 +66,8 @@ function setVerb(here: Surroundings) {
         return { environment, status: added.length === 1 ? "created" : "updated" };
       });
       const warnings = [...written.values()].flatMap((one) => one.warnings);
-      const warning = nameWarnings(name);
-      if (warning !== undefined) here.say(`${warning}.`);
-      for (const one of [...valueWarnings(name, value), ...warnings]) here.say(one);
+      const ofName = nameWarnings(name).map((warning) => `${warning}.`);
+      for (const one of [...ofName, ...valueWarnings(name, value), ...warnings]) here.say(one);
       const where = places.length === 1 ? places[0] : { environments: places };
       const document = { project, ...where, key: name, ...(rotateBy && { rotateBy }), warnings };
       const sentences = ["created", "updated"].flatMap((status) => {

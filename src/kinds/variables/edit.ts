@@ -1,3 +1,4 @@
+import { attempt } from "../../core/attempt.ts";
 import { exits, Problem } from "../../core/problem.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { listNames, type NamedValue, renderDotenv } from "../../formats/dotenv.ts";
@@ -92,7 +93,7 @@ function writtenAs(name: string, value: string): string | undefined {
   const plain = () => renderDotenv([{ name, value }]).text;
   const quoted = ["", "'", '"', "`"].map((quote) => () => `${name}=${quote}${value}${quote}\n`);
   for (const write of [plain, ...quoted]) {
-    const text = attempt(write);
+    const text = attempt(write); // the renderer refuses some values
     if (text === undefined) continue;
     const { variables, problems } = parseEnvFile(text);
     if (
@@ -105,13 +106,4 @@ function writtenAs(name: string, value: string): string | undefined {
     }
   }
   return undefined;
-}
-
-/** The text, or undefined for a value that the renderer refuses. */
-function attempt(write: () => string): string | undefined {
-  try {
-    return write();
-  } catch {
-    return undefined;
-  }
 }

@@ -21,34 +21,47 @@ export function parseEnvFile(text: string): EnvFile {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
   // Unless every line ends in CR LF, a carriage return inside quotes may be part of the value.
   const body = /(?<!\r)\n/.test(source) ? source : source.replaceAll("\r\n", "\n");
+  return envFileOf(statementsIn(body));
+}
+
+function* statementsIn(body: string): Generator<Statement> {
+  for (let at = 0, line = 1; at < body.length; ) {
+    const { end, ...statement } = readStatement(body, at, line);
+    yield { ...statement, line };
+    line += countLineBreaks(body.slice(at, end));
+    at = end;
+  }
+}
+
+/** What the statements of a file say together. A name that is set twice is a problem. */
+export function envFileOf(statements: Iterable<Statement>): EnvFile {
   const variables: EnvFile["variables"][number][] = [];
   const warnings: string[] = [];
   const problems: string[] = [];
   const lineByName = new Map<string, number>();
-  for (let at = 0, line = 1; at < body.length; ) {
-    const { end, name, value, ...found } = readStatement(body, at, line);
+  for (const { line, name, value, ...found } of statements) {
     for (const problem of found.problems ?? []) problems.push(`line ${line}: ${problem}`);
     for (const warning of found.warnings ?? []) warnings.push(`line ${line}: ${warning}`);
-    const earlier = lineByName.get(name ?? "");
+    if (name === undefined) continue;
+    const earlier = lineByName.get(name);
+    lineByName.set(name, earlier ?? line);
     if (earlier !== undefined) problems.push(`line ${line}: ${name} is already set on line ${earlier}`);
-    else if (name !== undefined) lineByName.set(name, line);
-    if (name !== undefined && value !== undefined) variables.push({ name, value, line });
-    line += countLineBreaks(body.slice(at, end));
-    at = end;
+    else if (value !== undefined) variables.push({ name, value, line });
   }
   return { variables, warnings, problems };
 }
 
-/** A warning if machines refuse a variable of this valid name, or some reader of dotenv files fails on it. */
-export function nameWarnings(name: string): string | undefined {
+/** A clause of warning if machines refuse a variable of this valid name, or some reader of dotenv files fails on it. */
+export function nameWarnings(name: string): string[] {
   if (isSteering(name, "linux") || isSteering(name, "win32")) {
-    return `${name} steers loaders, runtimes, shells or CI: \`run\` and \`pull\` refuse it without --allow-name ${name}`;
+    const refused = `\`run\` and \`pull\` refuse it without --allow-name ${name}`;
+    return [`${name} steers loaders, runtimes, shells or CI: ${refused}`];
   }
   if (prototypeNames.has(name)) {
-    return `${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`;
+    return [`${name} is a name that every JavaScript object has: dotenvx and Vite crash on a dotenv file that sets it`];
   }
-  if (shellNames.has(name)) return `${name} is special in some shells, which refuse it, change it or act on it`;
-  return undefined;
+  if (shellNames.has(name)) return [`${name} is special in some shells, which refuse it, change it or act on it`];
+  return [];
 }
 
 /** Warnings about a value that may be a mistake. */
@@ -75,9 +88,9 @@ const shellNames: ReadonlySet<string> = new Set([
   ...["path", "status", "argv"],
 ]);
 
-/** One line, or the lines of a quoted value, up to `end`. A wrong statement has no `value`, and perhaps no `name`. */
-type Statement = {
-  readonly end: number;
+/** An assignment, or what stands in the place of one. A wrong one has no `value`, and perhaps no `name`. */
+export type Statement = {
+  readonly line: number;
   readonly name?: string;
   readonly value?: string;
   readonly problems?: readonly string[];
@@ -92,7 +105,8 @@ const blankOrComment = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
 const blankOrSeparateComment = /(?:[ \t]+(?:#[^\n]*)?)?\r?(?:\n|$)/y;
 const assignment = /[ \t]*(?:export[ \t]+)?([^\s=#'"`]+)[ \t]*=[ \t]*/y;
 
-function readStatement(body: string, at: number, line: number): Statement {
+/** One line, or the lines of a quoted value, up to `end`. */
+function readStatement(body: string, at: number, line: number): Omit<Statement, "line"> & { readonly end: number } {
   const blankEnd = endOfMatch(blankOrComment, body, at);
   if (blankEnd !== undefined) return { end: blankEnd };
   assignment.lastIndex = at;
@@ -183,8 +197,7 @@ function decode(name: string, written: Written): { readonly value: string } | { 
 }
 
 function warningsAbout(name: string, { quote, raw }: Written): string[] {
-  const aboutName = nameWarnings(name);
-  const warnings = aboutName === undefined ? [] : [aboutName];
+  const warnings = nameWarnings(name);
   if (quote === '"' && raw.match(/\\[\s\S]/g)?.some((pair) => pair !== "\\n" && pair !== "\\r")) {
     warnings.push(`${name} holds backslashes other than "\\n" and "\\r", and they are kept as written`);
   } else if (quote !== "" && quote !== '"' && raw.includes(`\\${quote}`)) {

@@ -1,6 +1,7 @@
 import { isAlias, isMap, isScalar, LineCounter, type ParsedNode, parseDocument } from "yaml";
+import { attempt } from "../../core/attempt.ts";
 import { isVariableName } from "../../core/names.ts";
-import { type EnvFile, findValueProblem, nameWarnings, parseEnvFile } from "./env-file.ts";
+import { type EnvFile, envFileOf, findValueProblem, nameWarnings, parseEnvFile, type Statement } from "./env-file.ts";
 
 /** What `var import` reads. */
 export type ImportFormat = "env" | "json" | "yaml";
@@ -18,20 +19,12 @@ export function parseImport(format: ImportFormat, text: string): EnvFile {
  * only between tokens, so blanks can replace them.
  */
 function parseJson(text: string): EnvFile {
-  if (isJson(text)) return parseYaml(text.replace(/[\t\r]/g, " "));
+  // The error of `JSON.parse` may quote a value, so it is not used.
+  const isJson = attempt(() => JSON.parse(text)) !== undefined;
+  if (isJson) return parseYaml(text.replace(/[\t\r]/g, " "));
   const { syntax } = readDocument(text);
   const problem = syntax[0] === undefined ? "this is YAML, but not JSON" : `line ${syntax[0].line}: this is not JSON`;
   return { variables: [], warnings: [], problems: [problem] };
-}
-
-/** The error of `JSON.parse` may quote a value, so it is not used. */
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Reads a mapping of names to text. Numbers and booleans are the text that the source has for them. */
@@ -41,26 +34,15 @@ function parseYaml(text: string): EnvFile {
   if (syntax.length > 0) return refused(...syntax.map(({ line, what }) => `line ${line}: ${what}`));
   if (contents === null) return refused();
   if (!isMap(contents)) return refused("this is not an object of names and values");
-  const variables: EnvFile["variables"][number][] = [];
-  const warnings: string[] = [];
-  const problems: string[] = [];
-  const lineByName = new Map<string, number>();
-  for (const { key, value } of contents.items) {
+  const statements = contents.items.map(({ key, value }): Statement => {
     const name = isScalar(key) ? String(key.value) : "";
     const line = lineOf(key.range[0]);
-    const earlier = lineByName.get(name);
-    const read = readValue(value);
-    const problem = earlier === undefined ? read.problem : `is already set on line ${earlier}`;
-    lineByName.set(name, earlier ?? line);
-    if (!isVariableName(name)) problems.push(`line ${line}: ${shownName(name)} is not a valid variable name`);
-    else if (problem !== undefined) problems.push(`line ${line}: ${name} ${problem}`);
-    else {
-      variables.push({ name, value: read.text, line });
-      const warning = nameWarnings(name);
-      if (warning !== undefined) warnings.push(`line ${line}: ${warning}`);
-    }
-  }
-  return { variables, warnings, problems };
+    if (!isVariableName(name)) return { line, problems: [`${shownName(name)} is not a valid variable name`] };
+    const { text, problem } = readValue(value);
+    if (problem !== undefined) return { line, name, problems: [`${name} ${problem}`] };
+    return { line, name, value: text, warnings: nameWarnings(name) };
+  });
+  return envFileOf(statements);
 }
 
 /** The text of a value as it is written, or what is wrong with it. */

@@ -80,7 +80,9 @@ export function exportCommand(here: Surroundings) {
         const revealed = await withAdmin(here, (admin) =>
           revealVariables(admin, project, environment, (variables) => textIn(here, format, variables)),
         );
-        for (const { name } of revealed.variables) warnOf(here, name, format);
+        // What a machine that loads the text may act on, or not take.
+        const loaded = dataFormats.includes(format) ? [] : revealed.variables;
+        for (const warning of loaded.flatMap(({ name }) => nameWarnings(name))) here.say(`${warning}.`);
         return revealed;
       });
     });
@@ -89,10 +91,4 @@ export function exportCommand(here: Surroundings) {
 function textIn(here: Surroundings, format: Format, variables: readonly NamedValue[]): string {
   if (format !== "github") return renderPulled(format, variables, here.say);
   return renderForGithub(variables, false, undefined, undefined, () => randomBytes(16).toString("hex")).text;
-}
-
-/** What a machine that loads the text may act on, or not take. */
-function warnOf(here: Surroundings, name: string, format: Format): void {
-  const warning = dataFormats.includes(format) ? undefined : nameWarnings(name);
-  if (warning !== undefined) here.say(`${warning}.`);
 }

@@ -110,9 +110,8 @@ export async function set(visit: Visit): Promise<Answer> {
   if (isNew) await requireNew(visit, name, targets);
   form.requireAgain(name, targets);
   const written = await writeVariables(admin, where, new Map(changes));
-  const aboutName = nameWarnings(name);
   const warnings = new Set([
-    ...(aboutName === undefined ? [] : [`${aboutName}.`]),
+    ...nameWarnings(name).map((warning) => `${warning}.`),
     ...[...values.values()].flatMap((value) => valueWarnings(name, Buffer.from(value))),
     ...[...written.values()].flatMap((one) => one.warnings),
   ]);
