@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binary } from "../support/keyhole.ts";
-import { runProgram } from "../support/machine.ts";
 import { eventually, type Key, serverOf, siteOf } from "../support/server.ts";
 
 /** Says with which values it runs, and when it is asked to end. */
@@ -256,19 +255,5 @@ describe("run --watch", () => {
     await Bun.write(join(folder, "end"), "");
     expect(await ends()).toBe(9);
     expect(said).toMatchObject({ out: "runs one\nasked\n", err: "" });
-  });
-
-  test.each([
-    ["0s", /--watch cannot be .0s.: it takes a duration/],
-    ["25h", /--watch cannot be .25h.: it takes a duration such as 30s or 15m, of at most 24h/],
-    ["soon", /--watch cannot be .soon.: it takes a duration/],
-  ])("takes no interval of %s", async (interval, says) => {
-    const ran = await runProgram(["run", "--watch", interval, "--", "true"], { env: {} });
-    expect(ran).toMatchObject({ exitCode: 125, stdout: "", stderr: expect.stringMatching(says) });
-  });
-
-  test("is given once", async () => {
-    const ran = await runProgram(["run", "--watch", "--watch", "--", "true"], { env: {} });
-    expect(ran).toMatchObject({ exitCode: 125, stderr: "keyhole: --watch is given twice.\n" });
   });
 });
