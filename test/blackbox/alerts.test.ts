@@ -32,44 +32,42 @@ const up: Series = { 'up{instance="a",job="keyhole"}': always(1) };
 const well: Series = { ...up, 'keyhole_ready{instance="a"}': always(1) };
 
 /** What is scraped, and what fires after `at` minutes (by default the last one). */
-const scenarios: readonly [name: string, series: Series, fires: readonly string[], at?: number][] = [
-  ["a healthy server", { ...well, [requests("ok")]: grows(100), [requests("unavailable")]: always(0) }, []],
-  ["a healthy server that nobody asks", { ...well, [requests("unavailable")]: always(0) }, []],
-  ["a server that is gone", { 'up{instance="a",job="keyhole"}': always(0) }, ["KeyholeDown"]],
-  ["scrapes under another job's name", { 'up{instance="a",job="keyhol"}': always(1) }, ["KeyholeDown"]],
-  ["a lost database that nobody asks for", { ...up, 'keyhole_ready{instance="a"}': always(0) }, ["KeyholeNotReady"], 2],
+type Scenario = readonly [name: string, series: Series, fires: readonly string[], at?: number];
+/** Of a server that is up and ready. */
+const wellScenarios: readonly Scenario[] = [
+  ["a healthy server", { [requests("ok")]: grows(100), [requests("unavailable")]: always(0) }, []],
+  ["a healthy server that nobody asks", { [requests("unavailable")]: always(0) }, []],
   [
     "a quiet server whose one job, every five minutes, is refused",
-    { ...well, [requests("ok")]: always(7), [requests("unavailable")]: grows(1, 5) },
+    { [requests("ok")]: always(7), [requests("unavailable")]: grows(1, 5) },
     ["KeyholeUnavailable"],
     16,
   ],
   [
     "the same job, refused once",
-    { ...well, [requests("ok")]: grows(1, 5), [requests("unavailable")]: grows(1, 1, { from: 50, count: 1 }) },
+    { [requests("ok")]: grows(1, 5), [requests("unavailable")]: grows(1, 1, { from: 50, count: 1 }) },
     [],
     55,
   ],
   [
     "a busy server that refuses one request in fifty",
-    { ...well, [requests("ok")]: grows(60_000), [requests("unavailable")]: grows(1200) },
+    { [requests("ok")]: grows(60_000), [requests("unavailable")]: grows(1200) },
     ["KeyholeUnavailable"],
   ],
   [
     "a busy server that refuses one request in a thousand",
-    { ...well, [requests("ok")]: grows(60_000), [requests("unavailable")]: grows(60) },
+    { [requests("ok")]: grows(60_000), [requests("unavailable")]: grows(60) },
     [],
   ],
   [
     "one decryption that failed, the first of a quiet server",
-    { ...well, [requests("decryption_failed")]: grows(1, 1, { from: 80, count: 1 }) },
+    { [requests("decryption_failed")]: grows(1, 1, { from: 80, count: 1 }) },
     ["KeyholeDecryptionFailed"],
   ],
-  ["one defect", { ...well, [requests("internal_error")]: grows(1, 1, { from: 80, count: 1 }) }, ["KeyholeDefect"]],
+  ["one defect", { [requests("internal_error")]: grows(1, 1, { from: 80, count: 1 }) }, ["KeyholeDefect"]],
   [
     "one audit batch that was not written",
     {
-      ...well,
       'keyhole_audit_batches_total{instance="a",outcome="durable"}': grows(100),
       'keyhole_audit_batches_total{instance="a",outcome="refused"}': grows(1, 1, { from: 80, count: 1 }),
     },
@@ -77,62 +75,55 @@ const scenarios: readonly [name: string, series: Series, fires: readonly string[
   ],
   [
     "a quiet server whose every audit commit is slow",
-    { ...well, [commits("count")]: grows(1, 4), [commits("bucket")]: always(0) },
+    { [commits("count")]: grows(1, 4), [commits("bucket")]: always(0) },
     ["KeyholeAuditSlow"],
   ],
   [
     "a busy server with one slow audit commit in a thousand",
-    { ...well, [commits("count")]: grows(60_000), [commits("bucket")]: grows(59_940) },
+    { [commits("count")]: grows(60_000), [commits("bucket")]: grows(59_940) },
     [],
   ],
-  [
-    "a queue of audit entries",
-    { ...well, 'keyhole_audit_queue_entries{instance="a"}': always(2000) },
-    ["KeyholeAuditQueue"],
-  ],
+  ["a queue of audit entries", { 'keyhole_audit_queue_entries{instance="a"}': always(2000) }, ["KeyholeAuditQueue"]],
   [
     "a quiet server whose every request is slow",
-    { ...well, [requestsOf("count")]: grows(1, 4), [requestsOf("bucket")]: always(0) },
+    { [requestsOf("count")]: grows(1, 4), [requestsOf("bucket")]: always(0) },
     ["KeyholeSlow"],
   ],
   [
     "one slow request",
-    { ...well, [requestsOf("count")]: grows(1, 1, { from: 80, count: 1 }), [requestsOf("bucket")]: always(0) },
+    { [requestsOf("count")]: grows(1, 1, { from: 80, count: 1 }), [requestsOf("bucket")]: always(0) },
     [],
   ],
   [
     "a quiet server with a job, every quarter of an hour, whose key has expired, among scanners",
     {
-      ...well,
       [requests("ok")]: grows(1),
       [requests("unauthorized")]: grows(1, 15),
       [requests("not_found", "none")]: grows(50),
     },
     ["KeyholeUnknownKeys"],
   ],
-  ["two mistyped keys", { ...well, [requests("unauthorized")]: grows(1, 1, { from: 80, count: 2 }) }, []],
-  [
-    "a lost store for limits",
-    { ...well, 'keyhole_limiter_fallback{instance="a"}': always(1) },
-    ["KeyholeLimiterFallback"],
-  ],
+  ["two mistyped keys", { [requests("unauthorized")]: grows(1, 1, { from: 80, count: 2 }) }, []],
+  ["a lost store for limits", { 'keyhole_limiter_fallback{instance="a"}': always(1) }, ["KeyholeLimiterFallback"]],
   [
     "a worker that dies every four minutes",
-    { ...well, 'keyhole_worker_restarts_total{instance="a"}': grows(1, 4) },
+    { 'keyhole_worker_restarts_total{instance="a"}': grows(1, 4) },
     ["KeyholeWorkersDying"],
   ],
   [
     "a key with ten days left",
-    { ...well, [expiry("key")]: always(10), [expiry("variable")]: always(1) },
+    { [expiry("key")]: always(10), [expiry("variable")]: always(1) },
     ["KeyholeKeyExpiresSoon"],
   ],
-  [
-    "a key with two days left",
-    { ...well, [expiry("key")]: always(2) },
-    ["KeyholeKeyExpiresNow", "KeyholeKeyExpiresSoon"],
-  ],
-  ["a key with three weeks left", { ...well, [expiry("key")]: always(21) }, []],
-  ["a variable that is overdue", { ...well, [expiry("variable")]: always(-1) }, ["KeyholeVariableOverdue"]],
+  ["a key with two days left", { [expiry("key")]: always(2) }, ["KeyholeKeyExpiresNow", "KeyholeKeyExpiresSoon"]],
+  ["a key with three weeks left", { [expiry("key")]: always(21) }, []],
+  ["a variable that is overdue", { [expiry("variable")]: always(-1) }, ["KeyholeVariableOverdue"]],
+];
+const scenarios: readonly Scenario[] = [
+  ["a server that is gone", { 'up{instance="a",job="keyhole"}': always(0) }, ["KeyholeDown"]],
+  ["scrapes under another job's name", { 'up{instance="a",job="keyhol"}': always(1) }, ["KeyholeDown"]],
+  ["a lost database that nobody asks for", { ...up, 'keyhole_ready{instance="a"}': always(0) }, ["KeyholeNotReady"], 2],
+  ...wellScenarios.map(([name, series, ...rest]): Scenario => [name, { ...well, ...series }, ...rest]),
 ];
 
 describe("the alert rules", () => {

@@ -2,7 +2,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
 import { join } from "node:path";
 import { type ServeOptions, siteOf } from "../support/server.ts";
 
@@ -96,7 +95,6 @@ describe("the built program and its source", () => {
       { path: "/organization", headers: { cookie: `access_token=${all}; a=b` } },
       { path: "/organization", headers: { authorization: `Bearer ${all}`, cookie: "a=b; __proto__=x" } },
       { path: "/organization", headers: { authorization: `Bearer ${all}`, "x-request-id": "its-own.1" } },
-      { path: "/organization", headers: { authorization: `Bearer ${all}`, "content-length": "0" } },
     ];
     const fromSource = await answers({ as: [process.execPath, "--no-env-file"], program: source }, questions);
     const fromBuilt = await answers({}, questions);
@@ -121,23 +119,10 @@ describe("the built program and its source", () => {
   }
 });
 
-/** By node:http, which sends a path and header fields as they are. What differs from run to run is made alike. */
-function ask(origin: string, { path, method = "GET", headers = {} }: Question): Promise<Answer> {
-  const fixed = { "x-request-id": "same", ...headers };
-  return new Promise((resolve, reject) => {
-    const asked = request(`${origin}/api/v1`, { path: `/api/v1${path}`, method, headers: fixed }, (response) => {
-      let body = "";
-      response.setEncoding("utf8");
-      response.on("data", (text: string) => {
-        body += text;
-      });
-      response.on("end", () => {
-        const { date: _, ratelimit, "retry-after": __, ...rest } = response.headers;
-        const left = typeof ratelimit === "string" ? ratelimit.replaceAll(/\d+/g, "N") : ratelimit;
-        resolve({ status: response.statusCode ?? 0, headers: { ...rest, ratelimit: left }, body });
-      });
-    });
-    asked.on("error", reject);
-    asked.end();
-  });
+/** What differs from run to run is made alike. */
+async function ask(origin: string, { path, method = "GET", headers = {} }: Question): Promise<Answer> {
+  const response = await fetch(`${origin}/api/v1${path}`, { method, headers: { "x-request-id": "same", ...headers } });
+  const { date: _, ratelimit, "retry-after": __, ...rest } = Object.fromEntries(response.headers);
+  const left = ratelimit?.replaceAll(/\d+/g, "N");
+  return { status: response.status, headers: { ...rest, ratelimit: left }, body: await response.text() };
 }

@@ -220,13 +220,5 @@ onPostgres("what the compose file starts", () => {
       const env = { ...environmentOf("keyhole"), KEYHOLE_OPS_PORT: new URL(server.ops()).port };
       expect(await runBinary(words.slice(1), { env })).toMatchObject({ exitCode: 0 });
     });
-
-    test("has a store that evicts nothing", async () => {
-      const client = new Bun.RedisClient(storeUrl);
-      expect(await client.send("CONFIG", ["GET", "maxmemory-policy"])).toMatchObject({
-        "maxmemory-policy": "noeviction",
-      });
-      client.close();
-    });
   });
 });

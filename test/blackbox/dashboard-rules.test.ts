@@ -246,21 +246,6 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     expect(await another.stop()).toBe(0);
   });
 
-  test("ten wrong codes end the code", async () => {
-    const another = await startDashboard(site);
-    const { host, hash } = new URL(another.link);
-    const unlock = (code: string) =>
-      fetch(`http://127.0.0.1:${another.port}/unlock`, {
-        method: "POST",
-        headers: { ...form, host, origin: another.origin, "sec-fetch-site": "same-origin" },
-        body: new URLSearchParams({ code }).toString(),
-        redirect: "manual",
-      });
-    for (let tries = 0; tries < 10; tries++) expect((await unlock("wrong")).status).toBe(401);
-    expect((await unlock(hash.slice(1))).status).toBe(401);
-    await another.stop();
-  });
-
   test("the session is a cookie that no script, no other site and no other host gets, and Lock ends it", async () => {
     const [cookie, ...others] = await context.cookies();
     expect(others).toEqual([]);

@@ -190,25 +190,7 @@ describe("a failure", () => {
     expect(error.message).toBe("The server answered rate_limited: Too many requests.");
   });
 
-  test("with Retry-After is repeated after that time, and not before", async () => {
-    const { keyhole, liar } = await meet(
-      ({ count }) =>
-        count === 0 ? refusal(429, "rate_limited", "No.", { "Retry-After": "1" }) : { body: { projects: [] } },
-      { waitMs: 30_000 },
-    );
-    const startedAt = performance.now();
-    expect(await keyhole.projects()).toEqual({ projects: [] });
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(999);
-    expect(liar.questions).toHaveLength(2);
-  });
-
-  test("with Retry-After beyond waitMs is thrown at once", async () => {
-    const reply = () => refusal(429, "rate_limited", "No.", { "Retry-After": "3600" });
-    const { keyhole, liar } = await meet(reply, { waitMs: 3_599_000 });
-    expect(await failureOf(keyhole.projects())).toMatchObject({ code: "rate_limited", retryAfter: 3600 });
-    expect(liar.questions).toHaveLength(1);
-  });
-
+  // When it is repeated: client.test.ts, by the same wire.
   test("named unavailable is repeated, and any other is not", async () => {
     const then = (code: string) => (question: Question) =>
       question.count === 0 ? refusal(503, code, "No.") : { body: { projects: [] } };
