@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type Environment, environments } from "../core/names.ts";
+import { environments } from "../core/names.ts";
 import { type Column, Select, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -63,13 +63,10 @@ function columnsOf(now: number): readonly Column<KeyRecord>[] {
     ...environments.map(
       (environment): Column<KeyRecord> => ({
         heading: environment,
-        cell: (one) => (reaches(one, environment) ? "can read" : <span class="quiet">no</span>),
+        cell: (one) =>
+          (one.environments ?? environments).includes(environment) ? "can read" : <span class="quiet">no</span>,
       }),
     ),
     { heading: "May read", cell: (one) => one.resources.join(", ") },
   ]);
-}
-
-function reaches({ environments: reach }: KeyRecord, environment: Environment): boolean {
-  return reach === null || reach.includes(environment);
 }

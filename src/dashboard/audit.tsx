@@ -190,7 +190,7 @@ function Chart({ of: { hours, isWhole } }: { readonly of: ReadsByHour }) {
           );
         })}
       </svg>
-      <figcaption>{words}</figcaption>
+      <figcaption class="quiet">{words}</figcaption>
     </figure>
   );
 }

@@ -42,12 +42,12 @@ function framed(title: string, main: VNode, { actor, rights, path }: Reader): st
     title,
     <>
       <header>
-        <a class="skip" href="#main">
+        <a class="unseen" href="#main">
           Skip to the page
         </a>
         <nav aria-label="Keyhole">
-          <a href="/" class="brand">
-            Keyhole
+          <a href="/">
+            <strong>Keyhole</strong>
           </a>
           {sectionsFor(rights).map(([section, name]) => (
             <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
@@ -56,9 +56,9 @@ function framed(title: string, main: VNode, { actor, rights, path }: Reader): st
           ))}
         </nav>
         <form method="post" action="/lock" class="who">
-          <span>
+          <small>
             <Word>{actor}</Word>
-          </span>
+          </small>
           <button type="submit" class="quiet">
             {rights === "operator" ? "Lock" : "Sign out"}
           </button>
@@ -193,7 +193,9 @@ function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: str
   const tabs = [...everyKind.map(({ kind }) => kind), "history", "access"];
   return (
     <nav class="tabs" aria-label={`Project ${where}`}>
-      <Name>{where}</Name>
+      <strong>
+        <Name>{where}</Name>
+      </strong>
       {tabs.map((name) => (
         <a href={projectPagePath(where, name)} aria-current={tab === name ? "page" : undefined}>
           {name}

@@ -1,8 +1,7 @@
 /** @jsxImportSource preact */
-import type { NamesWritten } from "../audit/entry.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, counted, Empty, Env, joined, Lead, Name, NameAgain, Select, Word } from "../pages/parts.tsx";
+import { Ago, Change, Changed, Empty, Env, Lead, NameAgain, Select, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -41,7 +40,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
               <strong>Version {one.version}</strong>
               {one === versions[0] && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
             </p>
-            <Changes of={one} />
+            <Changed names={one} />
             {one !== versions[0] && (
               <Lead to={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
                 Go back to version {one.version}
@@ -75,43 +74,6 @@ function SetChoice(chosen: { readonly kind: string; readonly environment: Enviro
   );
 }
 
-const namesMax = 20;
-
-/**
- * What a version changed, or would change. Long lists are cut.
- * @param isWhole - whether a person can open the rest of a long list
- */
-function Changes({ of, isWhole }: { readonly of: NamesWritten; readonly isWhole?: boolean }) {
-  const parts = [
-    ["added", of.added],
-    ["changed", of.changed],
-    ["deleted", of.deleted],
-  ] as const;
-  const named = parts.filter(([, names]) => names.length > 0);
-  if (named.length === 0) return <p class="quiet">No name is touched.</p>;
-  return (
-    <ul>
-      {named.map(([what, names]) => {
-        const all = names.map((name) => <Name>{name}</Name>);
-        const rest = all.slice(namesMax);
-        const others = `and ${counted(rest.length, "other")}`;
-        return (
-          <li>
-            {what}: {joined(all.slice(0, namesMax))}
-            {rest.length > 0 && !isWhole && ` ${others}`}
-            {rest.length > 0 && isWhole && (
-              <details>
-                <summary>{others}</summary>
-                {joined(rest)}
-              </details>
-            )}
-          </li>
-        );
-      })}
-    </ul>
-  );
-}
-
 /** What going back to a version would do. */
 export async function undoPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
@@ -132,7 +94,7 @@ export async function undoPage(visit: Visit): Promise<Answer> {
             The {kind} of {where} are at version {plan.from}. Version {plan.to} would be written again, as a new
             version:
           </p>
-          <Changes of={plan} isWhole />
+          <Changed names={plan} isWhole />
           <Change
             action={projectPagePath(where, "undo")}
             button={`Go back to version ${plan.to}`}

@@ -63,11 +63,21 @@ export async function itemPage(visit: Visit): Promise<Answer> {
 /** Buttons that ask for a value. */
 function Reveal(props: { readonly action: string; readonly name: string; readonly environment: Environment }) {
   const { action, ...hidden } = props;
-  return (["shown", "copied"] as const).map((how) => {
-    const button = how === "shown" ? "Reveal" : "Copy";
-    const label = `${button} the value in ${hidden.environment}`;
-    return <Change action={action} button={button} label={label} secret={how} hidden={hidden} inline />;
-  });
+  const buttons = { shown: "Reveal", copied: "Copy" } as const;
+  return (
+    <div class="actions">
+      {(["shown", "copied"] as const).map((how) => (
+        <Change
+          action={action}
+          button={buttons[how]}
+          label={`${buttons[how]} the value in ${hidden.environment}`}
+          secret={how}
+          hidden={hidden}
+          quiet
+        />
+      ))}
+    </div>
+  );
 }
 
 /** The newest reads, however many changes came after them. */

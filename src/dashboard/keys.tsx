@@ -138,23 +138,18 @@ function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
 
 const projectsMax = 3;
 
-function Projects({ of: { projects } }: { readonly of: KeyRecord }) {
-  if (projects === null) return <>every project</>;
-  const left = projects.length - projectsMax;
-  return (
-    <>
-      <Word>{projects.slice(0, projectsMax).join(", ")}</Word>
-      {left > 0 && ` and ${counted(left, "other")}`}
-    </>
-  );
-}
-
-/** The projects, with links unless SQL may have written their slugs. */
-function ProjectLinks({ of }: { readonly of: KeyRecord }) {
+/** The first projects, with links unless SQL may have written their slugs. */
+function Projects({ of, max = projectsMax }: { readonly of: KeyRecord; readonly max?: number }) {
   const { projects, organization, status } = of;
   if (projects === null) return <>every project, those created later too</>;
-  if (status !== "active" && status !== "expired") return <Word>{projects.join(", ")}</Word>;
-  return joined(projects.map((slug) => <Word to={`/p/${organization}/${slug}`}>{slug}</Word>));
+  const isTrue = status === "active" || status === "expired";
+  const link = (slug: string) => (isTrue ? <Word to={`/p/${organization}/${slug}`}>{slug}</Word> : <Word>{slug}</Word>);
+  return (
+    <>
+      {joined(projects.slice(0, max).map(link))}
+      {projects.length > max && ` and ${counted(projects.length - max, "other")}`}
+    </>
+  );
 }
 
 function Environments({ of }: { readonly of: KeyRecord }) {
@@ -203,7 +198,7 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
     Type: one.type === "key" ? "key" : "trust, for tokens in place of a key",
     Status: one.status === "active" ? "active" : <span class="missing">{one.status}</span>,
     Organization: one.organization,
-    Projects: <ProjectLinks of={one} />,
+    Projects: <Projects of={one} max={Infinity} />,
     Environments: <Environments of={one} />,
     Resources: one.resources.join(", "),
     Surfaces: one.surfaces.join(", "),

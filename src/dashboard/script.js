@@ -126,15 +126,7 @@ const lostKey =
   "No answer came. If a key was made, nobody has its text: look for it in the list of keys and revoke it, then try again.";
 
 async function take(form, secret, button, to) {
-  if (form.dataset.secret === "copied") {
-    await navigator.clipboard.writeText(secret);
-    const words = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => {
-      button.textContent = words;
-    }, 2000);
-    return;
-  }
+  if (form.dataset.secret === "copied") return copy(secret, button);
   const output = form.querySelector("output.secret");
   output.textContent = secret;
   // A new key is shown once: it stays until the person leaves.
@@ -144,30 +136,32 @@ async function take(form, secret, button, to) {
   }, shownMs);
 }
 
+async function copy(text, button) {
+  await navigator.clipboard.writeText(text);
+  const words = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => {
+    button.textContent = words;
+  }, 2000);
+}
+
 /** After a key was made: copying its text and going on are what is left to do. */
 function finish(form, output, to) {
-  const note = document.createElement("p");
-  note.textContent = "Store it now: it is not shown again.";
-  const copy = document.createElement("button");
-  copy.type = "button";
-  copy.textContent = "Copy";
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(output.textContent);
-    copy.textContent = "Copied";
-  });
-  const next = linkTo(to, "Go to the new key");
-  const actions = document.createElement("p");
-  actions.className = "actions";
-  actions.append(copy, next);
+  const note = element("p", { textContent: "Store it now: it is not shown again." });
+  const button = element("button", { type: "button", textContent: "Copy" });
+  button.addEventListener("click", () => void copy(output.textContent, button));
+  const actions = element("p", { className: "actions" });
+  actions.append(button, linkTo(to, "Go to the new key"));
   form.replaceChildren(note, output, actions);
-  copy.focus();
+  button.focus();
 }
 
 function linkTo(path, words) {
-  const link = document.createElement("a");
-  link.href = path;
-  link.textContent = words;
-  return link;
+  return element("a", { href: path, textContent: words });
+}
+
+function element(name, properties) {
+  return Object.assign(document.createElement(name), properties);
 }
 
 // Nothing is left in a page that the browser keeps for going back.

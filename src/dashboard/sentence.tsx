@@ -3,7 +3,7 @@
 import { peopleActions, personText } from "../audit/entry.ts";
 import { environments } from "../core/names.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
-import { counted, Env, joined, Name, Word } from "../pages/parts.tsx";
+import { changesOf, counted, Env, joined, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { AuditRecord } from "../people/audit.ts";
 
@@ -50,15 +50,7 @@ export function EnvironmentOf({ entry }: { readonly entry: AuditRecord }) {
 /** What was done to items: which were added, changed, deleted, put back or seen, and where. */
 function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind: string; readonly verb: string }) {
   const { added = [], changed = [], deleted = [] } = of;
-  const all: readonly (readonly [words: string, names: readonly string[]])[] =
-    verb === "reveal"
-      ? [["saw", of.names]]
-      : [
-          ["added", added],
-          ["changed", changed],
-          ["deleted", deleted],
-        ];
-  const parts = all.filter(([, names]) => names.length > 0);
+  const parts = verb === "reveal" ? [["saw", of.names] as const] : changesOf({ added, changed, deleted });
   const { item } = descriptorOf(kind);
   return (
     <>

@@ -135,6 +135,46 @@ export function Listed(props: {
   );
 }
 
+type Touched = Readonly<Record<"added" | "changed" | "deleted", readonly string[]>>;
+
+/** What a change does to names, without what it does to none. */
+export function changesOf({ added, changed, deleted }: Touched): readonly (readonly [string, readonly string[]])[] {
+  return Object.entries({ added, changed, deleted }).filter(([, names]) => names.length > 0);
+}
+
+const namesMax = 20;
+
+/**
+ * What a change did to names, or would do. Long lists are cut.
+ * @param isWhole - whether a person can open the rest of a long list
+ */
+export function Changed({ names: all, isWhole }: { readonly names: Touched; readonly isWhole?: boolean }) {
+  const changes = changesOf(all);
+  if (changes.length === 0) return <p class="quiet">No name is touched.</p>;
+  return (
+    <ul>
+      {changes.map(([what, changed]) => {
+        const names = changed.map((name) => <Name>{name}</Name>);
+        const rest = names.slice(namesMax);
+        const others = rest.length > 0 && ` and ${counted(rest.length, "other")}`;
+        return (
+          <li>
+            {what === "deleted" ? <span class="missing">deleted</span> : what}: {joined(names.slice(0, namesMax))}
+            {isWhole && others ? (
+              <details>
+                <summary>{others.trim()}</summary>
+                {joined(rest)}
+              </details>
+            ) : (
+              others
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
 /** A column of a {@link Table}. */
 export type Column<T> = {
   readonly heading: string;
@@ -241,24 +281,17 @@ export function Change(props: {
   readonly hidden?: Readonly<Record<string, string | number>>;
   /** What a screen reader says in place of the button's words. */
   readonly label?: string;
-  readonly inline?: boolean;
+  readonly quiet?: boolean;
 }) {
-  const { action, button, children, secret, danger, hidden = {}, label, inline } = props;
+  const { action, button, children, secret, danger, hidden = {}, label, quiet } = props;
   return (
-    <form
-      method="post"
-      action={action}
-      class={inline ? "inline" : undefined}
-      data-change
-      data-secret={secret}
-      autocomplete="off"
-    >
+    <form method="post" action={action} data-change data-secret={secret} autocomplete="off">
       {Object.entries(hidden).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
       {children}
       <div class="send">
-        <button type="submit" class={danger ? "danger" : inline ? "quiet" : undefined} aria-label={label}>
+        <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined} aria-label={label}>
           {button}
         </button>
         <span role="alert" class="refusal" />

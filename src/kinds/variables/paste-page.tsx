@@ -3,7 +3,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, counted, Empty, Env, Field, Lead, Listed, Name, NameAgain } from "../../pages/parts.tsx";
+import { Change, Changed, changesOf, counted, Empty, Env, Field, Lead, NameAgain } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Visit } from "../../pages/visit.ts";
@@ -75,13 +75,8 @@ const sentencesMax = 20;
 export async function planPage(visit: Visit): Promise<Answer> {
   const { where } = visit;
   const { environment, plan } = draftOf(visit);
-  const changes = [
-    ["Added", plan.added],
-    ["Changed", plan.changed],
-    ["Deleted", plan.deleted],
-  ] as const;
   const same = plan.updated - plan.changed.length;
-  const isNothing = changes.every(([, names]) => names.length === 0);
+  const isNothing = changesOf(plan).length === 0;
   const main = (
     <>
       {plan.warnings.length > 0 && (
@@ -91,21 +86,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
           ))}
         </ul>
       )}
-      <div class="cards">
-        {changes.map(([what, names]) => (
-          <Listed
-            title={
-              what === "Deleted" && names.length > 0 ? (
-                <span class="missing">Deleted: {names.length}</span>
-              ) : (
-                `${what}: ${names.length}`
-              )
-            }
-            none="none"
-            of={names.map((name) => <Name>{name}</Name>)}
-          />
-        ))}
-      </div>
+      <Changed names={plan} isWhole />
       {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
       {isNothing ? (
         <Empty>{environment} has all of this already. There is nothing to apply.</Empty>

@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { VNode } from "preact";
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -11,28 +12,8 @@ import { variables } from "./entry.ts";
 import { diffVariables } from "./reveal.ts";
 import { copyVariables } from "./write.ts";
 
-/** A variable of one of the two environments, with when it changed in each. */
-type Promoted = {
-  readonly name: string;
-  readonly status: "missing" | "different" | "same" | "extra";
-  readonly from: number | undefined;
-  readonly to: number | undefined;
-};
-
-/** What the page shows of the two environments. */
-type Compared = {
-  readonly from: Environment;
-  readonly to: Environment;
-  /** Those that can be copied come first. */
-  readonly rows: readonly Promoted[];
-  readonly copied: number;
-  readonly versions: Readonly<Record<string, number>>;
-  readonly now: number;
-};
-
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
 export async function promotePage(visit: Visit): Promise<Answer> {
-  const { where } = visit;
   const from = visit.environment("from") ?? "staging";
   const to = visit.environment("to") ?? "production";
   const main = (
@@ -48,11 +29,7 @@ export async function promotePage(visit: Visit): Promise<Answer> {
           Compare
         </button>
       </form>
-      {from === to ? (
-        <Empty>Choose two different environments.</Empty>
-      ) : (
-        <Choice where={where} of={await comparedFor(visit, from, to)} />
-      )}
+      {from === to ? <Empty>Choose two different environments.</Empty> : await choice(visit, from, to)}
     </>
   );
   return {
@@ -62,70 +39,50 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   };
 }
 
-async function comparedFor({ admin, where }: Visit, from: Environment, to: Environment): Promise<Compared> {
-  const project = await findProject(admin, where, "reveal", [from, to]);
-  const sets = await requireSets(admin, project, variables);
-  const [source, target] = [from, to].map((environment) => sets.find((set) => set.environment === environment));
-  const [sourceAt, targetAt] = [source, target].map(
-    (set) => new Map(set?.entries.map(({ key, updatedAt }) => [key, updatedAt])),
-  );
-  const differing = new Map((await diffVariables(admin, where, from, to)).map(({ name, status }) => [name, status]));
-  const names = new Set([...(sourceAt?.keys() ?? []), ...(targetAt?.keys() ?? [])]);
-  const rows = [...names].sort(compareBytes).map((name): Promoted => {
-    const status = statuses[differing.get(name) ?? "same"];
-    return { name, status, from: sourceAt?.get(name), to: targetAt?.get(name) };
+/** The two environments side by side, with a box for each variable that can be copied. These come first. */
+async function choice({ admin, where }: Visit, from: Environment, to: Environment): Promise<VNode> {
+  const sets = await requireSets(admin, await findProject(admin, where, "reveal", [from, to]), variables);
+  const differences = new Map((await diffVariables(admin, where, from, to)).map(({ name, status }) => [name, status]));
+  const changedIn = (side: Environment) =>
+    new Map(sets.find(({ environment }) => environment === side)?.entries.map((one) => [one.key, one.updatedAt]));
+  const [source, target] = [changedIn(from), changedIn(to)];
+  const rows = [...new Set([...source.keys(), ...target.keys()])].sort(compareBytes).map((name): Promoted => {
+    const difference = differences.get(name);
+    const isCopied = difference === "only" || difference === "differs";
+    return { name, difference, isCopied, from: source.get(name), to: target.get(name) };
   });
-  const isCopied = ({ status }: Promoted) => status === "missing" || status === "different";
-  return {
-    from,
-    to,
-    rows: [...rows.filter(isCopied), ...rows.filter((row) => !isCopied(row))],
-    copied: rows.filter(isCopied).length,
-    versions: versionFields(sets),
-    now: admin.now(),
-  };
-}
-
-/** What a difference means for whoever copies to the target. */
-const statuses = { only: "missing", differs: "different", missing: "extra", same: "same" } as const;
-
-/** The two environments side by side, with a box for each variable that can be copied. */
-function Choice({ where, of }: { readonly where: string; readonly of: Compared }) {
-  const { from, to, rows, copied, versions } = of;
+  const copied = rows.filter(({ isCopied }) => isCopied);
   const table = (
-    <>
-      {copied > 0 && (
-        <p>
-          <label>
-            <input type="checkbox" data-all="names" />
-            Choose all that are shown
-          </label>
-        </p>
-      )}
-      <Table
-        caption={`Variables of ${from} and ${to}`}
-        columns={columnsOf(of)}
-        rows={rows}
-        none="Neither has a variable. Choose other environments, or paste some text."
-        filter="variables"
-        isLong
-      />
-    </>
+    <Table
+      caption={`Variables of ${from} and ${to}`}
+      columns={columnsOf(from, to, admin.now())}
+      rows={[...copied, ...rows.filter(({ isCopied }) => !isCopied)]}
+      none="Neither has a variable. Choose other environments, or paste some text."
+      filter="variables"
+      isLong
+    />
   );
-  if (copied === 0) {
+  if (rows.length === 0) return table;
+  if (copied.length === 0) {
     return (
       <>
-        {rows.length > 0 && <p>{`${to} has everything that ${from} has, with the same values.`}</p>}
+        <p>{`${to} has everything that ${from} has, with the same values.`}</p>
         {table}
       </>
     );
   }
-  const hidden = { from, to, ...versions };
+  const hidden = { from, to, ...versionFields(sets) };
   return (
     <Change action={projectPagePath(where, "variables/promote")} button={`Copy to ${to}`} hidden={hidden}>
       <p class="quiet">
-        {counted(copied, "variable")} of {from} would be new or different in {to}. Values are copied unseen, and the
-        audit records it.
+        {counted(copied.length, "variable")} of {from} would be new or different in {to}. Values are copied unseen, and
+        the audit records it.
+      </p>
+      <p>
+        <label>
+          <input type="checkbox" data-all="names" />
+          Choose all that are shown
+        </label>
       </p>
       {table}
       <output class="count" data-chosen="names" />
@@ -134,29 +91,28 @@ function Choice({ where, of }: { readonly where: string; readonly of: Compared }
   );
 }
 
-function columnsOf({ from, to, now }: Compared): readonly Column<Promoted>[] {
-  const words = {
-    missing: `missing in ${to}`,
-    different: "different",
-    same: "same",
-    extra: `only in ${to}`,
-  } as const;
+/** A variable of one of the two environments, with when it changed in each. */
+type Promoted = {
+  readonly name: string;
+  readonly difference: "only" | "differs" | "missing" | undefined;
+  readonly isCopied: boolean;
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+};
+
+function columnsOf(from: Environment, to: Environment, now: number): readonly Column<Promoted>[] {
+  const words = { only: `missing in ${to}`, differs: "different", missing: `only in ${to}`, same: "same" };
+  const box = (name: string) => (
+    <label>
+      <input type="checkbox" name="names" value={name} />
+      <Name>{name}</Name>
+    </label>
+  );
   return [
-    {
-      heading: "Name",
-      cell: ({ name, status }) =>
-        status === "missing" || status === "different" ? (
-          <label>
-            <input type="checkbox" name="names" value={name} />
-            <Name>{name}</Name>
-          </label>
-        ) : (
-          <Name>{name}</Name>
-        ),
-    },
+    { heading: "Name", cell: ({ name, isCopied }) => (isCopied ? box(name) : <Name>{name}</Name>) },
     { heading: from, cell: (row) => <There at={row.from} now={now} /> },
     { heading: to, cell: (row) => <There at={row.to} now={now} /> },
-    { heading: "Compared", cell: ({ status }) => words[status] },
+    { heading: "Compared", cell: ({ difference }) => words[difference ?? "same"] },
   ];
 }
 
