@@ -31,10 +31,7 @@ export function completionCommand(here: Surroundings, loadProgram: () => Promise
     });
 }
 
-/**
- * The candidates for the last word. If any text is allowed there, there are none, and the shells offer file names.
- * @param find - finds names in the database
- */
+/** The candidates for the last word. If any text is allowed there, there are none, and the shells offer file names. */
 export async function complete(
   program: CommandUnknownOpts,
   words: readonly string[],

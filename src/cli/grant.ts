@@ -65,11 +65,7 @@ export function reachOf(option: "project" | "env", list: string[] | undefined, a
   throw usageProblem(`Say what it reaches: either --${option} with a list, or ${allOption}.`);
 }
 
-/**
- * The commands `list`, `show` and `revoke`, of keys or of trusts.
- * @param words - what the help says they do; `none` is the message of an empty list
- * @param more - columns that only this type has
- */
+/** The commands `list`, `show` and `revoke`, of keys or of trusts. @param more - columns that only this type has */
 export function credentialVerbs(
   here: Surroundings,
   type: CredentialType,

@@ -21,11 +21,7 @@ export function isLocal(path: string): boolean {
   );
 }
 
-/**
- * Runs a command of people on the host that KEYHOLE_SSH names.
- * @returns the exit code
- * @throws Problem if it is no command for the door, or a local file cannot be read or written
- */
+/** Runs a command of people on the host that KEYHOLE_SSH names. @returns the exit code */
 export async function sendOverSsh(here: Surroundings, host: string, command: CommandUnknownOpts): Promise<number> {
   const path = pathOf(command);
   if (!/^[^\s-]\S*$/.test(host)) throw configProblem("KEYHOLE_SSH must be a host for ssh, such as keyhole@bastion.");

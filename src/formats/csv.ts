@@ -3,7 +3,6 @@ import { type NamedValue, renderEach } from "./dotenv.ts";
 /**
  * CSV by RFC 4180 with the header `key,value`, for programs. Values stay exact: one that a spreadsheet would take for a
  * formula is not changed. All are in quotes, so that no reader trims a value or takes it for a missing one.
- * @param variables - each name once
  * @see https://www.rfc-editor.org/rfc/rfc4180
  */
 export function renderCsv(variables: readonly NamedValue[]): string {

@@ -64,9 +64,7 @@ export function listNames(names: readonly string[]): string {
 
 /**
  * Writes variables ordered by name. The property tests read the text of every format back with other programs.
- * @param variables - each name once
- * @param carries - whether the format can carry a variable exactly
- * @throws Fault `env_unrepresentable` with the names of all variables that it cannot carry
+ * @throws Fault `env_unrepresentable` with the names of all variables that the format cannot carry
  */
 export function renderEach(
   variables: readonly NamedValue[],

@@ -2,7 +2,6 @@ import { type NamedValue, renderEach } from "./dotenv.ts";
 
 /**
  * Text to append to `$GITHUB_ENV` or `$GITHUB_OUTPUT`. Every value gets a random delimiter that it does not contain.
- * @param variables - each name once
  * @param random - returns 32 new random hexadecimal digits
  * @param windows - for a runner on Windows, which takes a trailing carriage return as part of the line end
  * @throws Fault `env_unrepresentable` with the names that a workflow may not set, or whose values cannot be carried

@@ -30,7 +30,6 @@ type PullProgress = Readonly<Record<"fetching" | "writing", (done: number, total
 /**
  * Fetches the files that differ below the root, then writes all of them or none, even on a signal. Also removes what a
  * killed pull left in their folders.
- * @throws Problem
  */
 export async function pullFiles(source: Source, ask: FilesAsk, progress: PullProgress): Promise<Pulled> {
   const { memory = { unwritten: new Map<string, Uint8Array>() } } = ask;

@@ -60,7 +60,7 @@ export class Root {
     throw new Problem(exits.failed, "no_proc", "Files cannot be written safely without /proc: mount it.");
   }
 
-  /** Compares the file at a path with its record. @throws Problem `obstructed` if it is not a file below folders */
+  /** @throws Problem `obstructed` if there is something at the path, and it is not a file below folders */
   compare(record: FileRecord): Comparison {
     return onFile(record.path, () => {
       const folder = this.#folderOf(record.path);

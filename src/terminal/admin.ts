@@ -29,10 +29,7 @@ export async function withAdmin<T>(
 /**
  * Asks on a terminal before a command does what cannot be undone. Elsewhere, and with `--json`, the command needs
  * `--yes`. Call it last, after everything that may refuse the command.
- *
- * @param yes - whether `--yes` was given
  * @param deed - what it will do, such as `delete project acme/web`
- * @param elsewhere - what happens if nobody can be asked
  * @throws Problem unless the answer is yes
  */
 export async function confirm(

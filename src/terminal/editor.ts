@@ -12,7 +12,6 @@ import { localName, unreadable } from "./input.ts";
  *
  * @param name - of the file, whose ending tells the editor the syntax
  * @param work - gets a function that opens the editor with a text and returns what the person saved
- * @throws Problem if the editor fails; and what `work` throws
  */
 export async function withEditor<T>(
   here: Surroundings,

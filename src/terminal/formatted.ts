@@ -23,7 +23,6 @@ export type Destination = {
 /**
  * Ends a command that renders variables: the text is on stdout, or in a file of mode 0600.
  * @param make - is not called if the file cannot be written
- * @throws Problem
  */
 export async function answerFormatted(
   here: Surroundings,

@@ -53,10 +53,7 @@ export function block(
     .join("");
 }
 
-/**
- * Breaks lines between words.
- * @param hard - whether to break words that are wider than the screen, too
- */
+/** Breaks lines between words. @param hard - whether to break words that are wider than the screen, too */
 export function wrapped(text: string, screen: number, hard = false): string {
   return Bun.wrapAnsi(text, screen, { hard, wordWrap: true, trim: true });
 }
@@ -131,8 +128,7 @@ export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 
 /**
  * Asks for a value without showing it. A paste of several lines is one value if the terminal marks pastes, as nearly
- * all do.
- * @returns the bytes typed before Enter; none if the input ended. @throws Problem, also after Ctrl-C or a signal
+ * all do. Returns the bytes typed before Enter; none if the input ended. @throws Problem after Ctrl-C or a signal
  */
 export async function readHidden(terminal: Terminal, question: string): Promise<Uint8Array> {
   const { stdin, stderr } = terminal;
@@ -179,10 +175,7 @@ export async function readHidden(terminal: Terminal, question: string): Promise<
   }
 }
 
-/**
- * Asks a question and reads one line.
- * @returns what was typed before Enter; empty if the input ended. @throws Problem after Ctrl-C or a signal
- */
+/** What was typed before Enter; empty if the input ended. @throws Problem after Ctrl-C or a signal */
 export async function readLine(terminal: Terminal, question: string): Promise<string> {
   const reader = createInterface({ input: terminal.stdin, output: terminal.stderr, terminal: true, historySize: 0 });
   const { promise, resolve, reject } = Promise.withResolvers<string>();

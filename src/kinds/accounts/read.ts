@@ -12,7 +12,6 @@ import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.
 /**
  * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches. An account is
  * read from that environment, or from the one in which it changed last.
- * @throws Fault as {@link readSets}, and `too_many_items`
  */
 export function readAccounts(
   reading: Reading,

@@ -10,7 +10,6 @@ import { accounts } from "./entry.ts";
 /**
  * The fields of an account: in this environment, or else in the one in which it changed last, as the API answers, of
  * those in which the person may see values.
- * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`
  */
 export async function revealAccount(
   admin: AdminContext,

@@ -19,11 +19,8 @@ const accountBytesMax = 64 * 1024;
 
 /**
  * Writes an account: its fields and its environments become exactly these, as far as the person may write.
- *
  * @param values - must be an object of strings, and not empty
  * @param agreed - the environments that a person agreed to take it out of; another one is a `conflict`
- * @param versions - those that the person has seen; a set that was written since is a `conflict`
- * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`, `conflict` if a set does not verify
  */
 export async function setAccount(
   admin: AdminContext,
@@ -66,7 +63,7 @@ export async function setAccount(
   });
 }
 
-/** The project's accounts in byte order of name, without their fields. @throws Refused `not_found`, `conflict` */
+/** The project's accounts in byte order of name, without their fields. */
 export async function listAccounts(admin: AdminContext, where: string) {
   const sets = await requireSets(admin, await findProject(admin, where, "see"), accounts);
   return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
@@ -76,11 +73,7 @@ export async function listAccounts(admin: AdminContext, where: string) {
   }));
 }
 
-/**
- * Deletes an account from every environment in which the person may write.
- * @param versions - those that the person has seen; a set that was written since is a `conflict`
- * @throws Refused `not_found`, `ambiguous`, `conflict`
- */
+/** Deletes an account from every environment in which the person may write. */
 export async function deleteAccount(
   admin: AdminContext,
   where: string,

@@ -36,11 +36,7 @@ export type FilesQuery = {
 /** How long a request for files may wait for memory, and be read. */
 const deadlineMs = 15_000;
 
-/**
- * Gates 7 to 9 for metadata: files whose contents are there.
- * @returns a JSON array, and the fingerprint of the answer
- * @throws Fault as `readSets`, `too_many_items`
- */
+/** Gates 7 to 9 for metadata: files whose contents are there, as a JSON array. */
 export async function listFiles(
   reading: Reading,
   query: FilesQuery,
@@ -57,7 +53,6 @@ export async function listFiles(
 /**
  * The fingerprint of an answer with content, which is not fetched. An answer of the same fingerprint has passed the
  * bound of 8 MiB, because sizes are part of it.
- * @throws Fault as `readSets`, `too_many_items`
  */
 export async function fingerprintFiles(reading: Reading, query: FilesQuery) {
   const { listed } = await findFiles(reading, query, false);

@@ -27,11 +27,7 @@ export type NewFile = {
   readonly contentType?: string | undefined;
 };
 
-/**
- * Puts a file in place for these environments. A file at that path keeps its other environments.
- * @throws Refused `invalid` (path, mode, …), `bound` (8 MiB, 1000 files a project), `not_found`, `ambiguous`, `conflict` if
- *   a set does not verify
- */
+/** Puts a file in place for these environments. A file at that path keeps its other environments. */
 export async function putFile(
   admin: AdminContext,
   where: string,
@@ -73,10 +69,7 @@ export async function listFiles(admin: AdminContext, where: string): Promise<Sto
   });
 }
 
-/**
- * Takes the file at `path` out of these environments.
- * @throws Refused `invalid`, `not_found` if any of the environments has no file there, `ambiguous`, `conflict`
- */
+/** Takes the file at `path` out of these environments, each of which must have it. */
 export async function deleteFile(
   admin: AdminContext,
   where: string,

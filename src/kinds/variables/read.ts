@@ -52,9 +52,7 @@ export function readVariables(
 
 /**
  * Gates 7 to 9 for names: those of one environment, or the distinct ones of every environment that the key reaches with
- * their latest change. Nothing is decrypted.
- * @returns a JSON array of `{"key","updatedAt"}`, and the fingerprint of an answer with these names or their values
- * @throws Fault as {@link readVariables}
+ * their latest change. Nothing is decrypted, and the fingerprint covers the values too.
  */
 export async function listVariableNames(
   reading: Reading,

@@ -8,7 +8,6 @@ import { type OpenSet, openSet, openVersion } from "../../sets/open.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import { noVariable, storedValue } from "./write.ts";
 
-/** The value of one variable. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
 export async function revealVariable(
   admin: AdminContext,
   where: string,
@@ -28,8 +27,6 @@ export async function revealVariable(
 /**
  * All variables of an environment as a text. What cannot be rendered is not on record, since nothing leaves.
  * @param render - gets the variables in byte order of their names
- * @returns the text, with the variables and the version of their set
- * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`; and what `render` throws
  */
 export async function revealVariables(
   admin: AdminContext,
@@ -48,10 +45,7 @@ export async function revealVariables(
   });
 }
 
-/**
- * @param other - another environment, or the number of a version of this one
- * @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict`
- */
+/** @param other - another environment, or the number of a version of this one */
 export async function diffVariables(
   admin: AdminContext,
   where: string,

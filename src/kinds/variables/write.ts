@@ -46,10 +46,7 @@ export type VariablesWrite = {
 /** What is written in one environment. */
 export type EnvironmentWrite = WriteOptions & { readonly entries: readonly NewVariable[] };
 
-/**
- * Writes variables of one environment: all of them, or on any failure none.
- * @throws Refused as {@link writeVariables}
- */
+/** Writes variables of one environment: all of them, or on any failure none. */
 export async function setVariables(
   admin: AdminContext,
   where: string,
@@ -64,8 +61,6 @@ export async function setVariables(
 /**
  * Writes several environments, each with changes of its own: all of them, or on any failure none.
  * @param changes - by environment; each gets a new version, even if its changes are empty
- * @returns what was written, by environment
- * @throws Refused `invalid`, `bound`, `not_found`, `ambiguous`; `conflict` if a set does not verify, or as the options say
  */
 export async function writeVariables(
   admin: AdminContext,
@@ -164,7 +159,6 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
  * That their values left the source is on record there.
  * @param names - which ones; all by default
  * @param versions - those that the caller has seen; the copy is refused if the source or the target has another one
- * @throws Refused `invalid`, `bound`, `not_found` which names what is missing, `ambiguous`, `conflict`
  */
 export async function copyVariables(
   admin: AdminContext,

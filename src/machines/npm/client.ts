@@ -124,10 +124,7 @@ export class KeyholeError extends Error {
   }
 }
 
-/**
- * A client of one server. It keeps no answers and logs nothing.
- * @throws KeyholeError `invalid_options` if the key could not be sent, or would be sent in the clear
- */
+/** A client of one server. It keeps no answers and logs nothing. @throws KeyholeError `invalid_options` */
 export function createClient(options: ClientOptions): KeyholeClient {
   const wire = wireOf(options);
   const questions = questionsOf(rootOf(options));
