@@ -2,7 +2,7 @@ import { exits, Problem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 import { tryStat, writeWholeSync } from "../core/whole-file.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { createKey, revokeKey, rotateKey } from "../people/keys.ts";
+import { createKey, type KeyRecord, revokeKey, rotateKey } from "../people/keys.ts";
 import { withAdmin } from "../terminal/admin.ts";
 import { noun, type Surroundings } from "../terminal/command.ts";
 import { toProblem } from "../terminal/failure.ts";
@@ -25,9 +25,7 @@ export function keyCommand(here: Surroundings) {
       const asked = { ...grantOf(options), name };
       requireFree(out);
       await withAdmin(here, async (admin) => {
-        const { id, key, ...rest } = await createKey(admin, asked);
-        await handOver(here, admin, { id, key, ...rest }, out);
-        if (!here.json) here.say(`${summary({ id, ...rest })}\n${whereKeyIs("The key", out)}`);
+        await handOver(here, admin, await createKey(admin, asked), out);
       });
     });
 
@@ -50,11 +48,7 @@ export function keyCommand(here: Surroundings) {
       requireFree(out);
       await withAdmin(here, async (admin) => {
         const { successor, predecessor } = await rotateKey(admin, asked, overlap);
-        const { id: successorId, key, ...rest } = successor;
-        const { id, expiresAt } = predecessor;
-        const expiry = `The old key ${id} expires ${formatTime(expiresAt)}.`;
-        await handOver(here, admin, { id: successorId, key, ...rest, predecessor: { id, expiresAt } }, out, expiry);
-        if (!here.json) here.say(`${summary(successor)}\n${expiry}\n${whereKeyIs("The new key", out)}`);
+        await handOver(here, admin, successor, out, predecessor);
       });
     });
 
@@ -71,34 +65,37 @@ function requireFree(out: string | undefined): void {
   throw new Problem(exits.failed, "exists", `${out} is there already, and --out replaces no file: name another.`);
 }
 
-function whereKeyIs(what: string, out: string | undefined): string {
-  return out === undefined ? `${what} is shown only once: store it now.` : `${what} is in ${out}, and nowhere else.`;
-}
-
 /**
- * Prints a new key, or writes it to the file `out`. If that fails, nobody has the key, and it is revoked.
- * @throws Problem, which ends with `more`
+ * Ends a command with a new key on stdout, or in the file `out`. If that fails, nobody has the key, and it is revoked.
+ * @param old - the key in whose place it was made
  */
 async function handOver(
   here: Surroundings,
   admin: AdminContext,
-  document: { readonly id: string; readonly key: string; readonly [member: string]: unknown },
+  made: KeyRecord & { readonly key: string },
   out: string | undefined,
-  more = "",
+  old?: KeyRecord,
 ): Promise<void> {
-  const { id, key, ...rest } = document;
+  const { id, key, ...rest } = made;
+  const { stdout } = here.terminal;
+  const predecessor = old && { id: old.id, expiresAt: old.expiresAt };
+  const expiry = old && `The old key ${old.id} expires ${formatTime(old.expiresAt)}.`;
   const hand = async () => {
-    if (out === undefined) return write(here.terminal.stdout, here.json ? jsonLine(document) : `${key}\n`);
-    writeWholeSync("api-key", out, false, Buffer.from(`${key}\n`));
-    if (here.json) await write(here.terminal.stdout, jsonLine({ id, out, ...rest }));
+    if (out !== undefined) writeWholeSync("api-key", out, false, Buffer.from(`${key}\n`));
+    const document = { id, ...(out === undefined ? { key } : { out }), ...rest, ...(old && { predecessor }) };
+    if (here.json) return write(stdout, jsonLine(document));
+    if (out === undefined) await write(stdout, `${key}\n`);
   };
   await hand().catch(async (error: unknown) => {
     const done = await revokeKey(admin, id).then(
       () => `The new key ${id} was revoked, because nobody has its text.`,
       () => `The new key ${id} is valid, and nobody has its text: run keyhole key revoke ${id}.`,
     );
-    throw new Problem(exits.failed, "unwritable", `${toProblem(error).message} ${done} ${more}`.trimEnd(), {
-      cause: error,
-    });
+    const words = [toProblem(error).message, done, expiry].filter(Boolean).join(" ");
+    throw new Problem(exits.failed, "unwritable", words, { cause: error });
   });
+  if (here.json) return;
+  const what = old ? "The new key" : "The key";
+  const where = out === undefined ? "is shown only once: store it now." : `is in ${out}, and nowhere else.`;
+  here.say([summary(made), expiry, `${what} ${where}`].filter(Boolean).join("\n"));
 }
