@@ -4,7 +4,7 @@ import { readConfig } from "../core/settings.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { actorOf } from "../desk/actor.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { backUp, databaseFile, restore, verifyBackup } from "../people/backup.ts";
+import { backUp, databaseFile, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
 import { confirm } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
@@ -48,6 +48,7 @@ export function backupCommand(here: Surroundings) {
     .option("--force", "replace an existing file")
     .action(async (file, { force }) => {
       const config = readConfig(here.env);
+      refuseOwnFile(config, file);
       let bytes = 0;
       await writeWhole("backup", file, force === true, async (draft) => {
         bytes = backUp(config, draft).bytes;

@@ -4,13 +4,14 @@ import {
   existsSync,
   mkdtempSync,
   readdirSync,
+  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config, RootKeySource } from "../core/settings.ts";
@@ -45,6 +46,25 @@ export function backUp(config: Config, draft: string): { readonly bytes: number 
     throw new Refused("unavailable", `The backup could not be written (${code}): is there room for it?`);
   }
   return { bytes: statSync(draft).size };
+}
+
+/**
+ * @param file - where a backup is to be written
+ * @throws Refused `invalid` if the installation lives on that file, which a backup must never replace
+ */
+export function refuseOwnFile(config: Config, file: string): void {
+  const path = databaseFile(config, "back up");
+  const sides = ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
+  const rootKey = config.rootKey.from === "file" ? config.rootKey.path : join(config.dataFolder, "root.key");
+  if (![...sides, rootKey].some((own) => realPath(own) === realPath(file))) return;
+  throw new Refused("invalid", `${file} is a file of this Keyhole itself: name another file for the backup.`);
+}
+
+/** The path without links, of a file that need not exist. */
+function realPath(file: string): string {
+  if (existsSync(file)) return realpathSync(file);
+  const folder = dirname(file);
+  return join(existsSync(folder) ? realpathSync(folder) : folder, basename(file));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, startOnTerminal } from "../support/keyhole.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -215,6 +215,20 @@ describe("the record of what left", () => {
 
 describe("backup and restore of the embedded database", () => {
   const site = siteOf("sqlite", { production: { TOKEN: canary } });
+
+  test("a backup never replaces the database or the root key that it is made of", async () => {
+    symlinkSync(site.data, join(site.folder, "link"));
+    const server = await site.serve();
+    for (const own of ["keyhole.db", "keyhole.db-wal", "root.key", "link/keyhole.db"]) {
+      const path = own.startsWith("link/") ? own : join(site.data, own);
+      const before = readFileSync(join(site.data, own.replace("link/", "")));
+      const refused = await site.keyhole(["backup", path, "--force"]);
+      expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(refused.stderr).toEndWith("name another file for the backup.\n");
+      expect(readFileSync(join(site.data, own.replace("link/", "")))).toEqual(before);
+    }
+    expect(await server.stop()).toBe(0);
+  });
 
   test("a backup is made beside a running server, and restored and served once that has stopped", async () => {
     await site.keyhole(["file", "put", "web", "-", "--path", "a.pem", "--env", "production"], canary);
