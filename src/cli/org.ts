@@ -2,7 +2,13 @@ import { Argument, Option } from "@commander-js/extra-typings";
 import { excerpt } from "../core/visible.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { listKeys } from "../people/keys.ts";
-import { createOrganization, deleteOrganization, listOrganizations, setPlan } from "../people/organizations.ts";
+import {
+  createOrganization,
+  deleteOrganization,
+  judgeOrganization,
+  listOrganizations,
+  setPlan,
+} from "../people/organizations.ts";
 import { confirmChange, withAdmin } from "../terminal/admin.ts";
 import { answer, counted, joined } from "../terminal/answer.ts";
 import { noun, type Surroundings, verb } from "../terminal/command.ts";
@@ -20,7 +26,8 @@ export function orgCommand(here: Surroundings) {
     .option("--name <name>", "display name (default: the slug)")
     .addOption(new Option("--plan <plan>", "only pro lets keys read over the API (default: pro)").choices(plans))
     .action(async (slug, { name, plan }) => {
-      const asked = { slug, name, ...(plan && { plan }) };
+      // Judged first: what is refused begins no installation.
+      const asked = judgeOrganization({ slug, name, ...(plan && { plan }) });
       const organization = await withAdmin(here, (admin) => createOrganization(admin, asked), true);
       const limit = organization.plan === "free" ? " on plan free, where nothing can be read over the API" : "";
       await answer(here, organization, `Created organization ${organization.slug}${limit}.`);

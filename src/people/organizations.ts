@@ -6,20 +6,19 @@ import { noOrganization, type Organization, requireSlug, verified } from "../des
 import { isMember, Permit } from "../desk/permit.ts";
 import { displayName, isUniqueViolation } from "../desk/validate.ts";
 
+/** What a new organization is to be called. */
+export type AskedOrganization = { readonly slug: string; readonly name?: string | undefined; readonly plan?: string };
+
+/** Judges it before there is a database. @throws Refused `invalid` */
+export function judgeOrganization({ slug, name = slug, plan = "pro" }: AskedOrganization) {
+  requireSlug("organization", slug);
+  return { slug, name: displayName("organization", name), plan: requirePlan(plan) };
+}
+
 /** Creates an organization. @throws Refused `invalid`, `exists` */
-export async function createOrganization(
-  admin: AdminContext,
-  asked: { readonly slug: string; readonly name?: string | undefined; readonly plan?: string },
-): Promise<Organization> {
+export async function createOrganization(admin: AdminContext, asked: AskedOrganization): Promise<Organization> {
   const permit = Permit.operator(admin);
-  requireSlug("organization", asked.slug);
-  const organization = {
-    id: Bun.randomUUIDv7(),
-    slug: asked.slug,
-    name: displayName("organization", asked.name ?? asked.slug),
-    plan: requirePlan(asked.plan ?? "pro"),
-    createdAt: admin.now(),
-  };
+  const organization = { id: Bun.randomUUIDv7(), ...judgeOrganization(asked), createdAt: admin.now() };
   try {
     await writing(admin, permit, async (db) => {
       const seal = sealOrganization(admin.systemKeys.grant, organization);

@@ -232,6 +232,16 @@ onBoth("where nothing has begun", (dialect) => {
       expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
   });
 
+  test.each([
+    ["Acme", []],
+    ["acme", ["--name", ""]],
+  ])("org create that is refused makes nothing: %s %p", async (slug, options) => {
+    expectSentence(await site.keyhole(["org", "create", slug, ...options]), 2, "organization");
+    expect(readdirSync(site.folder)).toEqual([]);
+    if (dialect === "postgres")
+      expect(await site.sql("select 1 from pg_tables where schemaname = 'public'")).toEqual([]);
+  });
+
   test("org create begins, and what begins later finds it", async () => {
     expect(await site.json(["org", "create", "acme"])).toMatchObject({ slug: "acme" });
     expect(await site.json(["org", "list"])).toHaveLength(1);
