@@ -4,7 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { jsonLine } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { Ago, type Column, counted, Facts, Field, Lead, LinkButton, Name, Table, Word } from "../pages/parts.tsx";
+import { Actions, Ago, type Column, counted, Facts, Field, Lead, Name, Table, Word } from "../pages/parts.tsx";
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -38,14 +38,10 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       {typeof found !== "string" && (
         <>
           <Chart of={found.reads} />
-          <p class="actions">
-            <LinkButton quiet to="/audit/verify">
-              Verify the chain
-            </LinkButton>
-            <LinkButton quiet to={withQuery("/audit/export", typed)}>
-              Export as JSON lines
-            </LinkButton>
-          </p>
+          <Actions
+            of={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
+            quiet
+          />
           {found.entries.some(isDamaged) && <Damaged />}
           <Table
             caption="Entries, newest first"

@@ -5,7 +5,7 @@ import { hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { quoted } from "../core/words.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Field, Lead, LinkButton, Name, Word } from "../pages/parts.tsx";
+import { Actions, Field, Lead, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Shown } from "../pages/route.ts";
 import type { Identity } from "./sign-in.ts";
@@ -38,6 +38,7 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
 }
 
 function framed(title: string, main: VNode, { actor, rights, path }: Reader): string {
+  const reached = sections.filter(([, , right]) => hasSomewhere(rights, right));
   return document(
     title,
     <>
@@ -49,7 +50,7 @@ function framed(title: string, main: VNode, { actor, rights, path }: Reader): st
           <a href="/">
             <strong>Keyhole</strong>
           </a>
-          {sectionsFor(rights).map(([section, name]) => (
+          {reached.map(([section, name]) => (
             <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
               {name}
             </a>
@@ -97,9 +98,7 @@ export function signInPage(refusal?: string): string {
     "Sign in",
     <>
       <p>Your company's identity provider says who you are.</p>
-      <p>
-        <LinkButton to="/sign-in">Sign in</LinkButton>
-      </p>
+      <Actions of={{ "Sign in": "/sign-in" }} />
     </>,
     refusal,
   );
@@ -160,29 +159,21 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
     <>
       <h1>{title}</h1>
       <p>{message}</p>
-      {again && (
-        <p>
-          <LinkButton to={again}>Sign in again</LinkButton>
-        </p>
-      )}
+      {again && <Actions of={{ "Sign in again": again }} />}
       <Lead to="/">Back to the first page</Lead>
     </>
   );
   return reader === undefined ? document(title, <main id="main">{main}</main>) : framed(title, main, reader);
 }
 
-const sections: Readonly<Record<string, string>> = {
-  "/": "Today",
-  "/projects": "Projects",
-  "/requests": "Requests",
-  "/keys": "Keys and trusts",
-  "/audit": "Audit",
-};
-
-/** Who may not read the audit is not led there. */
-function sectionsFor(rights: Rights): readonly (readonly [path: string, name: string])[] {
-  return Object.entries(sections).filter(([path]) => path !== "/audit" || hasSomewhere(rights, "audit"));
-}
+/** The frame leads to the sections that somebody has rights in. */
+const sections = [
+  ["/", "Today", "any"],
+  ["/projects", "Projects", "any"],
+  ["/requests", "Requests", "any"],
+  ["/keys", "Keys and trusts", "any"],
+  ["/audit", "Audit", "audit"],
+] as const;
 
 function sectionOf(path: string): string {
   const first = path.split("/")[1] ?? "";

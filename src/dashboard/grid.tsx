@@ -3,7 +3,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { type Column, LinkButton, Name, Table, There } from "../pages/parts.tsx";
+import { Actions, type Column, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -32,13 +32,10 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     ),
     { heading: "Compared", cell: comparison },
   ];
+  const actions = Object.entries(pages?.actions ?? {}).map(([words, page]) => [words, projectPagePath(where, page)]);
   const main = (
     <>
-      <p class="actions">
-        {(mayWrite ? (pages?.actions ?? []) : []).map(({ page, label }) => (
-          <LinkButton to={projectPagePath(where, page)}>{label}</LinkButton>
-        ))}
-      </p>
+      {mayWrite && <Actions of={Object.fromEntries(actions)} />}
       <Table
         caption={`The ${kind} of ${where} by environment`}
         columns={columns}

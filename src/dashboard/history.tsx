@@ -23,7 +23,17 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const main = (
     <>
-      <SetChoice kind={kind} environment={environment} />
+      <form class="actions">
+        <label>
+          Of <Select name="kind" of={everyKind.map((one) => one.kind)} chosen={kind} />
+        </label>
+        <label>
+          in <Select name="environment" of={environments} chosen={environment} />
+        </label>
+        <button type="submit" class="quiet">
+          Show
+        </button>
+      </form>
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>
       ))}
@@ -55,23 +65,6 @@ export async function historyPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: `History of ${where}`, heading: "History", main };
-}
-
-/** Which set a page is about. */
-function SetChoice(chosen: { readonly kind: string; readonly environment: Environment }) {
-  return (
-    <form class="actions">
-      <label>
-        Of <Select name="kind" of={everyKind.map(({ kind }) => kind)} chosen={chosen.kind} />
-      </label>
-      <label>
-        in <Select name="environment" of={environments} chosen={chosen.environment} />
-      </label>
-      <button type="submit" class="quiet">
-        Show
-      </button>
-    </form>
-  );
 }
 
 /** What going back to a version would do. */

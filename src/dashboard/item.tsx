@@ -5,7 +5,7 @@ import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Ago, Change, Env, Lead, LinkButton, Listed, Name, There, Word } from "../pages/parts.tsx";
+import { Actions, Ago, Change, Env, Lead, Listed, Name, There, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -32,11 +32,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       <p class="quiet">{comparison(found)}</p>
-      {mayChange && (
-        <p class="actions">
-          <LinkButton to={projectPagePath(where, change, { name })}>Change</LinkButton>
-        </p>
-      )}
+      {mayChange && <Actions of={{ Change: projectPagePath(where, change, { name }) }} />}
       <div class="cards">
         {seen.map((environment) => (
           <section>

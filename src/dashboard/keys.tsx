@@ -4,6 +4,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import {
+  Actions,
   Ago,
   Change,
   type Column,
@@ -13,7 +14,6 @@ import {
   Field,
   joined,
   Lead,
-  LinkButton,
   Table,
   Word,
 } from "../pages/parts.tsx";
@@ -53,11 +53,7 @@ export async function keysPage(visit: Visit): Promise<Answer> {
   const rows = newest.filter(lists[asked].has);
   const main = (
     <>
-      {visit.may("keys") && (
-        <p class="actions">
-          <LinkButton to="/keys/new">Create a key</LinkButton>
-        </p>
-      )}
+      {visit.may("keys") && <Actions of={{ "Create a key": "/keys/new" }} />}
       <nav class="tabs" aria-label="Which keys and trusts">
         {(Object.keys(lists) as (keyof typeof lists)[]).map((name) => (
           <a

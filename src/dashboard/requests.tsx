@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import { Ago, Change, type Column, counted, Env, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
+import { Ago, Change, type Column, counted, Env, Facts, Field, Name, NameAgain, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import {
@@ -61,12 +61,20 @@ export async function requestPage(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const main = (
     <>
-      <p>
-        For <Name>{`${one.organization}/${one.project}`}</Name> in <Env of={one.environment} />, asked{" "}
-        <Ago at={one.createdAt} now={now} /> by{" "}
-        {one.keyName === null ? "a key that is gone" : <Word to={`/keys/${one.keyId}`}>{one.keyName}</Word>} (the key is{" "}
-        {one.keyStatus}).
-      </p>
+      <Facts
+        of={{
+          Project: <Name>{`${one.organization}/${one.project}`}</Name>,
+          Environment: <Env of={one.environment} />,
+          "Asked by":
+            one.keyName === null ? "a key that is gone" : <Word to={`/keys/${one.keyId}`}>{one.keyName}</Word>,
+          "The key is": one.keyStatus,
+          Asked: <Ago at={one.createdAt} now={now} />,
+          Status: one.status,
+          "Decided by": one.decidedBy,
+          Decided: one.decidedAt !== null && <Ago at={one.decidedAt} now={now} />,
+          "Why so": one.decisionReason,
+        }}
+      />
       {requestWarnings(one).map((warning) => (
         <p class="warning">{warning}</p>
       ))}
@@ -76,31 +84,10 @@ export async function requestPage(visit: Visit): Promise<Answer> {
           <Word>{one.reason}</Word>
         </blockquote>
       </section>
-      {isPending(one) ? <Decision of={one} now={now} /> : <Decided of={one} now={now} />}
+      {isPending(one) && <Decision of={one} now={now} />}
     </>
   );
   return { title: `Request for ${one.name}`, heading: <Name>{one.name}</Name>, main };
-}
-
-function Decided({ of, now }: { readonly of: RequestRecord; readonly now: number }) {
-  const { status, decidedBy, decidedAt, decisionReason } = of;
-  return (
-    <p>
-      It {status === "expired" ? "has expired" : `was ${status}`}
-      {decidedBy && (
-        <>
-          {" "}
-          by <Word>{decidedBy}</Word> <Ago at={decidedAt} now={now} />
-        </>
-      )}
-      .{" "}
-      {decisionReason && (
-        <>
-          The reason: <Word>{decisionReason}</Word>
-        </>
-      )}
-    </p>
-  );
 }
 
 function Decision({ of, now }: { readonly of: RequestRecord; readonly now: number }) {

@@ -49,7 +49,7 @@ document.addEventListener("keydown", (event) => {
 
 /* Sort */
 
-for (const button of document.querySelectorAll("button[data-sort]")) {
+for (const button of document.querySelectorAll("button.sort")) {
   button.addEventListener("click", () => {
     const heading = button.closest("th");
     const body = heading.closest("table").tBodies[0];

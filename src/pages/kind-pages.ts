@@ -6,8 +6,8 @@ import type { Visit } from "./visit.ts";
 export type KindPages = {
   /** The value of an item as text, on record; left out for a kind whose values are not shown. */
   readonly reveal?: (visit: Visit, environment: Environment, name: string) => Promise<string>;
-  /** The kind's own pages below a project, to which its grid leads. */
-  readonly actions: readonly { readonly page: string; readonly label: string }[];
+  /** The kind's own pages below a project, to which its grid leads, by words. */
+  readonly actions: Readonly<Record<string, string>>;
   /** The page below a project that changes one item. It takes `name`. */
   readonly change?: string;
   /** What to do if a project has no item yet, in a sentence. */

@@ -38,12 +38,16 @@ export function Lead({ to, children }: { readonly to: string; readonly children:
   );
 }
 
-/** A link that looks like a button. */
-export function LinkButton(props: { readonly to: string; readonly quiet?: boolean; readonly children: string }) {
+/** Links that look like buttons. @param of - where each of them leads, by its words */
+export function Actions({ of, quiet }: { readonly of: Readonly<Record<string, string>>; readonly quiet?: boolean }) {
   return (
-    <a class={props.quiet ? "button quiet" : "button"} href={props.to}>
-      {props.children}
-    </a>
+    <p class="actions">
+      {Object.entries(of).map(([words, to]) => (
+        <a class={quiet ? "button quiet" : "button"} href={to}>
+          {words}
+        </a>
+      ))}
+    </p>
   );
 }
 
@@ -67,18 +71,13 @@ export function There({ at, now }: { readonly at: number | undefined; readonly n
 /** Such as `3 days ago` or `in 2 hours`. @param ms - from now; the past is below zero */
 function inWords(ms: number): string {
   const size = Math.abs(ms);
-  const [count, unit] =
-    size < 60_000
-      ? [0, ""]
-      : size < 3_600_000
-        ? [Math.floor(size / 60_000), "minute"]
-        : size < 2 * 86_400_000
-          ? [Math.floor(size / 3_600_000), "hour"]
-          : [Math.floor(size / 86_400_000), "day"];
-  if (count === 0) return ms <= 0 ? "just now" : "in a moment";
-  const words = counted(count, unit);
-  return ms < 0 ? `${words} ago` : `in ${words}`;
+  if (size < unitsMs.minute) return ms <= 0 ? "just now" : "in a moment";
+  const unit = size < unitsMs.hour ? "minute" : size < 2 * unitsMs.day ? "hour" : "day";
+  return relativeTime.format(Math.trunc(ms / unitsMs[unit]), unit);
 }
+
+const unitsMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+const relativeTime = new Intl.RelativeTimeFormat("en");
 
 /** Such as `1 key` or `3 keys`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
@@ -213,7 +212,13 @@ export function Table<T>(props: {
           <tr>
             {columns.map((column) => (
               <th scope="col" class={column.class}>
-                {isPart ? column.heading : <SortButton of={column.heading} />}
+                {isPart ? (
+                  column.heading
+                ) : (
+                  <button type="button" class="sort">
+                    {column.heading}
+                  </button>
+                )}
               </th>
             ))}
           </tr>
@@ -229,14 +234,6 @@ export function Table<T>(props: {
         </tbody>
       </table>
     </>
-  );
-}
-
-function SortButton({ of }: { readonly of: string }) {
-  return (
-    <button type="button" class="sort" data-sort>
-      {of}
-    </button>
   );
 }
 

@@ -308,7 +308,7 @@ describeBoth("rejecting", (w) => {
     expect(reply).toEqual({ status: 200, to: "/requests" });
     expect(await showRequest(w.admin, id)).toMatchObject({ status: "rejected", decisionReason: "<i>no</i>" });
     expect(await actions(w, where)).toContain("request.reject");
-    expect((await visitor.page(path)).html).toContain("The reason: <bdi>&lt;i>no&lt;/i></bdi>");
+    expect((await visitor.page(path)).html).toContain("<dd><bdi>&lt;i>no&lt;/i></bdi></dd>");
   });
   test("takes at most 500 characters, and needs none", async () => {
     const { id, path, visitor, shown } = await ask(w);

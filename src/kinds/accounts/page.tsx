@@ -11,7 +11,7 @@ export const pages: KindPages = {
       .map(([field, value]) => `${field}: ${value}`)
       .join("\n");
   },
-  actions: [{ page: "accounts/set", label: "New account" }],
+  actions: { "New account": "accounts/set" },
   change: "accounts/set",
   firstStep: "Write one: a name, and its fields such as username and password.",
   routes: [

@@ -3,7 +3,7 @@ import type { KindPages } from "../../pages/kind-pages.ts";
 
 /** The pages of files. Their contents are for `keyhole files pull`, not for a page. */
 export const pages: KindPages = {
-  actions: [],
+  actions: {},
   firstStep: "Put one there with `keyhole file put`.",
   routes: [],
 };

@@ -8,11 +8,7 @@ import { remove, set, setPage } from "./set-page.tsx";
 /** The pages of variables. */
 export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name) => revealVariable(admin, where, environment, name),
-  actions: [
-    { page: "variables/set", label: "New variable" },
-    { page: "variables/paste", label: "Paste" },
-    { page: "variables/promote", label: "Promote" },
-  ],
+  actions: { "New variable": "variables/set", Paste: "variables/paste", Promote: "variables/promote" },
   change: "variables/set",
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [

@@ -9,6 +9,7 @@ import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import type { Form, Visit } from "../../pages/visit.ts";
 import { requireSets } from "../../sets/open.ts";
+import { isDay } from "../../terminal/options.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, valueWarnings } from "./env-file.ts";
 import { type EnvironmentWrite, type NewVariable, validateVariables, writeVariables } from "./write.ts";
@@ -166,8 +167,6 @@ export async function remove({ admin, where, form }: Visit): Promise<Answer> {
 function readDay(form: Form, now: number): string | undefined {
   const text = form.find("rotateBy") ?? "";
   if (text === "") return undefined;
-  const start = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00Z`) : new Date(Number.NaN);
-  const isDay = !Number.isNaN(start.getTime()) && start.toISOString().startsWith(text);
-  if (isDay && dueAtOf(text) > now) return text;
+  if (isDay(text) && dueAtOf(text) > now) return text;
   throw new Refused("invalid", "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.");
 }
