@@ -198,13 +198,9 @@ async function columnsOf(admin: AdminContext): Promise<Columns<AuditRecord>> {
     COUNT: (one) => one.count,
     CLIENT: (one) => one.clientAddress || "-",
     "USER AGENT": (one) => excerpt(one.userAgent || "-"),
-    ENTRY: entryName,
+    ENTRY: ({ lane, seq }) => `${lane}:${seq}`,
     TOKEN: (one) => (one.token ? `${one.token.sub} ${one.token.run}`.trimEnd() : "-"),
   };
-}
-
-function entryName({ lane, seq }: AuditRecord): string {
-  return `${lane}:${seq}`;
 }
 
 /** What a list shortens. */

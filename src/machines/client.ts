@@ -33,16 +33,25 @@ export const queryBytesMax = 7000;
  * the server little and gives the same object.
  */
 export class Client {
-  readonly #api: Api;
-  readonly #clock: Clock;
+  readonly #root: string;
+  readonly #wire: Wire;
   readonly #questions: ReturnType<typeof questionsOf>;
   readonly #remembered = new Map<string, { readonly etag: string; readonly value: unknown }>();
   #presented = "";
 
   constructor(api: Api, clock: Clock = realClock) {
-    this.#api = api;
-    this.#clock = clock;
-    this.#questions = questionsOf(api.root);
+    const { root, credential, timeoutMs, waitMs, say } = api;
+    const present = async () => {
+      this.#presented = await credential();
+      return this.#presented;
+    };
+    const onPause = (failure: Failure, pauseMs: number) => {
+      const request = failure.requestId === undefined ? "" : ` (request ${failure.requestId})`;
+      say(`${messageOf(failure)}${request} Trying again in ${seconds(pauseMs)}.`);
+    };
+    this.#root = root;
+    this.#wire = { credential: present, timeoutMs, waitMs, mayPass, onPause, fetch: guardedFetch, clock };
+    this.#questions = questionsOf(root);
   }
 
   /** The API key or token that was last sent, for keeping it from child processes and logs. */
@@ -76,13 +85,13 @@ export class Client {
 
   /** Calls a method of the Model Context Protocol at the server's `/mcp`. @throws Problem */
   callMcp(method: string, params: Readonly<Record<string, unknown>>): Promise<McpAnswer> {
-    return this.#ask(mcpQuestion(this.#api.root, method, params));
+    return this.#ask(mcpQuestion(this.#root, method, params));
   }
 
   async #askAgain<T, Value>(question: Question<T>, use: (answer: T) => Value): Promise<Value> {
     const { url } = question;
     const before = this.#remembered.get(url);
-    const outcome = await this.#send({ ...question, ifNoneMatch: before?.etag });
+    const outcome = await ask(this.#wire, { ...question, ifNoneMatch: before?.etag });
     if ("failure" in outcome && outcome.failure.isUnchanged) return before?.value as Value;
     const { answer, etag = "" } = this.#answered(outcome);
     const value = use(answer);
@@ -91,21 +100,7 @@ export class Client {
   }
 
   async #ask<T>(question: Question<T>): Promise<T> {
-    return this.#answered(await this.#send(question)).answer;
-  }
-
-  #send<T>(question: Question<T>): Promise<Outcome<T>> {
-    const { credential, timeoutMs, waitMs, say } = this.#api;
-    const present = async () => {
-      this.#presented = await credential();
-      return this.#presented;
-    };
-    const onPause = (failure: Failure, pauseMs: number) => {
-      const request = failure.requestId === undefined ? "" : ` (request ${failure.requestId})`;
-      say(`${messageOf(failure)}${request} Trying again in ${seconds(pauseMs)}.`);
-    };
-    const patience = { timeoutMs, waitMs, mayPass, onPause, clock: this.#clock };
-    return ask({ ...patience, credential: present, fetch: guardedFetch }, question);
+    return this.#answered(await ask(this.#wire, question)).answer;
   }
 
   /** @throws Problem if there is no answer */
@@ -115,7 +110,7 @@ export class Client {
     const { code, requestId = null } = failure;
     const problem = new Problem(exitCodeOf(failure), code, messageOf(failure), { requestId });
     if (!mayPass(failure)) throw problem;
-    const words = `${problem.message} ${waitHint(failure, this.#api.waitMs)}`;
+    const words = `${problem.message} ${waitHint(failure, this.#wire.waitMs)}`;
     throw new Problem(problem.exitCode, code, words, { requestId, cause: problem });
   }
 }

@@ -8,7 +8,7 @@ import { Permit } from "../../desk/permit.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
 import { type Item, type OpenSet, openSet, requireSeen, requireSet } from "../../sets/open.ts";
-import { type NewItem, type SetWrite, type SetWrites, writeSets } from "../../sets/write.ts";
+import { type NewItem, type SetWrite, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
@@ -88,7 +88,12 @@ export async function writeVariables(
       variables,
       new Map([...plans].map(([before, plan]) => [before, plan.changes])),
     );
-    return [writtenBy(where, plans, writes), writes];
+    const written = [...plans].map(([{ environment }, { changed }]) => {
+      const { added, changed: updated, deleted, total } = writes.get(environment) as SetWrite;
+      const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
+      return [environment, { ...names, warnings: variables.warningsOf(where, environment, total) }] as const;
+    });
+    return [new Map(written), writes];
   });
 }
 
@@ -96,7 +101,6 @@ export async function writeVariables(
 type Plan = {
   readonly changes: ReadonlyMap<string, NewItem<VariableEntry> | null>;
   readonly changed: readonly string[];
-  readonly deleted: readonly string[];
 };
 
 function planWrite(
@@ -127,22 +131,7 @@ function planWrite(
     throw new Refused("conflict", `${surprise} was added in between. Nothing was written: run the command again.`);
   }
   for (const name of pruned) changes.set(name, null);
-  return { changes, changed: changed.sort(compareBytes), deleted: pruned };
-}
-
-function writtenBy(
-  where: string,
-  plans: ReadonlyMap<OpenSet<VariableEntry>, Plan>,
-  writes: SetWrites,
-): ReadonlyMap<Environment, VariablesWrite> {
-  return new Map(
-    [...plans].map(([{ environment }, { changed, deleted }]) => {
-      const { added, changed: updated, total } = writes.get(environment) as SetWrite;
-      const warnings = variables.warningsOf(where, environment, total);
-      const names = { added: added.toSorted(compareBytes), changed, deleted };
-      return [environment, { ...names, updated: updated.length, warnings }];
-    }),
-  );
+  return { changes, changed: changed.sort(compareBytes) };
 }
 
 /** Where variables are copied from, or to. */

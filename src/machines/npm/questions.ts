@@ -27,44 +27,41 @@ type FileList = Omit<Files, "files"> & { readonly files: readonly FileMetadata[]
 
 /** The questions of a client. @param root - the API's, such as `https://keyhole.example.com/api/v1` */
 export function questionsOf(root: string) {
-  const variables = (project: string, environment: Where, { keys, prefix }: Selection, more: Query = {}) =>
-    `${root}/projects/${project}/variables${queryOf({ environment, keys: keys?.join(","), prefix, ...more })}`;
-  return {
-    organization: { url: `${root}/organization`, is: isOrganization },
-    projects: { url: `${root}/projects`, is: isProjects },
-    project: (slug: string): Question<Project> => ({
-      url: `${root}/projects/${slug}`,
-      is: isProject,
-      whyNot: (answer) => (answer.slug === slug ? undefined : elsewhere),
-    }),
-    variables: (project: string, environment: Environment, selection: Selection): Question<Variables> => ({
-      url: variables(project, environment, selection),
-      is: isVariables,
-      whyNot: (answer) => whyNotSelected(answer, environment, selection),
-    }),
-    variableNames: (project: string, environment: Where, selection: Selection): Question<VariableNames> => ({
-      url: variables(project, environment, selection, { metadata_only: "true" }),
-      is: isVariableNames,
-      whyNot: (answer) => whyNotSelected(answer, environment, selection),
-    }),
-    accounts: (project: string, environment: Where): Question<Accounts> => ({
-      url: `${root}/projects/${project}/accounts${queryOf({ environment })}`,
-      is: isAccounts,
-      whyNot: (answer) =>
-        answer.environment === environment ? twice(answer.accounts.map(({ name }) => name)) : elsewhere,
-    }),
-    /** Without paths, of all files. */
-    files: (project: string, environment: Environment, paths?: readonly string[]): Question<Files> => ({
-      url: `${root}/files${queryOf({ project, environment, path: paths })}`,
-      is: isFiles,
-      whyNot: (answer) => whyNotFiles(answer, project, environment, paths),
-    }),
-    fileMetadata: (project: string, environment: Environment): Question<FileList> => ({
-      url: `${root}/files${queryOf({ project, environment, metadataOnly: "true" })}`,
-      is: isFileList,
-      whyNot: (answer) => whyNotFiles(answer, project, environment, undefined),
-    }),
+  const question = <T>(path: string, query: Query, is: Is<T>, whyNot: Question<T>["whyNot"] = () => undefined) => {
+    return { url: `${root}${path}${queryOf(query)}`, is, whyNot };
   };
+  return {
+    organization: question("/organization", {}, isOrganization),
+    projects: question("/projects", {}, isProjects),
+    project: (slug: string) =>
+      question(`/projects/${slug}`, {}, isProject, (answer) => (answer.slug === slug ? undefined : elsewhere)),
+    variables: (project: string, environment: Environment, selection: Selection) =>
+      question(`/projects/${project}/variables`, selecting(environment, selection), isVariables, (answer) =>
+        whyNotSelected(answer, environment, selection),
+      ),
+    variableNames: (project: string, environment: Where, selection: Selection) => {
+      const query = { ...selecting(environment, selection), metadata_only: "true" };
+      const whyNot = (answer: VariableNames) => whyNotSelected(answer, environment, selection);
+      return question(`/projects/${project}/variables`, query, isVariableNames, whyNot);
+    },
+    accounts: (project: string, environment: Where) =>
+      question(`/projects/${project}/accounts`, { environment }, isAccounts, (answer) =>
+        answer.environment === environment ? twice(answer.accounts.map(({ name }) => name)) : elsewhere,
+      ),
+    /** Without paths, of all files. */
+    files: (project: string, environment: Environment, paths?: readonly string[]) =>
+      question("/files", { project, environment, path: paths }, isFiles, (answer) =>
+        whyNotFiles(answer, project, environment, paths),
+      ),
+    fileMetadata: (project: string, environment: Environment) =>
+      question("/files", { project, environment, metadataOnly: "true" }, isFileList, (answer) =>
+        whyNotFiles(answer, project, environment, undefined),
+      ),
+  };
+}
+
+function selecting(environment: Where, { keys, prefix }: Selection): Query {
+  return { environment, keys: keys?.join(","), prefix };
 }
 
 type Where = Environment | null;
