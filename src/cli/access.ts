@@ -29,18 +29,15 @@ export function accessCommand(here: Surroundings) {
   )
     .addArgument(new Argument("[env]", "only this environment").choices(environments))
     .option(...wideOption)
-    .action((project, environment, { wide }) =>
-      listFound(
-        here,
-        wide,
-        async (admin): Promise<Access[]> => [
-          ...(await listAccess(admin, project, environment)),
-          ...(await personsWithAccess(admin, project, environment)).map((one) => ({ type: "person" as const, ...one })),
-        ],
-        `No valid key or trust, and no person, reaches ${environment === undefined ? project : `${project} in ${environment}`}.`,
-        async (admin) => accessColumns(await shortKeyIds(admin)),
-      ),
-    );
+    .action((project, environment, { wide }) => {
+      const where = environment === undefined ? project : `${project} in ${environment}`;
+      const none = `No valid key or trust, and no person, reaches ${where}.`;
+      const find = async (admin: AdminContext): Promise<Access[]> => [
+        ...(await listAccess(admin, project, environment)),
+        ...(await personsWithAccess(admin, project, environment)).map((one) => ({ type: "person" as const, ...one })),
+      ];
+      return listFound(here, wide, find, none, async (admin) => accessColumns(await shortKeyIds(admin)));
+    });
 }
 
 type Access = KeyRecord | ({ readonly type: "person" } & PersonAccess);
@@ -68,16 +65,12 @@ export function expiringCommand(here: Surroundings) {
     .option(...wideOption)
     .action(async ({ within = monthMs, wide }) => {
       let endless: KeyRecord[] = [];
-      await listFound(
-        here,
-        wide,
-        async (admin) => {
-          endless = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))].filter(neverEnds);
-          return findExpiring(admin, within);
-        },
-        `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`,
-        async (admin) => expiringColumns(await shortKeyIds(admin)),
-      );
+      const find = async (admin: AdminContext) => {
+        endless = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))].filter(neverEnds);
+        return findExpiring(admin, within);
+      };
+      const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`;
+      await listFound(here, wide, find, none, async (admin) => expiringColumns(await shortKeyIds(admin)));
       for (const type of ["key", "trust"] as const) {
         const count = endless.filter((one) => one.type === type).length;
         const never = count === 1 ? "never expires" : "never expire";

@@ -1,5 +1,6 @@
 import { Argument } from "@commander-js/extra-typings";
 import type { NamesWritten } from "../audit/entry.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { listHistory, planRollback, purgeHistory, rollBack, type VersionRecord } from "../people/history.ts";
 import { listed } from "../people/rotation.ts";
@@ -56,15 +57,9 @@ function purgeVerb(here: Surroundings) {
     .option(...yesOption)
     .action(async (project, environment, kind, { yes }) => {
       const what = `the ${kind} of ${project} in ${environment}`;
-      const { removed, warnings } = await withAdmin(here, (admin) =>
-        confirmChange(
-          here,
-          admin,
-          yes,
-          (it) => purgeHistory(it, project, environment, kind),
-          () => `remove all earlier versions of ${what}, for good`,
-        ),
-      );
+      const purge = (admin: AdminContext) => purgeHistory(admin, project, environment, kind);
+      const deed = () => `remove all earlier versions of ${what}, for good`;
+      const { removed, warnings } = await withAdmin(here, (admin) => confirmChange(here, admin, yes, purge, deed));
       for (const warning of warnings) here.say(`WARNING: ${warning}`);
       const words = `Removed ${counted(removed, "earlier version")} of ${what}. Older backups still have them.`;
       await answer(here, { project, environment, kind, removed, warnings }, words);
@@ -92,14 +87,9 @@ export function rollbackCommand(here: Surroundings) {
         const plan = await planRollback(admin, project, environment, kind, to);
         const more = wide || changesOf(plan) === changesOf(plan, true) ? "" : " (--wide names them)";
         const changes = changesOf(plan, wide, ["add", "change", "delete"]) + more;
-        const written = await confirmChange(
-          here,
-          admin,
-          yes,
-          (it) => rollBack(it, project, environment, kind, plan),
-          () => `roll ${what} back from version ${plan.from} to ${to}: ${changes}`,
-        );
-        return { ...plan, ...written };
+        const change = (it: AdminContext) => rollBack(it, project, environment, kind, plan);
+        const deed = () => `roll ${what} back from version ${plan.from} to ${to}: ${changes}`;
+        return { ...plan, ...(await confirmChange(here, admin, yes, change, deed)) };
       });
       const { version, warnings } = done;
       for (const warning of warnings) here.say(warning);

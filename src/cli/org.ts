@@ -1,5 +1,6 @@
 import { Argument, Option } from "@commander-js/extra-typings";
 import { excerpt } from "../core/visible.ts";
+import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { listKeys } from "../people/keys.ts";
 import {
@@ -36,18 +37,12 @@ export function orgCommand(here: Surroundings) {
   const list = verb("list", "List the organizations.", "keyhole org list")
     .option(...wideOption)
     .action(({ wide }) =>
-      listFound(
-        here,
-        wide,
-        (admin) => listOrganizations(admin),
-        "There are no organizations yet: run keyhole org create SLUG.",
-        {
-          SLUG: (one) => one.slug,
-          NAME: (one) => excerpt(one.name),
-          PLAN: (one) => one.plan,
-          CREATED: (one) => formatTime(one.createdAt),
-        },
-      ),
+      listFound(here, wide, listOrganizations, "There are no organizations yet: run keyhole org create SLUG.", {
+        SLUG: (one) => one.slug,
+        NAME: (one) => excerpt(one.name),
+        PLAN: (one) => one.plan,
+        CREATED: (one) => formatTime(one.createdAt),
+      }),
     );
 
   return noun("org", "Organizations and their plans.", create, planVerb(here), list, deleteVerb(here));
@@ -66,13 +61,9 @@ function planVerb(here: Surroundings) {
       const organization = await withAdmin(here, async (admin) => {
         const { plan: before } = await findOrganization(admin, slug);
         const keys = [...(await listKeys(admin, slug)), ...(await listKeys(admin, slug, "trust"))];
-        return confirmChange(
-          here,
-          admin,
-          yes || chosen !== "free" || before === "free",
-          (it) => setPlan(it, slug, chosen),
-          () => `put organization ${slug} on plan free, where nothing can be read over the API${cuttingOff(keys)}`,
-        );
+        const change = (it: AdminContext) => setPlan(it, slug, chosen);
+        const deed = `put organization ${slug} on plan free, where nothing can be read over the API${cuttingOff(keys)}`;
+        return confirmChange(here, admin, yes || chosen !== "free" || before === "free", change, () => deed);
       });
       await answer(here, organization, `Organization ${slug} is on plan ${chosen}.`);
     });
@@ -87,17 +78,13 @@ function deleteVerb(here: Surroundings) {
     .argument("<org>", "the organization")
     .option(...yesOption)
     .action(async (slug, { yes }) => {
+      const deed = `delete organization ${slug}`;
       const held = ({ projects, keys, trusts }: Awaited<ReturnType<typeof deleteOrganization>>) =>
         joined([counted(projects, "project"), counted(keys, "key"), ...(trusts > 0 ? [counted(trusts, "trust")] : [])]);
-      const gone = await withAdmin(here, (admin) =>
-        confirmChange(
-          here,
-          admin,
-          yes,
-          (it) => deleteOrganization(it, slug),
-          (outcome) => `delete organization ${slug} with ${held(outcome)}, for good`,
-        ),
-      );
+      const gone = await withAdmin(here, (admin) => {
+        const change = (it: AdminContext) => deleteOrganization(it, slug);
+        return confirmChange(here, admin, yes, change, (outcome) => `${deed} with ${held(outcome)}, for good`);
+      });
       await answer(here, { slug, deleted: true, ...gone }, `Deleted organization ${slug} with ${held(gone)}.`);
     });
 }

@@ -95,11 +95,10 @@ function revokeVerb(here: Surroundings) {
         throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
       }
       const person = await withAdmin(here, async (admin) => {
-        const gone = () => removePerson(admin, name, trust);
         // A removal must never hang or fail because nobody answers.
         if (!asTheyAre) await showPerson(admin, name);
         await confirm(here, yes, `remove ${name} with all rights`, "goes on");
-        return gone();
+        return removePerson(admin, name, trust);
       });
       await answer(here, { ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
     });
@@ -109,15 +108,10 @@ function listVerb(here: Surroundings) {
   return verb("list", "List the persons and their rights.", "keyhole person list --org acme")
     .option("--org <org>", "only persons of this organization")
     .option(...wideOption)
-    .action(({ org, wide }) =>
-      listFound(
-        here,
-        wide,
-        (admin) => listPersons(admin, org),
-        "There are no persons yet: run keyhole person add NAME.",
-        columns,
-      ),
-    );
+    .action(({ org, wide }) => {
+      const none = "There are no persons yet: run keyhole person add NAME.";
+      return listFound(here, wide, (admin) => listPersons(admin, org), none, columns);
+    });
 }
 
 function showVerb(here: Surroundings) {

@@ -30,22 +30,16 @@ export function projectCommand(here: Surroundings) {
   const list = verb("list", "List the projects.", "keyhole project list acme")
     .argument("[org]", "only projects of this organization")
     .option(...wideOption)
-    .action((organization, { wide }) =>
-      listFound(
-        here,
-        wide,
-        (admin) => listProjects(admin, organization),
-        "There are no projects yet: run keyhole project create ORG/PROJECT.",
-        {
-          PROJECT: (one) => `${one.organization}/${one.slug}`,
-          NAME: (one) => excerpt(one.name),
-          ...Object.fromEntries(
-            everyKind.map(({ kind, item }) => [kind.toUpperCase(), (one: Project) => one[`${item}Count`]]),
-          ),
-          UPDATED: (one) => formatTime(one.updatedAt),
-        },
-      ),
-    );
+    .action((organization, { wide }) => {
+      const none = "There are no projects yet: run keyhole project create ORG/PROJECT.";
+      const counts = everyKind.map(({ kind, item }) => [kind.toUpperCase(), (one: Project) => one[`${item}Count`]]);
+      return listFound(here, wide, (admin) => listProjects(admin, organization), none, {
+        PROJECT: (one) => `${one.organization}/${one.slug}`,
+        NAME: (one) => excerpt(one.name),
+        ...Object.fromEntries(counts),
+        UPDATED: (one) => formatTime(one.updatedAt),
+      });
+    });
 
   const description = "Projects, which hold variables, accounts and files.";
   return noun("project", description, create, list, renameVerb(here), deleteVerb(here));
@@ -64,13 +58,11 @@ function deleteVerb(here: Surroundings) {
       const gone = await withAdmin(here, async (admin) => {
         const { organization, slug } = await showProject(admin, project);
         const keys = await listing(admin, project);
-        return confirmChange(
-          here,
-          admin,
-          yes,
-          (it) => deleteProject(it, `${organization}/${slug}`),
-          (outcome) => `delete project ${organization}/${slug} with ${held(outcome)}, for good${cuttingOff(keys)}`,
-        );
+        const path = `${organization}/${slug}`;
+        const change = (it: AdminContext) => deleteProject(it, path);
+        return confirmChange(here, admin, yes, change, (outcome) => {
+          return `delete project ${path} with ${held(outcome)}, for good${cuttingOff(keys)}`;
+        });
       });
       await answer(here, { project, deleted: true, ...gone }, `Deleted project ${project} with ${held(gone)}.`);
     });
@@ -91,14 +83,10 @@ function renameVerb(here: Surroundings) {
         const before = await showProject(admin, project);
         const keeps = slug === before.slug;
         const keys = keeps ? [] : await listing(admin, project);
-        const { organization } = before;
-        const renamed = await confirmChange(
-          here,
-          admin,
-          yes || keeps,
-          (it) => renameProject(it, `${organization}/${before.slug}`, { slug, name }),
-          () => `rename project ${organization}/${before.slug} to ${organization}/${slug}${cuttingOff(keys)}`,
-        );
+        const path = `${before.organization}/${before.slug}`;
+        const change = (it: AdminContext) => renameProject(it, path, { slug, name });
+        const deed = `rename project ${path} to ${before.organization}/${slug}${cuttingOff(keys)}`;
+        const renamed = await confirmChange(here, admin, yes || keeps, change, () => deed);
         return { before, renamed, keys };
       });
       const { organization } = renamed;

@@ -3,7 +3,7 @@ import { Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { dataFormats, formats, renderForGithub, renderPulled } from "../formats/format.ts";
-import { SharedFile } from "../machines/shared-file.ts";
+import { openShared } from "../machines/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../machines/variables.ts";
 import { counted } from "../terminal/answer.ts";
 import type { Surroundings } from "../terminal/command.ts";
@@ -65,7 +65,7 @@ async function toGithub(
   const { text, masks, unmasked } = renderForGithub(variables, onWindows, asOutput, mask, () =>
     randomBytes(16).toString("hex"),
   );
-  using file = new SharedFile(path);
+  using file = openShared(path);
   await write(here.terminal.stdout, masks).catch((error: unknown) => {
     unlessClosed(error);
     throw new Problem(exits.failed, "unmasked", "The masks could not be printed, so nothing was set.");

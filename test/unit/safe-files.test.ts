@@ -20,7 +20,7 @@ import { Problem } from "../../src/core/problem.ts";
 import { draftIn } from "../../src/core/whole-file.ts";
 import type { FetchedFile } from "../../src/machines/answers.ts";
 import { Root, type Walk } from "../../src/machines/safe-files.ts";
-import { SharedFile } from "../../src/machines/shared-file.ts";
+import { openShared } from "../../src/machines/shared-file.ts";
 import { failing } from "../support/failing.ts";
 
 /** KEYHOLE_TEST_LONG=1 runs the numbers that the issue names. */
@@ -284,7 +284,7 @@ test.skipIf(process.platform !== "linux")(
 
 describe("text that is appended", () => {
   const append = (path: string, text: string) => {
-    const appending = new SharedFile(path);
+    const appending = openShared(path);
     appending.append(text);
     appending[Symbol.dispose]();
   };
@@ -300,8 +300,8 @@ describe("text that is appended", () => {
   });
 
   test("is refused if the file cannot be opened", () => {
-    expect(() => new SharedFile(join(root, "none/file"))).toThrow(Problem);
-    expect(() => new SharedFile(root)).toThrow(Problem);
+    expect(() => openShared(join(root, "none/file"))).toThrow(Problem);
+    expect(() => openShared(root)).toThrow(Problem);
   });
 });
 
