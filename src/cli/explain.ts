@@ -27,11 +27,8 @@ export function explainCommand(here: Surroundings) {
       const whole = fitting.filter((one) => one["requestId"] === requestId);
       const found = whole.length > 0 ? whole : fitting;
       if (new Set(found.map((one) => one["requestId"])).size > 1) {
-        throw new Problem(
-          exits.notFound,
-          "not_found",
-          `Several requests begin with ${requestId}: give more of the id.`,
-        );
+        const words = `Several requests begin with ${requestId}: give more of the id.`;
+        throw new Problem(exits.notFound, "not_found", words);
       }
       if (found.length === 0) {
         const words = `The log has no request ${requestId}: it may be older or newer than this log.`;

@@ -198,11 +198,8 @@ async function readToken(here: Surroundings, path: string): Promise<string> {
 /** A token. Any other text may be another secret that was put here by mistake, so it is never sent. */
 function parseToken(source: string, text: string): string {
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) return text;
-  throw new Problem(
-    exits.unauthorized,
-    "unauthorized",
-    `${source} does not hold a token, which has three parts with dots between them.`,
-  );
+  const words = `${source} does not hold a token, which has three parts with dots between them.`;
+  throw new Problem(exits.unauthorized, "unauthorized", words);
 }
 
 const tokenFileBytesMax = 16 * 1024;

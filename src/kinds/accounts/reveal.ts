@@ -26,10 +26,8 @@ export async function revealAccount(
       .flatMap((set) => set.entries.filter((entry) => entry.name === name).map(({ updatedAt }) => ({ set, updatedAt })))
       .sort((a, b) => b.updatedAt - a.updatedAt);
     if (latest === undefined) {
-      throw new Refused(
-        "not_found",
-        `There is no account ${JSON.stringify(name)} in ${where}${only ? ` ${only}` : ""}.`,
-      );
+      const words = `There is no account ${JSON.stringify(name)} in ${where}${only ? ` ${only}` : ""}.`;
+      throw new Refused("not_found", words);
     }
     const { environment } = latest.set;
     const item = openItems({ project, descriptor: accounts, environment }, latest.set).items.get(name);

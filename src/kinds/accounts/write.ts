@@ -34,10 +34,8 @@ export async function setAccount(
   const targets = environmentsOf(requireEnvironments(environmentNames));
   const value = Buffer.from(JSON.stringify(fieldsOf(values)));
   if (value.length > accountBytesMax) {
-    throw new Refused(
-      "bound",
-      `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`,
-    );
+    const words = `The account's fields take ${value.length} bytes; at most ${accountBytesMax} are allowed.`;
+    throw new Refused("bound", words);
   }
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");

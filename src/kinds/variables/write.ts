@@ -165,10 +165,8 @@ export async function copyVariables(
     variables,
     async (project) => {
       if (project.id === origin.id && source === target) {
-        throw new Refused(
-          "invalid",
-          "The source and the target are the same environment: name another with --to-env or --to.",
-        );
+        const words = "The source and the target are the same environment: name another with --to-env or --to.";
+        throw new Refused("invalid", words);
       }
       const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
       const opened = await openSet(admin, of);
@@ -320,10 +318,8 @@ export function validateVariables(
     const text = requireText(`The value of ${name}`, value);
     const bytes = Buffer.byteLength(text);
     if (bytes > variableValueBytesMax) {
-      throw new Refused(
-        "bound",
-        `The value of ${name} has ${bytes} bytes; at most ${variableValueBytesMax} are allowed.`,
-      );
+      const words = `The value of ${name} has ${bytes} bytes; at most ${variableValueBytesMax} are allowed.`;
+      throw new Refused("bound", words);
     }
     values.set(name, { ...entry, value: text });
   }
