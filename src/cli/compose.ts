@@ -48,9 +48,8 @@ export function composeCommand(here: Surroundings) {
         const messages = variables.map(({ name, value }) => toCompose(type, `${name}=${value}`));
         await sent;
         await write(here.terminal.stdout, messages.join(""));
-        machine.say(
-          `${counted(variables.length, "variable")} of ${machine.asked.project}, ${machine.asked.environment}`,
-        );
+        const { project, environment } = machine.asked;
+        machine.say(`${counted(variables.length, "variable")} of ${project}, ${environment}`);
       });
       await sent;
     });

@@ -16,10 +16,13 @@ import { isPeoples } from "./door.ts";
 
 /** Whether a command is for the machine that it is typed on, whatever KEYHOLE_SSH says. @param path - such as `keyhole run` */
 export function isLocal(path: string): boolean {
-  return /^keyhole (?:run|pull|files|compose|mcp|manifest|serve|demo|health|explain|openapi|completion|version|door)(?: |$)/.test(
-    path,
-  );
+  return local.has(path.split(" ")[1] ?? "");
 }
+
+const local: ReadonlySet<string> = new Set([
+  ...["run", "pull", "files", "compose", "mcp", "manifest", "serve", "demo", "health", "explain", "openapi"],
+  ...["completion", "version", "door"],
+]);
 
 /** Runs a command of people on the host that KEYHOLE_SSH names. @returns the exit code */
 export async function sendOverSsh(here: Surroundings, host: string, command: CommandUnknownOpts): Promise<number> {

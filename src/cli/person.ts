@@ -127,9 +127,8 @@ function sshVerb(here: Surroundings) {
     "Print the line for authorized_keys that lets a person in over SSH. Their public key is read from stdin.",
     "keyhole person ssh ana < ana.pub >> ~keyhole/.ssh/authorized_keys",
   ).action(async (name) => {
-    const key = requirePublicKey(
-      decodeText(await readLocal(here, "-", publicKeyBytesMax, "The public key"), "The key"),
-    );
+    const text = decodeText(await readLocal(here, "-", publicKeyBytesMax, "The public key"), "The key");
+    const key = requirePublicKey(text);
     await withAdmin(here, (admin) => showPerson(admin, name));
     // `restrict` takes everything away, and `pty` gives back what `ssh -t` needs for a question.
     const line = `restrict,command="keyhole door --person ${name}",pty ${key}`;
@@ -142,18 +141,14 @@ const publicKeyBytesMax = 16 * 1024;
 /** One public key without options. What comes before it in a line would be an option of sshd. @throws Problem */
 function requirePublicKey(text: string): string {
   const line = text.replace(/\r?\n$/, "");
-  if (
-    /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]+@openssh\.com) [A-Za-z0-9+/]{32,}={0,2}(?: [\x20-\x7e]*)?$/.test(
-      line,
-    )
-  ) {
-    return line;
-  }
-  const what = line.includes("PRIVATE KEY")
-    ? "That is a private key, which nobody else should have"
-    : "That is no public key";
+  if (publicKey.test(line)) return line;
+  const isPrivate = line.includes("PRIVATE KEY");
+  const what = isPrivate ? "That is a private key, which nobody else should have" : "That is no public key";
   throw usageProblem(`${what}: give one line such as ssh-ed25519 AAAA… from a file that ends with .pub.`);
 }
+
+const publicKey =
+  /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]+@openssh\.com) [A-Za-z0-9+/]{32,}={0,2}(?: [\x20-\x7e]*)?$/;
 
 function personVerb(...description: Parameters<typeof verb>) {
   return verb(...description).argument("<name>", "the person's name, such as ana");

@@ -86,11 +86,8 @@ async function approveShown(here: Surroundings, admin: AdminContext, shown: Requ
   const value = await readValue(here, shown.name, useVarSet, file);
   const { request, warnings } = await approveRequest(admin, shown, value);
   for (const warning of warnings) here.say(warning);
-  await answer(
-    here,
-    { ...request, warnings: [...before, ...warnings] },
-    `Created ${request.name} in ${placeOf(request)}.`,
-  );
+  const document = { ...request, warnings: [...before, ...warnings] };
+  await answer(here, document, `Created ${request.name} in ${placeOf(request)}.`);
 }
 
 const useVarSet = 'keyhole var set … --value "" stores an empty value, and then reject the request';

@@ -26,12 +26,9 @@ function rootVerb(here: Surroundings) {
       if (deleteOld && !finishes) throw usageProblem("--delete-old goes with --finish.");
       const config = readConfig(here.env);
       const fate = deleteOld ? "delete it: earlier backups cannot be read without it" : "keep it in a file beside it";
+      const file = `${config.dataFolder}/root.key`;
       const agree = (ids: readonly string[]) =>
-        confirm(
-          here,
-          yes,
-          `take the older root key (${ids.join(", ")}) out of ${config.dataFolder}/root.key and ${fate}`,
-        );
+        confirm(here, yes, `take the older root key (${ids.join(", ")}) out of ${file} and ${fate}`);
       const finish = finishes === true && { agree, deletesOld: deleteOld };
       const done = await withProgress(here.terminal.stderr, "Rewrapping", "keys", (report) =>
         withAdmin(here, (admin) => rotateRoot(admin, config, finish, report)),

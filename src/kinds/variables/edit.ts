@@ -40,14 +40,10 @@ export function editCommand(here: Surroundings) {
         const deed = () => `change ${project}, ${environment}, and delete ${gone}`;
         return confirmChange(here, admin, yes || removed.length === 0, write, deed);
       });
-      for (const warning of [...warnings, ...written.warnings]) here.say(warning);
-      const { added, deleted } = written;
-      const counts = `${added.length} added, ${written.changed.length} changed, ${deleted.length} deleted`;
-      await answer(
-        here,
-        { ...document, added, changed: written.changed, deleted, warnings: [...warnings, ...written.warnings] },
-        `Wrote ${project}, ${environment}: ${counts}.`,
-      );
+      const { updated: _, ...done } = { ...written, warnings: [...warnings, ...written.warnings] };
+      for (const warning of done.warnings) here.say(warning);
+      const counts = `${done.added.length} added, ${done.changed.length} changed, ${done.deleted.length} deleted`;
+      await answer(here, { ...document, ...done }, `Wrote ${project}, ${environment}: ${counts}.`);
     });
 }
 
@@ -96,14 +92,9 @@ function writtenAs(name: string, value: string): string | undefined {
     const text = attempt(write); // the renderer refuses some values
     if (text === undefined) continue;
     const { variables, problems } = parseEnvFile(text);
-    if (
-      problems.length === 0 &&
-      variables.length === 1 &&
-      variables[0]?.name === name &&
-      variables[0].value === value
-    ) {
-      return text;
-    }
+    const [first, second] = variables;
+    const isRead = first?.name === name && first.value === value && second === undefined;
+    if (isRead && problems.length === 0) return text;
   }
   return undefined;
 }
