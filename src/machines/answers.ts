@@ -41,11 +41,8 @@ export function whyNotContents({ files }: Files, listed: readonly FileRecord[]):
     return isListed ? undefined : `'${record.path}' is not the file that was listed; if it has just changed, try again`;
   };
   const wrong = tooMany("files", files) ?? firstOf(files, (file) => whyNotRecord(file) ?? whyNotContent(file));
-  if (wrong !== undefined) return wrong;
-  return (
-    firstOf(listed, whyNotListed) ??
-    (files.length > listed.length ? "it holds files that were not asked for" : undefined)
-  );
+  const more = files.length > listed.length ? "it holds files that were not asked for" : undefined;
+  return wrong ?? firstOf(listed, whyNotListed) ?? more;
 }
 
 /** The bytes of a file. */
@@ -58,11 +55,10 @@ function tooMany(what: string, items: readonly unknown[]): string | undefined {
 }
 
 function firstOf<T>(items: readonly T[], whyNot: (item: T) => string | undefined): string | undefined {
-  for (const item of items) {
-    const wrong = whyNot(item);
-    if (wrong !== undefined) return wrong;
-  }
-  return undefined;
+  return items
+    .values()
+    .map(whyNot)
+    .find((wrong) => wrong !== undefined);
 }
 
 function whyNotVariable({ key, value }: Variable): string | undefined {

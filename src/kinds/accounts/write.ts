@@ -51,10 +51,8 @@ export async function setAccount(
     for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
       const isTarget = targets.includes(set.environment);
       const item = isTarget ? { entry: { name, updatedAt: project.now }, value } : null;
-      changes.set(
-        openItems({ project, descriptor: accounts, environment: set.environment }, set),
-        new Map([[name, item]]),
-      );
+      const before = openItems({ project, descriptor: accounts, environment: set.environment }, set);
+      changes.set(before, new Map([[name, item]]));
     }
     const writes = await writeSets(admin, project, accounts, changes);
     return [{ created: holders.length === 0, dropped }, writes];
@@ -64,11 +62,9 @@ export async function setAccount(
 /** The project's accounts in byte order of name, without their fields. */
 export async function listAccounts(admin: AdminContext, where: string) {
   const sets = await requireSets(admin, await findProject(admin, where, "see"), accounts);
-  return itemsOf(accounts, sets).map(({ entry, environments, updatedAt }) => ({
-    name: entry.name,
-    environments,
-    updatedAt,
-  }));
+  return itemsOf(accounts, sets).map(({ entry: { name }, environments, updatedAt }) => {
+    return { name, environments, updatedAt };
+  });
 }
 
 /** Deletes an account from every environment in which the person may write. */

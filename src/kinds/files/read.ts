@@ -141,12 +141,9 @@ async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): P
     throw new Fault("too_many_items", `${total} files in ${project.id}`);
   }
   const paths = query.paths && new Set(query.paths);
-  const listed = listedFiles(own, sets);
-  return {
-    project,
-    version: own.stored.version,
-    listed: paths ? listed.filter(({ entry }) => paths.has(entry.path)) : listed,
-  };
+  const all = listedFiles(own, sets);
+  const listed = paths ? all.filter(({ entry }) => paths.has(entry.path)) : all;
+  return { project, version: own.stored.version, listed };
 }
 
 /** The files of one set as they are shown beside the others that the key reaches; made once for just these sets. */
@@ -185,11 +182,8 @@ async function findContents(
       if (content !== undefined) found.set(entry.id, { content, rowVersion });
     }
   }
-  const { pieceBytes } = source.contents;
-  for (const group of grouped(
-    entries.filter(({ id }) => !found.has(id)),
-    pieceBytes,
-  )) {
+  const unread = entries.filter(({ id }) => !found.has(id));
+  for (const group of grouped(unread, source.contents.pieceBytes)) {
     const fetched = await fetchContents(reading, project, group, giveUpAt);
     if (typeof fetched === "string") return fetched;
     for (const { id, sealed, rowVersion, ...opens } of fetched.values()) {

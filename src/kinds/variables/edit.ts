@@ -68,11 +68,10 @@ function edited(here: Surroundings, file: string, before: string): Promise<EnvFi
 function changesIn(before: readonly NamedValue[], after: readonly NamedValue[]) {
   const old = new Map(before.map(({ name, value }) => [name, value]));
   const names = new Set(after.map(({ name }) => name));
+  const gone = before.filter(({ name }) => !names.has(name));
   return {
     changed: after.filter(({ name, value }) => old.get(name) !== value).map(({ name, value }) => ({ name, value })),
-    removed: before.flatMap(({ name, value }) =>
-      names.has(name) || writtenAs(name, value) === undefined ? [] : [name],
-    ),
+    removed: gone.filter(({ name, value }) => writtenAs(name, value) !== undefined).map(({ name }) => name),
   };
 }
 

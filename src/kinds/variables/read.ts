@@ -78,10 +78,8 @@ export async function listVariableNames(
   }
   if (latest.size > itemsMax) throw new Fault("too_many_items", `${latest.size} variable names in ${project.id}`);
   const sorted = [...latest].sort(([a], [b]) => compareBytes(a, b));
-  return {
-    listing: JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt }))),
-    fingerprint: fingerprints.join(" "),
-  };
+  const listing = JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt })));
+  return { listing, fingerprint: fingerprints.join(" ") };
 }
 
 /** The listing of a whole set as metadata shows it; made once. */

@@ -82,12 +82,8 @@ export async function writeVariables(
       const mayCompare = may(admin.rights, "reveal", placeOf(found), environment);
       plans.set(before, planWrite(project, before, given, options, mayCompare));
     }
-    const writes = await writeSets(
-      admin,
-      project,
-      variables,
-      new Map([...plans].map(([before, plan]) => [before, plan.changes])),
-    );
+    const planned = new Map([...plans].map(([before, plan]) => [before, plan.changes]));
+    const writes = await writeSets(admin, project, variables, planned);
     const written = [...plans].map(([{ environment }, { changed }]) => {
       const { added, changed: updated, deleted, total } = writes.get(environment) as SetWrite;
       const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
@@ -159,41 +155,33 @@ export async function copyVariables(
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const found = await findProject(admin, to.project, ["reveal", "write"], [target]);
-  return writingProject(
-    admin,
-    found,
-    variables,
-    async (project) => {
-      if (project.id === origin.id && source === target) {
-        const words = "The source and the target are the same environment: name another with --to-env or --to.";
-        throw new Refused("invalid", words);
-      }
-      const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
-      const opened = await openSet(admin, of);
-      requireSeen(opened, versions?.from);
-      const given = validateVariables(chosenOf(opened, from, names));
-      const before = await openSet(admin, { project, descriptor: variables, environment: target });
-      const plan = planWrite(project, before, given, { ...(versions && { version: versions.to }) }, true);
-      const isSame = (name: string) => {
-        const old = before.items.get(name)?.entry;
-        return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
-      };
-      const same = [...given.keys()].filter(isSame);
-      const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
-      const copied = [...changes.keys()].sort(compareBytes);
-      const result = { changed: plan.changed, same: same.sort(compareBytes) };
-      if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()];
-      const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
-      const { added, total } = writes.get(target) as SetWrite;
-      const warnings = variables.warningsOf(to.project, target, total);
-      return [
-        { ...result, added: added.toSorted(compareBytes), warnings },
-        writes,
-        [revealOf("variables.reveal", origin, source, copied)],
-      ];
-    },
-    { permits: [origin.permit] },
-  );
+  const copy = async (project: LockedProject) => {
+    if (project.id === origin.id && source === target) {
+      const words = "The source and the target are the same environment: name another with --to-env or --to.";
+      throw new Refused("invalid", words);
+    }
+    const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
+    const opened = await openSet(admin, of);
+    requireSeen(opened, versions?.from);
+    const given = validateVariables(chosenOf(opened, from, names));
+    const before = await openSet(admin, { project, descriptor: variables, environment: target });
+    const plan = planWrite(project, before, given, { version: versions?.to }, true);
+    const isSame = (name: string) => {
+      const old = before.items.get(name)?.entry;
+      return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
+    };
+    const same = [...given.keys()].filter(isSame).sort(compareBytes);
+    const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
+    const copied = [...changes.keys()].sort(compareBytes);
+    const result = { changed: plan.changed, same };
+    if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()] as const;
+    const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
+    const { added, total } = writes.get(target) as SetWrite;
+    const warnings = variables.warningsOf(to.project, target, total);
+    const done = { ...result, added: added.toSorted(compareBytes), warnings };
+    return [done, writes, [revealOf("variables.reveal", origin, source, copied)]] as const;
+  };
+  return writingProject<VariablesCopy>(admin, found, variables, copy, { permits: [origin.permit] });
 }
 
 /** The variables to copy. @throws Refused `not_found` which names what is missing */
