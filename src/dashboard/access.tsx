@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { environments } from "../core/names.ts";
-import { type Column, Select, Table, Word } from "../pages/parts.tsx";
+import { Choice, Chooser, type Column, environmentColumns, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { type KeyRecord, listAccess } from "../people/keys.ts";
@@ -15,14 +15,9 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   const persons = await personsWithAccess(admin, where, environment);
   const main = (
     <>
-      <form class="actions">
-        <label>
-          In <Select name="environment" of={environments} chosen={environment} any="any environment" />
-        </label>
-        <button type="submit" class="quiet">
-          Show
-        </button>
-      </form>
+      <Chooser button="Show">
+        <Choice label="In" name="environment" of={environments} chosen={environment} any="any environment" />
+      </Chooser>
       <Table
         caption={`The keys and trusts that reach ${where}`}
         columns={columnsOf(admin.now())}
@@ -50,22 +45,16 @@ export async function accessPage(visit: Visit): Promise<Answer> {
 const personColumns: readonly Column<PersonAccess>[] = [
   { heading: "Name", cell: ({ name }) => name },
   { heading: "Signs in as", cell: ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>) },
-  ...environments.map(
-    (environment): Column<PersonAccess> => ({
-      heading: environment,
-      cell: ({ rightsIn }) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
-    }),
+  ...environmentColumns<PersonAccess>(
+    environments,
+    ({ rightsIn }, environment) => rightsIn[environment]?.join(", ") || <span class="quiet">nothing</span>,
   ),
 ];
 
 function columnsOf(now: number): readonly Column<KeyRecord>[] {
   return keyColumns(now, [
-    ...environments.map(
-      (environment): Column<KeyRecord> => ({
-        heading: environment,
-        cell: (one) =>
-          (one.environments ?? environments).includes(environment) ? "can read" : <span class="quiet">no</span>,
-      }),
+    ...environmentColumns<KeyRecord>(environments, ({ environments: reach }, environment) =>
+      reach?.includes(environment) === false ? <span class="quiet">no</span> : "can read",
     ),
     { heading: "May read", cell: (one) => one.resources.join(", ") },
   ]);

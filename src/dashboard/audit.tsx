@@ -116,15 +116,15 @@ async function newest(visit: Visit, typed: Typed) {
 
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
 function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
-  const labels = { project: "Project", name: "Name", actor: "Person, key or trust", key: "Id of a key" } as const;
   const isSet = Object.keys(typed).length > 0;
   return (
     <details class="folded" open={isSet || refusal !== undefined}>
       <summary>Filter the entries</summary>
       <form action="/audit" class="filters">
-        {(Object.keys(labels) as (keyof typeof labels)[]).map((field) => (
-          <Field name={field} label={labels[field]} value={typed[field]} />
-        ))}
+        <Field name="project" label="Project" value={typed.project} />
+        <Field name="name" label="Name" value={typed.name} />
+        <Field name="actor" label="Person, key or trust" value={typed.actor} />
+        <Field name="key" label="Id of a key" value={typed.key} />
         <Field name="action" label="Action" of={auditActions} value={typed.action} any="any" />
         <Field name="environment" label="Environment" of={environments} value={typed.environment} any="any" />
         <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />

@@ -3,7 +3,7 @@ import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, type Column, Name, Table, There } from "../pages/parts.tsx";
+import { Actions, type Column, environmentColumns, Name, Table, There } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -24,12 +24,9 @@ export async function gridPage(visit: Visit): Promise<Answer> {
       heading: "Name",
       cell: ({ name }) => <Name to={projectPagePath(where, `${kind}/item`, { name })}>{name}</Name>,
     },
-    ...seen.map(
-      (environment): Column<Compared> => ({
-        heading: environment,
-        cell: (one) => <There at={one.environments[environment]?.updatedAt} now={now} />,
-      }),
-    ),
+    ...environmentColumns<Compared>(seen, (one, environment) => (
+      <There at={one.environments[environment]?.updatedAt} now={now} />
+    )),
     { heading: "Compared", cell: comparison },
   ];
   const actions = Object.entries(pages?.actions ?? {}).map(([words, page]) => [words, projectPagePath(where, page)]);

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { Ago, Change, Changed, Empty, Env, Lead, NameAgain, Select, Word } from "../pages/parts.tsx";
+import { Ago, Change, Changed, Choice, Chooser, Empty, Env, Lead, NameAgain, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
@@ -23,17 +23,10 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const main = (
     <>
-      <form class="actions">
-        <label>
-          Of <Select name="kind" of={everyKind.map((one) => one.kind)} chosen={kind} />
-        </label>
-        <label>
-          in <Select name="environment" of={environments} chosen={environment} />
-        </label>
-        <button type="submit" class="quiet">
-          Show
-        </button>
-      </form>
+      <Chooser button="Show">
+        <Choice label="Of" name="kind" of={everyKind.map((one) => one.kind)} chosen={kind} />
+        <Choice label="in" name="environment" of={environments} chosen={environment} />
+      </Chooser>
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>
       ))}

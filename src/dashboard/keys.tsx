@@ -24,51 +24,52 @@ import { type KeyRecord, listKeys, neverEnds, revokeKey, showCredential } from "
 import { RotateForm } from "./new-key.tsx";
 
 /** Which keys and trusts a list shows. What a row was damaged by is for people to find out, so it is not hidden. */
-const lists = {
+const lists: Readonly<Record<string, { label: string; none: string; has: (one: KeyRecord) => boolean }>> = {
   current: {
     label: "In use",
     none: "There is no key and no trust in use. Create a key for each machine that reads.",
-    has: ({ status }: KeyRecord) => status === "active" || status === "damaged",
+    has: ({ status }) => status === "active" || status === "damaged",
   },
   endless: { label: "Never expire", none: "Each key and each trust has an end.", has: neverEnds },
   unused: {
     label: "Never used",
     none: "Each key and each trust was used.",
-    has: ({ status, lastUsedAt }: KeyRecord) => status === "active" && lastUsedAt === null,
+    has: ({ status, lastUsedAt }) => status === "active" && lastUsedAt === null,
   },
   ended: {
     label: "Expired and revoked",
     none: "No key and no trust has expired or was revoked.",
-    has: ({ status }: KeyRecord) => status === "expired" || status === "revoked",
+    has: ({ status }) => status === "expired" || status === "revoked",
   },
-} as const;
+};
 
 /** Who can read: keys and trusts, the newest first. */
 export async function keysPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const asked = visit.query("show") ?? "current";
-  if (!isList(asked)) throw new Refused("not_found", "There is no such list of keys.");
+  const list = Object.hasOwn(lists, asked) ? lists[asked] : undefined;
+  if (list === undefined) throw new Refused("not_found", "There is no such list of keys.");
   const all = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))];
   const newest = all.sort((a, b) => b.createdAt - a.createdAt);
-  const rows = newest.filter(lists[asked].has);
+  const rows = newest.filter(list.has);
   const main = (
     <>
       {visit.may("keys") && <Actions of={{ "Create a key": "/keys/new" }} />}
       <nav class="tabs" aria-label="Which keys and trusts">
-        {(Object.keys(lists) as (keyof typeof lists)[]).map((name) => (
+        {Object.entries(lists).map(([name, { label, has }]) => (
           <a
             href={withQuery("/keys", { show: name === "current" ? undefined : name })}
             aria-current={name === asked ? "page" : undefined}
           >
-            {lists[name].label} ({newest.filter(lists[name].has).length.toLocaleString("en")})
+            {label} ({newest.filter(has).length.toLocaleString("en")})
           </a>
         ))}
       </nav>
       <Table
-        caption={`Keys and trusts: ${lists[asked].label}`}
+        caption={`Keys and trusts: ${list.label}`}
         columns={columnsOf(newest, admin.now())}
         rows={rows}
-        none={lists[asked].none}
+        none={list.none}
         filter="keys and trusts"
         nameOf={(one) => `${excerpt(one.name)} ${one.type} ${one.organization} ${one.projects?.join(" ") ?? ""}`}
       />
@@ -79,10 +80,6 @@ export async function keysPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: "Keys and trusts", main };
-}
-
-function isList(text: string): text is keyof typeof lists {
-  return Object.hasOwn(lists, text);
 }
 
 /** @param all - of which the organization is said if there are several */
@@ -105,16 +102,8 @@ export function keyColumns(now: number, own: readonly Column<KeyRecord>[]): read
     { heading: "Name", cell: (one) => <Word to={`/keys/${one.id}`}>{one.name}</Word> },
     { heading: "Type", cell: (one) => one.type },
     ...own,
-    {
-      heading: "Expires",
-      cell: (one) => <Expiry of={one} now={now} />,
-      sortBy: ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt ?? Number.MAX_SAFE_INTEGER,
-    },
-    {
-      heading: "Last use",
-      cell: (one) => <Ago at={one.lastUsedAt} now={now} />,
-      sortBy: ({ lastUsedAt }) => lastUsedAt ?? 0,
-    },
+    { heading: "Expires", cell: (one) => <Expiry of={one} now={now} /> },
+    { heading: "Last use", cell: (one) => <Ago at={one.lastUsedAt} now={now} /> },
   ];
 }
 
@@ -122,14 +111,7 @@ export function keyColumns(now: number, own: readonly Column<KeyRecord>[]): read
 function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
   const { status, expiresAt, revokedAt } = of;
   if (status === "damaged") return <span class="missing">damaged: refused everywhere</span>;
-  if (revokedAt !== null) {
-    return (
-      <>
-        revoked <Ago at={revokedAt} now={now} />
-      </>
-    );
-  }
-  return <Ago at={expiresAt} now={now} />;
+  return revokedAt === null ? <Ago at={expiresAt} now={now} /> : ["revoked ", <Ago at={revokedAt} now={now} />];
 }
 
 const projectsMax = 3;

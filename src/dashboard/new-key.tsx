@@ -3,7 +3,7 @@ import { surfaces } from "../access/grant.ts";
 import { environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
-import { Boxes, Change, counted, Empty, Field, Lead, Name, NewName, Select, Table } from "../pages/parts.tsx";
+import { Boxes, Change, Choice, Chooser, counted, Empty, Field, Lead, Name, NewName, Table } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Form, Visit } from "../pages/visit.ts";
 import { createKey, type KeyRecord, rotateKey } from "../people/keys.ts";
@@ -44,14 +44,9 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
         </Empty>
       )}
       {organizations.length > 1 && (
-        <form class="actions">
-          <label>
-            For <Select name="org" of={organizations} chosen={org} />
-          </label>
-          <button type="submit" class="quiet">
-            Choose
-          </button>
-        </form>
+        <Chooser button="Choose">
+          <Choice label="For" name="org" of={organizations} chosen={org} />
+        </Chooser>
       )}
       {org !== undefined && (
         <NewKeyForm org={org} projects={(await listProjects(admin, org)).map(({ slug }) => slug)} />

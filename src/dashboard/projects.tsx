@@ -28,13 +28,7 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
       cell: (one) => <Name to={projectPagePath(pathOf(one), firstKind)}>{pathOf(one)}</Name>,
     },
     { heading: "Name", cell: (one) => <Word>{one.name}</Word> },
-    ...everyKind.map(
-      ({ item, kind }): Column<Project> => ({
-        heading: kind,
-        cell: (one) => one[`${item}Count`],
-        class: "number",
-      }),
-    ),
+    ...everyKind.map(({ item, kind }): Column<Project> => ({ heading: kind, cell: (one) => one[`${item}Count`] })),
     { heading: "Last change", cell: (one) => <Ago at={one.updatedAt} now={now} /> },
   ];
   const main = (

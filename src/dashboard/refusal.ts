@@ -2,18 +2,12 @@ import { Refused, type RefusedKind } from "../core/refused.ts";
 import { visibleLines } from "../core/visible.ts";
 import { type FailureCode, failureOf } from "../desk/failure.ts";
 
-/** How the dashboard says no. */
-type Refusal = {
-  readonly status: number;
-  readonly title: string;
-  /** It names what is wrong and what to do, and never a value. Stored text in it is visible. */
-  readonly message: string;
-  /** Whether it is a failure of Keyhole and not of a person's doing. */
-  readonly isDefect: boolean;
-};
-
-/** Turns whatever a route threw into an answer. */
-export function refusalOf(error: unknown): Refusal {
+/**
+ * Turns whatever a route threw into an answer.
+ * @returns a message that names what is wrong and what to do, and never a value; stored text in it is visible. A defect
+ * is a failure of Keyhole and not of a person's doing
+ */
+export function refusalOf(error: unknown) {
   const { code, message } = failureOf(error);
   const [status, title] = refusals[code];
   return { status, title, message: visibleLines(message), isDefect: code === "internal_error" };

@@ -58,7 +58,7 @@ for (const button of document.querySelectorAll("button.sort")) {
     heading.ariaSort = isUp ? "ascending" : "descending";
     const cellValue = (row) => {
       const cell = row.cells[heading.cellIndex];
-      return cell.dataset.value ?? cell.querySelector("time")?.dateTime ?? cell.textContent;
+      return cell.querySelector("time")?.dateTime ?? cell.textContent;
     };
     const order = new Intl.Collator("en", { numeric: true }).compare;
     const sorted = [...body.rows].map((row) => ({ row, value: cellValue(row) }));

@@ -178,13 +178,18 @@ export function Changed({ names: all, isWhole }: { readonly names: Touched; read
 export type Column<T> = {
   readonly heading: string;
   readonly cell: (row: T) => ComponentChildren;
-  /** What people sort by; by default, the moment or the text in the cell. */
-  readonly sortBy?: (row: T) => string | number;
-  readonly class?: string;
 };
 
+/** A column for each environment. */
+export function environmentColumns<T>(
+  of: readonly Environment[],
+  cell: (row: T, environment: Environment) => ComponentChildren,
+): readonly Column<T>[] {
+  return of.map((environment) => ({ heading: environment, cell: (row) => cell(row, environment) }));
+}
+
 /**
- * A table that people can sort. It turns into cards on a phone, where each cell says its heading.
+ * A table that people can sort by the moments or the texts in its cells. It turns into cards on a phone, where each cell says its heading.
  * @param none - what to say and do next if there are no rows
  * @param filter - what people can filter, if they can
  * @param nameOf - what the filter searches; by default, the text of the first cell
@@ -211,7 +216,7 @@ export function Table<T>(props: {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th scope="col" class={column.class}>
+              <th scope="col">
                 {isPart ? (
                   column.heading
                 ) : (
@@ -238,13 +243,10 @@ export function Table<T>(props: {
 }
 
 function Cell<T>({ of, row, isFirst }: { readonly of: Column<T>; readonly row: T; readonly isFirst: boolean }) {
-  const attributes = { class: of.class, "data-heading": of.heading, "data-value": of.sortBy?.(row) };
   return isFirst ? (
-    <th scope="row" {...attributes}>
-      {of.cell(row)}
-    </th>
+    <th scope="row">{of.cell(row)}</th>
   ) : (
-    <td {...attributes}>
+    <td data-heading={of.heading}>
       <div>{of.cell(row)}</div>
     </td>
   );
@@ -324,7 +326,7 @@ export function Field(props: {
     <div class="field">
       <label for={id}>{label}</label>
       {of ? (
-        <Select {...control} of={of} chosen={value} {...(any !== undefined && { any })} />
+        <Select {...control} of={of} chosen={value} any={any} />
       ) : rows ? (
         <textarea {...control} rows={rows} autocomplete="off" spellcheck={false} />
       ) : (
@@ -340,16 +342,18 @@ export function NewName({ asked, help }: { readonly asked?: string | undefined; 
   return <Field name="name" label="Name" help={help} value={asked} required maxLength={255} />;
 }
 
-/** A list to choose one of. @param any - the words for choosing none of them, if one may */
-export function Select(props: {
+type Options = {
   readonly name: string;
   readonly of: readonly string[];
   readonly chosen?: string | undefined;
-  readonly any?: string;
+  /** The words for choosing none of them, if one may. */
+  readonly any?: string | undefined;
   readonly id?: string;
   readonly "aria-describedby"?: string | undefined;
-}) {
-  const { of, chosen, any, ...control } = props;
+};
+
+/** A list to choose one of. */
+function Select({ of, chosen, any, ...control }: Options) {
   return (
     <select {...control}>
       {any !== undefined && <option value="">{any}</option>}
@@ -359,6 +363,27 @@ export function Select(props: {
         </option>
       ))}
     </select>
+  );
+}
+
+/** A list to choose one of, beside its label. */
+export function Choice({ label, ...options }: Options & { readonly label: string }) {
+  return (
+    <label>
+      {label} <Select {...options} />
+    </label>
+  );
+}
+
+/** A form that shows the page for what is chosen in it. */
+export function Chooser({ button, children }: { readonly button: string; readonly children: ComponentChildren }) {
+  return (
+    <form class="actions">
+      {children}
+      <button type="submit" class="quiet">
+        {button}
+      </button>
+    </form>
   );
 }
 

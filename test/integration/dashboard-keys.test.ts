@@ -253,7 +253,9 @@ describeBoth("the access page", (w) => {
       const { html } = await visitor.page(`/p/${org}/web/access${query}`);
       const rows = html.split("<tbody>")[1]?.split("</tr>") ?? [];
       return rows.slice(0, -1).map((row) => {
-        const cells = row.matchAll(/data-heading="(?:Name|development|staging|production)"[^>]*>(.*?)<\/t[hd]>/g);
+        const cells = row.matchAll(
+          /(?:scope="row"|data-heading="(?:development|staging|production)")[^>]*>(.*?)<\/t[hd]>/g,
+        );
         return [...cells].map(([, cell = ""]) => cell.replace(/<[^>]*>/g, ""));
       });
     };

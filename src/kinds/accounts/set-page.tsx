@@ -58,33 +58,25 @@ export async function setPage(visit: Visit): Promise<Answer> {
 
 /** Rows of a name and a value. Those that stay empty are not written. */
 function Fields() {
-  const rows = Array.from({ length: fieldsMax }, (_, at) => at + 1);
+  const rows = Array.from({ length: fieldsMax }, (_, at) => (
+    <fieldset class="row">
+      <legend class="unseen">Field {at + 1}</legend>
+      <Field id={`field-${at}`} name="field" label="Name" maxLength={255} />
+      <Field id={`value-${at}`} name="value" label="Value" rows={1} />
+    </fieldset>
+  ));
   return (
     <>
       <h2>Fields</h2>
-      {rows.slice(0, fieldsShown).map((at) => (
-        <FieldRow at={at} />
-      ))}
+      {rows.slice(0, fieldsShown)}
       <details>
         <summary>More fields</summary>
-        {rows.slice(fieldsShown).map((at) => (
-          <FieldRow at={at} />
-        ))}
+        {rows.slice(fieldsShown)}
         <p class="quiet">
           An account with more fields is written with <code>keyhole account set</code>.
         </p>
       </details>
     </>
-  );
-}
-
-function FieldRow({ at }: { readonly at: number }) {
-  return (
-    <fieldset class="row">
-      <legend class="unseen">Field {at}</legend>
-      <Field id={`field-${at}`} name="field" label="Name" maxLength={255} />
-      <Field id={`value-${at}`} name="value" label="Value" rows={1} />
-    </fieldset>
   );
 }
 

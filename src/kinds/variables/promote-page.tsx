@@ -3,7 +3,19 @@ import type { VNode } from "preact";
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
-import { Change, type Column, counted, Empty, Env, Name, NameAgain, Select, Table, There } from "../../pages/parts.tsx";
+import {
+  Change,
+  Choice,
+  Chooser,
+  type Column,
+  counted,
+  Empty,
+  Env,
+  Name,
+  NameAgain,
+  Table,
+  There,
+} from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
 import { type Visit, versionFields } from "../../pages/visit.ts";
@@ -18,17 +30,10 @@ export async function promotePage(visit: Visit): Promise<Answer> {
   const to = visit.environment("to") ?? "production";
   const main = (
     <>
-      <form class="actions">
-        {(["from", "to"] as const).map((side) => (
-          <label>
-            {side === "from" ? "From " : "To "}
-            <Select name={side} of={environments} chosen={side === "from" ? from : to} />
-          </label>
-        ))}
-        <button type="submit" class="quiet">
-          Compare
-        </button>
-      </form>
+      <Chooser button="Compare">
+        <Choice label="From" name="from" of={environments} chosen={from} />
+        <Choice label="To" name="to" of={environments} chosen={to} />
+      </Chooser>
       {from === to ? <Empty>Choose two different environments.</Empty> : await choice(visit, from, to)}
     </>
   );

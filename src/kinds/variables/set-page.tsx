@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -37,9 +36,13 @@ export async function setPage(visit: Visit): Promise<Answer> {
       <>
         <div class="cards">
           {places.map(({ environment, entry }) => (
-            <ValueField environment={environment} entry={entry} now={now}>
+            <fieldset>
+              <legend>
+                <Env of={environment} />
+              </legend>
+              <ValueField environment={environment} entry={entry} now={now} />
               {environment === "production" && <NameAgain name={name} what="name of the variable" />}
-            </ValueField>
+            </fieldset>
           ))}
         </div>
         <Field
@@ -59,14 +62,10 @@ function ValueField(props: {
   readonly environment: Environment;
   readonly entry: VariableEntry | undefined;
   readonly now: number;
-  readonly children: ComponentChildren;
 }) {
-  const { environment, entry, now, children } = props;
+  const { environment, entry, now } = props;
   return (
-    <fieldset>
-      <legend>
-        <Env of={environment} />
-      </legend>
+    <>
       <p class="quiet">
         {entry ? (
           <>
@@ -88,8 +87,7 @@ function ValueField(props: {
         <input type="checkbox" name="empty" value={environment} />
         Set it to the empty value
       </label>
-      {children}
-    </fieldset>
+    </>
   );
 }
 
