@@ -157,6 +157,7 @@ const pollMs = 1000;
 const followDeadlineMs = 10_000;
 
 function filteredVerb(...description: Parameters<typeof verb>) {
+  const moment = (text: string) => parseMoment(text, Date.now());
   return verb(...description)
     .option("--org <org>", "only entries of this organization")
     .option("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT")
@@ -165,10 +166,8 @@ function filteredVerb(...description: Parameters<typeof verb>) {
     .addOption(new Option("--env <env>", "only entries of this environment").choices(environments))
     .option("--actor <actor>", "only what this person did, or a key or a trust with this name or id")
     .addOption(choiceOption("--action <list>", "only these actions", auditActions))
-    .option("--since <moment>", "from then on: 24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", (text) =>
-      parseMoment(text, Date.now()),
-    )
-    .option("--until <moment>", "only entries from before this moment", (text) => parseMoment(text, Date.now()));
+    .option("--since <moment>", "from then on: 24h (ago), 2026-01-31, or 2026-01-31T12:00:00Z", moment)
+    .option("--until <moment>", "only entries from before this moment", moment);
 }
 
 type FilterOptions = ReturnType<ReturnType<typeof filteredVerb>["opts"]>;

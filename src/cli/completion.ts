@@ -62,11 +62,8 @@ export async function complete(
 const inert = /^[A-Za-z0-9_][A-Za-z0-9_./+-]*$/;
 
 function fixedWords(command: CommandUnknownOpts, operandCount: number, typed: string): string[] {
-  if (typed.startsWith("-"))
-    return command
-      .createHelp()
-      .visibleOptions(command)
-      .map(({ long }) => long ?? "");
+  const options = command.createHelp().visibleOptions(command);
+  if (typed.startsWith("-")) return options.map(({ long }) => long ?? "");
   const commands = command.commands.map((child) => child.name());
   return [...commands, ...(command.registeredArguments[operandCount]?.argChoices ?? [])];
 }

@@ -36,7 +36,7 @@ export function historyCommand(here: Surroundings) {
         ACTOR: (one) => one.actor.name,
       };
       const none = `There is no history of the ${kind} of ${project} in ${environment}.`;
-      await answerList(here, { items: versions, none, columns }, wide);
+      await answerList(here, versions, columns, none, wide);
       if (here.json || versions.length === 0) return;
       if (!wide && versions.some((one) => changesOf(one) !== changesOf(one, true))) {
         here.say("--wide names everything that changed.");

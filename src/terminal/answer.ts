@@ -23,23 +23,18 @@ export async function answerSecret(here: Surroundings, document: unknown, secret
 /** The columns of a table: each header with the cell that an item has under it. */
 export type Columns<T> = Readonly<Record<string, (item: T) => string | number>>;
 
-/** A table for people, whose items are a JSON array for programs. */
-export type Listing<T> = {
-  readonly items: readonly T[];
-  /** The most important ones first: the last may not fit the screen. */
-  readonly columns: Columns<T>;
-  /** The message if there are no items. */
-  readonly none: string;
-};
-
 /**
  * Ends a command that lists something: with `--json` by an array, else by a table. Columns that do not fit the terminal
  * (or 80 columns) are left out from the right, unless the table is `wide`. If a wide table does not fit the terminal,
  * each item is a block of lines instead.
+ * @param columns - the most important ones first: the last may not fit the screen
+ * @param none - the message if there are no items
  */
 export async function answerList<T>(
   here: Surroundings,
-  { items, columns, none }: Listing<T>,
+  items: readonly T[],
+  columns: Columns<T>,
+  none: string,
   wide = false,
 ): Promise<void> {
   const { stdout } = here.terminal;

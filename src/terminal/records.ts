@@ -23,11 +23,10 @@ export async function listFound<T>(
   none: string,
   columns: Columns<T> | ((admin: AdminContext) => Promise<Columns<T>>),
 ): Promise<void> {
-  const listing = await withAdmin(here, async (admin) => ({
-    items: await find(admin),
-    columns: typeof columns === "function" ? await columns(admin) : columns,
-  }));
-  await answerList(here, { ...listing, none }, wide);
+  const [items, shown] = await withAdmin(here, async (admin) => {
+    return [await find(admin), typeof columns === "function" ? await columns(admin) : columns] as const;
+  });
+  await answerList(here, items, shown, none, wide);
 }
 
 /** Ends a command with a list of records. @param keep - which records to list */

@@ -234,16 +234,8 @@ export async function withProgress<T>(
 const gap = "  ";
 /** The columns that may be cut. Ids, numbers and times must stay whole. */
 const textHeaders = new Set([
-  "ACTOR",
-  "NAME",
-  "NAMES",
-  "PROJECTS",
-  "ENVIRONMENTS",
-  "RESOURCES",
-  "SURFACES",
-  "USER AGENT",
-  "REASON",
-  "CHANGES",
+  ...["ACTOR", "NAME", "NAMES", "PROJECTS", "ENVIRONMENTS"],
+  ...["RESOURCES", "SURFACES", "USER AGENT", "REASON", "CHANGES"],
 ]);
 const textWidthMin = 10;
 

@@ -96,7 +96,7 @@ function listVerb(here: Surroundings) {
         UPDATED: (one) => formatTime(one.updatedAt),
         ...(isMarked && { "ROTATE BY": (one) => one.rotateBy ?? "-" }),
       };
-      await answerList(here, { items, none: `${project} has no variables in ${environment}.`, columns }, wide);
+      await answerList(here, items, columns, `${project} has no variables in ${environment}.`, wide);
     });
 }
 

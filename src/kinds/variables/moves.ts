@@ -59,7 +59,7 @@ export async function answerChanges(
     names.map((name) => ({ name, change: change === "same" ? "the same already" : change })),
   );
   const columns: Columns<(typeof items)[number]> = { NAME: ({ name }) => name, [heading]: ({ change }) => change };
-  await answerList(here, { items, columns, none });
+  await answerList(here, items, columns, none);
 }
 
 /** `keyhole var export` */
