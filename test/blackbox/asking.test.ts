@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { binary, startOnTerminal } from "../support/keyhole.ts";
 import { siteOf } from "../support/server.ts";
 
 const site = siteOf("sqlite", { staging: { KEPT: "1", CHANGED: "old", GONE: "1" } });
@@ -79,4 +80,15 @@ test.each([
   const names = expected === 0 ? ["ADDED", "CHANGED", "KEPT"] : ["CHANGED", "GONE", "KEPT"];
   expect(listed.map(({ key }) => key)).toEqual(names);
   if (expected === 0) expect(screen).toContain("Imported 3 variables: 1 created, 2 updated, 1 deleted.");
+});
+
+test("a text of var edit that does not parse can be edited again", async () => {
+  const script = 'if grep -q wrong "$1"; then sed -i /wrong/d "$1"; echo TWICE=2 >> "$1"; else echo wrong >> "$1"; fi\n';
+  writeFileSync(join(site.folder, "twice.sh"), script);
+  const env = { ...site.env, EDITOR: "sh twice.sh" };
+  const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
+  await screen.shows("Edit it again? [Y/n]");
+  screen.type("\r");
+  expect(await screen.ended).toMatchObject({ exitCode: 0 });
+  expect((await site.keyhole(["var", "get", "web", "staging", "TWICE"])).stdout).toBe("2");
 });
