@@ -83,7 +83,8 @@ test.each([
 });
 
 test("a text of var edit that does not parse can be edited again", async () => {
-  const script = 'if grep -q wrong "$1"; then sed -i /wrong/d "$1"; echo TWICE=2 >> "$1"; else echo wrong >> "$1"; fi\n';
+  const script =
+    'if grep -q wrong "$1"; then sed -i /wrong/d "$1"; echo TWICE=2 >> "$1"; else echo wrong >> "$1"; fi\n';
   writeFileSync(join(site.folder, "twice.sh"), script);
   const env = { ...site.env, EDITOR: "sh twice.sh" };
   const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);

@@ -1,7 +1,7 @@
-/** The embedded database's file goes away: under a running server, or before one starts. */
+/** The database file of a running server goes away. Before a start: transcripts/data-folder.txt. */
 import { Database as SqliteFile } from "bun:sqlite";
 import { beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Segment } from "../../src/audit/segment.ts";
 import { sqliteJournal } from "../../src/store/journal.ts";
@@ -75,55 +75,6 @@ describe("under a running server, a database file", () => {
       await journal.close();
       watcher.close();
     }
-  });
-});
-
-describe("a data folder that has a root key", () => {
-  const start = (...args: readonly string[]) => site.keyhole(args);
-  const expectNothingBegun = async () => {
-    for (const command of [
-      ["serve", "--port", "0"],
-      ["org", "list"],
-      ["org", "create", "other"],
-    ]) {
-      const { exitCode, stdout, stderr } = await start(...command);
-      expect([command, exitCode, stdout]).toEqual([command, 1, ""]);
-      expect(stderr).toContain(
-        `restore a backup with \`keyhole restore FILE\`, or move ${join(site.data, "root.key")}`,
-      );
-    }
-  };
-  const backup = () => join(site.folder, "backup");
-  beforeAll(async () => {
-    expect((await start("backup", backup())).exitCode).toBe(0);
-    for (const side of ["", "-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
-  });
-
-  test("and no database is not begun with an empty one", async () => {
-    await expectNothingBegun();
-    expect(existsSync(database)).toBe(false);
-  });
-
-  test("and an empty database is not begun either", async () => {
-    writeFileSync(database, "");
-    await expectNothingBegun();
-    rmSync(database);
-  });
-
-  test("and no database takes a backup, and serves it", async () => {
-    for (const side of ["-wal", "-shm"]) rmSync(`${database}${side}`, { force: true });
-    expect(await start("restore", backup(), "--yes")).toMatchObject({ exitCode: 0 });
-    const server = await site.serve();
-    expect((await server.get(values, key.key)).status).toBe(200);
-    expect(await server.stop()).toBe(0);
-  });
-
-  test("that was removed begins with an empty database", async () => {
-    for (const name of ["keyhole.db", "keyhole.db-wal", "keyhole.db-shm", "root.key"]) {
-      rmSync(join(site.data, name), { force: true });
-    }
-    expect(await site.json(["org", "create", "first"])).toMatchObject({ slug: "first" });
-    expect(await site.json(["org", "list"])).toHaveLength(1);
   });
 });
 
