@@ -1,16 +1,6 @@
+/** What the command prints of few files: transcripts/files-pull.txt. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
@@ -123,16 +113,6 @@ describe("from a real server", () => {
       place.remove();
     }
   });
-
-  test("a key without the resource files is not authorized, and told what it lacks", async () => {
-    const other = await site.key();
-    const ran = await runProgram(["files", "pull", "-p", "small", "-e", "production"], {
-      cwd: mkdtempSync(join(site.folder, "refused-")),
-      env: { KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: other.key },
-    });
-    expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
-    expect(ran.stderr).toContain("resource_required");
-  });
 });
 
 describe("a server that lies makes the program write nothing at all and say why", () => {
@@ -158,56 +138,6 @@ describe("a server that lies makes the program write nothing at all and say why"
     expect(readdirSync(folder)).toEqual(["service.json"]);
     expect(readFileSync(join(folder, "service.json"), "utf8")).toBe("as it was");
     expect(statSync(join(folder, "service.json")).mode & 0o777).toBe(0o640);
-  });
-});
-
-describe("what is asked for", () => {
-  test("may be some of the files, by path", async () => {
-    const { keyhole, folder } = await machine();
-    const ran = await keyhole(["files", "pull", "--path", "config/tls.key", "--json"]);
-    expect(JSON.parse(ran.stdout)).toEqual({
-      project: "web",
-      environment: "production",
-      root: ".",
-      written: ["config/tls.key"],
-      unchanged: 0,
-    });
-    expect(filesBelow(folder)).toEqual(["config/tls.key"]);
-  });
-
-  test("that does not exist is named, and nothing else is written", async () => {
-    const { keyhole, folder } = await machine();
-    const ran = await keyhole(["files", "pull", "--path", "service.json", "--path", "none.txt"]);
-    expect(ran).toMatchObject({ exitCode: 4, stdout: "", stderr: expect.stringContaining("none.txt") });
-    const empty = await machine((question) => honestly({ ...truth, files: [] }, question));
-    expect(await empty.keyhole(["files", "pull"])).toMatchObject({ exitCode: 4 });
-    expect(await empty.keyhole(["files", "pull", "--allow-empty"])).toMatchObject({ exitCode: 0 });
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  test("with --check is only compared", async () => {
-    const { keyhole, folder, liar } = await machine();
-    const all = { exitCode: 1, stdout: "config/tls.key\nservice.json\n" };
-    expect(await keyhole(["files", "pull", "--check"])).toMatchObject(all);
-    symlinkSync("/etc", join(folder, "config"));
-    mkdirSync(join(folder, "service.json"));
-    expect(await keyhole(["files", "pull", "--check"])).toMatchObject(all);
-    const told = await keyhole(["files", "pull", "--check", "--json"]);
-    expect(JSON.parse(told.stdout)).toMatchObject({
-      files: 2,
-      drift: [
-        { path: "config/tls.key", state: "obstructed" },
-        { path: "service.json", state: "obstructed" },
-      ],
-    });
-    expect(JSON.parse(told.stderr)).toMatchObject({ code: "drift" });
-    // A reader that has gone changes nothing about the drift.
-    const unread = await keyhole(["files", "pull", "--check"], {
-      as: ["bash", "-c", '"$0" "$@" | :; exit $PIPESTATUS'],
-    });
-    expect(unread).toMatchObject({ exitCode: 1, stderr: "keyhole: Out of step: 2 of 2 files.\n" });
-    expect(lstatSync(join(folder, "config")).isSymbolicLink()).toBe(true);
-    expect(liar.questions.every(({ query }) => query.get("metadataOnly") === "true")).toBe(true);
   });
 });
 

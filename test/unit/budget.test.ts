@@ -149,21 +149,6 @@ describe("a byte budget", () => {
     expect([share.bytes, budget.bytesTaken]).toEqual([0, 1]);
   });
 
-  test("serves other holders before one that waits for its own bytes", async () => {
-    const budget = new ByteBudget(10, 6);
-    const first = await budget.acquire(6, "greedy");
-    const again = [ask(budget, 6, undefined, undefined, "greedy"), ask(budget, 6, undefined, undefined, "greedy")];
-    const other = ask(budget, 6, undefined, undefined, "other");
-    first.release();
-    await settled();
-    expect([again[0]?.release, again[1]?.release]).toEqual([undefined, undefined]);
-    expect(other.release).toBeFunction();
-    other.release?.();
-    await settled();
-    expect(again[0]?.release).toBeFunction();
-    expect(again[1]?.release).toBeUndefined();
-  });
-
   test("tells a holder how long somebody has waited for its bytes, not for another's", async () => {
     const budget = new ByteBudget(10, 6);
     const greedy = await budget.acquire(6, "greedy");

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
-import { CommanderError, type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { complete } from "../../src/cli/completion.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { configProblem, interrupted, Problem } from "../../src/core/problem.ts";
@@ -7,9 +7,9 @@ import { Refused } from "../../src/core/refused.ts";
 import { failureOf } from "../../src/desk/failure.ts";
 import { buildProgram } from "../../src/main.ts";
 import type { NamesAsked } from "../../src/people/names-in-use.ts";
-import { frame, noun, pathOf, type Surroundings, verb } from "../../src/terminal/command.ts";
-import { complain, toProblem } from "../../src/terminal/failure.ts";
-import { choiceOption, parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
+import { frame, pathOf, type Surroundings } from "../../src/terminal/command.ts";
+import { complain, holdNotes, toProblem } from "../../src/terminal/failure.ts";
+import { parseCount, parseDuration, parseList, parseMoment } from "../../src/terminal/options.ts";
 
 const nowhere: Surroundings = {
   env: {},
@@ -152,68 +152,9 @@ describe("the tree of commands", async () => {
   });
 });
 
-describe("wrong usage", () => {
-  /** What a small program makes of a command line. */
-  async function parse(...args: string[]): Promise<unknown> {
-    const seen: unknown[] = [];
-    const put = verb("put", "Put.", "keyhole thing put x")
-      .argument("<place>", "where")
-      .option("--name <name>", "name")
-      .option("--some <list>", "some", parseList)
-      .addOption(choiceOption("--env <list>", "env", ["staging", "production"]))
-      .addOption(new Option("--plan <plan>", "plan").choices(["free", "pro"]))
-      .action((...all) => void seen.push(all[0], all[1]));
-    const program = noun("keyhole", "All.").addCommand(noun("thing", "Things.").addCommand(put));
-    frame(program, () => {});
-    try {
-      await program.parseAsync(args, { from: "user" });
-      return seen;
-    } catch (error) {
-      return error;
-    }
-  }
+/* Wrong usage as a whole: blackbox/transcripts/program.txt. */
 
-  test("is not what stands here", async () => {
-    const line = ["thing", "put", "there", "--env", "production,staging", "--some", "a,b", "--plan", "pro"];
-    const options = { env: ["production", "staging"], some: ["a", "b"], plan: "pro" };
-    expect(await parse(...line)).toEqual(["there", options]);
-    expect(await parse("thing", "put", "--help")).toBeInstanceOf(CommanderError);
-  });
-
-  /* More lines, against the built program: blackbox/transcripts/program.txt. */
-  test.each<[line: string[], sentence: string]>([
-    [[], "keyhole needs one of its commands: thing."],
-    [["thing"], "keyhole thing needs one of its commands: put."],
-    [["thing", "put", "a", "--nam=s3cret"], "thing put: unknown option '--nam'. See 'keyhole thing put --help'."],
-    [["thing", "put", "a", "--name"], "thing put: --name needs a value. See 'keyhole thing put --help'."],
-    [["thing", "put", "a", "--name", "b", "--name", "c"], "--name is given twice."],
-    [
-      ["thing", "put", "a", "--plan", "postgres://u:s3cret@db"],
-      "thing put: --plan is one of free, pro. See 'keyhole thing put --help'.",
-    ],
-    [
-      ["thing", "put", "a", "--plan", "gold"],
-      "thing put: --plan cannot be 'gold': it is one of free, pro. See 'keyhole thing put --help'.",
-    ],
-    ...(
-      [
-        ["a,,b", " cannot be 'a,,b': it"],
-        ["a,b,a", " cannot be 'a,b,a': it"],
-        ["", ""],
-      ] as const
-    ).map(([list, named]): [line: string[], sentence: string] => [
-      ["thing", "put", "a", "--some", list],
-      `thing put: --some${named} takes a comma-separated list without empty or repeated members. See 'keyhole thing put --help'.`,
-    ]),
-  ])("%j is told so, without what may be a secret", async (line, sentence) => {
-    const problem = await parse(...line);
-    expect(problem).toBeInstanceOf(Problem);
-    expect(problem).toMatchObject({ exitCode: 2, code: "invalid_usage", message: sentence });
-    expect((problem as Problem).message).not.toContain("s3cret");
-  });
-});
-
-describe("what a person types for time", () => {
+describe("what a person types for a time, a list or a number", () => {
   test.each([
     ["30s", 30_000],
     ["15m", 900_000],
@@ -252,6 +193,10 @@ describe("what a person types for time", () => {
     "10:11Z",
   ])("--since %j is no moment", (text) => {
     expect(() => parseMoment(text, nowMs)).toThrow("takes a duration ago");
+  });
+
+  test.each(["", "a,,b", "a,b,a"])("%j is no list", (text) => {
+    expect(() => parseList(text)).toThrow("takes a comma-separated list without empty or repeated members.");
   });
 
   test.each(["0", "-1", "1.5", "", "01", "1e3", "9999999999"])("--limit %j is no count", (text) => {
@@ -331,9 +276,11 @@ describe("a failure", () => {
     });
   });
   test("is one line of JSON for programs, with the words that were due before it", async () => {
-    const problem = new Problem(4, "not_found", "No \x9b such thing.");
-    problem.notes = ["A NEW ROOT KEY was made."];
-    const said = await complaint(true, problem);
+    const failed = holdNotes({ ...nowhere, json: true }, async (say) => {
+      say("A NEW ROOT KEY was made.");
+      throw new Refused("not_found", "No \x9b such thing.");
+    });
+    const said = await complaint(true, await failed.catch((problem) => problem));
     expect(said).toBe(
       '{"error":"No \\u009b such thing.","code":"not_found","requestId":null,"notes":["A NEW ROOT KEY was made."]}\n',
     );

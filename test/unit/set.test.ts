@@ -24,16 +24,6 @@ function itemsOf({ count, item }: OpenedItems): string[] {
 }
 
 describe("a sealed set", () => {
-  test.each([0, 1, 2, 1000, 10_000])("of %p items opens to each of them, and to all with their commas", (count) => {
-    const items = Array.from({ length: count }, (_, n) => JSON.stringify({ key: `K${n}`, value: "é".repeat(n % 7) }));
-    const sealed = sealSet(listingKey, set, listing, { items: items.map((item) => Buffer.from(item)), dataKey });
-    verifyListing(listingKey, set, sealed);
-    const opened = setOpener(set, sealed, dataKey).open();
-    expect(itemsOf(opened)).toEqual(items);
-    expect(opened.all.toString()).toBe(items.join(","));
-    expect(JSON.parse(`[${opened.all}]`)).toHaveLength(count);
-  });
-
   test("opens as often as it is asked, each time into memory of its own", () => {
     const sealed = sealSet(listingKey, set, listing, { items: [Buffer.from("{}")], dataKey });
     const opener = setOpener(set, sealed, dataKey);
