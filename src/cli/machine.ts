@@ -1,11 +1,10 @@
 import { statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
-import { mayAsk } from "../core/json-request.ts";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { Asked } from "../machines/answers.ts";
 import { type Api, Client } from "../machines/client.ts";
-import { fetchRunnerToken, type Runner } from "../machines/runner-token.ts";
+import { runnerTokens } from "../machines/runner-token.ts";
 import type { Source } from "../machines/variables.ts";
 import { isApiKey, parseApiRoot } from "../machines/wire.ts";
 import { type Surroundings, verb, wrong } from "../terminal/command.ts";
@@ -162,33 +161,9 @@ async function readCredential(
     return async () => text;
   }
   if (kind !== "github") throw usageProblem("KEYHOLE_OIDC is github, env:NAME or file:PATH.");
-  const runner = { url: here.env["ACTIONS_ID_TOKEN_REQUEST_URL"], bearer: here.env["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] };
-  return runnerTokens(runner, rest || origin, timeoutMs);
+  const next = runnerTokens(here.env, rest || origin, timeoutMs);
+  return async () => parseToken("The runner's answer", await next());
 }
-
-/** Tokens of a job of GitHub Actions. They are valid for some minutes, and each is used for one. */
-function runnerTokens(
-  { url, bearer }: Partial<Record<keyof Runner, string | undefined>>,
-  audience: string,
-  timeoutMs: number,
-): () => Promise<string> {
-  if (!url || !bearer) {
-    throw usageProblem(
-      "KEYHOLE_OIDC is github, but the runner gives no tokens to this job: it needs permissions: id-token: write.",
-    );
-  }
-  if (!mayAsk(url)) throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is not an https URL.");
-  let last: { readonly text: string; readonly atMs: number } | undefined;
-  return async () => {
-    if (last === undefined || performance.now() - last.atMs > tokenUseMs) {
-      const text = parseToken("The runner's answer", await fetchRunnerToken({ url, bearer }, audience, timeoutMs));
-      last = { text, atMs: performance.now() };
-    }
-    return last.text;
-  };
-}
-
-const tokenUseMs = 60_000;
 
 async function readToken(here: Surroundings, path: string): Promise<string> {
   const source = "The file of KEYHOLE_OIDC";

@@ -1,20 +1,41 @@
 import { guardedFetch } from "../core/guarded-fetch.ts";
-import { requestJson } from "../core/json-request.ts";
-import { exits, Problem } from "../core/problem.ts";
+import { mayAsk, requestJson } from "../core/json-request.ts";
+import { exits, Problem, usageProblem } from "../core/problem.ts";
 
-/** Where a job of GitHub Actions gets tokens from: the runner's variables ACTIONS_ID_TOKEN_REQUEST_URL and …_TOKEN. */
-export type Runner = { readonly url: string; readonly bearer: string };
-
-/** Asks the runner for a token of its job. @param audience - the server that the token is for @throws Problem */
-export async function fetchRunnerToken(runner: Runner, audience: string, timeoutMs: number): Promise<string> {
-  const url = new URL(runner.url);
-  url.searchParams.set("audience", audience);
-  const headers = { Authorization: `Bearer ${runner.bearer}`, Accept: "application/json" };
-  const reply = await requestJson(url.href, { headers, timeoutMs, bytesMax: 64 * 1024, fetch: guardedFetch });
-  if ("status" in reply && reply.status === 200 && "json" in reply.body) {
-    const { value } = (reply.body.json ?? {}) as { readonly value?: unknown };
-    if (typeof value === "string") return value;
+/**
+ * Gives tokens of a job of GitHub Actions. They are valid for some minutes, and each is used for one.
+ * @param env - has the runner's variables
+ * @param audience - the server that the tokens are for
+ */
+export function runnerTokens(
+  {
+    ACTIONS_ID_TOKEN_REQUEST_URL: runner,
+    ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer,
+  }: Readonly<Record<string, string | undefined>>,
+  audience: string,
+  timeoutMs: number,
+): () => Promise<string> {
+  if (!runner || !bearer) {
+    const need = "it needs permissions: id-token: write";
+    throw usageProblem(`KEYHOLE_OIDC is github, but the runner gives no tokens to this job: ${need}.`);
   }
-  // What the runner says may hold its own secrets.
-  throw new Problem(exits.unavailable, "unavailable", "The runner of GitHub Actions gave no token: try again.");
+  if (!mayAsk(runner)) throw usageProblem("ACTIONS_ID_TOKEN_REQUEST_URL is not an https URL.");
+  const url = new URL(runner);
+  url.searchParams.set("audience", audience);
+  const headers = { Authorization: `Bearer ${bearer}`, Accept: "application/json" };
+  let last: { readonly text: string; readonly atMs: number } | undefined;
+  return async () => {
+    if (last !== undefined && performance.now() - last.atMs <= tokenUseMs) return last.text;
+    const reply = await requestJson(url.href, { headers, timeoutMs, bytesMax: 64 * 1024, fetch: guardedFetch });
+    const answer = "status" in reply && reply.status === 200 && "json" in reply.body ? reply.body.json : null;
+    const { value: text } = (answer ?? {}) as { readonly value?: unknown };
+    // What the runner says may hold its own secrets.
+    if (typeof text !== "string") {
+      throw new Problem(exits.unavailable, "unavailable", "The runner of GitHub Actions gave no token: try again.");
+    }
+    last = { text, atMs: performance.now() };
+    return text;
+  };
 }
+
+const tokenUseMs = 60_000;
