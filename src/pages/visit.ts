@@ -111,13 +111,14 @@ export class Form {
     return environments.filter((environment) => all.includes(environment));
   }
 
-  /**
-   * The versions that the form showed, by environment: {@link versionFields}.
-   * @param of - the environments whose versions it must have
-   * @throws Refused `invalid`
-   */
+  /** The version of a set that the form showed: {@link versionFields}. @throws Refused `invalid` */
+  version(environment: Environment): number {
+    return this.number(`version.${environment}`);
+  }
+
+  /** The versions of several sets. @throws Refused `invalid` if one is not there */
   versions(of: readonly Environment[]): ReadonlyMap<Environment, number> {
-    return new Map(of.map((environment) => [environment, this.number(`version.${environment}`)]));
+    return new Map(of.map((environment) => [environment, this.version(environment)]));
   }
 
   /**
@@ -148,7 +149,7 @@ export class Form {
 /** A set of an environment, as a form shows it. */
 export type VersionedSet = { readonly environment: Environment; readonly stored: { readonly version: number } };
 
-/** Hidden fields with the version of each set that a form shows. {@link Form.versions} reads them. */
+/** Hidden fields with the version of each set that a form shows. {@link Form.version} reads them. */
 export function versionFields(sets: readonly VersionedSet[]): Readonly<Record<string, number>> {
   return Object.fromEntries(sets.map(({ environment, stored }) => [`version.${environment}`, stored.version]));
 }

@@ -128,8 +128,7 @@ export async function promote({ admin, where, form }: Visit): Promise<Answer> {
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
   form.requireAgain(where, [to]);
-  const seen = form.versions([from, to]);
-  const versions = { from: seen.get(from) as number, to: seen.get(to) as number };
+  const versions = { from: form.version(from), to: form.version(to) };
   const place = (environment: Environment) => ({ project: where, environment });
   const { added, changed, warnings } = await copyVariables(admin, place(from), place(to), names, versions);
   const notice = `Copied ${counted(added.length + changed.length, "variable")} from ${from} to ${to}.`;

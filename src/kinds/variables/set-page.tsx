@@ -99,10 +99,9 @@ export async function set(visit: Visit): Promise<Answer> {
   const values = valuesIn(form, permit.environments);
   const targets = [...values.keys()];
   const rotateBy = readDay(form, admin.now());
-  const versions = form.versions(targets);
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
     const entry: NewVariable = { name, value, ...(rotateBy !== undefined && { rotateBy }) };
-    return [environment, { entries: [entry], version: versions.get(environment) as number }];
+    return [environment, { entries: [entry], version: form.version(environment) }];
   });
   // What is wrong with a name is said before the name is asked for again.
   for (const [, { entries }] of changes) validateVariables(entries);
@@ -153,9 +152,8 @@ export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const from = form.environments("from");
   if (from.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
   form.requireAgain(name, from);
-  const versions = form.versions(from);
   const changes = from.map((environment): [Environment, EnvironmentWrite] => {
-    return [environment, { entries: [], remove: [name], version: versions.get(environment) as number }];
+    return [environment, { entries: [], remove: [name], version: form.version(environment) }];
   });
   await writeVariables(admin, where, new Map(changes));
   return { to: projectPagePath(where, "variables"), notice: `Deleted ${name} from ${listed(from)}.` };
