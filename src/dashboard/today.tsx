@@ -2,7 +2,7 @@
 import { requestAction } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { listDueVariables } from "../kinds/variables/write.ts";
+import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import { Ago, Empty, Env, Lead, Listed, Name, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
@@ -24,7 +24,9 @@ export async function todayPage({ admin }: Visit): Promise<Answer> {
   const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
   const expiring = await listExpiring(admin, soonMs);
   // One damaged set must not hide what else waits for a person.
-  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], ({ message }) => message);
+  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], ({ message }) =>
+    visibleLines(message),
+  );
   const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
   const keys = await keyNames(admin);
   const main = (
@@ -59,21 +61,7 @@ export async function todayPage({ admin }: Visit): Promise<Answer> {
         <Listed
           title="To rotate within 30 days"
           none="No value."
-          of={
-            typeof due === "string"
-              ? [<p class="warning">{visibleLines(due)}</p>]
-              : due.map((one) => (
-                  <>
-                    <Name
-                      to={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}
-                    >
-                      {one.name}
-                    </Name>{" "}
-                    <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"}{" "}
-                    {one.rotateBy}
-                  </>
-                ))
-          }
+          of={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due of={one} />)}
         />
       </div>
       <Listed
@@ -90,4 +78,15 @@ export async function todayPage({ admin }: Visit): Promise<Answer> {
     </>
   );
   return { title: "Today", main };
+}
+
+function Due({ of: one }: { readonly of: DueVariable }) {
+  return (
+    <>
+      <Name to={projectPagePath(`${one.organization}/${one.project}`, "variables/item", { name: one.name })}>
+        {one.name}
+      </Name>{" "}
+      <Env of={one.environment} /> of {one.project}, {one.status === "overdue" ? "overdue since" : "by"} {one.rotateBy}
+    </>
+  );
 }
