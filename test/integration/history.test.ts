@@ -400,16 +400,15 @@ describeBoth("a rollback", (w) => {
   test("var diff names what differs from an earlier version", async () => {
     const { where } = await written(w);
     const diff = (version: number) => diffVariables(w.admin, where, "production", version);
-    const environment = "production";
     expect(await diff(2)).toEqual([
-      { environment, name: "A", status: "differs" },
-      { environment, name: "B", status: "only" },
+      { name: "A", status: "differs" },
+      { name: "B", status: "only" },
     ]);
     expect(await diff(4)).toEqual([]);
     await deleteVariable(w.admin, where, "production", "B");
     expect(await diff(3)).toEqual([
-      { environment, name: "A", status: "differs" },
-      { environment, name: "B", status: "missing" },
+      { name: "A", status: "differs" },
+      { name: "B", status: "missing" },
     ]);
     await expect(diff(9)).rejects.toMatchObject({ kind: "not_found" });
   });

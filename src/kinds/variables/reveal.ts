@@ -1,4 +1,4 @@
-import { compareBytes, type Environment } from "../../core/names.ts";
+import { compareBytes } from "../../core/names.ts";
 import { revealOf } from "../../desk/changes.ts";
 import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -67,13 +67,12 @@ export async function diffVariables(
   return [...new Set([...ours.keys(), ...theirs.keys()])].sort(compareBytes).flatMap((name): Difference[] => {
     if (ours.get(name) === theirs.get(name)) return [];
     const status = !theirs.has(name) ? "only" : !ours.has(name) ? "missing" : "differs";
-    return [{ environment: here, name, status }];
+    return [{ name, status }];
   });
 }
 
 /** How the variables of one environment differ from others, by name. Values are compared and not shown. */
 export type Difference = {
-  readonly environment: Environment;
   readonly name: string;
   /** `only`: the other side has no such variable. `missing`: this environment has none. `differs`: in its value. */
   readonly status: "only" | "missing" | "differs";
