@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isLoopback, mayAsk } from "../core/json-request.ts";
+import { isIssuer, isLoopback, issuerRule, mayAsk } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
@@ -95,7 +95,10 @@ function readSecret(env: Surroundings["env"]): string | undefined {
   } catch {
     throw configProblem("KEYHOLE_CLIENT_SECRET_FILE cannot be read.");
   }
-  if (secret === "") throw configProblem("The client secret is empty: give it a value, or unset its setting.");
+  if (secret === "") {
+    const setting = file === undefined ? "KEYHOLE_CLIENT_SECRET" : "The file of KEYHOLE_CLIENT_SECRET_FILE";
+    throw configProblem(`${setting} is empty: give it a value, or unset the setting.`);
+  }
   return secret;
 }
 
@@ -112,6 +115,6 @@ function parseOrigin(text: string): string {
 }
 
 function parseIssuer(text: string): string {
-  if (mayAsk(text) && !/[?#@]/.test(text)) return text;
-  throw usageProblem("--issuer must be an https URL without a user and a query, as in the token's iss.");
+  if (isIssuer(text)) return text;
+  throw usageProblem(`--issuer ${issuerRule}`);
 }

@@ -67,6 +67,14 @@ export function mayAsk(url: string): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
+/** Whether this can be an issuer of tokens, whose keys are published below this URL. */
+export function isIssuer(text: string): boolean {
+  return mayAsk(text) && !/[?#@]/.test(text);
+}
+
+/** What {@link isIssuer} demands, for the messages of those who ask. */
+export const issuerRule = "must be an https URL without a user and a query, as in the token's iss.";
+
 /** Whether a host is this machine. @param hostname - as URL writes it: IPv4 in full, IPv6 in brackets */
 export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { eq, sql } from "drizzle-orm";
 import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
+import { isIssuer, issuerRule } from "../core/json-request.ts";
 import { type Environment, type EnvironmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { lockCommands } from "../desk/changes.ts";
@@ -387,6 +388,8 @@ function requireSignIn(signIn: SignInAs): void {
   const wrong = words.find(([, text]) => !/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text ?? ""));
   if (wrong !== undefined)
     throw new Refused("invalid", `The ${wrong[0]} must have 1 to 512 characters and no control characters.`);
+  if (signIn.issuer === null || isIssuer(signIn.issuer)) return;
+  throw new Refused("invalid", `The issuer ${issuerRule}`);
 }
 
 function requireRights(asked: readonly string[]): Right[] {

@@ -1,6 +1,6 @@
 import { parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
-import { mayAsk } from "../core/json-request.ts";
+import { isIssuer, issuerRule } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { trustList, trustsMax } from "../store/lookups.ts";
@@ -59,8 +59,8 @@ function requireIssuer(issuer: string, isPinned: boolean): string {
   if (/[\s\p{Z}]/u.test(issuer)) {
     throw new Refused("invalid", "The issuer has a blank, which no URL has: give it exactly as in the token's iss.");
   }
-  if (isPinned || (mayAsk(issuer) && !/[?#@]/.test(issuer))) return issuer;
-  throw new Refused("invalid", "The issuer must be an https URL without a user and a query, as in the token's iss.");
+  if (isPinned || isIssuer(issuer)) return issuer;
+  throw new Refused("invalid", `The issuer ${issuerRule}`);
 }
 
 function requireWord(what: string, text: string): string {
