@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isIssuer, isLoopback, issuerRule, mayAsk } from "../core/json-request.ts";
+import { isIssuer, isLoopback, issuerRule, mayAsk, originOf } from "../core/json-request.ts";
 import { configProblem, usageProblem } from "../core/problem.ts";
 import { parsePort, readConfig } from "../core/settings.ts";
 import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
@@ -48,8 +48,9 @@ export function dashboardCommand(here: Surroundings) {
         provider,
         host: config.host,
       });
-      if (!isLoopback(config.host)) here.say("WARNING: The dashboard listens beyond this machine without TLS.");
-      const address = `http://${config.host}:${dashboard.port}`;
+      const address = originOf(config.host, dashboard.port ?? options.port);
+      if (!isLoopback(new URL(address).hostname))
+        here.say("WARNING: The dashboard listens beyond this machine without TLS.");
       await answer(here, { origin: team.origin, address }, `Serving ${team.origin} at ${address}. Ctrl-C ends.`);
       const { promise, resolve } = Promise.withResolvers<void>();
       for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve());

@@ -1,3 +1,4 @@
+import { originOf } from "../core/json-request.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { answer } from "../terminal/answer.ts";
@@ -21,5 +22,5 @@ export function healthCommand(here: Surroundings) {
 /** A server that listens on every address is asked on loopback. */
 function urlOf(host: string, port: number, path: string): string {
   const reached = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${reached.includes(":") ? `[${reached}]` : reached}:${port}${path}`;
+  return `${originOf(reached, port)}${path}`;
 }

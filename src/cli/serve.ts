@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
-import { parsePort, readConfig } from "../core/settings.ts";
+import { parseHost, parsePort, readConfig } from "../core/settings.ts";
 import { adminContextOf, operator } from "../desk/context.ts";
 import { type Installation, openInstallation } from "../desk/installation.ts";
 import { removeLeftovers } from "../people/leftovers.ts";
@@ -28,7 +28,11 @@ export function serveCommand(here: Surroundings) {
     .addOption(new Option(`${workerFlag} <log>`).choices(["pretty", "plain"]).hideHelp())
     .action(async ({ host, port, workers = 1, worker }) => {
       const settings = readConfig(here.env);
-      const config = { ...settings, ...(host && { host }), ...(port && { port: parsePort("--port", port) }) };
+      const config = {
+        ...settings,
+        ...(host !== undefined && { host: parseHost("--host", host) }),
+        ...(port !== undefined && { port: parsePort("--port", port) }),
+      };
       const { stdout } = here.terminal;
       const pretty = worker === undefined ? stdout.isTTY : worker === "pretty";
       const write = boundedOutput(stdout);

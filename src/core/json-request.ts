@@ -75,6 +75,11 @@ export function isIssuer(text: string): boolean {
 /** What {@link isIssuer} demands, for the messages of those who ask. */
 export const issuerRule = "must be an https URL without a user and a query, as in the token's iss.";
 
+/** The URL of a server on this host, such as `http://127.0.0.1:4100`. */
+export function originOf(host: string, port: number): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
 /** Whether a host is this machine. @param hostname - as URL writes it: IPv4 in full, IPv6 in brackets */
 export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { configProblem } from "./problem.ts";
 import { wordsOf } from "./words.ts";
@@ -55,7 +56,7 @@ export function readConfig(env: Env): Config {
     databaseUrl,
     dataFolder: resolve(env["KEYHOLE_DATA"] ?? ".keyhole"),
     rootKey: readRootKeySource(env, databaseUrl !== undefined),
-    host: env["HOST"] ?? "127.0.0.1",
+    host: parseHost("HOST", env["HOST"] ?? "127.0.0.1"),
     port: parsePort("PORT", env["PORT"] ?? "4100"),
     ops: readOps(env),
     limiterUrl: readUrl(env, "KEYHOLE_LIMITER_URL", ["redis:", "rediss:"], 6379),
@@ -63,6 +64,12 @@ export function readConfig(env: Env): Config {
     historyBytesMax: readHistory(env["KEYHOLE_HISTORY_MIB"] ?? "64"),
     mcpOrigins: readMcpOrigins(env),
   });
+}
+
+/** @throws Problem that names `setting`, unless this is a name or an address as the system takes it, `::1` without [] */
+export function parseHost(setting: string, text: string): string {
+  if (isIP(text) !== 0 || /^[A-Za-z0-9._-]+$/.test(text)) return text;
+  throw configProblem(`${setting} must be a host name or an address alone, such as 127.0.0.1 or ::1.`);
 }
 
 /** Port 0 lets the system choose. @throws Problem that names `setting` */
@@ -86,7 +93,9 @@ function readHistory(mebibytes: string): number {
 
 function readOps(env: Env): Config["ops"] {
   const { KEYHOLE_OPS_HOST: host, KEYHOLE_OPS_PORT: port } = env;
-  if (port !== undefined) return { host: host ?? "127.0.0.1", port: parsePort("KEYHOLE_OPS_PORT", port) };
+  if (port !== undefined) {
+    return { host: parseHost("KEYHOLE_OPS_HOST", host ?? "127.0.0.1"), port: parsePort("KEYHOLE_OPS_PORT", port) };
+  }
   if (host === undefined) return undefined;
   throw configProblem("KEYHOLE_OPS_HOST is set without KEYHOLE_OPS_PORT, which turns the listener on.");
 }

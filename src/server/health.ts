@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { Deadline } from "../core/deadline.ts";
+import { originOf } from "../core/json-request.ts";
 import { shared } from "../core/shared.ts";
 import { jsonType } from "../formats/json.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
@@ -60,11 +61,6 @@ export function startOps(
     error: () => json(500, { error: "Internal error.", code: "internal_error" }),
   });
   return { origin: originOf(host, server.port ?? port), stop: () => server.stop(true) };
-}
-
-/** A URL such as `http://127.0.0.1:4100`. */
-export function originOf(host: string, port: number): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Runs all checks at once. A check fails if it rejects, resolves to false or takes longer than 2.5 s. */

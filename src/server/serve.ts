@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { apiRoot, createApp, mcpPath, serveOptions } from "../api/app.ts";
 import { defectOf } from "../api/problem.ts";
+import { originOf } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { Config } from "../core/settings.ts";
 import { serveLock } from "../desk/data-folder.ts";
@@ -9,7 +10,7 @@ import { databaseErrorCode, isStrayConnectionFailure } from "../store/database.t
 import { rightsBeyondServing } from "../store/rights.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { type OpenKeyhole, openKeyhole } from "./compose.ts";
-import { originOf, type Readiness, startOps } from "./health.ts";
+import { type Readiness, startOps } from "./health.ts";
 import type { Log } from "./log.ts";
 import { redisBuckets } from "./shared-limiter.ts";
 import type { WorkerLink } from "./worker-link.ts";

@@ -1,7 +1,8 @@
 import { constants } from "node:os";
+import { originOf } from "../core/json-request.ts";
 import type { Config } from "../core/settings.ts";
 import { Limiter } from "../limit/limiter.ts";
-import { originOf, type Readiness } from "./health.ts";
+import type { Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
 import type { Scrape } from "./metrics.ts";
 import { drainNotice, listening, openOps, sayOrigin } from "./serve.ts";
