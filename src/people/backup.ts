@@ -54,10 +54,17 @@ export function backUp(config: Config, draft: string): { readonly bytes: number 
  */
 export function refuseOwnFile(config: Config, file: string): void {
   const path = databaseFile(config, "back up");
+  requireReadable(config.dataFolder);
   const sides = ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
-  const rootKey = config.rootKey.from === "file" ? config.rootKey.path : join(config.dataFolder, "root.key");
-  if (![...sides, rootKey].some((own) => realPath(own) === realPath(file))) return;
+  const rootKeys = config.rootKey.from === "file" ? [config.rootKey.path] : rootKeysIn(config);
+  if (![...sides, ...rootKeys].some((own) => realPath(own) === realPath(file))) return;
   throw new Refused("invalid", `${file} is a file of this Keyhole itself: name another file for the backup.`);
+}
+
+/** The generated root key and the retired ones, which earlier backups need. */
+function rootKeysIn({ dataFolder }: Config): string[] {
+  if (!existsSync(dataFolder)) return [];
+  return readdirSync(dataFolder).flatMap((name) => (name.startsWith("root.key") ? [join(dataFolder, name)] : []));
 }
 
 /** The path without links, of a file that need not exist. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, startOnTerminal } from "../support/keyhole.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -96,8 +96,10 @@ describe("backup and restore of the embedded database", () => {
 
   test("a backup never replaces the database or the root key that it is made of", async () => {
     symlinkSync(site.data, join(site.folder, "link"));
+    const retired = "root.key.retired-f92e5325b32739ff";
+    writeFileSync(join(site.data, retired), "made up");
     const server = await site.serve();
-    for (const own of ["keyhole.db", "keyhole.db-wal", "root.key", "link/keyhole.db"]) {
+    for (const own of ["keyhole.db", "keyhole.db-wal", "root.key", retired, "link/keyhole.db"]) {
       const path = own.startsWith("link/") ? own : join(site.data, own);
       const before = readFileSync(join(site.data, own.replace("link/", "")));
       const refused = await site.keyhole(["backup", path, "--force"]);
@@ -106,6 +108,7 @@ describe("backup and restore of the embedded database", () => {
       expect(readFileSync(join(site.data, own.replace("link/", "")))).toEqual(before);
     }
     expect(await server.stop()).toBe(0);
+    rmSync(join(site.data, retired));
   });
 
   test("a backup is made beside a running server, and restored and served once that has stopped", async () => {
