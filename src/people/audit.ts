@@ -207,7 +207,8 @@ type Condition = {
 };
 
 const valuesOf = {
-  organization: (entry: AuditEntry) => [entry.organizationId, entry.organization],
+  // An entry that is of no organization is not of one without a name.
+  organization: (entry: AuditEntry) => [entry.organizationId, entry.organization].filter((one) => one !== ""),
   project: (entry: AuditEntry) => [entry.projectId, entry.project],
   key: ({ actor, action, names }: AuditEntry) => [
     ...(actor.type === "person" ? [] : [actor.id]),

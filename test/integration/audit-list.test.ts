@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { type AuditFilter, AuditTail, auditPages, listAudit } from "../../src/people/audit.ts";
 import { deleteOrganization, setPlan } from "../../src/people/organizations.ts";
+import { addPerson } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
@@ -63,6 +64,8 @@ describeBoth("a filter of audit entries", (w) => {
   test("that names what never was is refused, whatever its form", async () => {
     const { mine, find, slug } = await recorded(w);
     expect(await find({ organization: "nobody" })).toStartWith("not_found: There is no organization");
+    await addPerson(w.admin, { name: `of-${slug}`, organization: slug, signIn: null });
+    expect(await find({ organization: "" })).toStartWith("not_found: There is no organization");
     expect(await find({ project: `${slug}/none` })).toStartWith("not_found: There is no project");
     expect(await find({ project: "nobody/web" })).toStartWith("not_found: There is no organization");
     // TOKEN and staging are texts of these segments, and name no project.
