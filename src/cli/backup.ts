@@ -94,5 +94,5 @@ function readFailure(file: string, error: unknown): unknown {
   if (syscall === "copyfile" && code === "ENOSPC") {
     return new Problem(exits.unavailable, "unavailable", `The disk is full: it has no room for a copy of ${file}.`);
   }
-  return syscall !== undefined && path === file ? unreadable(file, error) : error;
+  return syscall !== undefined && (path ?? "") === file ? unreadable(file, error) : error;
 }

@@ -75,7 +75,7 @@ export function unreadable(path: string, error: unknown): unknown {
 
 /** The name of a local file argument in messages. */
 export function localName(path: string): string {
-  return path === "-" ? "stdin" : path;
+  return path === "-" ? "stdin" : path || "''";
 }
 
 const readFailures: Readonly<Record<string, string>> = {
