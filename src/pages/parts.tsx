@@ -189,7 +189,8 @@ export function environmentColumns<T>(
 }
 
 /**
- * A table that people can sort by the moments or the texts in its cells. It turns into cards on a phone, where each cell says its heading.
+ * A table that people can sort by the moments or the texts in its cells. On a phone it turns into cards, and each cell
+ * says its heading.
  * @param none - what to say and do next if there are no rows
  * @param filter - what people can filter, if they can
  * @param nameOf - what the filter searches; by default, the text of the first cell

@@ -35,7 +35,8 @@ export type VersionRecord = NamesWritten & {
 };
 
 /**
- * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what SQL did to the set or to its history.
+ * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what
+ * SQL did to the set or to its history.
  * @throws Refused `invalid`, `not_found`, `ambiguous`
  */
 export async function listHistory(

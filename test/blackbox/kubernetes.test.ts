@@ -1,6 +1,7 @@
 /**
- * What `keyhole manifest kubernetes` prints (word for word: transcripts/moves.txt), against the fields that External Secrets Operator defines, and against a running
- * server, by the rules that the operator publishes for its webhook provider and follows in its source.
+ * What `keyhole manifest kubernetes` prints (word for word: transcripts/moves.txt), against the fields that External
+ * Secrets Operator defines, and against a running server, by the rules that the operator publishes for its webhook
+ * provider and follows in its source.
  *
  * @see https://external-secrets.io/latest/provider/webhook/
  * @see https://github.com/external-secrets/external-secrets/blob/cc5bfbc2234ace9cb0caff4ea89c435cf517b27b/providers/v1/webhook/pkg/webhook/webhook.go

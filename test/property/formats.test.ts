@@ -1,7 +1,7 @@
 /**
- * How other programs read the formats of `keyhole pull`: every value is read back exactly, or was refused by name. Shells,
- * Python's parsers, docker and Terraform are run if they are installed. The rules of docker and of the GitHub runner are implemented here
- * again, from their published sources and not from our code.
+ * How other programs read the formats of `keyhole pull`: every value is read back exactly, or was refused by name.
+ * Shells, Python's parsers, docker and Terraform are run if they are installed. The rules of docker and of the GitHub
+ * runner are implemented here again, from their published sources and not from our code.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
