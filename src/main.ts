@@ -4,7 +4,7 @@ import { doorCommand, judgeCommand } from "./cli/door.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
-import { frame, noun, pathOf, type Surroundings, verb } from "./terminal/command.ts";
+import { frame, noun, pathOf, refuseMangled, type Surroundings, verb } from "./terminal/command.ts";
 import { complain, toProblem } from "./terminal/failure.ts";
 import { fitted, write } from "./terminal/terminal.ts";
 
@@ -122,6 +122,7 @@ async function execute(args: readonly string[], person?: string): Promise<number
     return isOwn ? Math.max(problem.exitCode, 125) : problem.exitCode;
   };
   try {
+    refuseMangled(args);
     await run(here, args);
     await written;
     return 0;

@@ -1,7 +1,7 @@
 import { Problem, usageProblem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import { pullFiles } from "../machines/files-pull.ts";
-import { childEnvironment, findProgram, isSetting, refuseMangled, supervise } from "../machines/run.ts";
+import { childEnvironment, findProgram, isSetting, supervise } from "../machines/run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source } from "../machines/variables.ts";
 import { watchFor } from "../machines/watch.ts";
 import type { Surroundings } from "../terminal/command.ts";
@@ -49,7 +49,6 @@ export function runCommand(here: Surroundings) {
       const memory = { unwritten: new Map<string, Uint8Array>() };
       const ask = { root: root ?? ".", paths: [], allowEmpty: options.allowEmpty, memory };
       const { source, first } = await atMachine(here, options, async (source) => {
-        refuseMangled(argv);
         if (root !== undefined && !files) throw usageProblem("--root goes with --files.");
         const first = prepare(source, await askVariables(source, options));
         if (files) await pullWithProgress(here, source, ask);

@@ -1,17 +1,9 @@
-import { isUtf8 } from "node:buffer";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { constants as system } from "node:os";
 import { delimiter } from "node:path";
-import { Problem, usageProblem } from "../core/problem.ts";
+import { Problem } from "../core/problem.ts";
 import type { NamedValue } from "../formats/dotenv.ts";
 import type { Watch } from "./watch.ts";
-
-/** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. @throws Problem */
-export function refuseMangled(args: readonly string[]): void {
-  const cmdline = "/proc/self/cmdline";
-  if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;
-  throw usageProblem("An argument of the command is not UTF-8, so it would not arrive unchanged.");
-}
 
 /**
  * The command's environment: the fetched variables on top of the inherited ones, or below them with `preserve`.

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import { existsSync, readFileSync } from "node:fs";
 import { Command, type CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import type { Terminal } from "./terminal.ts";
@@ -13,6 +15,13 @@ export type Surroundings = {
   /** Writes a message for people to stderr. */
   readonly say: (line: string) => void;
 };
+
+/** Refuses arguments that are not UTF-8, which the runtime has damaged. Linux still shows them. @throws Problem */
+export function refuseMangled(args: readonly string[]): void {
+  const cmdline = "/proc/self/cmdline";
+  if (!args.some((arg) => arg.includes("\uFFFD")) || !existsSync(cmdline) || isUtf8(readFileSync(cmdline))) return;
+  throw usageProblem("An argument is not UTF-8, so it would not arrive unchanged. Give a value like this on stdin.");
+}
 
 /** A command that groups others, such as `key`. The description is one sentence. */
 export function noun(name: string, description: string, ...commands: CommandUnknownOpts[]) {

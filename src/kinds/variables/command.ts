@@ -58,7 +58,7 @@ function setVerb(here: Surroundings) {
       const value =
         options.value === undefined
           ? await readValue(here, name, `--value "" stores an empty value`)
-          : encodeArgument(options.value);
+          : Buffer.from(options.value);
       const write = { entries: [{ name, value, rotateBy }], version };
       const writes = new Map(targets.map((environment) => [environment, write]));
       const written = await withAdmin(here, (admin) => writeVariables(admin, project, writes));
@@ -203,12 +203,6 @@ function deletions(names: readonly string[]): string {
 }
 
 const namesMax = 20;
-
-function encodeArgument(value: string): Uint8Array {
-  // If an argument is not UTF-8, the runtime replaces its bytes by U+FFFD.
-  if (value.includes("\ufffd")) throw usageProblem("--value is not UTF-8 text: give such a value on stdin.");
-  return Buffer.from(value);
-}
 
 /** @throws Problem that lists everything that is wrong with the file */
 async function readImport(here: Surroundings, format: ImportFormat, file: string) {
