@@ -83,8 +83,8 @@ export function openSets<E extends Entry>(
 export function requireSeen({ version, ...of }: SetOf & { readonly version: number }, seen: number | undefined): void {
   if (seen === undefined || seen === version) return;
   const name = setName(of).replace("the", "The");
-  const words = `${name} were changed by somebody else after you opened them.`;
-  throw new Refused("conflict", `${words} Nothing was written: open them again.`);
+  const words = `${name} are at version ${version} now, not ${seen}.`;
+  throw new Refused("conflict", `${words} Nothing was written: look at them again.`);
 }
 
 /**

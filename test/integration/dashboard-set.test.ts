@@ -184,7 +184,7 @@ describeBoth("the page that sets a variable", (w) => {
     const both = { ...hidden, ...nowhere, "value.development": development, "value.staging": staging };
     expect(await visitor.send(at("variables/set"), both)).toMatchObject({
       status: 409,
-      error: expect.stringContaining("were changed by somebody else after you opened them. Nothing was written"),
+      error: expect.stringMatching(/ are at version \d+ now, not \d+\. Nothing was written/),
     });
     expect(await stored(w)).toBe(untouched);
     // An environment that is not written may have changed.
@@ -324,7 +324,7 @@ describeBoth("the page that takes a pasted text", (w) => {
     const untouched = await stored(w);
     expect(await visitor.send(third.to as string, {})).toEqual({
       status: 409,
-      error: `The variables of ${where} in staging were changed by somebody else after you opened them. Nothing was written: open them again.`,
+      error: `The variables of ${where} in staging are at version 3 now, not 2. Nothing was written: look at them again.`,
     });
     expect(await stored(w)).toBe(untouched);
     expect(await stagingNames()).toContain("GONE");
@@ -469,7 +469,7 @@ describeBoth("the page that promotes variables", (w) => {
       const untouched = await stored(w);
       expect(await promote({ names: ["DIFFERS"], again: where })).toMatchObject({
         status: 409,
-        error: expect.stringContaining(`The variables of ${where} in ${environment} were changed by somebody else`),
+        error: expect.stringContaining(`The variables of ${where} in ${environment} are at version 3 now, not 2`),
       });
       expect(await stored(w)).toBe(untouched);
     }
@@ -533,7 +533,7 @@ describeBoth("the page that sets an account", (w) => {
     const value = canary(w);
     const one = { field: ["user"], value: [value], environment: ["staging"] };
     const again = (name: string) => `For production, type ${name} again. Nothing was changed.`;
-    const changed = `The accounts of ${where} in production were changed by somebody else after you opened them.`;
+    const changed = `The accounts of ${where} in production are at version 3 now, not 2.`;
     const refused: readonly (readonly [page: string, fields: Fields, status: number, error: string])[] = [
       ["accounts/set", { ...one, name: "stripe" }, 409, 'There is an account "stripe" already: change that one.'],
       ["accounts/set", { ...one, name: "a", environment: ["production"] }, 400, again("a")],

@@ -23,7 +23,7 @@ const ben = { type: "person", name: "ben", from: identity } as const;
 const rounds = 8;
 const names = ["FIRST", "SECOND"];
 const seenBefore =
-  /^The variables of \S+ in staging were changed by somebody else after you opened them\. Nothing was written: open them again\.$/;
+  /^The variables of \S+ in staging are at version \d+ now, not \d+\. Nothing was written: look at them again\.$/;
 
 /** A write that was accepted. */
 type Accepted = { readonly actor: typeof ana | typeof ben; readonly name: string; readonly value: string };

@@ -12,7 +12,7 @@ import { listHistory } from "../../src/people/history.ts";
 import { describeBoth, stored, type World } from "../support/world.ts";
 
 function changedBySomebodyElse(what: string) {
-  const words = "were changed by somebody else after you opened them. Nothing was written: open them again.";
+  const words = "are at version 3 now, not 2. Nothing was written: look at them again.";
   return { kind: "conflict", message: `The ${what} ${words}` };
 }
 
