@@ -82,7 +82,7 @@ end
 /** @throws Error if wrk is not installed */
 export function openLoadGenerator(processes: Processes, folder: string): LoadGenerator {
   const path = findProgram("wrk");
-  if (path === undefined) throw new Error("wrk is not installed.");
+  if (path === undefined) throw new Error("wrk is not installed: on Debian, apt-get install wrk.");
   const script = join(folder, "load.lua");
   writeFileSync(script, wrkScript);
   // wrk prints its version and exits with code 1.
