@@ -27,7 +27,7 @@ export function dashboardCommand(here: Surroundings) {
     )
     .option("--origin <origin>", "for a team: what browsers call it, behind a proxy with TLS", parseOrigin)
     .option("--issuer <url>", "for a team: the identity provider", parseIssuer)
-    .option("--client-id <id>", "for a team: what the provider calls this dashboard")
+    .option("--client-id <id>", "for a team: what the provider calls this dashboard", parseClientId)
     .action(async ({ port = "0", name, origin, issuer, clientId }) => {
       const team = teamOf(origin, issuer, clientId);
       if (team !== undefined && name !== undefined)
@@ -118,4 +118,9 @@ function parseOrigin(text: string): string {
 function parseIssuer(text: string): string {
   if (isIssuer(text)) return text;
   throw usageProblem(`--issuer ${issuerRule}`);
+}
+
+function parseClientId(text: string): string {
+  if (text !== "") return text;
+  throw usageProblem("--client-id is empty: give what the provider calls this dashboard.");
 }

@@ -64,7 +64,8 @@ export function findProgram(program: string, env: Readonly<Record<string, string
   if (program !== "" && candidates.some((candidate) => existsSync(candidate))) {
     throw notRunnable(program, "it is not an executable file");
   }
-  throw new Problem(127, "command_not_found", `The command ${program} was not found.`);
+  const message = program === "" ? "The command has an empty name." : `The command ${program} was not found.`;
+  throw new Problem(127, "command_not_found", message);
 }
 
 function notRunnable(program: string, reason: string, cause?: unknown): Problem {
