@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { parseEnv } from "node:util";
 import { environments } from "../../src/core/names.ts";
 import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
@@ -11,6 +11,7 @@ import {
   expectRefusal,
   firstOf,
   headersOf,
+  type Key,
   numbered,
   requestOf,
   tagged,
@@ -63,6 +64,13 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
 
     describe("with keys and prefix", () => {
       const names = ["DB_HOST", "DB_PASSWORD", "DB_PORT", "DBX", "DB", "db_host", "D_B", "API_KEY", "A", "X"];
+      let key: Key;
+      beforeAll(async () => {
+        const organization = await w.organization();
+        const staging = Object.fromEntries(names.map((name) => [name, `value of ${name}`]));
+        await w.project(organization, "web", { variables: { staging } });
+        key = await w.key(organization);
+      });
       test.each([
         ["keys=DB_HOST", ["DB_HOST"]],
         ["keys=DB_PORT,DB_HOST", ["DB_HOST", "DB_PORT"]],
@@ -89,13 +97,8 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
         ["keys=API_KEY&prefix=DB_", []],
         ["keys=A&prefix=%00", []],
       ] as const)("%s gives exactly these, with values and without", async (query, expected) => {
-        const organization = await w.organization();
-        await w.project(organization, "web", {
-          variables: { staging: Object.fromEntries(names.map((name) => [name, `value of ${name}`])) },
-        });
-        const key = await w.key(organization);
         for (const more of ["environment=staging", "environment=staging&metadata_only=true", "metadata_only=true"]) {
-          const answer = await w.ask(`/projects/web/variables?${more}&${query}`, { key });
+          const answer = await w.client().ask(`/projects/web/variables?${more}&${query}`, { key });
           expect(answer.status).toBe(200);
           expect(keysOf(answer.json)).toEqual([...expected]);
         }
@@ -268,37 +271,29 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     test("1000 variables are answered and 1001 refused, counted after keys and prefix", async () => {
       const organization = await w.organization();
       const { where } = await w.project(organization, "web");
-      const names = Array.from({ length: 1000 }, (_, i) => `N${String(i).padStart(4, "0")}`);
-      await setVariables(
-        w.admin,
-        where,
-        "staging",
-        names.map((name) => ({ name, value: `value of ${name}` })),
-      );
+      const names = numbered("N", 1000);
+      const write = (...names: string[]) =>
+        setVariables(
+          w.admin,
+          where,
+          "staging",
+          names.map((name) => ({ name, value: `value of ${name}` })),
+        );
+      await write(...names, "ONE_MORE");
       const key = await w.key(organization);
       const ask = (query: string) => w.ask(`/projects/web/variables?${query}`, { key });
-      expect(keysOf((await ask("environment=staging")).json)).toEqual(names);
-      expect((await ask("environment=staging&format=env")).text.split("\n").length).toBe(1001);
-
-      await setVariables(w.admin, where, "staging", [{ name: "ONE_MORE", value: "1" }]);
-      for (const query of ["environment=staging", "environment=staging&format=env"]) {
-        expectRefusal(await ask(query), 422, "too_many_items", tooMany);
-      }
-      for (const query of ["environment=staging&metadata_only=true", "metadata_only=true"]) {
-        expectRefusal(await ask(query), 422, "too_many_items", tooMany);
-      }
+      expectRefusal(await ask("environment=staging&format=env"), 422, "too_many_items", tooMany);
       for (const more of ["", "&metadata_only=true", "&format=env"]) {
         expect((await ask(`environment=staging&prefix=N${more}`)).status).toBe(200);
         expect((await ask(`environment=staging&keys=${names.join(",")}${more}`)).status).toBe(200);
         expect((await ask(`environment=staging&prefix=ONE${more}`)).status).toBe(200);
       }
-      await setVariables(w.admin, where, "staging", [{ name: "N_MORE", value: "1" }]);
+      await write("N_MORE");
       expectRefusal(await ask("environment=staging&prefix=N"), 422, "too_many_items", tooMany);
       expectRefusal(await ask("metadata_only=true&prefix=N"), 422, "too_many_items", tooMany);
       expect((await ask("metadata_only=true&prefix=N0")).status).toBe(200);
       const read = (await w.audit(key)).filter(({ count }) => count === 1000);
-      expect(read.length).toBe(6);
-      expect(read[0]?.names).toEqual(names);
+      expect(read.map((entry) => entry.names)).toEqual([names, names, names, names]);
     });
 
     test("a name in several environments counts once, and only in those that the key reaches", async () => {
@@ -403,30 +398,15 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
       return { project, organization, key: await w.key(organization, everything), listing, sealed };
     };
 
-    test.each([
-      ["of a whole environment", ""],
-      ["by keys", `&keys=${Object.keys(large)}`],
-      ["by prefix", "&prefix=N"],
-    ])(
-      "for a large read, %s, is given back when the answer is read, left half read, cancelled or refused",
-      async (_, filter) => {
-        const { project, key, sealed } = await webOf(w);
-        const json = await expectMemoryBack(w, `${path}${filter}`, key, sealed);
-        const { variables } = json.json as { variables: { key: string; value: string }[] };
-        expect(Object.fromEntries(variables.map(({ key, value }) => [key, value]))).toEqual(large);
-        expect(json.text).toBe(JSON.stringify(json.json));
-        const dotenv = await expectMemoryBack(w, `${path}${filter}&format=env`, key, sealed);
-        expect(dotenv.headers.get("content-type")).toBe("text/plain; charset=utf-8");
-        expect(dotenv.headers.get("keyhole-env-nonportable")).toContain("N0001");
-        expect(Object.keys(parseEnv(dotenv.text)).length).toBe(40);
-
-        const memory = new MemoryBudget();
-        const { ask } = w.client(({ source }) => ({ source: { ...source, memory } }));
-        await w.sql`update data_keys set wrapped = ${Buffer.alloc(66)} where project_id = ${project.id}`;
-        expect((await ask(`${path}${filter}`, { key })).status).toBe(503);
-        expect(memory.bytesTaken).toEqual(none);
-      },
-    );
+    test("for large dotenv text is given back however the answer ends, of all variables or some", async () => {
+      const { key, sealed } = await webOf(w);
+      for (const filter of ["", `&keys=${Object.keys(large)}`, "&prefix=N"]) {
+        const answer = await expectMemoryBack(w, `${path}${filter}&format=env`, key, sealed);
+        expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+        expect(answer.headers.get("keyhole-env-nonportable")).toContain("N0001");
+        expect(Object.keys(parseEnv(answer.text)).length).toBe(40);
+      }
+    });
 
     test("is taken before a set is fetched, and no statement returns more than was taken", async () => {
       const { key, listing, sealed } = await webOf(w);
