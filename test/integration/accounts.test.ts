@@ -4,7 +4,7 @@ import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
 import {
   describeBoth,
-  expectRefusal,
+  expectTooMany,
   firstOf,
   headersOf,
   insertAccounts,
@@ -100,47 +100,20 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
     });
   });
 
-  describe("422", () => {
-    test("1000 accounts are answered and 1001 refused, counted in the environments that are asked for and reached", async () => {
-      const organization = await w.organization();
-      const project = await w.project(organization, "web");
-      const names = numbered("account ", 1000);
-      await insertAccounts(w, project, names, ["staging"]);
-      await insertAccounts(w, project, ["of production"], ["production"]);
-      const key = await w.key(organization, { ...reader, environments: ["staging", "development"] });
-      for (const query of [
-        "",
-        "?environment=staging",
-        "?metadata_only=true",
-        "?environment=staging&metadata_only=true",
-      ]) {
-        expect(namesOf((await w.ask(`/projects/web/accounts${query}`, { key })).json)).toEqual(names);
-      }
-      const every = await w.key(organization, reader);
-      expect(namesOf((await w.ask("/projects/web/accounts?environment=staging", { key: every })).json)).toEqual(names);
-      expect(namesOf((await w.ask("/projects/web/accounts?environment=production", { key: every })).json).length).toBe(
-        1,
-      );
-      expectRefusal(await w.ask("/projects/web/accounts", { key: every }), 422, "too_many_items", tooMany);
-      expectRefusal(
-        await w.ask("/projects/web/accounts?metadata_only=true", { key: every }),
-        422,
-        "too_many_items",
-        tooMany,
-      );
-
-      await insertAccounts(w, project, ["one more"], ["staging"]);
-      for (const query of [
-        "",
-        "?environment=staging",
-        "?metadata_only=true",
-        "?environment=staging&metadata_only=true",
-      ]) {
-        expectRefusal(await w.ask(`/projects/web/accounts${query}`, { key }), 422, "too_many_items", tooMany);
-      }
-      expect((await w.audit(key)).map(({ count }) => count)).toEqual([1000, 1000]);
-      expect((await w.audit(every)).map(({ count }) => count)).toEqual([1000, 1]);
-    });
+  test("of which there are 1001 are counted in the environments that are asked for and reached", async () => {
+    const organization = await w.organization();
+    const project = await w.project(organization, "web");
+    await insertAccounts(w, project, numbered("account ", 1000), ["staging"]);
+    await insertAccounts(w, project, ["of production"], ["production"]);
+    const narrow = await w.key(organization, { ...reader, environments: ["staging", "development"] });
+    const every = await w.key(organization, reader);
+    for (const only of ["false", "true"]) {
+      const path = `/projects/web/accounts?metadata_only=${only}`;
+      expect((await w.ask(path, { key: narrow })).status).toBe(200);
+      expect((await w.ask(`${path}&environment=staging`, { key: every })).status).toBe(200);
+      expectTooMany(await w.ask(path, { key: every }));
+    }
+    expect((await w.audit(every)).map(({ count }) => count)).toEqual([1000]);
   });
 
   test("sets that are small together are a small read, however their size is distributed", async () => {
@@ -158,11 +131,3 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
     }
   });
 });
-
-const tooMany = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
-
-type Listed = { readonly name: string; readonly environments: readonly string[] };
-
-function namesOf(json: unknown): string[] {
-  return (json as { accounts: Listed[] }).accounts.map(({ name }) => name);
-}

@@ -10,6 +10,7 @@ import {
   describeBoth,
   expectMemoryBack,
   expectRefusal,
+  expectTooMany,
   firstOf,
   flipBit,
   headersOf,
@@ -205,27 +206,22 @@ describeBoth("GET /files", (w) => {
   });
 
   describe("422", () => {
-    test("1000 files are answered; with 1001 in the project every request is refused, with any filter", async () => {
+    test("with 1001 files in the project every request is refused, with any filter", async () => {
       const organization = await w.organization();
       const project = await w.project(organization, "web");
-      const paths = numbered("f/", 1000);
-      await insertFiles(w, project, paths, ["staging"]);
+      await insertFiles(w, project, numbered("f/", 1000), ["staging"]);
       const key = await w.key(organization, reader);
-      const [content, metadata] = [await w.ask(staging, { key }), await w.ask(`${staging}&metadataOnly=1`, { key })];
-      expect(pathsOf(content.json)).toEqual(paths);
-      expect(pathsOf(metadata.json)).toEqual(paths);
+      await w.ask(staging, { key });
       const entries = await w.audit(key);
-      expect(entries.map(({ names }) => names[0]).sort()).toEqual(paths);
       expect(new Set(entries.map(({ requestId }) => requestId)).size).toBe(1);
 
       await insertFiles(w, project, ["one more"], ["production"]);
       for (const more of ["", "&metadataOnly=1", "&path=f/0001", "&path=f/0001&metadataOnly=1", "&path=nowhere"]) {
-        expectRefusal(await w.ask(`${staging}${more}`, { key }), 422, "too_many_items", tooMany);
+        expectTooMany(await w.ask(`${staging}${more}`, { key }));
       }
-      const production = `/files?project=web&environment=production&metadataOnly=1`;
-      expectRefusal(await w.ask(production, { key }), 422, "too_many_items", tooMany);
+      expectTooMany(await w.ask("/files?project=web&environment=production&metadataOnly=1", { key }));
       const narrow = await w.key(organization, { ...reader, environments: ["staging"] });
-      expectRefusal(await w.ask(staging, { key: narrow }), 422, "too_many_items", tooMany);
+      expectTooMany(await w.ask(staging, { key: narrow }));
       expect((await w.audit(key)).length).toBe(1000);
     });
 
@@ -419,7 +415,6 @@ describeBoth("GET /files", (w) => {
   });
 });
 
-const tooMany = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
 const tooLarge = "The files hold more than 8 MiB; ask for fewer at a time with path.";
 
 const none = { small: 0, large: 0 };

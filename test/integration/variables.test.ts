@@ -9,6 +9,7 @@ import {
   everything,
   expectMemoryBack,
   expectRefusal,
+  expectTooMany,
   firstOf,
   headersOf,
   type Key,
@@ -282,15 +283,15 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
       await write(...names, "ONE_MORE");
       const key = await w.key(organization);
       const ask = (query: string) => w.ask(`/projects/web/variables?${query}`, { key });
-      expectRefusal(await ask("environment=staging&format=env"), 422, "too_many_items", tooMany);
+      expectTooMany(await ask("environment=staging&format=env"));
       for (const more of ["", "&metadata_only=true", "&format=env"]) {
         expect((await ask(`environment=staging&prefix=N${more}`)).status).toBe(200);
         expect((await ask(`environment=staging&keys=${names.join(",")}${more}`)).status).toBe(200);
         expect((await ask(`environment=staging&prefix=ONE${more}`)).status).toBe(200);
       }
       await write("N_MORE");
-      expectRefusal(await ask("environment=staging&prefix=N"), 422, "too_many_items", tooMany);
-      expectRefusal(await ask("metadata_only=true&prefix=N"), 422, "too_many_items", tooMany);
+      expectTooMany(await ask("environment=staging&prefix=N"));
+      expectTooMany(await ask("metadata_only=true&prefix=N"));
       expect((await ask("metadata_only=true&prefix=N0")).status).toBe(200);
       const read = (await w.audit(key)).filter(({ count }) => count === 1000);
       expect(read.map((entry) => entry.names)).toEqual([names, names, names, names]);
@@ -314,8 +315,8 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
       };
       expect(keysOf((await ask("development", "staging")).json).length).toBe(1000);
       expect(keysOf((await ask("production")).json).length).toBe(1000);
-      expectRefusal(await ask("development", "production"), 422, "too_many_items", tooMany);
-      expectRefusal(await ask("development", "staging", "production"), 422, "too_many_items", tooMany);
+      expectTooMany(await ask("development", "production"));
+      expectTooMany(await ask("development", "staging", "production"));
     });
 
     test("an environment of 10,000 variables is served by keys and prefix, up to 1000 at a time", async () => {
@@ -438,8 +439,6 @@ describeBoth("GET /projects/{slug}/variables", (w) => {
     });
   });
 });
-
-const tooMany = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
 
 function keysOf(json: unknown): string[] {
   return (json as { variables: { key: string }[] }).variables.map(({ key }) => key);

@@ -370,6 +370,11 @@ export function expectRefusal(answer: Answer, status: number, code: string, erro
   expect({ status: answer.status, text: answer.text }).toEqual({ status, text: JSON.stringify({ error, code }) });
 }
 
+export function expectTooMany(answer: Answer): void {
+  const sentence = "The answer would hold more than 1000 items; narrow the request or use a narrower key.";
+  expectRefusal(answer, 422, "too_many_items", sentence);
+}
+
 /** Which of the secrets a text contains, as they are, in JSON or in base64. */
 export function leaksIn(secrets: Iterable<string>, text: string): string[] {
   return [...secrets].filter((secret) => {
