@@ -20,7 +20,7 @@ const identity = { issuer: "https://id.example", subject: "ben-1" };
 const ben = { type: "person", name: "ben", from: identity } as const;
 
 /** How often each of them writes. */
-const rounds = 8;
+const rounds = 4;
 const names = ["FIRST", "SECOND"];
 const seenBefore =
   /^The variables of \S+ in staging are at version \d+ now, not \d+\. Nothing was written: look at them again\.$/;
