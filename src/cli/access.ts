@@ -66,7 +66,7 @@ export function expiringCommand(here: Surroundings) {
     .action(async ({ within = monthMs, wide }) => {
       let endless: KeyRecord[] = [];
       const find = async (admin: AdminContext) => {
-        endless = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))].filter(neverEnds);
+        endless = (await listKeys(admin)).filter(neverEnds);
         return findExpiring(admin, within);
       };
       const none = `Nothing expires or is to be rotated within ${counted(Math.ceil(within / dayMs), "day")}.`;

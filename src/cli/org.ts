@@ -60,7 +60,7 @@ function planVerb(here: Surroundings) {
     .action(async (slug, chosen, { yes }) => {
       const organization = await withAdmin(here, async (admin) => {
         const { plan: before } = await findOrganization(admin, slug);
-        const keys = [...(await listKeys(admin, slug)), ...(await listKeys(admin, slug, "trust"))];
+        const keys = await listKeys(admin, slug);
         const change = (it: AdminContext) => setPlan(it, slug, chosen);
         const deed = `put organization ${slug} on plan free, where nothing can be read over the API${cuttingOff(keys)}`;
         return confirmChange(here, admin, yes || chosen !== "free" || before === "free", change, () => deed);

@@ -20,7 +20,7 @@ import {
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type KeyRecord, listKeys, neverEnds, revokeKey, showCredential } from "../people/keys.ts";
+import { type KeyRecord, listKeys, neverEnds, revokeKey, showKey } from "../people/keys.ts";
 import { RotateForm } from "./new-key.tsx";
 
 /** Which keys and trusts a list shows. What a row was damaged by is for people to find out, so it is not hidden. */
@@ -49,8 +49,7 @@ export async function keysPage(visit: Visit): Promise<Answer> {
   const asked = visit.query("show") ?? "current";
   const list = Object.hasOwn(lists, asked) ? lists[asked] : undefined;
   if (list === undefined) throw new Refused("not_found", "There is no such list of keys.");
-  const all = [...(await listKeys(admin)), ...(await listKeys(admin, undefined, "trust"))];
-  const newest = all.sort((a, b) => b.createdAt - a.createdAt);
+  const newest = (await listKeys(admin)).reverse();
   const rows = newest.filter(list.has);
   const main = (
     <>
@@ -141,7 +140,7 @@ function Environments({ of }: { readonly of: KeyRecord }) {
 /** One key or trust: all there is to know of it, and what can be done. */
 export async function keyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
-  const one = await showCredential(admin, visit.param("id"));
+  const one = await showKey(admin, visit.param("id"));
   const now = admin.now();
   const main = (
     <>
@@ -205,7 +204,7 @@ function factsOf(one: KeyRecord, now: number): Readonly<Record<string, Component
 /** Revokes it for good, if its name was typed again. */
 export async function revoke(visit: Visit): Promise<Answer> {
   const { admin, form } = visit;
-  const { id, type, name } = await showCredential(admin, visit.param("id"));
+  const { id, type, name } = await showKey(admin, visit.param("id"));
   form.requireTyped(name, "To revoke it");
   await revokeKey(admin, id, type);
   return { to: `/keys/${id}`, notice: `Revoked the ${type} ${excerpt(name)}.` };

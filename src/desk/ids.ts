@@ -5,19 +5,19 @@ import type { AdminContext } from "./context.ts";
 type Identified = AdminContext["database"]["tables"]["apiKeys" | "variableRequests"];
 
 /**
- * The whole id that `id` is or begins.
+ * The row whose id `id` is or begins.
  * @param noun - what the table holds, as commands name it
  * @param options - `only`: which rows are looked at; `isSeen`: which of them there are for this person
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
-export async function findId<T extends Identified>(
+export async function findById<T extends Identified>(
   admin: AdminContext,
   table: T,
   noun: string,
   id: string,
-  options: { readonly only?: SQL | undefined; readonly isSeen?: (row: T["$inferSelect"]) => boolean } = {},
-): Promise<string> {
-  const { only, isSeen = () => true } = options;
+  options: { readonly only?: SQL | undefined; readonly isSeen: (row: T["$inferSelect"]) => boolean },
+): Promise<T["$inferSelect"]> {
+  const { only, isSeen } = options;
   const rows = /^[0-9a-f-]{8,36}$/.test(id)
     ? await admin.database.db
         .select()
@@ -27,7 +27,7 @@ export async function findId<T extends Identified>(
   const fitting = (rows as T["$inferSelect"][]).filter(isSeen);
   if (fitting.length > 1) throw new Refused("not_found", `Several ${noun}s begin with ${id}: give more of the id.`);
   if (fitting[0] === undefined) throw noId(noun, id);
-  return fitting[0].id;
+  return fitting[0];
 }
 
 /**

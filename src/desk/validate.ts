@@ -20,6 +20,19 @@ export function requireEnvironments(list: readonly string[]): EnvironmentMask {
   return environmentMask(...list.map(requireEnvironment));
 }
 
+/** The members of `all` that were asked for, in its order. @throws Refused `invalid` unless all that is asked is there */
+export function requireMembers<T extends string>(what: string, all: readonly T[], asked: readonly string[]): T[] {
+  const unknown = asked.find((member) => !(all as readonly string[]).includes(member));
+  if (asked.length > 0 && unknown === undefined) return all.filter((member) => asked.includes(member));
+  throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a ${what}: ${all.join(", ")}.`);
+}
+
+/** What names somebody or something elsewhere, such as an issuer or a claim. @throws Refused `invalid` */
+export function requireWord(what: string, text: string): string {
+  if (/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text)) return text;
+  throw new Refused("invalid", `${what} must have 1 to 512 characters and no control characters.`);
+}
+
 /** The text of a value: UTF-8 without NUL. @throws Refused `invalid` that names `what` and does not show the value */
 export function requireText(what: string, value: string | Uint8Array): string {
   let text: string;

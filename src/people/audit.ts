@@ -7,7 +7,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
 import { type SegmentFilter, segmentsByTime, segmentsHolding } from "../store/segments.ts";
-import { findKeyId, keyNames } from "./keys.ts";
+import { findKey, keyNames } from "./keys.ts";
 
 /** An audit entry for people. */
 export type AuditRecord = {
@@ -240,7 +240,7 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
     conditions.push(await conditionOn(admin, valuesOf.project, slug, find, conditions));
   }
   if (keyId !== undefined)
-    conditions.push(await conditionOn(admin, valuesOf.key, keyId, () => findKeyId(admin, keyId)));
+    conditions.push(await conditionOn(admin, valuesOf.key, keyId, async () => (await findKey(admin, keyId)).id));
   if (actions !== undefined) conditions.push({ texts: actions, valuesOf: valuesOf.action });
   if (environment !== undefined) conditions.push({ texts: [environment], valuesOf: valuesOf.environment });
   if (name !== undefined) {
@@ -270,11 +270,11 @@ async function hasEntries(admin: AdminContext, conditions: readonly Condition[])
 /** The condition that this person, or a key or a trust with this name or id, did it. */
 async function conditionOnActor(admin: AdminContext, actor: string): Promise<Condition> {
   const named = [...(await keyNames(admin))].filter(([, name]) => name === actor).map(([id]) => id);
-  const id = await findKeyId(admin, actor).catch((error: unknown) => {
+  const one = await findKey(admin, actor).catch((error: unknown) => {
     if (error instanceof Refused && error.kind === "not_found") return undefined;
     throw error;
   });
-  const found = id === undefined ? named : [...named, id];
+  const found = one === undefined ? named : [...named, one.id];
   const condition = { texts: [...found, actor], valuesOf: valuesOf.actor };
   const word = JSON.stringify(actor);
   // The name of a key beyond their rights is answered as one that no key has.

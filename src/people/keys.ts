@@ -6,11 +6,11 @@ import { parseTerms, type Terms } from "../access/token.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findId, noId, shortIds } from "../desk/ids.ts";
+import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject } from "../desk/projects.ts";
-import { displayName, requireEnvironment, requireEnvironments } from "../desk/validate.ts";
+import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
 
@@ -83,8 +83,8 @@ export async function createCredential(
   const grant = {
     keyId: Bun.randomUUIDv7(),
     organizationId: organization.id,
-    surfaces: requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"]),
-    resources: requireMembers("resource", resources, asked.resources ?? resourcesByDefault),
+    surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"])),
+    resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
     environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
     projects: asked.projects ? await slugsToIds(admin, organization, asked.projects) : null,
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
@@ -111,11 +111,11 @@ export async function createCredential(
   return recordOf(admin, row, organization.slug, null);
 }
 
-/** The keys, or the trusts, of one organization or of all, oldest first. @throws Refused `not_found` */
+/** The keys and the trusts of one organization or of all, or those of one type, oldest first. @throws Refused `not_found` */
 export async function listKeys(
   admin: AdminContext,
   organization?: string,
-  type: CredentialType = "key",
+  type?: CredentialType,
 ): Promise<KeyRecord[]> {
   const { apiKeys: k } = admin.database.tables;
   return records(admin, and(ofType(admin, type), await ofOrganization(admin, k, organization)));
@@ -123,28 +123,16 @@ export async function listKeys(
 
 /**
  * The active keys and trusts that reach a project, in one environment or in any that somebody may see.
- * @throws Refused `not_found`, `ambiguous`, `invalid`
+ * @throws Refused `not_found`, `ambiguous`
  */
-export async function listAccess(admin: AdminContext, where: string, environment?: string): Promise<KeyRecord[]> {
-  const project = await findProject(
-    admin,
-    where,
-    "see",
-    environment === undefined ? undefined : [requireEnvironment(environment)],
-  );
-  const { apiKeys: k } = admin.database.tables;
-  const mask = environmentMask(...project.permit.environments);
-  const rows = await admin.database.db
-    .select({ id: k.id, environments: k.environments, projects: k.projects })
-    .from(k)
-    .where(eq(k.organizationId, project.organization.id));
-  const reaching = rows
-    .filter(({ environments }) => (environments & mask) !== 0)
-    // What lists projects reaches the one that had the slug when the row was made, and no later one.
-    .filter(({ projects }) => projects === null || idsOf(projects).get(project.slug) === project.id)
-    .map(({ id }) => id);
-  const found = reaching.length === 0 ? [] : await records(admin, inArray(k.id, reaching));
-  return found.filter(({ status }) => status === "active");
+export async function listAccess(admin: AdminContext, where: string, environment?: Environment): Promise<KeyRecord[]> {
+  const { id, slug, organization, permit } = await findProject(admin, where, "see", environment && [environment]);
+  const mask = environmentMask(...permit.environments);
+  // What lists projects reaches the one that had the slug when the row was made, and no later one.
+  const isReaching = ({ environments, projects }: Reach) =>
+    (environments & mask) !== 0 && (projects === null || idsOf(projects).get(slug) === id);
+  const ofIts = eq(admin.database.tables.apiKeys.organizationId, organization.id);
+  return (await records(admin, ofIts, isReaching)).filter(({ status }) => status === "active");
 }
 
 /** The active keys and trusts that expire within this time, the next one first. */
@@ -155,13 +143,13 @@ export async function listExpiring(admin: AdminContext, withinMs: number): Promi
 }
 
 /**
- * The whole id of the key or trust that `id` is or begins.
+ * The row of the key or trust that `id` names or begins.
  * @param type - only of these
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
-export function findKeyId(admin: AdminContext, id: string, type?: CredentialType): Promise<string> {
-  return findId(admin, admin.database.tables.apiKeys, type ?? "key", id, {
-    only: type && ofType(admin, type),
+export function findKey(admin: AdminContext, id: string, type?: CredentialType): Promise<KeyRow> {
+  return findById(admin, admin.database.tables.apiKeys, type ?? "key", id, {
+    only: ofType(admin, type),
     isSeen: (row) => isSeen(admin, row),
   });
 }
@@ -181,19 +169,14 @@ export async function keyNames(admin: AdminContext): Promise<ReadonlyMap<string,
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** One key, or one trust, by its id or the beginning of it, as {@link findKeyId}. @throws Refused `not_found` */
-export async function showKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
-  return recordAt(admin, await findKeyId(admin, asked, type), type);
+/** One key or trust, found as by {@link findKey}. @throws Refused `not_found` */
+export async function showKey(admin: AdminContext, asked: string, type?: CredentialType): Promise<KeyRecord> {
+  return recordAt(admin, await findKey(admin, asked, type));
 }
 
-/** One key or trust, as {@link showKey} shows one of a type that is known. @throws Refused `not_found` */
-export async function showCredential(admin: AdminContext, asked: string): Promise<KeyRecord> {
-  return recordAt(admin, await findKeyId(admin, asked));
-}
-
-async function recordAt(admin: AdminContext, id: string, type?: CredentialType): Promise<KeyRecord> {
-  const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, id));
-  if (found === undefined) throw noKey(id, type);
+async function recordAt(admin: AdminContext, row: KeyRow): Promise<KeyRecord> {
+  const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, row.id));
+  if (found === undefined) throw noKey(row);
   return found;
 }
 
@@ -208,24 +191,25 @@ export function neverEnds({ status, expiresAt }: KeyRecord): boolean {
 }
 
 /**
- * Revokes a key, or a trust, from the next request on. The time of an earlier revocation stays.
+ * Revokes a key or a trust from the next request on. The time of an earlier revocation stays.
  * @throws Refused `not_found`
  */
-export async function revokeKey(admin: AdminContext, asked: string, type: CredentialType = "key"): Promise<KeyRecord> {
+export async function revokeKey(admin: AdminContext, asked: string, type?: CredentialType): Promise<KeyRecord> {
   const { apiKeys: k } = admin.database.tables;
-  const id = await findKeyId(admin, asked, type);
-  await writing(admin, await requirePermits(admin, id, type), async (db) => {
-    const revoked = await db
+  const found = await findKey(admin, asked, type);
+  const { id } = found;
+  await writing(admin, requirePermits(admin, found), async (db) => {
+    const [revoked] = await db
       .update(k)
       // Without its seal the key stays invalid, even if SQL sets the time of its revocation before or removes it later.
       .set({ revokedAt: sql`coalesce(${k.revokedAt}, ${admin.now()})`, grantSeal: Buffer.alloc(32) })
       .where(eq(k.id, id))
-      .returning({ organizationId: k.organizationId });
-    const [organization] = await organizationsOf(admin, db, revoked);
-    if (organization === undefined) throw noKey(id, type);
-    return [undefined, [{ action: `${type}.revoke`, organization, names: [id] }]];
+      .returning();
+    if (revoked === undefined) throw noKey(found);
+    const organization = await organizationOf(admin, db, revoked);
+    return [undefined, [{ action: `${typeOf(found)}.revoke`, organization, names: [id] }]];
   });
-  return recordAt(admin, id, type);
+  return recordAt(admin, found);
 }
 
 /**
@@ -246,11 +230,12 @@ export async function rotateKey(
   const key = mintKey();
   const digest = digestKey(admin.systemKeys.pepper, key);
   const successorId = Bun.randomUUIDv7();
-  const id = await findKeyId(admin, asked, "key");
-  await writing(admin, await requirePermits(admin, id, "key"), async (db) => {
+  const found = await findKey(admin, asked, "key");
+  const { id } = found;
+  await writing(admin, requirePermits(admin, found), async (db) => {
     const query = db.select().from(k).where(eq(k.id, id));
     const [old] = await (admin.database.dialect === "postgres" ? query.for("update") : query);
-    if (!old) throw noKey(id);
+    if (!old) throw noKey(found);
     const now = admin.now();
     if (old.revokedAt !== null) throw new Refused("conflict", `The key ${id} is revoked: create a new key.`);
     if (old.expiresAt !== null && old.expiresAt <= now) {
@@ -261,7 +246,7 @@ export async function rotateKey(
       throw new Refused("conflict", `The key ${id} was changed outside Keyhole and is invalid: create a new key.`);
     }
     // SQL may have shown another row until now.
-    if (permitsFor(admin, old) === undefined) throw beyondOwnRights(id, "key");
+    requirePermits(admin, old);
     if (shown !== undefined && shown.expiresAt !== old.expiresAt) {
       throw new Refused(
         "conflict",
@@ -276,35 +261,35 @@ export async function rotateKey(
       .update(k)
       .set({ expiresAt: endsAt, grantSeal: sealOf(admin, { ...old, expiresAt: endsAt }) })
       .where(eq(k.id, id));
-    const [organization = null] = await organizationsOf(admin, db, [old]);
+    const organization = await organizationOf(admin, db, old);
     return [undefined, [{ action: "key.rotate", organization, names: [id, successorId] }]];
   });
-  return { successor: { ...(await recordAt(admin, successorId)), key }, predecessor: await recordAt(admin, id) };
+  return {
+    successor: { ...(await recordAt(admin, { ...found, id: successorId })), key },
+    predecessor: await recordAt(admin, found),
+  };
 }
 
-async function organizationsOf(
-  admin: AdminContext,
-  db: Db,
-  rows: readonly { readonly organizationId: string }[],
-): Promise<Organization[]> {
+async function organizationOf(admin: AdminContext, db: Db, { organizationId }: Reach): Promise<Organization | null> {
   const { organizations: o } = admin.database.tables;
-  return db
-    .select()
-    .from(o)
-    .where(
-      inArray(
-        o.id,
-        rows.map(({ organizationId }) => organizationId),
-      ),
-    );
+  const [found = null] = await db.select().from(o).where(eq(o.id, organizationId));
+  return found;
 }
 
-function ofType(admin: AdminContext, type: CredentialType): SQL {
+function ofType(admin: AdminContext, type: CredentialType | undefined): SQL | undefined {
   const { trust } = admin.database.tables.apiKeys;
-  return type === "key" ? isNull(trust) : isNotNull(trust);
+  return type && (type === "key" ? isNull(trust) : isNotNull(trust));
 }
 
-async function records(admin: AdminContext, where: SQL | undefined): Promise<KeyRecord[]> {
+function typeOf({ trust }: Pick<KeyRow, "trust">): CredentialType {
+  return trust === null ? "key" : "trust";
+}
+
+async function records(
+  admin: AdminContext,
+  where: SQL | undefined,
+  isWanted: (row: KeyRow) => boolean = () => true,
+): Promise<KeyRecord[]> {
   const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
   const rows = await admin.database.db
     .select({ key: k, organization: o.slug, lastUsedAt: u.lastUsedAt })
@@ -314,7 +299,7 @@ async function records(admin: AdminContext, where: SQL | undefined): Promise<Key
     .where(where)
     .orderBy(asc(k.createdAt), asc(k.id));
   return rows
-    .filter(({ key }) => isSeen(admin, key))
+    .filter(({ key }) => isSeen(admin, key) && isWanted(key))
     .map(({ key, organization, lastUsedAt }) => recordOf(admin, key, organization, lastUsedAt));
 }
 
@@ -340,30 +325,25 @@ function isSeenIn({ rights }: AdminContext, place: ProjectPlace, { environments 
 const keyRights = ["keys", "reveal"] as const;
 
 /** The permits for everything that a key or a trust reaches; undefined if it reaches further than somebody's rights. */
-function permitsFor(admin: AdminContext, reach: Reach): Permit[] | undefined {
+function permitsFor(admin: AdminContext, reach: Reach): readonly Permit[] | undefined {
+  if (admin.rights === "operator") return [Permit.operator(admin)];
   const among = environmentsOf(reach.environments);
   const permits = placesOf(reach).map((place) => Permit.find(admin, keyRights, place, among));
-  const found = permits.filter((permit) => permit !== undefined);
-  if (admin.rights === "operator") return [Permit.operator(admin)];
-  return found.length === permits.length && found.length > 0 ? found : undefined;
+  return permits.length > 0 && permits.every((permit) => permit !== undefined) ? permits : undefined;
 }
 
-/** @throws Refused `not_found` if the key or trust reaches further than somebody's rights */
-async function requirePermits(admin: AdminContext, id: string, type: CredentialType): Promise<Permit[]> {
-  const permits = await findPermits(admin, id);
-  if (permits === undefined) throw beyondOwnRights(id, type);
-  return permits;
+/** The permits to change a key or a trust. @throws Refused `not_found` if it reaches further than somebody's rights */
+function requirePermits(admin: AdminContext, row: KeyRow): readonly Permit[] {
+  const permits = permitsFor(admin, row);
+  if (permits !== undefined) return permits;
+  throw new Refused("not_found", `There is no ${typeOf(row)} ${row.id} that reaches no further than ${ownRights}.`);
 }
 
-/** The permits to change a key or a trust; undefined if it reaches further than somebody's rights. */
-export async function findPermits(admin: AdminContext, id: string): Promise<Permit[] | undefined> {
+/** Whether a key or a trust reaches no further than the rights of somebody who makes keys. */
+export async function isWithinRights(admin: AdminContext, id: string): Promise<boolean> {
   const { apiKeys: k } = admin.database.tables;
   const [row] = await admin.database.db.select().from(k).where(eq(k.id, id));
-  return row && permitsFor(admin, row);
-}
-
-function beyondOwnRights(id: string, type: CredentialType): Refused {
-  return new Refused("not_found", `There is no ${type} ${id} that reaches no further than ${ownRights}.`);
+  return row !== undefined && permitsFor(admin, row) !== undefined;
 }
 
 function beyondRights(organization: string): Refused {
@@ -378,19 +358,20 @@ const ownRights = "your own rights `keys` and `reveal`";
 type KeyRow = AdminContext["database"]["tables"]["apiKeys"]["$inferSelect"];
 
 function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUsedAt: number | null): KeyRecord {
+  const { id, name, createdAt, expiresAt, revokedAt } = row;
   const terms = row.trust === null ? undefined : parseTerms(row.trust);
   return {
-    id: row.id,
-    type: row.trust === null ? "key" : "trust",
-    name: row.name,
+    id,
+    type: typeOf(row),
+    name,
     organization,
     surfaces: membersOf(surfaces, row.surfaces),
     resources: membersOf(resources, row.resources),
     projects: row.projects === null ? null : seenSlugs(admin, row),
     environments: row.environments === everyEnvironment ? null : environmentsOf(row.environments),
-    createdAt: row.createdAt,
-    expiresAt: row.expiresAt,
-    revokedAt: row.revokedAt,
+    createdAt,
+    expiresAt,
+    revokedAt,
     lastUsedAt,
     status: keyStatus(admin, row),
     ...(terms && { terms: shownTerms(terms) }),
@@ -417,14 +398,12 @@ export function keyStatus(admin: AdminContext, row: KeyRow): KeyRecord["status"]
 }
 
 /** Whether a row matches its seal; servers refuse one that was changed by SQL. */
-function isSealed(admin: AdminContext, row: KeyRow): boolean {
-  return sealOf(admin, row).equals(row.grantSeal);
+export function isSealed({ systemKeys }: Pick<AdminContext, "systemKeys">, row: KeyRow): boolean {
+  return sealOf({ systemKeys }, row).equals(row.grantSeal);
 }
 
-function sealOf(admin: AdminContext, { id: keyId, ...row }: Omit<KeyRow, "grantSeal">): Buffer {
-  const { digest, organizationId, surfaces, resources, environments, projects, expiresAt, trust } = row;
-  const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust };
-  return sealGrant(admin.systemKeys.grant, digest, grant);
+function sealOf({ systemKeys }: Pick<AdminContext, "systemKeys">, row: Omit<KeyRow, "grantSeal">): Buffer {
+  return sealGrant(systemKeys.grant, row.digest, { ...row, keyId: row.id });
 }
 
 /** Of a listed key: slug to project id. Empty if the list was damaged by SQL. */
@@ -454,14 +433,6 @@ async function slugsToIds(admin: AdminContext, organization: Organization, slugs
   return JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
 }
 
-function requireMembers<T extends string>(what: string, all: readonly T[], asked: readonly string[]): number {
-  const unknown = asked.find((member) => !(all as readonly string[]).includes(member));
-  if (asked.length === 0 || unknown !== undefined) {
-    throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a ${what}: ${all.join(", ")}.`);
-  }
-  return bitsOf(all, asked as readonly T[]);
-}
-
-function noKey(id: string, type: CredentialType = "key"): Refused {
-  return noId(type, id);
+function noKey(row: KeyRow): Refused {
+  return noId(typeOf(row), row.id);
 }

@@ -11,7 +11,7 @@ import { findOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { newestSealed, type Roster, RosterWatch, writeRoster } from "../desk/roster.ts";
-import { requireEnvironments } from "../desk/validate.ts";
+import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
 
 /* The persons of an installation and their rights. Only operators change them: no right changes rights. */
 
@@ -97,7 +97,7 @@ export async function grantRights(
   reach: Reach,
   trust: Trust = {},
 ): Promise<PersonRecord> {
-  const rights = requireRights(reach.rights);
+  const rights = requireMembers("right", everyRight, reach.rights);
   const given = await placesIn(admin, name, reach, trust);
   return changePerson(admin, name, trust, (before) => {
     const person = requirePerson(before, name);
@@ -115,7 +115,7 @@ export async function revokeRights(
   reach: Reach,
   trust: Trust = {},
 ): Promise<PersonRecord> {
-  const rights = requireRights(reach.rights);
+  const rights = requireMembers("right", everyRight, reach.rights);
   const taken = await placesIn(admin, name, reach, trust);
   return changePerson(admin, name, trust, (before) => {
     const person = requirePerson(before, name);
@@ -381,23 +381,11 @@ function requirePersonName(name: string): void {
 }
 
 function requireSignIn(signIn: SignInAs): void {
-  const words = [
-    ["issuer", signIn.issuer ?? "x"],
-    ...("subject" in signIn ? [["subject", signIn.subject]] : [["group", signIn.group]]),
-  ];
-  const wrong = words.find(([, text]) => !/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text ?? ""));
-  if (wrong !== undefined)
-    throw new Refused("invalid", `The ${wrong[0]} must have 1 to 512 characters and no control characters.`);
+  requireWord("The issuer", signIn.issuer ?? "x");
+  if ("subject" in signIn) requireWord("The subject", signIn.subject);
+  else requireWord("The group", signIn.group);
   if (signIn.issuer === null || isIssuer(signIn.issuer)) return;
   throw new Refused("invalid", `The issuer ${issuerRule}`);
-}
-
-function requireRights(asked: readonly string[]): Right[] {
-  const unknown = asked.find((right) => !(everyRight as readonly string[]).includes(right));
-  if (asked.length === 0 || unknown !== undefined) {
-    throw new Refused("invalid", `${JSON.stringify(unknown ?? "")} is not a right: ${everyRight.join(", ")}.`);
-  }
-  return everyRight.filter((right) => asked.includes(right));
 }
 
 function requirePerson(found: Person | undefined, name: string): Person {

@@ -5,7 +5,7 @@ import { type Environment, reasonCharactersMax } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
-import { findId, noId, shortIds } from "../desk/ids.ts";
+import { findById, noId, shortIds } from "../desk/ids.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireEnvironment } from "../desk/validate.ts";
@@ -52,7 +52,7 @@ export async function listRequests(admin: AdminContext, organization?: string): 
 /** One request by its id or the beginning of it. @throws Refused `not_found` */
 export async function showRequest(admin: AdminContext, asked: string): Promise<RequestRecord> {
   const { variableRequests: r } = admin.database.tables;
-  const id = await findId(admin, r, "request", asked, { isSeen: (row) => isSeen(admin, row) });
+  const { id } = await findById(admin, r, "request", asked, { isSeen: (row) => isSeen(admin, row) });
   const [found] = await rowsOf(admin, admin.database.db, eq(r.id, id));
   if (found === undefined) throw noId("request", id);
   return recordOf(admin, found);

@@ -3,9 +3,10 @@ import { TrustDirectory } from "../access/trust-directory.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsMax } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
-import { createCredential, findPermits, type KeyRecord, type NewKey } from "./keys.ts";
+import { createCredential, isWithinRights, type KeyRecord, type NewKey } from "./keys.ts";
 
 export type NewTrust = NewKey & {
   readonly issuer: string;
@@ -31,7 +32,7 @@ export async function createTrust(
     throw new Refused("bound", `There are ${trustsMax} trusts already: revoke one that is no longer used.`);
   }
   const overlapping = (await validTrusts(admin, terms.issuer)).filter((other) => mayBothFit(terms, other.terms));
-  for (const { id } of overlapping) if (!(await findPermits(admin, id))) throw shutsOut();
+  for (const { id } of overlapping) if (!(await isWithinRights(admin, id))) throw shutsOut();
   const trust = await createCredential(admin, asked, terms);
   const overlaps = overlapping.map(({ id }) => overlapWarning(id));
   return { trust, keys: countKeys(terms), warnings: [...nameWarnings(terms), ...bindingWarnings(terms), ...overlaps] };
@@ -61,11 +62,6 @@ function requireIssuer(issuer: string, isPinned: boolean): string {
   }
   if (isPinned || isIssuer(issuer)) return issuer;
   throw new Refused("invalid", `The issuer ${issuerRule}`);
-}
-
-function requireWord(what: string, text: string): string {
-  if (/^[^\p{C}\p{Zl}\p{Zp}]{1,512}$/u.test(text)) return text;
-  throw new Refused("invalid", `${what} must have 1 to 512 characters and no control characters.`);
 }
 
 /** What the token's verification judges already, or what differs from token to token. */

@@ -1,7 +1,6 @@
 import { asc, count, eq, sql } from "drizzle-orm";
-import { sealGrant } from "../access/grant.ts";
 import { describeFlaw } from "../audit/flaw.ts";
-import { isSameMac, sha256Of } from "../core/hash.ts";
+import { sha256Of } from "../core/hash.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { exits, Problem } from "../core/problem.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -17,6 +16,7 @@ import { findSet, keptVersions } from "../sets/open.ts";
 import type { VerifiedSet } from "../sets/verified-set.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { readRecords } from "./history.ts";
+import { isSealed } from "./keys.ts";
 
 /** How much of everything was opened. */
 export type Opened = {
@@ -166,8 +166,7 @@ async function checkGrants(admin: AdminContext, opened: Opened): Promise<void> {
   for (const row of await db.select().from(k).orderBy(asc(k.id))) {
     check(`the grant of key ${row.id}`, () => {
       if (row.revokedAt !== null) return; // its seal went with its revocation
-      const seal = sealGrant(admin.systemKeys.grant, row.digest, { ...row, keyId: row.id });
-      if (!isSameMac(seal, row.grantSeal)) throw new Error("other seal");
+      if (!isSealed(admin, row)) throw new Error("other seal");
     });
     opened.keys += 1;
   }

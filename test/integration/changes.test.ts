@@ -301,7 +301,8 @@ describeBoth("what a person sees", (w) => {
     await w.key(organization, { projects: ["other"] });
     const revoked = await w.key(organization, {});
     await revokeKey(w.admin, revoked.id);
-    const ids = async (environment?: string) => (await listAccess(w.admin, where, environment)).map(({ id }) => id);
+    const ids = async (environment?: "staging" | "development") =>
+      (await listAccess(w.admin, where, environment)).map(({ id }) => id);
     expect(await ids()).toEqual([every.id, listed.id]);
     expect(await ids("staging")).toEqual([listed.id]);
     expect(await ids("development")).toEqual([]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mintKey } from "../../src/access/api-key.ts";
 import type { KeyRow } from "../../src/access/authenticate.ts";
 import type { Keyhole } from "../../src/gates/keyhole.ts";
-import { findKeyId, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
+import { findKey, listKeys, revokeKey, shortKeyIds, showKey } from "../../src/people/keys.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { deleteProject } from "../../src/people/projects.ts";
 import { RememberedSets } from "../../src/sets/remembered.ts";
@@ -271,9 +271,9 @@ describeBoth("a key", (w) => {
       for (const { id } of made) {
         expect(short(id).length).toBeGreaterThanOrEqual(8);
         expect(id).toStartWith(short(id));
-        expect(await findKeyId(w.admin, short(id))).toBe(id);
-        expect(await findKeyId(w.admin, id)).toBe(id);
-        await expect(findKeyId(w.admin, short(id).slice(0, -1))).rejects.toThrow("Several keys begin with");
+        expect(await findKey(w.admin, short(id))).toMatchObject({ id });
+        expect(await findKey(w.admin, id)).toMatchObject({ id });
+        await expect(findKey(w.admin, short(id).slice(0, -1))).rejects.toThrow("Several keys begin with");
       }
       const [first] = made as [Key];
       for (const wrong of [
@@ -296,7 +296,7 @@ describeBoth("a key", (w) => {
       await w.sql`update api_keys set id = 'ffffffff-0000-7000-8000-000000000000' where id = ${key.id}`;
       const short = await shortKeyIds(w.admin);
       expect(short("ffffffff-0000-7000-8000-000000000000")).toBe("ffffffff");
-      expect(await findKeyId(w.admin, "ffffffff")).toBe("ffffffff-0000-7000-8000-000000000000");
+      expect(await findKey(w.admin, "ffffffff")).toMatchObject({ id: "ffffffff-0000-7000-8000-000000000000" });
     });
   });
 

@@ -183,9 +183,9 @@ describeBoth("a trust", (w) => {
     const { id } = stage.trust;
     expect((await listAccess(w.admin, `${stage.slug}/web`)).map((one) => [one.id, one.type])).toEqual([[id, "trust"]]);
     expect((await listExpiring(w.admin, 120_000)).map((one) => one.id)).toContain(id);
-    expect((await listKeys(w.admin, stage.slug)).length).toBe(0);
+    expect((await listKeys(w.admin, stage.slug, "key")).length).toBe(0);
     expect((await listKeys(w.admin, stage.slug, "trust")).map((one) => one.id)).toEqual([id]);
-    await expect(revokeKey(w.admin, id)).rejects.toThrow("There is no key");
+    await expect(revokeKey(w.admin, id, "key")).rejects.toThrow("There is no key");
     await expect(rotateKey(w.admin, id, 0)).rejects.toThrow("There is no key");
   });
 
