@@ -20,14 +20,17 @@ import type { Installation } from "./installation.ts";
 /** The persons in force. */
 export type Roster = { readonly id: string; readonly version: number; readonly persons: readonly Person[] };
 
+/** What was seen: up to where the lane was followed, which version it names up to there, and that version. */
+type Seen = { readonly link: Link; readonly id: string; readonly roster?: Roster | undefined };
+
 /** Follows the roster in force, and never goes back to an older one than it has given. */
 export class RosterWatch {
-  #roster: Roster | undefined;
-  #last: Promise<Roster | undefined> = Promise.resolve(undefined);
-  /** Up to where the lane was followed. */
-  #link: Link | undefined;
-  /** The version that the lane names up to there. */
-  #id: string | undefined;
+  #seen: Seen | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(seen?: Seen) {
+    this.#seen = seen;
+  }
 
   /**
    * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one row.
@@ -35,53 +38,51 @@ export class RosterWatch {
    */
   current(admin: Reading): Promise<Roster | undefined> {
     // One after the other: a look that began earlier must not end later.
-    this.#last = this.#last.then(
-      () => this.#look(admin),
-      () => this.#look(admin),
-    );
-    return this.#last;
+    const look = () => this.#look(admin);
+    const found = this.#last.then(look, look);
+    this.#last = found;
+    return found;
   }
 
   /** Another that has seen the same. What it is shown in a transaction that is rolled back, this one never saw. */
   copy(): RosterWatch {
-    const copy = new RosterWatch();
-    copy.#roster = this.#roster;
-    copy.#link = this.#link;
-    copy.#id = this.#id;
-    return copy;
+    return new RosterWatch(this.#seen);
   }
 
   async #look(admin: Reading): Promise<Roster | undefined> {
     const head = await headOf(admin);
-    if (this.#link === undefined) await this.#begin(admin, head);
-    if (this.#link !== undefined) await this.#follow(admin, this.#link, head);
-    if (this.#id !== this.#roster?.id) this.#roster = await read(admin, this.#id ?? "");
-    return this.#roster;
+    const start = this.#seen ?? (await beginning(admin, head));
+    if (start === undefined) return undefined;
+    const followed = await follow(admin, start, head);
+    // Before the version is read: what the lane named must not be unseen if the version is damaged.
+    this.#seen = { ...start, ...followed };
+    const roster = start.roster?.id === followed.id ? start.roster : await read(admin, followed.id);
+    this.#seen = { ...followed, roster };
+    return roster;
   }
+}
 
-  /** Starts at the newest version that the lane names. */
-  async #begin(admin: Reading, head: Link | undefined): Promise<void> {
-    const own = head && (await newestChange(admin, head.seq));
-    if (own !== undefined) this.#link = await linkBefore(admin, own);
-  }
+/** The newest change of the roster that the lane names; undefined if there is none. */
+async function beginning(admin: Reading, head: Link | undefined): Promise<Seen | undefined> {
+  const change = head && (await newestChange(admin, head.seq));
+  return change && { link: await linkBefore(admin, change), id: "" };
+}
 
-  async #follow(admin: Reading, start: Link, head: Link | undefined): Promise<void> {
-    let { seq, mac } = start;
-    let id = this.#id;
-    while (head !== undefined && seq < head.seq) {
-      const page = await segmentsFrom(admin, seq, head.seq);
-      if (page.length === 0) throw notInForce(seq + 1);
-      for (const segment of page) {
-        const isNext = segment.firstSeq === seq + 1;
-        if (!isNext || !segmentMac(admin.systemKeys.audit, mac, segment).equals(segment.mac)) throw notInForce(seq + 1);
-        id = versionIn(segment) ?? id;
-        [seq, mac] = [segment.lastSeq, segment.mac];
-      }
+async function follow(admin: Reading, { link, id }: Seen, head: Link | undefined): Promise<Seen> {
+  let { seq, mac } = link;
+  let newest = id;
+  while (head !== undefined && seq < head.seq) {
+    const page = await segmentsFrom(admin, seq, head.seq);
+    if (page.length === 0) throw notInForce(seq + 1);
+    for (const segment of page) {
+      const isNext = segment.firstSeq === seq + 1;
+      if (!isNext || !segmentMac(admin.systemKeys.audit, mac, segment).equals(segment.mac)) throw notInForce(seq + 1);
+      newest = versionIn(segment) ?? newest;
+      [seq, mac] = [segment.lastSeq, segment.mac];
     }
-    if (head?.seq !== seq || !head.mac.equals(mac)) throw notInForce(seq + 1);
-    this.#link = { seq, mac };
-    this.#id = id;
   }
+  if (head?.seq !== seq || !head.mac.equals(mac)) throw notInForce(seq + 1);
+  return { link: { seq, mac }, id: newest };
 }
 
 /**
@@ -137,18 +138,12 @@ const rosterAction = "people.write";
  * @param names - of the persons that differ
  * @returns the change to put on record
  */
-export async function writeRoster(
-  admin: Reading,
-  db: Db,
-  listing: string,
-  organization: Change["organization"],
-  names: readonly string[],
-): Promise<Change> {
+export async function writeRoster(admin: Reading, db: Db, listing: string, ...names: string[]): Promise<Change> {
   const { rosters: r } = admin.database.tables;
   const [last] = await db.select({ version: r.version }).from(r).orderBy(desc(r.version)).limit(1);
   const stored = { id: Bun.randomUUIDv7(), version: (last?.version ?? 0) + 1, listing };
   await db.insert(r).values({ ...stored, mac: sealRoster(admin.systemKeys.grant, stored) });
-  return { action: rosterAction, organization, names: [stored.id, ...names] };
+  return { action: rosterAction, organization: null, names: [stored.id, ...names] };
 }
 
 /** The newest version in the table whose seal is right, whatever the lane says; undefined if there is none. */

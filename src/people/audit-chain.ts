@@ -222,7 +222,7 @@ async function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): P
   await lockCommands(admin.database, db);
   const listing = await listingInForce({ ...admin, database: { ...admin.database, db } });
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
-  const renewed = listing === undefined ? [] : [await writeRoster(admin, db, listing, null, [])];
+  const renewed = listing === undefined ? [] : [await writeRoster(admin, db, listing)];
   await recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }, ...renewed]);
 }
 

@@ -3,14 +3,14 @@ import { eq, sql } from "drizzle-orm";
 import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
-import { type Environment, type EnvironmentMask, environmentsOf, everyEnvironment } from "../core/names.ts";
+import { type Environment, environmentsOf, everyEnvironment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { lockCommands } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
-import { newestSealed, type Roster, RosterWatch, writeRoster } from "../desk/roster.ts";
+import { newestSealed, RosterWatch, writeRoster } from "../desk/roster.ts";
 import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
 
 /* The persons of an installation and their rights. Only operators change them: no right changes rights. */
@@ -125,16 +125,8 @@ export async function revokeRights(
 }
 
 /** Removes a person with all their rights. @throws Refused `not_found`, `forbidden`, `conflict` */
-export async function removePerson(admin: AdminContext, name: string, trust: Trust = {}): Promise<PersonRecord> {
-  let gone: Person | undefined;
-  await changePersons(admin, name, trust, (persons) => {
-    gone = requirePerson(
-      persons.find((one) => one.name === name),
-      name,
-    );
-    return persons.filter((one) => one !== gone);
-  });
-  return shown(await slugsOf(admin), gone as Person);
+export function removePerson(admin: AdminContext, name: string, trust: Trust = {}): Promise<PersonRecord> {
+  return changePerson(admin, name, trust, () => undefined);
 }
 
 /** The persons of one organization or of all, in byte order of name, for operators. @throws Refused as {@link readPersons} */
@@ -189,59 +181,41 @@ export async function personsWithAccess(
 
 /** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */
 async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Promise<readonly Person[]> {
-  const roster = asTheyAre ? await newestSealed(admin) : await current(admin);
+  const roster = asTheyAre ? await newestSealed(admin) : await new RosterWatch().current(admin);
   return roster?.persons ?? [];
 }
 
-function current(admin: AdminContext): Promise<Roster | undefined> {
-  return new RosterWatch().current(admin);
-}
-
+/**
+ * Writes the next version. The lane's head is locked first, so that of two changes at once the later sees the earlier.
+ * @param change - what a person becomes; undefined if they are removed
+ * @returns the person as they are now, or were
+ */
 async function changePerson(
   admin: AdminContext,
   name: string,
   trust: Trust,
-  change: (before: Person | undefined, others: readonly Person[]) => Person,
+  change: (before: Person | undefined, others: readonly Person[]) => Person | undefined,
 ): Promise<PersonRecord> {
-  let after: Person | undefined;
-  await changePersons(admin, name, trust, (persons) => {
-    const others = persons.filter((one) => one.name !== name);
-    after = change(
-      persons.find((one) => one.name === name),
-      others,
-    );
-    return [...others, after].sort((a, b) => (a.name < b.name ? -1 : 1));
-  });
-  return shown(await slugsOf(admin), after as Person);
-}
-
-/** Writes the next version. The lane's head is locked first, so that of two changes at once the later sees the earlier. */
-async function changePersons(
-  admin: AdminContext,
-  name: string,
-  trust: Trust,
-  change: (before: readonly Person[]) => readonly Person[],
-): Promise<void> {
-  const permit = Permit.operator(admin);
-  await writing(admin, permit, async (db) => {
+  return writing(admin, Permit.operator(admin), async (db) => {
     await lockCommands(admin.database, db);
     const inside = { ...admin, database: { ...admin.database, db } };
-    const before = await readPersons(inside, trust);
-    const after = change(before);
-    const listing = encodePersons(after);
+    const persons = await readPersons(inside, trust);
+    const before = persons.find((one) => one.name === name);
+    const others = persons.filter((one) => one !== before);
+    const after = change(before, others);
+    const person = after ?? requirePerson(before, name);
+    const listing = encodePersons(after ? [...others, after].sort((a, b) => (a.name < b.name ? -1 : 1)) : others);
     if (Buffer.byteLength(listing) > listingBytesMax) {
       throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
     }
     const slugs = await slugsOf(inside);
-    const lines = (persons: readonly Person[]) =>
-      persons.filter((one) => one.name === name).flatMap((one) => linesOf(slugs, one));
-    const [old, now] = [lines(before), lines(after)];
+    const [old, now] = [before ? linesOf(slugs, before) : [], after ? linesOf(slugs, after) : []];
     const write = {
       added: now.filter((line) => !old.includes(line)),
       changed: [],
       deleted: old.filter((line) => !now.includes(line)),
     };
-    return [undefined, [{ ...(await writeRoster(admin, db, listing, null, [name])), write }]];
+    return [shown(slugs, person), [{ ...(await writeRoster(admin, db, listing, name)), write }]];
   });
 }
 
@@ -297,35 +271,18 @@ function without(name: string, holdings: readonly Holding[], rights: readonly Ri
 
 /** Each place once with its environments, in a fixed order: equal rights have equal texts. */
 function normal(holdings: readonly Holding[]): Holding[] {
-  const masks = new Map<string, EnvironmentMask>();
-  const keyOf = ({ organizationId, projectId }: Place, right: Right) =>
-    JSON.stringify([organizationId, projectId, right]);
-  for (const holding of holdings) {
-    for (const right of holding.rights) {
-      const key = keyOf(holding, right);
-      masks.set(key, (masks.get(key) ?? 0) | holding.environments);
-    }
-  }
-  const places = new Map(
-    holdings.map(({ organizationId, projectId }) => {
-      return [JSON.stringify([organizationId, projectId]), { organizationId, projectId }] as const;
-    }),
-  );
-  return [...places]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([, place]) => {
-      const held = everyRight.map(
-        (right) => [right, masks.get(keyOf({ ...place, environments: 0 }, right)) ?? 0] as const,
-      );
-      const distinct = [...new Set(held.map(([, mask]) => mask))].filter((mask) => mask !== 0).sort();
-      return distinct.map((environments) => {
-        return {
-          ...place,
-          environments,
-          rights: held.filter(([, mask]) => mask === environments).map(([right]) => right),
-        };
-      });
+  const places = Map.groupBy(holdings, ({ organizationId, projectId }) => JSON.stringify([organizationId, projectId]));
+  const inOrder = [...places].sort(([a], [b]) => (a < b ? -1 : 1));
+  return inOrder.flatMap(([, held]) => {
+    const masks = everyRight.map((right) =>
+      held.reduce((mask, { rights, environments }) => (rights.includes(right) ? mask | environments : mask), 0),
+    );
+    const distinct = [...new Set(masks)].filter((mask) => mask !== 0).sort();
+    return distinct.map((environments) => {
+      const rights = everyRight.filter((_, index) => masks[index] === environments);
+      return { ...(held[0] as Holding), environments, rights };
     });
+  });
 }
 
 type Slugs = { readonly organizations: ReadonlyMap<string, string>; readonly projects: ReadonlyMap<string, string> };
