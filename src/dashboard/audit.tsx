@@ -8,7 +8,7 @@ import { Actions, Ago, type Column, counted, Facts, Field, Lead, Name, Table, Wo
 import { withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type AuditFilter, type AuditRecord, auditPages, newestPages, showAudit, unreadable } from "../people/audit.ts";
+import { type AuditFilter, type AuditRecord, auditPages, showAudit, unreadable } from "../people/audit.ts";
 import { verifyAudit } from "../people/audit-chain.ts";
 import { keyNames } from "../people/keys.ts";
 import { type ReadsByHour, readsByHour } from "../people/reads.ts";
@@ -98,7 +98,7 @@ async function newest(visit: Visit, typed: Typed) {
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
   const entries: AuditRecord[] = [];
   let olderAt: number | undefined;
-  for await (const page of newestPages(admin, filter)) {
+  for await (const page of auditPages(admin, filter, "newest first")) {
     for (const one of page) {
       if (entries.length >= entriesMin && one.time < (entries.at(-1)?.time ?? 0)) {
         olderAt = entries.at(-1)?.time;

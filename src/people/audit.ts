@@ -71,7 +71,7 @@ export async function listAudit(
 ): Promise<AuditRecord[]> {
   const { limit = 100 } = filter;
   const newestFirst: AuditRecord[] = [];
-  for await (const page of newestPages(admin, filter)) {
+  for await (const page of auditPages(admin, filter, "newest first")) {
     for (const record of page) newestFirst.push(record);
     if (newestFirst.length >= limit) break;
   }
@@ -79,33 +79,24 @@ export async function listAudit(
 }
 
 /**
- * Every matching entry, newest first, in pages: who stops early reads no more than they need.
+ * Every matching entry, in pages: memory is bounded, every statement is short, and who stops early reads no more.
  * @throws Refused `not_found` as {@link listAudit}
  */
-export async function* newestPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
+export async function* auditPages(
+  admin: AdminContext,
+  filter: AuditFilter,
+  order?: Order,
+): AsyncGenerator<AuditRecord[]> {
   const conditions = await conditionsOf(admin, filter);
   let isEmpty = true;
-  for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, filter), "newest first")) {
-    const records = page.flatMap((segment) => recordsOf(admin, segment, conditions).reverse());
-    isEmpty &&= records.length === 0;
-    yield records;
-  }
-  if (isEmpty) await requireEntries(admin, conditions, filter);
-}
-
-/**
- * Every matching entry, oldest first, in pages: memory is bounded and every statement is short.
- * @throws Refused `not_found` as {@link listAudit}
- */
-export async function* auditPages(admin: AdminContext, filter: AuditFilter): AsyncGenerator<AuditRecord[]> {
-  const conditions = await conditionsOf(admin, filter);
-  let isEmpty = true;
-  for await (const page of pages(admin, conditions, filter)) {
+  for await (const page of pages(admin, conditions, filter, order)) {
     isEmpty &&= page.length === 0;
     yield page;
   }
   if (isEmpty) await requireEntries(admin, conditions, filter);
 }
+
+type Order = Parameters<typeof segmentsByTime>[2];
 
 /**
  * One entry, whole.
@@ -309,10 +300,13 @@ async function* pages(
   admin: AdminContext,
   conditions: readonly Condition[],
   times: Times,
+  order: Order = "oldest first",
 ): AsyncGenerator<AuditRecord[]> {
-  const filter = segmentsWith(admin, conditions, times);
-  for await (const page of segmentsByTime(admin.database, filter, "oldest first")) {
-    for (const segment of page) yield recordsOf(admin, segment, conditions);
+  for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, times), order)) {
+    for (const segment of page) {
+      const records = recordsOf(admin, segment, conditions);
+      yield order === "oldest first" ? records : records.reverse();
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { AdminContext } from "../desk/context.ts";
 import { auditActions } from "../kinds/kind.ts";
-import { type AuditFilter, newestPages } from "./audit.ts";
+import { type AuditFilter, auditPages } from "./audit.ts";
 
 /* How often machines read, as the audit has it. */
 
@@ -52,7 +52,7 @@ async function newestTimes(
   const times: number[] = [];
   // A list without actions would read the whole journal and find nothing.
   if (filter.actions?.length === 0) return { times, isWhole: true };
-  for await (const page of newestPages(admin, filter)) {
+  for await (const page of auditPages(admin, filter, "newest first")) {
     for (const { time } of page) {
       if (times.length === readsMax) return { times, isWhole: false };
       times.push(time);
