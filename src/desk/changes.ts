@@ -6,12 +6,14 @@ import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Database, Db, Tables } from "../store/database.ts";
 
+type Named = { readonly id: string; readonly slug: string };
+
 /** What a command did, for the audit. */
 export type Change = {
   readonly action: ChangeAction;
   /** Null for what concerns the whole installation. */
-  readonly organization: { readonly id: string; readonly slug: string } | null;
-  readonly project?: { readonly id: string; readonly slug: string };
+  readonly organization: Named | null;
+  readonly project?: Named;
   readonly environment?: Environment;
   /** What was touched. */
   readonly names: readonly string[];
@@ -21,14 +23,7 @@ export type Change = {
 /** What a person sees of a secret is on record before it is shown, like what a machine reads. */
 export function revealOf(
   action: RevealAction,
-  {
-    organization,
-    id,
-    slug,
-  }: { readonly organization: { readonly id: string; readonly slug: string } } & {
-    readonly id: string;
-    readonly slug: string;
-  },
+  { organization, id, slug }: Named & { readonly organization: Named },
   environment: Environment,
   names: readonly string[],
 ): Change {

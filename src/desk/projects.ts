@@ -40,14 +40,9 @@ export async function findProject(
  * The permit to do something to all projects of an organization, those of the future too.
  * @throws Refused `not_found`
  */
-export function permitEverywhere(
-  admin: AdminContext,
-  organization: Organization,
-  needed: readonly Right[],
-  among: readonly Environment[] = environments,
-): Permit {
-  const permit = Permit.find(admin, needed, { organizationId: organization.id, projectId: null }, among);
-  if (permit === undefined) throw noRight(`way to all projects of ${organization.slug}`, needed, among);
+export function permitEverywhere(admin: AdminContext, { id, slug }: Organization, right: Right): Permit {
+  const permit = Permit.find(admin, [right], { organizationId: id, projectId: null }, environments);
+  if (permit === undefined) throw noRight(`way to all projects of ${slug}`, [right], environments);
   return permit;
 }
 
@@ -72,7 +67,7 @@ export async function lockProject(
 }
 
 /** A project's newest data key, opened. @throws Fault `decryption_failed` if it does not open or is missing */
-export async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject): Promise<DataKey> {
+async function newestDataKey(admin: AdminContext, db: Db, project: FoundProject): Promise<DataKey> {
   const { dataKeys: d } = admin.database.tables;
   const [newest] = await db.select().from(d).where(eq(d.projectId, project.id)).orderBy(desc(d.generation)).limit(1);
   if (newest === undefined) throw new Fault("decryption_failed", `project ${project.id} has no data key`);
@@ -102,14 +97,11 @@ export function projectPath({ organization, slug }: Pick<FoundProject, "organiza
 }
 
 /** The place of a project, for questions about rights. */
-export function placeOf({
-  id,
-  organization,
-}: {
+export function placeOf(project: {
   readonly id: string;
   readonly organization: { readonly id: string };
 }): ProjectPlace {
-  return { organizationId: organization.id, projectId: id };
+  return { organizationId: project.organization.id, projectId: project.id };
 }
 
 /** A project with its organization, and what somebody may do there. */

@@ -58,7 +58,10 @@ export function arrayOf(json: string): readonly unknown[] {
   }
 }
 
-/** Whether a write failed because the row already exists. */
-export function isUniqueViolation(error: unknown): boolean {
-  return ["23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"].includes(databaseErrorCode(error));
+/** @throws Refused `exists` if the work fails because it writes a row that exists already */
+export function unlessExists<T>(work: Promise<T>, message: string): Promise<T> {
+  const codes = ["23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"];
+  return work.catch((error: unknown) => {
+    throw codes.includes(databaseErrorCode(error)) ? new Refused("exists", message) : error;
+  });
 }

@@ -4,7 +4,7 @@ import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
 import { isMember, Permit } from "../desk/permit.ts";
-import { displayName, isUniqueViolation } from "../desk/validate.ts";
+import { displayName, unlessExists } from "../desk/validate.ts";
 
 /** What a new organization is to be called. */
 export type AskedOrganization = { readonly slug: string; readonly name?: string | undefined; readonly plan?: string };
@@ -19,17 +19,12 @@ export function judgeOrganization({ slug, name = slug, plan = "pro" }: AskedOrga
 export async function createOrganization(admin: AdminContext, asked: AskedOrganization): Promise<Organization> {
   const permit = Permit.operator(admin);
   const organization = { id: Bun.randomUUIDv7(), ...judgeOrganization(asked), createdAt: admin.now() };
-  try {
-    await writing(admin, permit, async (db) => {
-      const seal = sealOrganization(admin.systemKeys.grant, organization);
-      await db.insert(admin.database.tables.organizations).values({ ...organization, seal });
-      return [undefined, [{ action: "organization.create", organization, names: [] }]];
-    });
-  } catch (error) {
-    if (isUniqueViolation(error)) throw new Refused("exists", `The organization ${asked.slug} already exists.`);
-    throw error;
-  }
-  return organization;
+  const work = writing(admin, permit, async (db) => {
+    const seal = sealOrganization(admin.systemKeys.grant, organization);
+    await db.insert(admin.database.tables.organizations).values({ ...organization, seal });
+    return [organization, [{ action: "organization.create", organization, names: [] }]];
+  });
+  return unlessExists(work, `The organization ${asked.slug} already exists.`);
 }
 
 /** Changes a plan from the next request on. @throws Refused `invalid`, `not_found`, `conflict` */

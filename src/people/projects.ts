@@ -1,11 +1,10 @@
 import { asc, eq } from "drizzle-orm";
 import { reached } from "../access/rights.ts";
 import { type Environment, environmentMask, environments } from "../core/names.ts";
-import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { ofOrganization, requireSlug } from "../desk/organizations.ts";
 import { findProject, lockProject, noProject, permitEverywhere, splitPlace } from "../desk/projects.ts";
-import { arrayOf, displayName, isUniqueViolation } from "../desk/validate.ts";
+import { arrayOf, displayName, unlessExists } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { countIn } from "../sets/counts.ts";
 import { countsColumnOf } from "../sets/kind.ts";
@@ -32,38 +31,31 @@ export async function createProject(
   asked: { readonly name?: string | undefined },
 ): Promise<Project> {
   const { organization, slug } = await splitPlace(admin, where);
-  const permit = permitEverywhere(admin, organization, ["write"]);
+  const permit = permitEverywhere(admin, organization, "write");
   requireSlug("project", slug);
   const id = Bun.randomUUIDv7();
   const now = admin.now();
   const name = displayName("project", asked.name ?? slug);
   const none = JSON.stringify([0, 0, 0, 0, 0, 0, 0]);
-  const noCounts = Object.fromEntries(
-    everyKind.map((descriptor) => [countsColumnOf(descriptor), none]),
-  ) as CountsColumns;
-  const t = admin.database.tables;
-  try {
-    await writing(admin, permit, async (db) => {
-      await db.insert(t.projects).values({
-        id,
-        organizationId: organization.id,
-        slug,
-        name,
-        ...noCounts,
-        changedAt: JSON.stringify([now, now, now]),
-        createdAt: now,
-      });
-      await createSets(admin, db, { id, slug, organization, permit }, everyKind, now);
-      return [undefined, [{ action: "project.create", organization, project: { id, slug }, names: [] }]];
-    });
-  } catch (error) {
-    if (isUniqueViolation(error)) {
-      throw new Refused("exists", `The project ${organization.slug}/${slug} exists already.`);
-    }
-    throw error;
-  }
-  const counts = countsIn(noCounts, environments);
-  return { id, organization: organization.slug, slug, name, ...counts, createdAt: now, updatedAt: now };
+  const noCounts = Object.fromEntries(everyKind.map((kind) => [countsColumnOf(kind), none])) as CountsColumns;
+  const row = {
+    id,
+    organizationId: organization.id,
+    slug,
+    name,
+    ...noCounts,
+    changedAt: JSON.stringify([now, now, now]),
+    createdAt: now,
+  };
+  const work = writing(admin, permit, async (db) => {
+    await db.insert(admin.database.tables.projects).values(row);
+    await createSets(admin, db, { id, slug, organization, permit }, everyKind, now);
+    return [
+      recordOf(row, organization.slug, environments),
+      [{ action: "project.create", organization, project: { id, slug }, names: [] }],
+    ];
+  });
+  return unlessExists(work, `The project ${organization.slug}/${slug} exists already.`);
 }
 
 /** The projects in sight of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
@@ -100,14 +92,10 @@ function recordOf(row: ProjectRow, organization: string, seen: readonly Environm
   const { id, slug, name, createdAt } = row;
   const times = arrayOf(row.changedAt).filter((_, index) => seen.includes(environments[index] as Environment));
   const updatedAt = Math.max(createdAt, ...times.map((time) => Number(time) || 0));
-  return { id, organization, slug, name, ...countsIn(row, seen), createdAt, updatedAt };
-}
-
-/** The counts of a project's row as people see them: `variableCount` and so on, of what these environments have. */
-function countsIn(row: object, among: readonly Environment[]): Record<`${string}Count`, number> {
-  return Object.fromEntries(
-    everyKind.map((descriptor) => [`${descriptor.item}Count`, countIn(row, descriptor, environmentMask(...among))]),
+  const counts: Record<`${string}Count`, number> = Object.fromEntries(
+    everyKind.map((kind) => [`${kind.item}Count`, countIn(row, kind, environmentMask(...seen))]),
   );
+  return { id, organization, slug, name, ...counts, createdAt, updatedAt };
 }
 
 /**
@@ -119,7 +107,7 @@ function countsIn(row: object, among: readonly Environment[]): Record<`${string}
  */
 export async function deleteProject(admin: AdminContext, where: string): Promise<Readonly<Record<string, number>>> {
   const { organization, id, slug } = await findProject(admin, where, ["see", "write"], environments);
-  const permit = permitEverywhere(admin, organization, ["write"]);
+  const permit = permitEverywhere(admin, organization, "write");
   const project = { id, slug };
   const { projects } = admin.database.tables;
   return writing(admin, permit, async (db) => {
@@ -148,36 +136,30 @@ export async function renameProject(
   const name = asked.name === undefined ? {} : { name: displayName("project", asked.name) };
   const found = await findProject(admin, where, ["see", "write"], environments);
   const { organization, id } = found;
-  const permit = permitEverywhere(admin, organization, ["write"]);
-  try {
-    await writing(admin, permit, async (db) => {
-      const project = await lockProject(admin, db, found);
-      if (!project) throw noProject(where);
-      for (const descriptor of everyKind) {
-        for (const set of await requireSets(admin, project, descriptor)) {
-          const of = { project, descriptor, environment: set.environment };
-          await resealSet(admin, { ...project, slug }, descriptor, set);
-          for await (const [version, kept] of keptVersions(admin, of)) {
-            if (kept === undefined) throw damagedVersion(of, version);
-            await resealSet(admin, { ...project, slug }, descriptor, kept, true);
-          }
+  const permit = permitEverywhere(admin, organization, "write");
+  const work = writing(admin, permit, async (db) => {
+    const project = await lockProject(admin, db, found);
+    if (!project) throw noProject(where);
+    for (const descriptor of everyKind) {
+      for (const set of await requireSets(admin, project, descriptor)) {
+        const of = { project, descriptor, environment: set.environment };
+        await resealSet(admin, { ...project, slug }, descriptor, set);
+        for await (const [version, kept] of keptVersions(admin, of)) {
+          if (kept === undefined) throw damagedVersion(of, version);
+          await resealSet(admin, { ...project, slug }, descriptor, kept, true);
         }
       }
-      await db
-        .update(p)
-        .set({ slug, ...name })
-        .where(eq(p.id, id));
-      return [
-        undefined,
-        [{ action: "project.rename", organization, project: { id, slug: found.slug }, names: [slug] }],
-      ];
-    });
-  } catch (error) {
-    if (isUniqueViolation(error))
-      throw new Refused("exists", `The project ${organization.slug}/${slug} exists already.`);
-    throw error;
-  }
-  const [row] = await admin.database.db.select().from(p).where(eq(p.id, id));
-  if (!row) throw noProject(`${organization.slug}/${slug}`);
-  return recordOf(row, organization.slug, environments);
+    }
+    const [row] = await db
+      .update(p)
+      .set({ slug, ...name })
+      .where(eq(p.id, id))
+      .returning();
+    if (!row) throw noProject(where);
+    return [
+      recordOf(row, organization.slug, environments),
+      [{ action: "project.rename", organization, project: { id, slug: found.slug }, names: [slug] }],
+    ];
+  });
+  return unlessExists(work, `The project ${organization.slug}/${slug} exists already.`);
 }
