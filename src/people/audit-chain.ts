@@ -64,10 +64,6 @@ export type Pruned = {
   readonly lanes: number;
 };
 
-function prunesBefore(admin: AdminContext, keepMs: number): number {
-  return monthOf(admin.now() - keepMs).fromAt;
-}
-
 /**
  * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane marks
  * the cut, so that the rest can be verified. The segments are verified first: pruning must not remove traces of
@@ -88,19 +84,17 @@ export async function pruneAudit(
   Permit.operator(admin);
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());
-  const before = prunesBefore(admin, keepMs);
+  const before = monthOf(admin.now() - keepMs).fromAt;
   const keptFromAt = options.unverified ? before : await inOrderBefore(database, before);
   const due = { beforeAt: keptFromAt };
   const marks: Mark[] = [];
   let entries = 0;
+  const chain = await chainOf(database, (from) =>
+    from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks),
+  );
   if (options.unverified) {
-    for await (const { firstSeq, lastSeq } of marking(segmentsByLane(database, due), marks)) {
-      entries += lastSeq - firstSeq + 1;
-    }
+    for await (const { firstSeq, lastSeq } of chain.segments()) entries += lastSeq - firstSeq + 1;
   } else {
-    const chain = await chainOf(database, (from) =>
-      from ? segmentsByLane(database, due, from) : marking(segmentsByLane(database, due), marks),
-    );
     const found = await verifyChain(systemKeys.audit, chain);
     if (found.flaws.length > 0) return found;
     entries = found.entries;
@@ -152,13 +146,9 @@ async function chainOf(database: Database, segments: Chain["segments"]): Promise
       if (action === "audit.accept" && range) acceptances.push({ ...range, seals });
     }
   }
-  return { segments, dropped: (lane) => droppedOf(database, lane), acceptances };
-}
-
-async function droppedOf(database: Database, lane: string): Promise<Dropped | undefined> {
   const { auditCheckpoints: c } = database.tables;
-  const [row] = await database.db.select().from(c).where(eq(c.lane, lane));
-  return row;
+  const dropped = async (lane: string) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0];
+  return { segments, dropped, acceptances };
 }
 
 /** Yields the segments, and adds the ends of chunks and of lanes to `marks`. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { eq, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { everyRight, type Holding, may, type Right } from "../access/rights.ts";
 import { encodePersons, type Person, type SignInAs } from "../access/roster.ts";
 import { isIssuer, issuerRule } from "../core/json-request.ts";
@@ -231,8 +231,7 @@ async function placesIn(admin: AdminContext, name: string, reach: Reach, trust: 
     (await readPersons(admin, trust)).find((one) => one.name === name),
     name,
   );
-  const slugs = await slugsOf(admin);
-  const home = slugs.organizations.get(person.organizationId);
+  const home = (await slugsOf(admin)).get(person.organizationId);
   const { id: organizationId, slug } = await findOrganization(admin, reach.organization ?? home);
   const environments = reach.environments === null ? everyEnvironment : requireEnvironments(reach.environments);
   if (reach.projects === null) return [{ organizationId, projectId: null, environments }];
@@ -285,29 +284,24 @@ function normal(holdings: readonly Holding[]): Holding[] {
   });
 }
 
-type Slugs = { readonly organizations: ReadonlyMap<string, string>; readonly projects: ReadonlyMap<string, string> };
+/** Of all organizations and projects, by their ids. */
+type Slugs = ReadonlyMap<string, string>;
 
-async function slugsOf({ database }: AdminContext): Promise<Slugs> {
-  const { organizations: o, projects: p } = database.tables;
-  const organizations = await database.db.select({ id: o.id, slug: o.slug }).from(o);
-  const projects = await database.db
-    .select({ id: p.id, slug: p.slug, organization: o.slug })
-    .from(p)
-    .innerJoin(o, eq(o.id, p.organizationId));
-  return {
-    organizations: new Map(organizations.map(({ id, slug }) => [id, slug])),
-    projects: new Map(projects.map(({ id, slug }) => [id, slug])),
-  };
+async function slugsOf({ database: { db, tables } }: AdminContext): Promise<Slugs> {
+  const { organizations: o, projects: p } = tables;
+  const organizations = await db.select({ id: o.id, slug: o.slug }).from(o);
+  const projects = await db.select({ id: p.id, slug: p.slug }).from(p);
+  return new Map([...organizations, ...projects].map(({ id, slug }) => [id, slug]));
 }
 
-function shown({ organizations, projects }: Slugs, { name, organizationId, signIn, holdings }: Person): PersonRecord {
+function shown(slugs: Slugs, { name, organizationId, signIn, holdings }: Person): PersonRecord {
   const rights = holdings.map((holding) => ({
     rights: holding.rights,
-    organization: organizations.get(holding.organizationId) ?? null,
-    project: holding.projectId && (projects.get(holding.projectId) ?? holding.projectId),
+    organization: slugs.get(holding.organizationId) ?? null,
+    project: holding.projectId && (slugs.get(holding.projectId) ?? holding.projectId),
     environments: environmentsOf(holding.environments),
   }));
-  return { name, organization: organizations.get(organizationId) ?? null, signIn, rights };
+  return { name, organization: slugs.get(organizationId) ?? null, signIn, rights };
 }
 
 /** A person's rights as the audit records them: a line for the person, and one for each right in each place. */
