@@ -1,10 +1,9 @@
 import type { Rights } from "../access/rights.ts";
 import type { PersonActor } from "../audit/entry.ts";
 import { Refused } from "../core/refused.ts";
-import type { Config } from "../core/settings.ts";
 import type { Database, Db } from "../store/database.ts";
 import { type Change, recordChanges } from "./changes.ts";
-import { type Installation, openInstallation } from "./installation.ts";
+import type { Installation } from "./installation.ts";
 import { type Permit, requirePermitted } from "./permit.ts";
 
 /** Who works here, as the audit names them, and what they may do. */
@@ -17,10 +16,11 @@ export type Who = {
    * Asks whether these are still their rights: a command may wait long for an answer, or for its input.
    * @throws Refused `forbidden` if there is no such person any more, `conflict` if they have other rights
    */
-  readonly requireSameRights?: (admin: Reading) => Promise<void>;
+  readonly requireSameRights?: (admin: KeyedDatabase) => Promise<void>;
 };
 
-type Reading = Pick<Installation, "systemKeys"> & { readonly database: Database };
+/** A database, with the keys that verify what is in it. */
+export type KeyedDatabase = Pick<AdminContext, "database" | "systemKeys">;
 
 /** Whoever holds the root key. @param name - of the account, as `actorOf` gives it */
 export function operator(name: string): Who {
@@ -35,21 +35,7 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "histor
     readonly now: () => number;
   };
 
-/**
- * Opens the database that the settings name, beside a running server; see {@link openInstallation}.
- * @param who - if it is a function: finds out in the installation who works here
- */
-export async function openAdminContext(
-  config: Config,
-  who: Who | ((installation: Installation) => Promise<Who>),
-  say: (line: string) => void,
-  begin = false,
-): Promise<AdminContext & { close(): Promise<void> }> {
-  const installation = await openInstallation(config, say, begin);
-  return adminContextOf(installation, typeof who === "function" ? await who(installation) : who);
-}
-
-/** The same for an installation that is open already. */
+/** Works in an installation. Closing closes its database. */
 export function adminContextOf(
   installation: Installation,
   who: Who,

@@ -7,7 +7,7 @@ import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import type { Database, Use } from "../store/database.ts";
 import { type JournalStore, postgresJournal, sqliteJournal } from "../store/journal.ts";
-import { isMigrated, migratePostgres, migrateSqlite } from "../store/migrate.ts";
+import { migratePostgres, migrateSqlite } from "../store/migrate.ts";
 import { openPostgres, Servers } from "../store/postgres.ts";
 import { openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
@@ -131,22 +131,10 @@ function notBegun(where: string): Refused {
 
 /**
  * Opens the database for reading, without its keys: makes and migrates nothing, and runs no command for the root key.
- * Undefined if there is no installation with current tables, or if the data folder may be somebody else's.
- * @throws Problem if a newer program migrated the database; Fault `unavailable`
+ * Undefined if there is none, or if the data folder may be somebody else's.
  */
-export async function openForNames({ databaseUrl, dataFolder }: Config): Promise<Database | undefined> {
+export function openForNames({ databaseUrl, dataFolder }: Config): Database | undefined {
+  if (databaseUrl !== undefined) return openPostgres(new Servers(databaseUrls(databaseUrl)), "serve");
   const path = join(dataFolder, "keyhole.db");
-  if (databaseUrl === undefined && !(existsSync(path) && isPrivate(dataFolder))) return undefined;
-  const database =
-    databaseUrl === undefined
-      ? openSqlite(path, "serve")
-      : openPostgres(new Servers(databaseUrls(databaseUrl)), "serve");
-  try {
-    if (await isMigrated(database)) return database;
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
-  await database.close();
-  return undefined;
+  return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, "serve") : undefined;
 }

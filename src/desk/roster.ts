@@ -7,7 +7,7 @@ import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Db } from "../store/database.ts";
 import { type Change, commandsLane } from "./changes.ts";
-import type { AdminContext, Who } from "./context.ts";
+import type { KeyedDatabase, Who } from "./context.ts";
 import type { Installation } from "./installation.ts";
 
 /*
@@ -36,7 +36,7 @@ export class RosterWatch {
    * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one row.
    * @throws Refused `conflict` if the lane does not verify, or the version that it names is not as Keyhole wrote it
    */
-  current(admin: Reading): Promise<Roster | undefined> {
+  current(admin: KeyedDatabase): Promise<Roster | undefined> {
     // One after the other: a look that began earlier must not end later.
     const look = () => this.#look(admin);
     const found = this.#last.then(look, look);
@@ -49,7 +49,7 @@ export class RosterWatch {
     return new RosterWatch(this.#seen);
   }
 
-  async #look(admin: Reading): Promise<Roster | undefined> {
+  async #look(admin: KeyedDatabase): Promise<Roster | undefined> {
     const head = await headOf(admin);
     const start = this.#seen ?? (await beginning(admin, head));
     if (start === undefined) return undefined;
@@ -63,12 +63,12 @@ export class RosterWatch {
 }
 
 /** The newest change of the roster that the lane names; undefined if there is none. */
-async function beginning(admin: Reading, head: Link | undefined): Promise<Seen | undefined> {
+async function beginning(admin: KeyedDatabase, head: Link | undefined): Promise<Seen | undefined> {
   const change = head && (await newestChange(admin, head.seq));
   return change && { link: await linkBefore(admin, change), id: "" };
 }
 
-async function follow(admin: Reading, { link, id }: Seen, head: Link | undefined): Promise<Seen> {
+async function follow(admin: KeyedDatabase, { link, id }: Seen, head: Link | undefined): Promise<Seen> {
   let { seq, mac } = link;
   let newest = id;
   while (head !== undefined && seq < head.seq) {
@@ -110,13 +110,14 @@ export async function whoIs({ open, systemKeys }: Installation, name: string): P
  */
 export async function rightsInForce(
   watch: RosterWatch,
-  admin: Reading,
+  admin: KeyedDatabase,
   find: (persons: readonly Person[]) => readonly Person[],
 ): Promise<{ readonly persons: readonly Person[] } & Pick<Who, "rights" | "requireSameRights">> {
-  const findWith = async (one: RosterWatch, reading: Reading) => find((await one.current(reading))?.persons ?? []);
+  const findWith = async (one: RosterWatch, reading: KeyedDatabase) =>
+    find((await one.current(reading))?.persons ?? []);
   const persons = await findWith(watch, admin);
   const rights = rightsOf(persons);
-  const requireSameRights = async (reading: Reading) => {
+  const requireSameRights = async (reading: KeyedDatabase) => {
     if (isDeepStrictEqual(rightsOf(await findWith(watch.copy(), reading)), rights)) return;
     throw new Refused("conflict", "Your rights have changed in between. Nothing was done: try again.");
   };
@@ -127,7 +128,6 @@ function rightsOf(persons: readonly Person[]): readonly Holding[] {
   return persons.flatMap(({ holdings }) => holdings);
 }
 
-type Reading = Pick<AdminContext, "database" | "systemKeys">;
 /** The last entry of a segment in the lane, and that segment's mac. */
 type Link = { readonly seq: number; readonly mac: Buffer };
 
@@ -138,7 +138,7 @@ const rosterAction = "people.write";
  * @param names - of the persons that differ
  * @returns the change to put on record
  */
-export async function writeRoster(admin: Reading, db: Db, listing: string, ...names: string[]): Promise<Change> {
+export async function writeRoster(admin: KeyedDatabase, db: Db, listing: string, ...names: string[]): Promise<Change> {
   const { rosters: r } = admin.database.tables;
   const [last] = await db.select({ version: r.version }).from(r).orderBy(desc(r.version)).limit(1);
   const stored = { id: Bun.randomUUIDv7(), version: (last?.version ?? 0) + 1, listing };
@@ -147,13 +147,13 @@ export async function writeRoster(admin: Reading, db: Db, listing: string, ...na
 }
 
 /** The newest version in the table whose seal is right, whatever the lane says; undefined if there is none. */
-export async function newestSealed(admin: Reading): Promise<Roster | undefined> {
+export async function newestSealed(admin: KeyedDatabase): Promise<Roster | undefined> {
   const { rosters: r } = admin.database.tables;
   const rows = await admin.database.db.select().from(r).orderBy(desc(r.version));
   return rows.map((row) => opened(admin, row)).find((roster) => roster !== undefined);
 }
 
-async function read(admin: Reading, id: string): Promise<Roster> {
+async function read(admin: KeyedDatabase, id: string): Promise<Roster> {
   const { rosters: r } = admin.database.tables;
   const [row] = await admin.database.db.select().from(r).where(eq(r.id, id));
   const roster = row && opened(admin, row);
@@ -162,21 +162,21 @@ async function read(admin: Reading, id: string): Promise<Roster> {
 }
 
 function opened(
-  { systemKeys }: Reading,
+  { systemKeys }: KeyedDatabase,
   { mac, ...stored }: StoredRoster & { readonly mac: Buffer },
 ): Roster | undefined {
   if (!isSameMac(mac, sealRoster(systemKeys.grant, stored))) return undefined;
   return { id: stored.id, version: stored.version, persons: decodePersons(stored.listing) };
 }
 
-async function headOf({ database }: Reading): Promise<Link | undefined> {
+async function headOf({ database }: KeyedDatabase): Promise<Link | undefined> {
   const { auditHeads: h } = database.tables;
   const [head] = await database.db.select({ seq: h.seq, mac: h.mac }).from(h).where(eq(h.lane, commandsLane));
   return head;
 }
 
 /** The newest segment up to an entry that has a change of the roster. */
-async function newestChange({ database }: Reading, upTo: number): Promise<Segment | undefined> {
+async function newestChange({ database }: KeyedDatabase, upTo: number): Promise<Segment | undefined> {
   const { auditSegments: s } = database.tables;
   const names = sql`${database.indexOf(s.texts, sql`${JSON.stringify(rosterAction)}`)} > 0`;
   for (let before = upTo + 1; ; ) {
@@ -198,7 +198,7 @@ function versionIn(segment: Segment): string | undefined {
 }
 
 /** What a segment follows, as the database has it: its own mac shows whether that is true. */
-async function linkBefore({ database }: Reading, { firstSeq }: Segment): Promise<Link> {
+async function linkBefore({ database }: KeyedDatabase, { firstSeq }: Segment): Promise<Link> {
   const { auditSegments: s, auditCheckpoints: c } = database.tables;
   const seq = firstSeq - 1;
   if (seq === 0) return { seq, mac: Buffer.alloc(0) };
@@ -217,7 +217,7 @@ async function linkBefore({ database }: Reading, { firstSeq }: Segment): Promise
 
 const pageSize = 256;
 
-function segmentsFrom({ database }: Reading, after: number, upTo: number): Promise<Segment[]> {
+function segmentsFrom({ database }: KeyedDatabase, after: number, upTo: number): Promise<Segment[]> {
   const { auditSegments: s } = database.tables;
   return database.db
     .select()

@@ -4,6 +4,7 @@ import { openForNames } from "../desk/installation.ts";
 import { arrayOf } from "../desk/validate.ts";
 import { everyKind } from "../kinds/kind.ts";
 import type { Database } from "../store/database.ts";
+import { isMigrated } from "../store/migrate.ts";
 
 /**
  * Which names to list. Projects are `ORG/PROJECT`; keys, trusts and requests are ids. Items may be of one environment.
@@ -21,9 +22,10 @@ export type Named = { readonly word: string; readonly name?: string };
  * @throws Problem, or what the database throws
  */
 export async function namesInUse(config: Config, asked: NamesAsked): Promise<Named[]> {
-  const database = await openForNames(config);
+  const database = openForNames(config);
   if (database === undefined) return [];
   try {
+    if (!(await isMigrated(database))) return [];
     return "project" in asked
       ? await items(database, asked)
       : await database.query<Named>(lists(database)[asked.of])({});

@@ -1,8 +1,8 @@
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { actorOf } from "../desk/actor.ts";
-import { type AdminContext, openAdminContext, operator, rehearse } from "../desk/context.ts";
-import type { Installation } from "../desk/installation.ts";
+import { type AdminContext, adminContextOf, operator, rehearse } from "../desk/context.ts";
+import { openInstallation } from "../desk/installation.ts";
 import { whoIs } from "../desk/roster.ts";
 import type { Surroundings } from "./command.ts";
 import { holdNotes } from "./failure.ts";
@@ -20,8 +20,9 @@ export async function withAdmin<T>(
   const config = readConfig(here.env);
   return holdNotes(here, async (say) => {
     const { person } = here;
-    const who = person === undefined ? operator(actorOf(here.env)) : (it: Installation) => whoIs(it, person);
-    const admin = await openAdminContext(config, who, say, begin);
+    const installation = await openInstallation(config, say, begin);
+    const who = person === undefined ? operator(actorOf(here.env)) : await whoIs(installation, person);
+    const admin = adminContextOf(installation, who);
     return work(admin).finally(() => admin.close());
   });
 }

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/core/settings.ts";
-import { openAdminContext, operator } from "../../src/desk/context.ts";
+import { adminContextOf, operator } from "../../src/desk/context.ts";
+import { openInstallation } from "../../src/desk/installation.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -33,7 +34,7 @@ type Ask = { readonly path: string; readonly text: string };
 
 /** Fills the site without a process for each key. @returns the keys; each reads everything */
 async function stock(site: Site): Promise<Key[]> {
-  const admin = await openAdminContext(readConfig(site.env), operator("ann@host"), () => {}, true);
+  const admin = adminContextOf(await openInstallation(readConfig(site.env), () => {}), operator("ann@host"));
   await createOrganization(admin, { slug: "acme" });
   for (let n = 0; n < projectCount; n++) {
     const where = `acme/p${n}`;
