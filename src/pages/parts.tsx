@@ -244,13 +244,7 @@ export function Table<T>(props: {
 }
 
 function Cell<T>({ of, row, isFirst }: { readonly of: Column<T>; readonly row: T; readonly isFirst: boolean }) {
-  return isFirst ? (
-    <th scope="row">{of.cell(row)}</th>
-  ) : (
-    <td data-heading={of.heading}>
-      <div>{of.cell(row)}</div>
-    </td>
-  );
+  return isFirst ? <th scope="row">{of.cell(row)}</th> : <td data-heading={of.heading}>{of.cell(row)}</td>;
 }
 
 /** A field that filters the table below it while typing. `/` goes there. */
