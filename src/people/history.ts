@@ -13,7 +13,6 @@ import {
   noProject,
   placeOf,
 } from "../desk/projects.ts";
-import { requireEnvironment } from "../desk/validate.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../desk/version-records.ts";
 import { descriptorOf, everyKind } from "../kinds/kind.ts";
 import { deleteUnusedContents, namesContent, openContent } from "../sets/contents.ts";
@@ -37,19 +36,18 @@ export type VersionRecord = NamesWritten & {
 /**
  * The versions of a set, newest first, how many bytes the earlier ones take, and what a person must be warned of: what
  * SQL did to the set or to its history.
- * @throws Refused `invalid`, `not_found`, `ambiguous`
+ * @throws Refused `not_found`, `ambiguous`
  */
 export async function listHistory(
   admin: AdminContext,
   where: string,
-  environmentName: string,
+  environment: Environment,
   kind: string,
 ): Promise<{
   readonly versions: readonly VersionRecord[];
   readonly kept: { readonly versions: number; readonly bytes: number };
   readonly warnings: readonly string[];
 }> {
-  const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "see", [environment]);
   const of = { project, descriptor, environment };
@@ -118,11 +116,10 @@ export type Rollback = NamesWritten & {
 export async function planRollback(
   admin: AdminContext,
   where: string,
-  environmentName: string,
+  environment: Environment,
   kind: string,
   to: number,
 ): Promise<Rollback> {
-  const environment = requireEnvironment(environmentName);
   const project = await findProject(admin, where, rollbackRights, [environment]);
   const locked = { ...project, db: admin.database.db, now: admin.now() };
   return (await changesBack(admin, locked, descriptorOf(kind), environment, to)).plan;
@@ -139,11 +136,10 @@ export async function planRollback(
 export async function rollBack(
   admin: AdminContext,
   where: string,
-  environmentName: string,
+  environment: Environment,
   kind: string,
   { from, to }: Rollback,
 ): Promise<{ readonly version: number; readonly warnings: readonly string[] }> {
-  const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
     const { before, plan, changes } = await changesBack(admin, project, descriptor, environment, to);
@@ -212,15 +208,14 @@ function isSame(descriptor: KindDescriptor, a: Item, b: Item): boolean {
 /**
  * Removes all versions of a set but the current one, and the contents of files that only they needed. For operators.
  * @returns how many versions, and what a person must be warned of
- * @throws Refused `invalid`, `not_found`, `ambiguous`
+ * @throws Refused `not_found`, `ambiguous`
  */
 export async function purgeHistory(
   admin: AdminContext,
   where: string,
-  environmentName: string,
+  environment: Environment,
   kind: string,
 ): Promise<{ readonly removed: number; readonly warnings: readonly string[] }> {
-  const environment = requireEnvironment(environmentName);
   const descriptor = descriptorOf(kind);
   const permit = Permit.operator(admin);
   const found = await findProject(admin, where, "write", [environment]);
@@ -240,13 +235,7 @@ export async function purgeHistory(
         `No content of a ${descriptor.item} was deleted, since ${what} may name any: it was changed by other means.`,
     );
     const { organization, id, slug } = found;
-    const change = {
-      action: "history.purge",
-      organization,
-      project: { id, slug },
-      environment,
-      names: [kind],
-    } as const;
-    return [{ removed: gone.length, warnings }, [change]];
+    const at = { organization, project: { id, slug }, environment };
+    return [{ removed: gone.length, warnings }, [{ action: "history.purge", ...at, names: [kind] }]];
   });
 }

@@ -3,6 +3,7 @@
  * one set again and again, at the same time, and each has an environment that the other may not even see.
  */
 import { beforeAll, expect, test } from "bun:test";
+import type { Environment } from "../../src/core/names.ts";
 import { findProject } from "../../src/desk/projects.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { storedValue } from "../../src/kinds/variables/write.ts";
@@ -58,7 +59,7 @@ describeBoth("two persons through both doors at once", (w) => {
   const asAna = (words: readonly string[]) => throughDoor(w, "ana", words);
   const byCommand = (environment: string, name: string, value: string) =>
     asAna(["var", "set", where, environment, name, "--value", value]);
-  const versionsOf = async (environment: string) => {
+  const versionsOf = async (environment: Environment) => {
     const { versions, warnings } = await listHistory(w.admin, where, environment, "variables");
     expect(warnings).toEqual([]);
     return versions.map(({ version }) => version).toReversed();
@@ -139,7 +140,7 @@ describeBoth("two persons through both doors at once", (w) => {
 
   test("reach nothing that only the other may, while both are at work", async () => {
     const form = (await visitor.form(pageOf("ONLY_BEN"), setPath())) ?? {};
-    const before = await Promise.all(["development", "production"].map(versionsOf));
+    const before = await Promise.all((["development", "production"] as const).map(versionsOf));
     const reveal = (name: string, environment: string) =>
       visitor.send(`/p/${where}/variables/reveal`, { name, environment });
     const get = (environment: string, name: string) => asAna(["var", "get", where, environment, name]);
@@ -160,7 +161,7 @@ describeBoth("two persons through both doors at once", (w) => {
       expect(theirs).toEqual({ status: 200, secret: ofBen });
       expect([notHis.status, notHis.secret, sent.status]).toEqual([404, undefined, 404]);
     }
-    expect(await Promise.all(["development", "production"].map(versionsOf))).toEqual(before);
+    expect(await Promise.all((["development", "production"] as const).map(versionsOf))).toEqual(before);
     const reveals = await listAudit(w.admin, { project: where, actions: ["variables.reveal"], limit: 100 });
     expect(reveals.map(({ actor, environment, names }) => [actor, environment, names]).sort()).toEqual(
       [

@@ -16,7 +16,7 @@ function changedBySomebodyElse(what: string) {
   return { kind: "conflict", message: `The ${what} ${words}` };
 }
 
-async function versionOf(w: World, where: string, environment: string, kind = "variables"): Promise<number> {
+async function versionOf(w: World, where: string, environment: Environment, kind = "variables"): Promise<number> {
   const [newest] = (await listHistory(w.admin, where, environment, kind)).versions;
   return newest?.version as number;
 }
