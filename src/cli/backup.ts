@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings.ts";
 import { writeWhole } from "../core/whole-file.ts";
 import { actorOf } from "../desk/actor.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { backUp, databaseFile, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
+import { backUp, refuseOwnFile, restore, verifyBackup } from "../people/backup.ts";
 import { confirm } from "../terminal/admin.ts";
 import { answer, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
@@ -72,14 +71,15 @@ export function restoreCommand(here: Surroundings) {
     .option(...yesOption)
     .action(async (file, { force, yes }) => {
       const config = readConfig(here.env);
-      const replaces = existsSync(databaseFile(config, "restore"))
-        ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost`
-        : `put ${file} into ${config.dataFolder}, where there is no database yet`;
+      const deed = (replaces: boolean) =>
+        replaces
+          ? `replace the database in ${config.dataFolder} by ${file}; what was written since, revocations of keys included, is lost`
+          : `put ${file} into ${config.dataFolder}, where there is no database yet`;
       const { bytes, hasRootKey } = await restore(config, file, {
         force,
         actor: actorOf(here.env),
         say: here.say,
-        agree: () => confirm(here, yes, replaces),
+        agree: (replaces) => confirm(here, yes, deed(replaces)),
       }).catch((error: unknown) => {
         throw readFailure(file, error);
       });

@@ -21,6 +21,7 @@ import { adminContextOf, operator } from "../desk/context.ts";
 import { prepareFolder, requireReadable, serveLock } from "../desk/data-folder.ts";
 import { openInstallation } from "../desk/installation.ts";
 import { openKeyring } from "../desk/root-keys.ts";
+import { orUndefined } from "../seal/envelope.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
@@ -55,10 +56,14 @@ export function backUp(config: Config, draft: string): { readonly bytes: number 
 export function refuseOwnFile(config: Config, file: string): void {
   const path = databaseFile(config, "back up");
   requireReadable(config.dataFolder);
-  const sides = ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
   const rootKeys = config.rootKey.from === "file" ? [config.rootKey.path] : rootKeysIn(config);
-  if (![...sides, ...rootKeys].some((own) => realPath(own) === realPath(file))) return;
+  if (![...filesOf(path), ...rootKeys].some((own) => realPath(own) === realPath(file))) return;
   throw new Refused("invalid", `${file} is a file of this Keyhole itself: name another file for the backup.`);
+}
+
+/** The files of a database: the first is its own. */
+function filesOf(path: string): string[] {
+  return ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
 }
 
 /** The generated root key and the retired ones, which earlier backups need. */
@@ -90,8 +95,8 @@ export async function restore(
     readonly force?: boolean | undefined;
     readonly actor: string;
     readonly say: (line: string) => void;
-    /** Asked once nothing stands in the way any more. */
-    readonly agree?: () => Promise<void>;
+    /** Asked once nothing stands in the way any more. @param replaces - whether there is a database */
+    readonly agree?: (replaces: boolean) => Promise<void>;
   },
 ): Promise<{ readonly bytes: number; readonly hasRootKey: boolean }> {
   const path = databaseFile(config, "restore");
@@ -105,10 +110,10 @@ export async function restore(
   let done = false;
   try {
     removeRestoreDrafts(config);
-    const { whole, hasRootKey } = await prepareDraft(config, backup, options);
+    const { whole, hasRootKey } = await prepareDraft(config, path, backup, options);
     if (existsSync(path) && !options.force) requireEmpty(config, path);
-    await options.agree?.();
-    replaceDatabase(config, whole, options.force === true);
+    await options.agree?.(existsSync(path));
+    replaceDatabase(config, path, whole, options.force === true);
     done = true;
     return { bytes: statSync(path).size, hasRootKey };
   } finally {
@@ -121,19 +126,17 @@ export async function restore(
 /** Removes what a restore that was killed left. The caller holds the lock of {@link serveLock}. */
 export function removeRestoreDrafts({ dataFolder }: Config): void {
   for (const draft of ["restoring", "restored"]) {
-    for (const side of ["", "-journal", "-wal", "-shm"]) {
-      rmSync(join(dataFolder, `keyhole.db.${draft}${side}`), { force: true });
-    }
+    for (const file of filesOf(join(dataFolder, `keyhole.db.${draft}`))) rmSync(file, { force: true });
   }
 }
 
 /** A checked copy of the backup beside the database, with the restore on record if there is a root key. */
 async function prepareDraft(
   config: Config,
+  path: string,
   backup: string,
   { say, actor }: { readonly say: (line: string) => void; readonly actor: string },
 ): Promise<{ readonly whole: string; readonly hasRootKey: boolean }> {
-  const path = databaseFile(config, "restore");
   const draft = `${path}.restoring`;
   copyFileSync(backup, draft);
   await chmod(draft, 0o600);
@@ -149,8 +152,7 @@ async function prepareDraft(
 }
 
 /** Puts the draft in the database's place. @throws Refused `unavailable` if a command uses the database, `exists` */
-function replaceDatabase(config: Config, whole: string, force: boolean): void {
-  const path = databaseFile(config, "restore");
+function replaceDatabase(config: Config, path: string, whole: string, force: boolean): void {
   // Commands that begin now wait for this lock before they open the database.
   const opening = exclusively(`${path}.migrating`, 5000);
   if (!opening) throw inUse(config);
@@ -160,7 +162,7 @@ function replaceDatabase(config: Config, whole: string, force: boolean): void {
       if (!takeOutOfUse(path)) throw inUse(config);
     }
     // Left of a database that is gone, they would be taken for the new one's.
-    for (const side of ["-journal", "-wal", "-shm"]) rmSync(`${path}${side}`, { force: true });
+    for (const file of filesOf(path).slice(1)) rmSync(file, { force: true });
     moveIntoPlace(whole, path, true);
   } finally {
     opening.release();
@@ -215,7 +217,7 @@ export async function verifyBackup(
 }
 
 /** The embedded database's file. @throws Refused `invalid` with PostgreSQL, which has tools of its own for this */
-export function databaseFile(config: Config, what: string): string {
+function databaseFile(config: Config, what: string): string {
   if (config.databaseUrl !== undefined) {
     throw new Refused(
       "invalid",
@@ -241,32 +243,23 @@ function requireDatabase(backup: string, found: Found): void {
 async function openSystemKeys(config: Config, path: string, say: (line: string) => void) {
   if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return undefined;
   const keyring = await openKeyring(config, true, say);
-  const opened = new Map<string, Uint8Array>();
-  for (const { purpose, rootId, wrapped } of systemKeysIn(path)) {
-    try {
-      opened.set(purpose, keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
-    } catch {
-      throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
-    }
-  }
-  return opened;
+  const opened = systemKeysIn(path).map(({ purpose, rootId, wrapped }) => {
+    const key = orUndefined(() => keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
+    if (key !== undefined) return [purpose, key] as const;
+    throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
+  });
+  return new Map(opened);
 }
 
 /** Puts the restore on record in the database that is about to be restored. Without a root key nothing can be. */
-async function recordRestore(draft: string, systemKeys: ReadonlyMap<string, Uint8Array>, actor: string): Promise<void> {
+async function recordRestore(draft: string, systemKeys: ReadonlyMap<string, Uint8Array>, name: string): Promise<void> {
   const audit = systemKeys.get("audit");
   if (audit === undefined) return;
   await migrateSqlite(draft);
   const database = openSqlite(draft, "admin");
-  try {
-    await database.transaction((db) =>
-      recordChanges({ database, systemKeys: { audit }, actor: operator(actor).actor, now: Date.now }, db, [
-        { action: "restore", organization: null, names: [] },
-      ]),
-    );
-  } finally {
-    await database.close();
-  }
+  const admin = { database, systemKeys: { audit }, ...operator(name), now: Date.now };
+  const change = { action: "restore", organization: null, names: [] } as const;
+  await database.transaction((db) => recordChanges(admin, db, [change])).finally(() => database.close());
 }
 
 function requireEmpty(config: Config, path: string): void {
