@@ -1,10 +1,10 @@
 import { eq, type SQL } from "drizzle-orm";
 import { type Plan, sealOrganization } from "../access/grant.ts";
+import { belongsTo } from "../access/rights.ts";
 import { isSameMac } from "../core/hash.ts";
 import { slugPattern } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "./context.ts";
-import { isMember } from "./permit.ts";
 
 export type Organization = {
   readonly id: string;
@@ -22,11 +22,11 @@ export async function findOrganization(admin: AdminContext, slug: string | undef
   const { organizations } = admin.database.tables;
   if (slug !== undefined) {
     const [found] = await admin.database.db.select().from(organizations).where(eq(organizations.slug, slug));
-    if (!(found && isMember(admin, found))) throw noOrganization(slug);
+    if (!(found && belongsTo(admin.rights, found.id))) throw noOrganization(slug);
     return verified(admin, found);
   }
   const rows = await admin.database.db.select().from(organizations);
-  const [only, second] = rows.filter((row) => isMember(admin, row));
+  const [only, second] = rows.filter(({ id }) => belongsTo(admin.rights, id));
   if (!only) throw new Refused("not_found", "There is no organization yet: create one with `keyhole org create SLUG`.");
   if (second) throw new Refused("ambiguous", "There are several organizations: name one.");
   return verified(admin, only);

@@ -1,4 +1,4 @@
-import { belongsTo, everyRight, type ProjectPlace, type Right, type Rights, reached } from "../access/rights.ts";
+import { everyRight, type ProjectPlace, type Right, type Rights, reached } from "../access/rights.ts";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Change } from "./changes.ts";
@@ -14,7 +14,6 @@ export class Permit {
   readonly environments: readonly Environment[];
   readonly #isMadeHere = true;
 
-  /** See {@link permit}, {@link permitOperator}. */
   private constructor(rights: readonly Right[], place: ProjectPlace | null, among: readonly Environment[]) {
     this.rights = rights;
     this.place = place;
@@ -70,9 +69,4 @@ export class Permit {
 export function requirePermitted(permits: readonly Permit[], changes: readonly Change[]): void {
   const outside = changes.find((change) => !permits.some((permit) => permit.covers(change)));
   if (outside !== undefined) throw new Error(`${outside.action} was done where nobody asked whether it is permitted`);
-}
-
-/** Whether somebody has anything to do with an organization. */
-export function isMember({ rights }: { readonly rights: Rights }, organization: { readonly id: string }): boolean {
-  return belongsTo(rights, organization.id);
 }

@@ -1,9 +1,10 @@
 import { asc, eq } from "drizzle-orm";
 import { type Plan, sealOrganization } from "../access/grant.ts";
+import { belongsTo } from "../access/rights.ts";
 import { Refused } from "../core/refused.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { noOrganization, type Organization, requireSlug, verified } from "../desk/organizations.ts";
-import { isMember, Permit } from "../desk/permit.ts";
+import { Permit } from "../desk/permit.ts";
 import { displayName, unlessExists } from "../desk/validate.ts";
 
 /** What a new organization is to be called. */
@@ -77,7 +78,7 @@ export async function deleteOrganization(
 export async function listOrganizations(admin: AdminContext): Promise<Organization[]> {
   const { organizations } = admin.database.tables;
   const rows = await admin.database.db.select().from(organizations).orderBy(asc(organizations.slug));
-  return rows.filter((row) => isMember(admin, row)).map(({ seal: _, ...organization }) => organization);
+  return rows.filter(({ id }) => belongsTo(admin.rights, id)).map(({ seal: _, ...organization }) => organization);
 }
 
 function requirePlan(plan: string): Plan {

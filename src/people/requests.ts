@@ -163,24 +163,15 @@ function rowsOf(admin: AdminContext, db: Db, where: SQL | undefined) {
 }
 
 function recordOf(admin: AdminContext, { request, organization, project, key }: Row): RequestRecord {
-  const { id, status, environment, name, reason, keyId, createdAt, expiresAt } = request;
-  const { decidedAt, decidedBy, decisionReason } = request;
+  const { id, status, number: _, organizationId: __, projectId: ___, ...asked } = request;
   return {
     id,
-    status: status === "pending" && expiresAt <= admin.now() ? "expired" : status,
+    status: status === "pending" && asked.expiresAt <= admin.now() ? "expired" : status,
     organization: organization.slug,
     project: project.slug,
-    environment,
-    name,
-    reason,
-    keyId,
+    ...asked,
     keyName: key?.name ?? null,
     keyStatus: key === null ? "gone" : keyStatus(admin, key),
-    createdAt,
-    expiresAt,
-    decidedAt,
-    decidedBy,
-    decisionReason,
   };
 }
 
@@ -195,7 +186,6 @@ async function lockPending(admin: AdminContext, db: Db, id: string): Promise<Pen
   return { organization: row.organization, project: row.project, record };
 }
 
-/** Notes a decision. */
 async function decide(
   admin: AdminContext,
   db: Db,
