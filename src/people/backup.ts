@@ -21,7 +21,6 @@ import { adminContextOf, operator } from "../desk/context.ts";
 import { prepareFolder, requireReadable, serveLock } from "../desk/data-folder.ts";
 import { openInstallation } from "../desk/installation.ts";
 import { openKeyring } from "../desk/root-keys.ts";
-import { orUndefined } from "../seal/envelope.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
 import { copyOnline, type Found, inspect, systemKeysIn, takeOutOfUse } from "../store/backup.ts";
 import { databaseErrorCode } from "../store/database.ts";
@@ -243,12 +242,15 @@ function requireDatabase(backup: string, found: Found): void {
 async function openSystemKeys(config: Config, path: string, say: (line: string) => void) {
   if (config.rootKey.from === "folder" && !existsSync(join(config.dataFolder, "root.key"))) return undefined;
   const keyring = await openKeyring(config, true, say);
-  const opened = systemKeysIn(path).map(({ purpose, rootId, wrapped }) => {
-    const key = orUndefined(() => keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
-    if (key !== undefined) return [purpose, key] as const;
-    throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
-  });
-  return new Map(opened);
+  const opened = new Map<string, Uint8Array>();
+  for (const { purpose, rootId, wrapped } of systemKeysIn(path)) {
+    try {
+      opened.set(purpose, keyring.unwrapSystemKey(purpose as SystemKeyPurpose, rootId, wrapped));
+    } catch {
+      throw new Refused("invalid", `The backup was made under the root key ${rootId}: put that one in place first.`);
+    }
+  }
+  return opened;
 }
 
 /** Puts the restore on record in the database that is about to be restored. Without a root key nothing can be. */
