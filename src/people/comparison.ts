@@ -3,9 +3,8 @@ import type { AdminContext } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
-import type { ContentEntry, Entry, KindDescriptor } from "../sets/kind.ts";
+import type { ContentEntry, KindDescriptor } from "../sets/kind.ts";
 import { type Item, openItems, requireSets } from "../sets/open.ts";
-import type { VerifiedSet } from "../sets/verified-set.ts";
 
 /* Which environments of a project have an item, and whether they have the same. No value leaves this file. */
 
@@ -46,36 +45,32 @@ export async function compareEnvironments(admin: AdminContext, where: string, ki
   const revealing = Permit.find(admin, ["see", "reveal"], placeOf(project));
   const sets = (await requireSets(admin, project, descriptor)).map((set) => {
     const { environment } = set;
-    if (!revealing?.allows("reveal", environment)) return { environment, items: listed(descriptor, set) };
-    return openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set);
+    const isOpen = revealing?.allows("reveal", environment) === true;
+    const { items } = isOpen
+      ? openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set)
+      : {
+          items: new Map(
+            set.entries.map((entry): [string, Item] => [descriptor.nameOf(entry), { entry, value: null }]),
+          ),
+        };
+    return { environment, isOpen, items };
   });
   const names = new Set(sets.flatMap(({ items }) => [...items.keys()]));
   const items = [...names].sort(compareBytes).map((name) => {
-    const holders = sets.flatMap(({ environment, items }) => {
-      const found = items.get(name);
-      return found === undefined ? [] : [{ environment, found }];
+    const holders = sets.flatMap(({ environment, isOpen, items }) => {
+      const item = items.get(name);
+      return item === undefined ? [] : [{ environment, isOpen, item }];
     });
-    const groups = groupsOf(holders.map(({ found }) => (isOpened(found) ? contentOf(descriptor, found) : null)));
+    const groups = groupsOf(holders.map(({ isOpen, item }) => (isOpen ? contentOf(descriptor, item) : null)));
     const environments = Object.fromEntries(
-      holders.map(({ environment, found }, index): [Environment, ComparedItem] => {
-        return [environment, { updatedAt: found.entry.updatedAt, group: groups[index] ?? null }];
+      holders.map(({ environment, item }, index): [Environment, ComparedItem] => {
+        return [environment, { updatedAt: item.entry.updatedAt, group: groups[index] ?? null }];
       }),
     );
     return { name, environments };
   });
-  for (const { items } of sets) {
-    for (const item of items.values()) if (isOpened(item)) item.value?.fill(0);
-  }
+  for (const { items } of sets) for (const { value } of items.values()) value?.fill(0);
   return { environments: project.permit.environments, items };
-}
-
-function isOpened<E extends Entry>(item: { readonly entry: E } | Item<E>): item is Item<E> {
-  return "value" in item;
-}
-
-/** The items of a set that is not opened. */
-function listed<E extends Entry>({ nameOf }: KindDescriptor<E>, { entries }: VerifiedSet<E>) {
-  return new Map<string, { readonly entry: E } | Item<E>>(entries.map((entry) => [nameOf(entry), { entry }]));
 }
 
 /**
