@@ -1,6 +1,6 @@
 /**
- * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments, several
- * files at once, and ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
+ * The program behind `bun run test`: finds a PostgreSQL, builds the binary, runs `bun test` with its own arguments,
+ * several files at once, and ends standard output with the line `N passed, N failed`, and `, N skipped` if any were.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants } from "node:os";

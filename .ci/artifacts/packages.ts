@@ -1,7 +1,7 @@
 /**
- * `bun .ci/artifacts/packages.ts FOLDER NAME=PROGRAM …` makes of ready programs everything that a release holds: archives,
- * npm packages, Debian packages and images, then their provenance and their checksums. The bill of materials that
- * cdxgen made of the lockfile lies in FOLDER already.
+ * `bun .ci/artifacts/packages.ts FOLDER NAME=PROGRAM …` makes of ready programs everything that a release holds:
+ * archives, npm packages, Debian packages and images, then their provenance and their checksums. The bill of materials
+ * that cdxgen made of the lockfile lies in FOLDER already.
  */
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -63,8 +63,8 @@ async function packArchive(folder: string, { name }: Target, program: string): P
 }
 
 /**
- * Adds to a bill of materials what is in a release besides the packages of the lockfile, and takes what differs from one
- * run to the next out of it.
+ * Adds to a bill of materials what is in a release besides the packages of the lockfile, and takes what differs from
+ * one run to the next out of it.
  *
  * @see https://cyclonedx.org/docs/1.7/json/
  */

@@ -13,8 +13,9 @@ export type Target = {
 };
 
 /**
- * Everything that a release has programs for. A new version of Bun has new checksums. Macs with Intel processors are left
- * out: Bun 1.4.5 leaves the signature of its own runtime in their programs, which does not fit and ends them at once.
+ * Everything that a release has programs for. A new version of Bun has new checksums. Macs with Intel processors are
+ * left out: Bun 1.4.5 leaves the signature of its own runtime in their programs, which does not fit and ends them at
+ * once.
  */
 export const targets: readonly Target[] = [
   {

@@ -95,8 +95,8 @@ function aboutOf(about: { version: string; license: string; repository?: { url: 
 }
 
 /**
- * Makes links to files such as `deploy/Caddyfile` and `../Dockerfile` downloads. VitePress would take them for pages. In
- * the site, what is beside `docs/` is beside the pages.
+ * Makes links to files such as `deploy/Caddyfile` and `../Dockerfile` downloads. VitePress would take them for pages.
+ * In the site, what is beside `docs/` is beside the pages.
  */
 function copyLinkedFiles(md: MarkdownRenderer): void {
   md.core.ruler.push("linked-files", ({ tokens }) => {

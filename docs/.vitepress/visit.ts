@@ -7,8 +7,8 @@ import type { Search, Seen, Visit } from "./seen.ts";
  *
  *     bun visit.ts CHROMIUM ORIGIN SEARCH...
  *
- * axe judges each page that shows an element or a class that no earlier page had, in light and dark. That is most of the
- * time, so `KEYHOLE_TEST_LONG=1` alone has it judge every page.
+ * axe judges each page that shows an element or a class that no earlier page had, in light and dark. That is most of
+ * the time, so `KEYHOLE_TEST_LONG=1` alone has it judge every page.
  */
 
 const [chromium = "", origin = "", ...searches] = process.argv.slice(2);

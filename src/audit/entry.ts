@@ -29,8 +29,8 @@ export type PersonActor = {
   readonly type: "person";
   readonly name: string;
   /**
-   * `os`: the account that ran the command, `user@host`, which is the operator's word. Others are in the roster: `ssh` if
-   * sshd accepted their key, else with the identity that their provider gave.
+   * `os`: the account that ran the command, `user@host`, which is the operator's word. Others are in the roster: `ssh`
+   * if sshd accepted their key, else with the identity that their provider gave.
    */
   readonly from: "os" | "ssh" | { readonly issuer: string; readonly subject: string };
 };

@@ -9,8 +9,8 @@ import { write } from "../terminal/terminal.ts";
 import { atMachine, variablesVerb } from "./machine.ts";
 
 /**
- * `keyhole compose …`, which Docker Compose calls for a service with `provider: {type: keyhole}`. It passes the options of
- * the provider as flags, drops stderr, and reads messages of JSON from stdout: `main.ts` sends errors there, too.
+ * `keyhole compose …`, which Docker Compose calls for a service with `provider: {type: keyhole}`. It passes the options
+ * of the provider as flags, drops stderr, and reads messages of JSON from stdout: `main.ts` sends errors there, too.
  *
  * There is no `compose metadata`: with it, Compose would drop every option that it does not list, and a misspelt `keys`
  * would give a service all variables.

@@ -4,8 +4,8 @@ import { wordsOf } from "../core/words.ts";
 import { pathOf, type Surroundings, verb } from "../terminal/command.ts";
 
 /*
- * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door runs
- * that command here with the person's rights. No shell reads it.
+ * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door
+ * runs that command here with the person's rights. No shell reads it.
  */
 
 /** What comes through the door; all else is for operators and machines. */

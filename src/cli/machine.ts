@@ -83,7 +83,7 @@ export async function readApi(
 
 const timeoutMsDefault = 30_000;
 
-/** The API root that the option or the environment names. @throws Problem, also if the key would be sent in the clear */
+/** The API root by option or environment. @throws Problem, also if the key would be sent in the clear */
 export function readRoot(here: Pick<Surroundings, "env">, option: string | undefined): string {
   const [setting, url] = required(here, "--url", option, "KEYHOLE_URL");
   const allowedHosts = readAllowedHosts(here.env["KEYHOLE_ALLOW_HTTP"]);

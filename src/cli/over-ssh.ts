@@ -14,7 +14,7 @@ import { isPeoples } from "./door.ts";
  * content travels on stdin. Keys, certificates and jump hosts are ssh's work.
  */
 
-/** Whether a command is for the machine that it is typed on, whatever KEYHOLE_SSH says. @param path - such as `keyhole run` */
+/** Whether a command runs where it is typed, whatever KEYHOLE_SSH says. @param path - such as `keyhole run` */
 export function isLocal(path: string): boolean {
   return local.has(path.split(" ")[1] ?? "");
 }

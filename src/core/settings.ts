@@ -66,7 +66,7 @@ export function readConfig(env: Env): Config {
   });
 }
 
-/** @throws Problem that names `setting`, unless this is a name or an address as the system takes it, `::1` without [] */
+/** @throws Problem that names `setting`, unless this is a host name or an address, `::1` without [] */
 export function parseHost(setting: string, text: string): string {
   if (isIP(text) !== 0 || /^[A-Za-z0-9._-]+$/.test(text)) return text;
   throw configProblem(`${setting} must be a host name or an address alone, such as 127.0.0.1 or ::1.`);

@@ -88,8 +88,8 @@ function momentOf(label: string, text: string | undefined): number | undefined {
 }
 
 /**
- * A page of entries. Entries of one moment are on one page: the next page begins before that moment, so none is left out
- * and none comes twice.
+ * A page of entries. Entries of one moment are on one page: the next page begins before that moment, so none is left
+ * out and none comes twice.
  */
 async function newest(visit: Visit, typed: Typed) {
   const { admin } = visit;

@@ -56,8 +56,8 @@ export function tokenOf(headers: Headers, name: Cookie = "__Host-keyhole"): stri
 }
 
 /**
- * A cookie that no script reads and no other host or path can set. No other site sends the one of a session; the one of an
- * attempt comes back when the identity provider's page leads here, which is another site.
+ * A cookie that no script reads and no other host or path can set. No other site sends the one of a session; the one of
+ * an attempt comes back when the identity provider's page leads here, which is another site.
  */
 export function cookieOf(token: string, name: Cookie = "__Host-keyhole"): string {
   const end = token === "" ? "; Max-Age=0" : name === "__Host-keyhole" ? "" : "; Max-Age=600";

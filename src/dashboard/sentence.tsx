@@ -95,8 +95,8 @@ function whereOf({ organization, project }: AuditRecord): string {
 }
 
 /**
- * What was done, by action. In braces: the organization, the project, the environment, all names of the entry, its first
- * name, or the rest of them.
+ * What was done, by action. In braces: the organization, the project, the environment, all names of the entry, its
+ * first name, or the rest of them.
  */
 const deeds: Readonly<Record<(typeof peopleActions)[number], string | ((one: AuditRecord) => string)>> = {
   "organization.create": "created the organization {organization}",

@@ -7,7 +7,7 @@ import { type Decision, policies, take } from "./bucket.ts";
  * | field | content |
  * | --- | --- |
  * | `#fullAtUs`, f64 | the bucket, exact in whole µs for 285 years; 0 is an empty entry |
- * | `#tagsLow`, u32, and `#tagsHigh`, u16 | 48 bits of the hash: among 10⁷ keys, two share an entry with a chance below 10⁻⁶ |
+ * | `#tagsLow`, u32, and `#tagsHigh`, u16 | 48 bits of the hash: of 10⁷ keys, two share an entry with a chance < 10⁻⁶ |
  *
  * The hash is HMAC-SHA-256 under a secret of this process, 0.2 µs (measured). With a faster hash, seeded or not, an
  * attacker could find texts that share a victim's entry and spend its tokens, or that evict it.

@@ -296,8 +296,8 @@ export function Change(props: {
 }
 
 /**
- * A labelled control with, below it, what may be put there: a line to type in; with `rows`, a text; with `of`, a list to
- * choose one of.
+ * A labelled control with, below it, what may be put there: a line to type in; with `rows`, a text; with `of`, a list
+ * to choose one of.
  */
 export function Field(props: {
   readonly name: string;

@@ -155,8 +155,8 @@ export function versionFields(sets: readonly VersionedSet[]): Readonly<Record<st
 }
 
 /**
- * What a person has begun and not yet agreed to, such as a pasted text: kept in memory for some minutes, because no page
- * may have values in its HTML. One at a time.
+ * What a person has begun and not yet agreed to, such as a pasted text: kept in memory for some minutes, because no
+ * page may have values in its HTML. One at a time.
  */
 export class Drafts {
   #draft: { readonly path: string; readonly value: unknown; readonly endsAt: number } | undefined;

@@ -15,8 +15,8 @@ export type SealedContent = {
 const pieceBytes = 192 * 1024;
 
 /**
- * A sealed file content. It gives out nothing unverified. A large one is never opened as a whole: it is verified piece by
- * piece, and opened again while it is read. Associated data covers size and SHA-256, so neither is computed.
+ * A sealed file content. It gives out nothing unverified. A large one is never opened as a whole: it is verified piece
+ * by piece, and opened again while it is read. Associated data covers size and SHA-256, so neither is computed.
  */
 export class FileContent {
   readonly #sealed: SealedContent;

@@ -7,8 +7,8 @@ import type { Surroundings } from "./command.ts";
 import { localName, unreadable } from "./input.ts";
 
 /**
- * Lets a person edit a secret text. `$VISUAL`, `$EDITOR` or vi gets a file of mode 0600 in a folder of its own, in memory
- * if the system has such a folder. The folder is gone when this ends, even if this process is killed.
+ * Lets a person edit a secret text. `$VISUAL`, `$EDITOR` or vi gets a file of mode 0600 in a folder of its own, in
+ * memory if the system has such a folder. The folder is gone when this ends, even if this process is killed.
  *
  * @param name - of the file, whose ending tells the editor the syntax
  * @param work - gets a function that opens the editor with a text and returns what the person saved

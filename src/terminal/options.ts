@@ -69,7 +69,7 @@ export function parseComingDay(text: string, nowMs: number): string {
   throw new InvalidArgumentError("takes a day in UTC that is not past, such as 2030-01-31.");
 }
 
-/** Whether a text is a day. Date.parse may read a day that does not exist, such as 2026-02-30, as one of the next month. */
+/** Whether a text is a day. Date.parse may take 2026-02-30, which does not exist, for a day in March. */
 export function isDay(text: string): boolean {
   const startMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00Z`) : Number.NaN;
   return !Number.isNaN(startMs) && new Date(startMs).toISOString().startsWith(text);

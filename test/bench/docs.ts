@@ -36,7 +36,7 @@ export function readResults(file: string): Results {
   return results;
 }
 
-/** Writes the JSON, the plot and the measured parts of the pages. A run or a scale replaces only results of its kind. */
+/** Writes the JSON, the plot and the measured parts of the pages. A run replaces only results of its kind. */
 export function writeResults(folder: string, added: Omit<Results, "format">): void {
   const json = join(folder, "performance.json");
   const results: Results = { ...readResults(json), ...added };

@@ -43,7 +43,7 @@ export type Soak = {
   readonly faults: readonly string[];
 };
 
-/** Starts the server `times` times. The rig is stopped, because an embedded database allows one server, and stays so. */
+/** Starts the server `times` times. An embedded database allows one server, so the rig is stopped, and stays so. */
 export async function measureStart(rig: Rig, times: number): Promise<Pick<Extras, "startMs" | "restMib">> {
   await rig.stop();
   const startsMs: number[] = [];
@@ -201,8 +201,8 @@ export async function measureSoak(meter: Meter, rig: Rig, mixed: Row): Promise<S
 const soakRequests = 100_000;
 
 /**
- * The lowest memory of a process within 14 seconds. After three seconds it varied by 70 MiB, depending on garbage collection;
- * after twelve seconds it was 110 to 112 MiB in four runs.
+ * The lowest memory of a process within 14 seconds. After three seconds it varied by 70 MiB, depending on garbage
+ * collection; after twelve seconds it was 110 to 112 MiB in four runs.
  */
 async function restMib(pid: number): Promise<number | null> {
   if (!hasProc) return null;

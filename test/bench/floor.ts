@@ -1,6 +1,6 @@
 /**
- * The floors that Keyhole is compared with, in a separate process: bare `Bun.serve` with prepared bodies, alone or after one
- * postgres.js `select 1`.
+ * The floors that Keyhole is compared with, in a separate process: bare `Bun.serve` with prepared bodies, alone or
+ * after one postgres.js `select 1`.
  *
  *     bun test/bench/floor.ts FOLDER      FOLDER contains bodies as NAME.body and their header fields as NAME.json
  *

@@ -51,8 +51,8 @@ export function percentile(sorted: readonly number[], share: number): number {
 
 /**
  * One thread, which on two cores leaves the other to the server. A Lua function `response` could check each status, but
- * makes wrk keep every body, which halves the floors. wrk itself counts statuses of 400 and above, and short answers show
- * in the number of bytes.
+ * makes wrk keep every body, which halves the floors. wrk itself counts statuses of 400 and above, and short answers
+ * show in the number of bytes.
  */
 const wrkScript = `
 local paths, keys, tags, count, at, rest = {}, {}, {}, 0, 0, ""

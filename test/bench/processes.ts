@@ -11,8 +11,9 @@ export type Server = {
 };
 
 /**
- * The processes and the folder of one benchmark run. They are killed and removed when the run ends, or by a reaper process
- * if the run itself is killed: the reaper's standard input is a pipe from here, which closes however this process ends.
+ * The processes and the folder of one benchmark run. They are killed and removed when the run ends, or by a reaper
+ * process if the run itself is killed: the reaper's standard input is a pipe from here, which closes however this
+ * process ends.
  */
 export class Processes {
   readonly #folder: string;

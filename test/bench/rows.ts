@@ -21,7 +21,7 @@ export type Row = {
   readonly expected: "200" | "304" | "refusal";
   /** The minimum body size of a correct answer. */
   readonly bodyBytes: number;
-  /** Whether answers have megabytes. Such rows are not measured at 256 connections, and last, because of their memory. */
+  /** Whether answers have megabytes. For their memory, such rows are measured last, and not at 256 connections. */
   readonly large: boolean;
   readonly server: () => Server;
   readonly rig: Rig | undefined;

@@ -23,8 +23,8 @@ const connectionCounts = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const base = { ...nothing, keys: 10_000, sizes: environmentSizes, files: [smallFile] } satisfies Stock;
 
 /**
- * A rig for each size, so that the sizes can be measured in turn: on a shared machine, measurements minutes apart are not
- * comparable.
+ * A rig for each size, so that the sizes can be measured in turn: on a shared machine, measurements minutes apart are
+ * not comparable.
  */
 export const scaleStocks = {
   base,

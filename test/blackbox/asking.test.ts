@@ -1,4 +1,4 @@
-/** What a terminal asks before it does what cannot be undone. Where nobody can be asked: transcripts/confirmations.txt. */
+/** What a terminal asks before what cannot be undone. Where nobody can be asked: transcripts/confirmations.txt. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

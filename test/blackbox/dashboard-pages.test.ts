@@ -7,7 +7,7 @@ import { callTool } from "../support/mcp.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Site, siteOf } from "../support/server.ts";
 
-/* Every page of the dashboard as people see it: found by following links, so a new page is tested without being named. */
+/* Every page of the dashboard as people see it. Links lead to it, so a new page is tested without being named. */
 
 const canaries = ["canary-of-staging", "canary-of-production", "canary-of-an-account", "canary-of-a-file"];
 

@@ -8,8 +8,8 @@ import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
 
 /*
- * A first visit, from `keyhole demo` to a value, as the pictures of docs/dashboard.md show it. A picture holds the text of
- * its page, so one that is old fails. TRANSCRIBE=1 takes them again.
+ * A first visit, from `keyhole demo` to a value, as the pictures of docs/dashboard.md show it. A picture holds the text
+ * of its page, so one that is old fails. TRANSCRIBE=1 takes them again.
  */
 
 const pictures = join(import.meta.dir, "../../docs/dashboard");

@@ -55,7 +55,7 @@ onBoth("callers of 8 MiB files", (dialect) => {
     return status;
   };
   const expectWhole = async (connection: Connection) => expect(await readWhole(connection)).toBe(200);
-  /** On a slow machine, or of 200 callers, some wait for their turn for longer than a request may take: they ask again. */
+  /** Of 200 callers, or on a slow machine, some wait for longer than a request may take: they ask again. */
   const served = async (connection: Connection) => {
     while ((await readWhole(connection)) === 503);
   };

@@ -9,7 +9,7 @@ import { keyOf, onPostgres, siteOf } from "../support/server.ts";
 const canary = `canary-${randomBytes(8).toString("hex")}`;
 const variables = "/projects/web/variables?environment=production";
 
-/** On SQLite: integration/audit-list and audit-verify ask both databases. What commands print: transcripts/audit.txt. */
+/** On SQLite: integration/audit-list and audit-verify ask both. What commands print: transcripts/audit.txt. */
 describe("the record of what left", () => {
   const site = siteOf("sqlite", { production: { TOKEN: canary } });
   const key = keyOf(site, "--org", "acme");
@@ -40,7 +40,8 @@ describe("the record of what left", () => {
   test.each(["audit export", "audit export --format csv", "audit list", "audit list --follow", "org list --json"])(
     "%s ends quietly if its reader has gone",
     async (args) => {
-      // The program starts once nobody reads: `true` may be slow to end, and the pipe would hold what is written before.
+      // The program starts once nobody reads: `true` may be slow to end, and the pipe would hold what is written
+      // before.
       const gone = "trap '' PIPE; while printf . 2>/dev/null; do :; done; trap - PIPE";
       const script = `{ ${gone}; exec "${binary}" ${args}; } | true; exit "\${PIPESTATUS[0]}"`;
       const child = Bun.spawn(["bash", "-c", script], { cwd: site.folder, env: site.env, stderr: "pipe" });

@@ -134,7 +134,8 @@ onBoth("rotation under 64 clients", (dialect) => {
     keys = await stock(site);
     const older = site.env["KEYHOLE_ROOT_KEY"];
     const newer = Buffer.from(newKey()).toString("base64");
-    // The embedded database's server runs with the one root key that it began with; the other has both, the old in front.
+    // The embedded database's server runs with the one root key that it began with; the other has both, the old in
+    // front.
     env = older === undefined ? site.env : { ...site.env, KEYHOLE_ROOT_KEY: `${newer},${older}` };
     server = await site.serve({ env: older === undefined ? {} : { KEYHOLE_ROOT_KEY: `${older},${newer}` } });
     load = await startLoad(server, keys);

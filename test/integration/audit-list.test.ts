@@ -5,7 +5,7 @@ import { addPerson } from "../../src/people/persons.ts";
 import { deleteProject, renameProject } from "../../src/people/projects.ts";
 import { describeBoth, everything, type World } from "../support/world.ts";
 
-/** Two organizations with projects web and api, and a key of each that has read a variable of both and web's account. */
+/** Two organizations with projects web and api. A key of each has read a variable of both and web's account. */
 async function recorded(w: World) {
   const make = async () => {
     const organization = await w.organization();

@@ -13,8 +13,8 @@ import { describeBoth } from "../support/world.ts";
 
 /*
  * Every command that comes through the door, for somebody with only one right, with all but one, and with all of them
- * elsewhere. A command works for exactly those who have what it needs, and says the same of what is forbidden and of what
- * does not exist.
+ * elsewhere. A command works for exactly those who have what it needs, and says the same of what is forbidden and of
+ * what does not exist.
  */
 
 type Row = {

@@ -162,7 +162,7 @@ describeBoth("GET /files", (w) => {
         () => put("third b"),
         () => deleteFile(w.admin, where, "b", ["staging"]),
       ];
-      /** A client for which one write happens before each statement for contents. The content before it is gone then. */
+      /** A client for which a write happens before each statement for contents, so the content before it is gone. */
       const racing = () => {
         const left = [...writes];
         let statements = 0;

@@ -97,9 +97,9 @@ const stored = ["api_keys", "audit_segments", "data_keys", "file_contents", "key
 stored.push("projects", "sets");
 
 /**
- * PostgreSQL reports each table's rows as it ran the statement, with the session's own settings. No table is scanned, and
- * no more rows are fetched than the statement returns. Of sets all three environments of a kind may be fetched, and a
- * project is found by its slug and then fetched by its id.
+ * PostgreSQL reports each table's rows as it ran the statement, with the session's own settings. No table is scanned,
+ * and no more rows are fetched than the statement returns. Of sets all three environments of a kind may be fetched, and
+ * a project is found by its slug and then fetched by its id.
  */
 async function explainPostgres(w: World, databases: ReadonlyMap<Use, Database>): Promise<Explain> {
   const connections = new Map<Use, postgres.Sql>();
@@ -171,7 +171,7 @@ function literal(value: unknown): string {
   return `'${String(value).replaceAll("'", "''")}'`;
 }
 
-/** SQLite reports how it would find the rows: by `SEARCH`, with equality on an index's first columns; never by `SCAN`. */
+/** SQLite says how it would find the rows: by `SEARCH`, with equality on an index's first columns, never by `SCAN`. */
 function explainSqlite(w: World): Explain {
   return {
     faultsOf: async ({ text, params }) => {

@@ -152,7 +152,7 @@ describeBoth("a read of", (w) => {
     });
 
     describe("that is large", () => {
-      /** 40 values of 30 KB in staging, in every kind of character that a piece could be cut at, and one in production. */
+      /** 40 values of 30 KB in staging, of every character that a piece could be cut at, and one in production. */
       const large = numbered("N", 40).map((name, i) => {
         const piece = ["x", '"\\', "é\n", "🦔"][i % 4] as string;
         return [name, piece.repeat(30_000 / Buffer.byteLength(piece))] as const;

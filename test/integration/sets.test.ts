@@ -31,7 +31,7 @@ import {
   withAdmins,
 } from "../support/world.ts";
 
-/** A project with something of every kind in staging and production, a key that reads it, and ways to write and read. */
+/** A project with items of every kind in staging and production, a key that reads it, and ways to write and read. */
 async function furnished(w: World) {
   const organization = await w.organization();
   const some = ["staging", "production"] as const;

@@ -90,7 +90,7 @@ class Model {
   }
 }
 
-/** What a person has loaded and filled in: the form, and what sending it does unless somebody wrote one of the `seen` versions. */
+/** A form that a person has filled in, and what sending it does unless somebody wrote one of the `seen` versions. */
 type Loaded = {
   readonly action: string;
   readonly fields: Fields;

@@ -129,8 +129,8 @@ async function readFiles(reader: Reader, files: readonly NamedValue[][], onComma
 }
 
 /**
- * The readers that need not read a value back, by the form in which it is written: the table above for any value. Empty for
- * portable values.
+ * The readers that need not read a value back, by the form in which it is written: the table above for any value. Empty
+ * for portable values.
  */
 function lostIn(value: string, isLastBackslash: boolean): ReadonlySet<Family> {
   const { text, nonportable } = renderDotenv([{ name: "V", value }]);

@@ -1,6 +1,6 @@
 /**
- * Malformed and unusual requests: 50,000 in process, and others as raw bytes over a socket. No answer is a 5xx or repeats what
- * was sent, and every answer obeys the contract.
+ * Malformed and unusual requests: 50,000 in process, and others as raw bytes over a socket. No answer is a 5xx or
+ * repeats what was sent, and every answer obeys the contract.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
@@ -274,8 +274,8 @@ type RawAnswer = {
 };
 
 /**
- * Sends bytes, and reads answers until the server closes the connection, `wanted` answers have arrived, or none has for a
- * while, which is longer if `wanted` is given.
+ * Sends bytes, and reads answers until the server closes the connection, `wanted` answers have arrived, or none has for
+ * a while, which is longer if `wanted` is given.
  */
 function exchange(
   port: number,

@@ -1,6 +1,6 @@
 /**
- * Whatever an agent sends to /mcp: no answer is a 5xx, holds a value or has a character that a screen would act on. A call
- * is an error or has exactly the members that its tool promises.
+ * Whatever an agent sends to /mcp: no answer is a 5xx, holds a value or has a character that a screen would act on. A
+ * call is an error or has exactly the members that its tool promises.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";

@@ -1,9 +1,10 @@
 /**
- * What someone with SQL can do to the rows: none of it is served. Each test edits a real database beside the running app,
- * asks, and puts the rows back.
+ * What someone with SQL can do to the rows: none of it is served. Each test edits a real database beside the running
+ * app, asks, and puts the rows back.
  *
- * One edit cannot be noticed: a whole set, with the data key and the contents it needs, put back to an earlier version of
- * itself is served as that version. What stands outside the sets, a project's name and counts, is not covered either.
+ * One edit cannot be noticed: a whole set, with the data key and the contents it needs, put back to an earlier version
+ * of itself is served as that version. What stands outside the sets, a project's name and counts, is not covered
+ * either.
  */
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { digestKey, mintKey } from "../../src/access/api-key.ts";

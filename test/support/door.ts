@@ -14,8 +14,9 @@ export type Ran = { readonly code: string; readonly out: string };
 const main = join(import.meta.dir, "../../src/main.ts");
 
 /**
- * Runs a command in a process of its own, which is started as sshd starts it: with what the client sent in its environment.
- * Transactions of one process take turns only within one installation, so two that meet on SQLite need two processes.
+ * Runs a command in a process of its own, which is started as sshd starts it: with what the client sent in its
+ * environment. Transactions of one process take turns only within one installation, so two that meet on SQLite need two
+ * processes.
  */
 export async function throughDoor(w: World, person: string, words: readonly string[]): Promise<Ran> {
   const ran = Bun.spawn([process.execPath, "--no-env-file", "--no-install", main, "door", "--person", person], {

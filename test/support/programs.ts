@@ -2,7 +2,7 @@ import { describe, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { delimiter } from "node:path";
 
-/** Finds an installed program, the first of several that would do. Servers may be in the `sbin` beside a `bin` of PATH. */
+/** Finds the first of these programs that is installed. Servers may be in the `sbin` beside a `bin` of PATH. */
 export function findProgram(...names: readonly string[]): string | undefined {
   const folders = pathFolders();
   const PATH = [...folders, ...folders.map((folder) => folder.replace(/\bbin$/, "sbin"))].join(delimiter);
@@ -26,8 +26,8 @@ export function findPython(modules: string): string | undefined {
 }
 
 /**
- * Runs a suite with these programs. If one is not installed, the suite is skipped under a name that says so, and the end
- * of the run says what to install.
+ * Runs a suite with these programs. If one is not installed, the suite is skipped under a name that says so, and the
+ * end of the run says what to install.
  *
  * @param names - of programs; `a|b` is either
  */

@@ -22,8 +22,8 @@ export const setColumns = ["version", "generation", "listing", "listing_mac", "s
 const tables = ["organizations", "projects", "data_keys", "sets", "set_versions", "file_contents", "api_keys"] as const;
 
 /**
- * What a question's answer depends on, in words: `listing web files staging` and `values web accounts staging` of a set,
- * `content web a.txt` and `bytes web a.txt` of a file. What an edit damages is a pattern of such words.
+ * What a question's answer depends on, in words: `listing web files staging` and `values web accounts staging` of a
+ * set, `content web a.txt` and `bytes web a.txt` of a file. What an edit damages is a pattern of such words.
  */
 type Question = { readonly key: Key; readonly path: string; readonly needs: readonly string[] };
 

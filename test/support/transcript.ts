@@ -22,9 +22,9 @@ import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } f
  *     2> keyhole: There is ...     What it prints on stderr.
  *     [4]                          Its exit code, unless that is 0.
  *
- * In what is printed, <id>, <short>, <time>, <day>, <ms> and <key> stand for an id, the beginning of one, and so on. <id ci>
- * also gives it the name ci, and from there on <ci> is that id, in commands too. Three dots stand for any text, and two
- * blanks for two or more. TRANSCRIBE=1 writes what was printed into the file.
+ * In what is printed, <id>, <short>, <time>, <day>, <ms> and <key> stand for an id, the beginning of one, and so on.
+ * <id ci> also gives it the name ci, and from there on <ci> is that id, in commands too. Three dots stand for any text,
+ * and two blanks for two or more. TRANSCRIBE=1 writes what was printed into the file.
  */
 
 type Step = { readonly person: string; readonly command: string; readonly printed: readonly string[] };

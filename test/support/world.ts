@@ -101,7 +101,7 @@ export type World = Client & {
   readonly keyhole: OpenKeyhole;
   /** For the functions of `src/people` and `src/kinds`; its clock is `clock`. */
   readonly admin: AdminContext;
-  /** The admin's clock: epoch milliseconds, or undefined for the real one. The database and the server keep their own. */
+  /** The admin's clock: epoch milliseconds, or undefined for the real one. Database and server keep their own. */
   readonly clock: { nowMs: number | undefined };
   /** Every event that the apps of this world logged, oldest first. */
   readonly log: LogEvent[];
@@ -281,8 +281,8 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
 type App = { readonly parts: { -readonly [Part in keyof Keyhole]: Keyhole[Part] }; readonly handle: Client["handle"] };
 
 /**
- * An app made of these parts, and ways to ask it. Making one takes ten times as long as a request, so a client that asks
- * one thing at a time takes an app from `spare` for each.
+ * An app made of these parts, and ways to ask it. Making one takes ten times as long as a request, so a client that
+ * asks one thing at a time takes an app from `spare` for each.
  */
 export function clientOf(keyhole: Keyhole, spare: App[] = []): Client {
   // These are looked at when an app is made.

@@ -1,4 +1,4 @@
-/** What `verifyChain` says of a chain that somebody edited. Whether a database gives it the chain: integration/audit-verify. */
+/** What `verifyChain` says of an edited chain. Whether a database gives it the chain: integration/audit-verify. */
 import { describe, expect, test } from "bun:test";
 import type { AuditEntry } from "../../src/audit/entry.ts";
 import type { Flaw } from "../../src/audit/flaw.ts";

@@ -106,7 +106,7 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   { in: /^src\/(formats|kinds\/\w+\/render)/, code: /^(export )?(let|var)\b/m },
 ];
 
-/** What is about one kind and not about all: the columns, what machines fetch, requests, days to rotate by, the demo. */
+/** What is about one kind alone: the columns, what machines fetch, requests, days to rotate by, the demo. */
 const aboutOneKind = [
   ...words("kinds store/tables.ts store/lookups.ts access/authenticate.ts machines terminal/formatted.ts"),
   ...words("cli/pull.ts cli/compose.ts cli/request.ts people/requests.ts api/tools.ts"),
@@ -387,7 +387,7 @@ function codeOf(text: string): string {
   return text.replace(/\/\*\*?\s[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, "");
 }
 
-/** The functions of kinds that open something for a request. The class that does it for them is guarded as an import. */
+/** The functions of kinds that open something for a request. The class that they use is guarded as an import. */
 function openers(sources: Sources): string[] {
   return [...sources]
     .filter(([file]) => /^src\/kinds\/\w+\/read\.ts$/.test(file))

@@ -19,7 +19,7 @@ type Uncounted<Whole> = { [N in keyof Whole as N extends `${string}Count` ? neve
 /** The same with other items in its list: those with values, or those without. */
 type Listing<Whole, Name extends keyof Whole, Item> = { [N in keyof Whole]: N extends Name ? Item[] : Whole[N] };
 
-/** The package is its own files alone, so its types are written out. This does not compile if the schemas say otherwise. */
+/** The package writes its types out, since it is its own files alone. This does not compile if the schemas differ. */
 const sameTypes = {
   organization: true satisfies Same<client.Organization, Static<typeof Organization>>,
   summary: true satisfies Same<

@@ -24,8 +24,8 @@ const hex = (text: string) => Buffer.from(text, "hex");
 const failed = expect.objectContaining({ code: "decryption_failed" });
 
 /*
- * The formats written a second time, from the descriptions at the top of the files of `src/seal/` and with `node:crypto`
- * alone. What both implementations agree on is the format, not a habit of one of them.
+ * The formats written a second time, from the descriptions at the top of the files of `src/seal/` and with
+ * `node:crypto` alone. What both implementations agree on is the format, not a habit of one of them.
  */
 
 /** Length-prefixed fields. */

@@ -88,7 +88,7 @@ export async function deleteAccount(
   });
 }
 
-/** The sets of every environment, which are all still the versions that the person has seen. @throws Refused `conflict` */
+/** The sets of every environment. @throws Refused `conflict` if one is not the version that the person has seen */
 async function requireSeenSets(admin: AdminContext, project: LockedProject, versions: Seen["versions"]) {
   const sets = await requireSets(admin, project, accounts);
   for (const { environment, stored } of sets) {

@@ -47,7 +47,7 @@ export function editCommand(here: Surroundings) {
     });
 }
 
-/** What the person made of the text. If it does not parse, they may go on with it. @throws Problem that names each line */
+/** What the person made of the text. If it does not parse, they may go on. @throws Problem that names each line */
 function edited(here: Surroundings, file: string, before: string): Promise<EnvFile> {
   return withEditor(here, file, async (edit) => {
     for (let text = before; ; ) {

@@ -45,7 +45,7 @@ export function copyCommand(here: Surroundings) {
     });
 }
 
-/** Ends a command that lists what happened to each variable, or would happen. A program reads the lists by what it is. */
+/** Ends a command that lists what happened to each variable, or would happen. `--json` has a list for each outcome. */
 export async function answerChanges(
   here: Surroundings,
   target: Place,

@@ -121,7 +121,7 @@ function columnsOf(from: Environment, to: Environment, now: number): readonly Co
   ];
 }
 
-/** Copies what was chosen. @throws Refused `conflict` if somebody wrote the source or the target since the page was shown */
+/** Copies what was chosen. @throws Refused `conflict` if source or target was written since the page was shown */
 export async function promote({ admin, where, form }: Visit): Promise<Answer> {
   const [from, to] = [form.environment("from"), form.environment("to")];
   const names = form.all("names");

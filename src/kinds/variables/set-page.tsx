@@ -159,7 +159,7 @@ export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   return { to: projectPagePath(where, "variables"), notice: `Deleted ${name} from ${listed(from)}.` };
 }
 
-/** The day to rotate by; undefined if the field is empty. @throws Refused `invalid` if there is no such day, or it is past */
+/** The day to rotate by; undefined if the field is empty. @throws Refused `invalid` if it is no day, or past */
 function readDay(form: Form, now: number): string | undefined {
   const text = form.find("rotateBy") ?? "";
   if (text === "") return undefined;

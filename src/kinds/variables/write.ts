@@ -218,7 +218,7 @@ export function variableItem(
   return { entry, value: Buffer.from(JSON.stringify({ key, value, updatedAt })) };
 }
 
-/** Names and times of one environment, in byte order. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
+/** Names and times in an environment, in byte order. @throws Refused `invalid`, `not_found`, `ambiguous`, `conflict` */
 export async function listVariables(admin: AdminContext, where: string, environment: string) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "see", [target]);
@@ -239,7 +239,7 @@ export type DueVariable = {
   readonly status: "due" | "overdue";
 };
 
-/** The variables of all projects in sight that are due within this time, or overdue. @throws Refused `conflict` as `requireSet` */
+/** The variables that are due within this time or overdue, in sight. @throws Refused `conflict` as `requireSet` */
 export async function listDueVariables(admin: AdminContext, withinMs: number): Promise<DueVariable[]> {
   const { sets: s, projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db

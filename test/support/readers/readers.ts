@@ -1,6 +1,7 @@
 /**
- * Other programs that read dotenv text, run as their users run them: in a separate process (except npm's dotenv, which runs
- * no commands), in a scratch folder, and with only PATH in the environment, because most do not override set variables.
+ * Other programs that read dotenv text, run as their users run them: in a separate process (except npm's dotenv, which
+ * runs no commands), in a scratch folder, and with only PATH in the environment, because most do not override set
+ * variables.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
