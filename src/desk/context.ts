@@ -10,7 +10,7 @@ import { type Permit, requirePermitted } from "./permit.ts";
 export type Who = {
   readonly actor: PersonActor;
   readonly rights: Rights;
-  /** Until when they may see values of production and make keys for it without signing in again; by default for ever. */
+  /** Until when they may see values of production and make keys for it without signing in again. Default: for ever. */
   readonly freshUntil?: number;
   /**
    * Asks whether these are still their rights: a command may wait long for an answer, or for its input.
@@ -68,8 +68,9 @@ export async function rehearse<T>(admin: AdminContext, change: (admin: AdminCont
 
 /**
  * Runs `work` in one write transaction, with what it says that it changed on record: all of it happens, or nothing. A
- * change that is not put on record does not compile, and neither does one for which nobody asked whether it is permitted.
- * {@link Database.transaction} alone is for what changes nothing that people see, such as the steps of a rotation.
+ * change that is not put on record does not compile, and neither does one for which nobody asked whether it is
+ * permitted. {@link Database.transaction} alone is for what changes nothing that people see, such as the steps of a
+ * rotation.
  */
 export function writing<T>(
   admin: AdminContext,
@@ -88,8 +89,8 @@ export function writing<T>(
 }
 
 /**
- * Asks whoever left a session open to sign in again before a value of production leaves, or a key of it is changed. Both
- * are changes that are put on record, so neither can go by another way.
+ * Asks whoever left a session open to sign in again before a value of production leaves, or a key of it is changed.
+ * Both are changes that are put on record, so neither can go by another way.
  * @throws Refused `stale`
  */
 function requireFresh(

@@ -7,8 +7,8 @@ import { Refused, type RefusedKind } from "../core/refused.ts";
 export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "database_damaged" | "internal_error";
 
 /**
- * What to tell a person of whatever was thrown. The message is theirs to read: of a database's or a parser's error, which
- * may quote a secret, it has only the code.
+ * What to tell a person of whatever was thrown. The message is theirs to read: of a database's or a parser's error,
+ * which may quote a secret, it has only the code.
  */
 export function failureOf(error: unknown): { readonly code: FailureCode; readonly message: string } {
   // A Refused explains more than the code of its cause.

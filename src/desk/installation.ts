@@ -33,8 +33,8 @@ export type Installation = {
  * @param begin - whether the folder, the database and the keys are made if there are none; else that is `not_found`
  * @throws Problem if the root key is missing, malformed or another database's, or a newer program migrated the
  *   database
- * @throws Refused `unavailable` if the database cannot be reached, `exists` if a root key lies there without a database,
- *   `not_found` if there is no installation
+ * @throws Refused `unavailable` if the database cannot be reached, `not_found` if there is no installation, `exists` if
+ *   a root key lies there without a database
  */
 export function openInstallation(config: Config, say: (line: string) => void, begin = true): Promise<Installation> {
   return config.databaseUrl === undefined

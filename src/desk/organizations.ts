@@ -32,7 +32,7 @@ export async function findOrganization(admin: AdminContext, slug: string | undef
   return verified(admin, only);
 }
 
-/** A condition: which rows are of this organization; all are if none is named. @throws Refused as {@link findOrganization} */
+/** A condition: the rows of this organization, or all if none is named. @throws Refused as {@link findOrganization} */
 export async function ofOrganization(
   admin: AdminContext,
   table: AdminContext["database"]["tables"]["projects" | "apiKeys" | "variableRequests"],

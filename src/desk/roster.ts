@@ -11,10 +11,10 @@ import type { KeyedDatabase, Who } from "./context.ts";
 import type { Installation } from "./installation.ts";
 
 /*
- * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of the
- * new version. The newest such entry says which version is in force, and from there to the head of the lane every segment
- * must follow the one before. So SQL can neither make a roster nor put an earlier one back, but by cutting off the end of
- * the lane with every later change, which `audit verify --checkpoint` shows.
+ * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of
+ * the new version. The newest such entry says which version is in force, and from there to the head of the lane every
+ * segment must follow the one before. So SQL can neither make a roster nor put an earlier one back, but by cutting off
+ * the end of the lane with every later change, which `audit verify --checkpoint` shows.
  */
 
 /** The persons in force. */
@@ -33,7 +33,8 @@ export class RosterWatch {
   }
 
   /**
-   * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one row.
+   * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one
+   * row.
    * @throws Refused `conflict` if the lane does not verify, or the version that it names is not as Keyhole wrote it
    */
   current(admin: KeyedDatabase): Promise<Roster | undefined> {

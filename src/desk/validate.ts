@@ -20,7 +20,7 @@ export function requireEnvironments(list: readonly string[]): EnvironmentMask {
   return environmentMask(...list.map(requireEnvironment));
 }
 
-/** The members of `all` that were asked for, in its order. @throws Refused `invalid` unless all that is asked is there */
+/** The members of `all` that were asked for, in its order. @throws Refused `invalid` if there are none, or others */
 export function requireMembers<T extends string>(what: string, all: readonly T[], asked: readonly string[]): T[] {
   const unknown = asked.find((member) => !(all as readonly string[]).includes(member));
   if (asked.length > 0 && unknown === undefined) return all.filter((member) => asked.includes(member));

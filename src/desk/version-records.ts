@@ -8,8 +8,8 @@ import { type SetVersion, versionMac } from "../seal/set.ts";
 import type { Database, Db, Tables } from "../store/database.ts";
 
 /*
- * The records of a set's versions: who wrote each, when, and which names. The mac of a record covers that of the listing
- * too, so that nobody can be blamed for other content. A record that does not verify is never believed.
+ * The records of a set's versions: who wrote each, when, and which names. The mac of a record covers that of the
+ * listing too, so that nobody can be blamed for other content. A record that does not verify is never believed.
  */
 
 type Keys = { readonly systemKeys: { readonly listing: Uint8Array } };

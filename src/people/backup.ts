@@ -30,8 +30,8 @@ import { exclusively } from "../store/sqlite-file.ts";
 import { type Opened, openEverything } from "./verify.ts";
 
 /**
- * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs. Everything
- * secret in it is sealed; the root key that opens it is not in it.
+ * Copies one consistent moment of the embedded database to `draft`, an empty file, beside a server that runs.
+ * Everything secret in it is sealed; the root key that opens it is not in it.
  * @throws Refused `invalid` with PostgreSQL, `not_found` where there is no database yet, `unavailable` on a full disk
  */
 export function backUp(config: Config, draft: string): { readonly bytes: number } {

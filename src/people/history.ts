@@ -69,8 +69,8 @@ export async function listHistory(
 }
 
 /**
- * The records of a set's versions, newest first, and the numbers of those that Keyhole did not write, or that are not of
- * the content that has their number now.
+ * The records of a set's versions, newest first, and the numbers of those that Keyhole did not write, or that are not
+ * of the content that has their number now.
  * @param current - the set, if it verifies
  */
 export async function readRecords(

@@ -111,7 +111,7 @@ export async function createCredential(
   return recordOf(admin, row, organization.slug, null);
 }
 
-/** The keys and the trusts of one organization or of all, or those of one type, oldest first. @throws Refused `not_found` */
+/** Keys and trusts of one organization or of all, or those of one type, oldest first. @throws Refused `not_found` */
 export async function listKeys(
   admin: AdminContext,
   organization?: string,
@@ -218,7 +218,7 @@ export async function revokeKey(admin: AdminContext, asked: string, type?: Crede
  *
  * @param shown - the old key as a person saw it
  * @returns the successor's record and its text, which cannot be had again; and the old key's record
- * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged, or has another end than `shown`
+ * @throws Refused `not_found`; `conflict` if the old key is expired, revoked or damaged, or its end is not as `shown`
  */
 export async function rotateKey(
   admin: AdminContext,

@@ -107,7 +107,7 @@ export async function grantRights(
 
 /**
  * Takes rights from a person.
- * @throws Refused as {@link grantRights}; `invalid` if a right is to be taken from one project and the person has it in all
+ * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
 export async function revokeRights(
   admin: AdminContext,
@@ -129,7 +129,7 @@ export function removePerson(admin: AdminContext, name: string, trust: Trust = {
   return changePerson(admin, name, trust, () => undefined);
 }
 
-/** The persons of one organization or of all, in byte order of name, for operators. @throws Refused as {@link readPersons} */
+/** Persons of one organization or of all, by name, for operators. @throws Refused as {@link readPersons} */
 export async function listPersons(admin: AdminContext, organization?: string): Promise<PersonRecord[]> {
   Permit.operator(admin);
   const only = organization === undefined ? undefined : (await findOrganization(admin, organization)).id;

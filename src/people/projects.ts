@@ -58,7 +58,7 @@ export async function createProject(
   return unlessExists(work, `The project ${organization.slug}/${slug} exists already.`);
 }
 
-/** The projects in sight of one organization or of all, in byte order of organization and slug. @throws Refused `not_found` */
+/** Projects in sight, of one organization or all, by the bytes of organization and slug. @throws Refused `not_found` */
 export async function listProjects(admin: AdminContext, organization?: string): Promise<Project[]> {
   return records(admin, await ofOrganization(admin, admin.database.tables.projects, organization));
 }
@@ -119,8 +119,8 @@ export async function deleteProject(admin: AdminContext, where: string): Promise
 }
 
 /**
- * Gives a project another slug, and another display name if one is given. The slug is bound by the seal of every set, so
- * all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
+ * Gives a project another slug, and another display name if one is given. The slug is bound by the seal of every set,
+ * so all nine are sealed again, with their kept versions. Keys and trusts that list the project carry its old slug and
  * reach nothing by it any more.
  *
  * @throws Refused `invalid`, `exists`, `not_found`, `ambiguous`, `conflict` if a set or a kept version does not open

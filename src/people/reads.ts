@@ -20,8 +20,8 @@ export type ReadsByHour = {
 };
 
 /**
- * Counts the newest reads that a filter finds, at most 10,000. An entry is one read, however many names it has. An entry
- * that is dated after this hour is not counted.
+ * Counts the newest reads that a filter finds, at most 10,000. An entry is one read, however many names it has. An
+ * entry that is dated after this hour is not counted.
  *
  * @param filter - of its `actions`, those that are reads; its `sinceAt` says nothing here
  * @param sinceAt - from this moment on, in epoch milliseconds; the first hour is the one that it is in

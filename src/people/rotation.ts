@@ -238,8 +238,8 @@ export type DataRotation = {
 };
 
 /**
- * Gives a project a data key of a new generation, or each project if none is named; reseals everything in it and deletes
- * the older data keys. New writes use the new one at once.
+ * Gives a project a data key of a new generation, or each project if none is named; reseals everything in it and
+ * deletes the older data keys. New writes use the new one at once.
  *
  * If an earlier run was interrupted, this one finishes it and begins no new generation: a project with more than one
  * data key is in the middle of a rotation. Projects that the interrupted run had finished are recognized by the moment
@@ -510,8 +510,8 @@ function isUnderOther(
 }
 
 /**
- * One write transaction, retried if it lost a race for a lock: `work` must change nothing but the database. The embedded
- * database has one writer at a time, so the server's journal then gets as long a turn as the transaction took.
+ * One write transaction, retried if it lost a race for a lock: `work` must change nothing but the database. The
+ * embedded database has one writer at a time, so the server's journal then gets as long a turn as the transaction took.
  */
 async function inTurn<T>(admin: AdminContext, work: (db: Db) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
