@@ -49,9 +49,9 @@ export function meets(
   );
 }
 
-/** Whether these rights include one, wherever that is. */
-export function hasSomewhere(rights: Rights, right: Right | "any"): boolean {
-  return rights === "operator" || rights.some((holding) => right === "any" || holding.rights.includes(right));
+/** Whether these rights include one of `needed`, wherever that is. */
+export function hasSomewhere(rights: Rights, ...needed: readonly Right[]): boolean {
+  return rights === "operator" || rights.some((holding) => needed.some((right) => holding.rights.includes(right)));
 }
 
 /** Whether somebody has any right in this organization. */

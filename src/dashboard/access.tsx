@@ -24,8 +24,13 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         rows={rows}
         none={
           <>
-            No valid key or trust reaches {environment === undefined ? where : `${where} in ${environment}`}.{" "}
-            <a href="/keys/new">Create a key</a> for a machine that should read it.
+            No valid key or trust reaches {environment === undefined ? where : `${where} in ${environment}`}.
+            {visit.may("keys") && (
+              <>
+                {" "}
+                <a href="/keys/new">Create a key</a> for a machine that should read it.
+              </>
+            )}
           </>
         }
       />

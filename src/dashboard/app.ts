@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { hasSomewhere } from "../access/rights.ts";
+import { everyRight, hasSomewhere } from "../access/rights.ts";
 import { personText } from "../audit/entry.ts";
 import { Refused } from "../core/refused.ts";
 import { visible } from "../core/visible.ts";
@@ -98,7 +98,7 @@ async function answered(
   };
   const close = () => admin.close();
   try {
-    if (identity !== undefined && !hasSomewhere(admin.rights, "any")) {
+    if (identity !== undefined && !hasSomewhere(admin.rights, ...everyRight)) {
       await close();
       if (byScript) return json(403, { error: "You have no rights here yet." });
       return respond(403, strangerPage(identity, admin.actor.name));
@@ -115,8 +115,8 @@ async function answered(
 }
 
 /** @throws Refused if somebody may not be here */
-function requireRight({ right, isSecret }: Route, { rights }: AdminContext, byScript: boolean): void {
-  if (!hasSomewhere(rights, right)) throw new Refused("not_found", "There is no such page.");
+function requireRight({ rights, isSecret }: Route, admin: AdminContext, byScript: boolean): void {
+  if (!hasSomewhere(admin.rights, ...rights)) throw new Refused("not_found", "There is no such page.");
   if (!isSecret || byScript) return;
   throw new Refused("invalid", "A value is shown by the page's script only. Turn JavaScript on.");
 }
@@ -136,7 +136,9 @@ function shown(answer: Exclude<Answer, Download>, session: Session, reader: Read
     return respond(200, pageOf(answer, reader));
   }
   session.notice = answer.notice && visible(answer.notice);
-  return byScript ? json(200, { to: answer.to }) : redirect(answer.to);
+  // Whoever may write and not see has no page of what they wrote.
+  const to = answer.to.startsWith("/p/") && !hasSomewhere(reader.rights, "see") ? "/" : answer.to;
+  return byScript ? json(200, { to }) : redirect(to);
 }
 
 /** A file, sent while it is read. @param close - called at its end, and if the browser leaves */

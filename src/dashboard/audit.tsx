@@ -218,7 +218,7 @@ export async function entryPage(visit: Visit): Promise<Answer> {
     <>
       {isDamaged(one) && <Damaged />}
       <Facts of={facts} />
-      {actor.type !== "person" && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
+      {actor.type !== "person" && visit.may("see", "keys") && <Lead to={`/keys/${actor.id}`}>The {actor.type}</Lead>}
       <Lead to="/audit">All entries</Lead>
     </>
   );

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { hasSomewhere, type Rights } from "../access/rights.ts";
+import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { visible } from "../core/visible.ts";
 import { quoted } from "../core/words.ts";
 import { everyKind } from "../kinds/kind.ts";
@@ -29,7 +29,9 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
           {reader.notice}
         </p>
       )}
-      {first === "p" && <ProjectTabs where={`${org}/${project}`} tab={tab === "undo" ? "history" : tab} />}
+      {first === "p" && hasSomewhere(reader.rights, "see") && (
+        <ProjectTabs where={`${org}/${project}`} tab={tab === "undo" ? "history" : tab} />
+      )}
       <h1>{heading ?? visible(title)}</h1>
       {main}
     </>,
@@ -38,7 +40,7 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): string 
 }
 
 function framed(title: string, main: VNode, { actor, rights, path }: Reader): string {
-  const reached = sections.filter(([, , right]) => hasSomewhere(rights, right));
+  const reached = sections.filter(([, , ...needed]) => hasSomewhere(rights, ...needed));
   return document(
     title,
     <>
@@ -166,12 +168,12 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
   return reader === undefined ? document(title, <main id="main">{main}</main>) : framed(title, main, reader);
 }
 
-/** The frame leads to the sections that somebody has rights in. */
+/** The sections: path, name, and the rights one of which leads somebody there, as in the table of routes. */
 const sections = [
-  ["/", "Today", "any"],
-  ["/projects", "Projects", "any"],
-  ["/requests", "Requests", "any"],
-  ["/keys", "Keys and trusts", "any"],
+  ["/", "Today", ...everyRight],
+  ["/projects", "Projects", "see"],
+  ["/requests", "Requests", "see", "decide"],
+  ["/keys", "Keys and trusts", "see", "keys"],
   ["/audit", "Audit", "audit"],
 ] as const;
 

@@ -29,7 +29,11 @@ export async function gridPage(visit: Visit): Promise<Answer> {
     )),
     { heading: "Compared", cell: comparison },
   ];
-  const actions = Object.entries(pages?.actions ?? {}).map(([words, page]) => [words, projectPagePath(where, page)]);
+  const isThere = (page: string) =>
+    pages?.routes.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
+  const actions = Object.entries(pages?.actions ?? {})
+    .filter(([, page]) => isThere(page))
+    .map(([words, page]) => [words, projectPagePath(where, page)]);
   const main = (
     <>
       {mayWrite && <Actions of={Object.fromEntries(actions)} />}

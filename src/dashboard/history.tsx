@@ -21,6 +21,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const older = versions.filter(({ version }) => version < before);
   const shown = older.slice(0, versionsMax);
   const now = admin.now();
+  const mayUndo = (await visit.reached("write")).includes(environment);
   const main = (
     <>
       <Chooser button="Show">
@@ -44,7 +45,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
               {one === versions[0] && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
             </p>
             <Changed names={one} />
-            {one !== versions[0] && (
+            {one !== versions[0] && mayUndo && (
               <Lead to={projectPagePath(where, "undo", { kind, environment, to: one.version })}>
                 Go back to version {one.version}
               </Lead>

@@ -115,15 +115,12 @@ function Expiry({ of, now }: { readonly of: KeyRecord; readonly now: number }) {
 
 const projectsMax = 3;
 
-/** The first projects, with links unless SQL may have written their slugs. */
-function Projects({ of, max = projectsMax }: { readonly of: KeyRecord; readonly max?: number }) {
-  const { projects, organization, status } = of;
+/** The first projects, without links: not everybody who sees a key sees each of its projects. */
+function Projects({ of: { projects }, max = projectsMax }: { readonly of: KeyRecord; readonly max?: number }) {
   if (projects === null) return <>every project, those created later too</>;
-  const isTrue = status === "active" || status === "expired";
-  const link = (slug: string) => (isTrue ? <Word to={`/p/${organization}/${slug}`}>{slug}</Word> : <Word>{slug}</Word>);
   return (
     <>
-      {joined(projects.slice(0, max).map(link))}
+      {joined(projects.slice(0, max).map((slug) => <Word>{slug}</Word>))}
       {projects.length > max && ` and ${counted(projects.length - max, "other")}`}
     </>
   );
@@ -150,9 +147,11 @@ export async function keyPage(visit: Visit): Promise<Answer> {
         </p>
       )}
       <Facts of={factsOf(one, now)} />
-      <Lead to={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</Lead>
-      {one.type === "key" && one.status === "active" && <RotateForm of={one} />}
-      {one.revokedAt === null && (
+      {visit.may("audit") && (
+        <Lead to={withQuery("/audit", { key: one.id })}>What it read, and what was done to it, in the audit</Lead>
+      )}
+      {visit.may("keys") && one.type === "key" && one.status === "active" && <RotateForm of={one} />}
+      {visit.may("keys") && one.revokedAt === null && (
         <section>
           <h2>Revoke it</h2>
           <p>

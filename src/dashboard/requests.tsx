@@ -66,7 +66,11 @@ export async function requestPage(visit: Visit): Promise<Answer> {
           Project: <Name>{`${one.organization}/${one.project}`}</Name>,
           Environment: <Env of={one.environment} />,
           "Asked by":
-            one.keyName === null ? "a key that is gone" : <Word to={`/keys/${one.keyId}`}>{one.keyName}</Word>,
+            one.keyName === null ? (
+              "a key that is gone"
+            ) : (
+              <Word to={visit.may("see", "keys") ? `/keys/${one.keyId}` : undefined}>{one.keyName}</Word>
+            ),
           "The key is": one.keyStatus,
           Asked: <Ago at={one.createdAt} now={now} />,
           Status: one.status,
@@ -84,7 +88,7 @@ export async function requestPage(visit: Visit): Promise<Answer> {
           <Word>{one.reason}</Word>
         </blockquote>
       </section>
-      {isPending(one) && <Decision of={one} now={now} />}
+      {isPending(one) && visit.may("decide") && <Decision of={one} now={now} />}
     </>
   );
   return { title: `Request for ${one.name}`, heading: <Name>{one.name}</Name>, main };

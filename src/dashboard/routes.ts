@@ -1,3 +1,4 @@
+import { everyRight } from "../access/rights.ts";
 import { kindRoutes } from "../kinds/pages.ts";
 import type { Route } from "../pages/route.ts";
 import { accessPage } from "./access.tsx";
@@ -11,33 +12,33 @@ import { firstPage, makeProject, projectsPage } from "./projects.tsx";
 import { approve, reject, requestPage, requestsPage } from "./requests.tsx";
 import { todayPage } from "./today.tsx";
 
-/** Everything that the dashboard shows or does, with the right that it needs. */
+/** Everything that the dashboard shows or does, with the rights one of which it needs. */
 export const routes: readonly Route[] = [
-  { method: "GET", path: "/", right: "any", answer: todayPage },
-  { method: "GET", path: "/projects", right: "see", answer: projectsPage },
-  { method: "POST", path: "/projects", right: "write", answer: makeProject },
-  { method: "GET", path: "/p/:org/:project", right: "see", answer: firstPage },
-  { method: "GET", path: "/p/:org/:project/:kind", right: "see", answer: gridPage },
-  { method: "GET", path: "/p/:org/:project/:kind/item", right: "see", answer: itemPage },
-  { method: "POST", path: "/p/:org/:project/:kind/reveal", right: "reveal", isSecret: true, answer: reveal },
+  { method: "GET", path: "/", rights: everyRight, answer: todayPage },
+  { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
+  { method: "POST", path: "/projects", rights: ["write"], answer: makeProject },
+  { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },
+  { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: gridPage },
+  { method: "GET", path: "/p/:org/:project/:kind/item", rights: ["see"], answer: itemPage },
+  { method: "POST", path: "/p/:org/:project/:kind/reveal", rights: ["reveal"], isSecret: true, answer: reveal },
   ...kindRoutes,
-  { method: "GET", path: "/p/:org/:project/history", right: "see", answer: historyPage },
+  { method: "GET", path: "/p/:org/:project/history", rights: ["see"], answer: historyPage },
   // It says which values differ between versions.
-  { method: "GET", path: "/p/:org/:project/undo", right: "write", answer: undoPage },
-  { method: "POST", path: "/p/:org/:project/undo", right: "write", answer: undo },
-  { method: "GET", path: "/requests", right: "see", answer: requestsPage },
-  { method: "GET", path: "/requests/:id", right: "see", answer: requestPage },
-  { method: "POST", path: "/requests/:id/approve", right: "decide", answer: approve },
-  { method: "POST", path: "/requests/:id/reject", right: "decide", answer: reject },
-  { method: "GET", path: "/audit", right: "audit", answer: auditPage },
-  { method: "GET", path: "/audit/export", right: "audit", answer: auditExport },
-  { method: "GET", path: "/audit/verify", right: "audit", answer: verifyPage },
-  { method: "GET", path: "/audit/entry/:entry", right: "audit", answer: entryPage },
-  { method: "GET", path: "/keys", right: "see", answer: keysPage },
-  { method: "GET", path: "/keys/:id", right: "see", answer: keyPage },
-  { method: "POST", path: "/keys/:id/revoke", right: "keys", answer: revoke },
-  { method: "GET", path: "/keys/new", right: "keys", answer: newKeyPage },
-  { method: "POST", path: "/keys", right: "keys", isSecret: true, answer: makeKey },
-  { method: "POST", path: "/keys/:id/rotate", right: "keys", isSecret: true, answer: rotate },
-  { method: "GET", path: "/p/:org/:project/access", right: "see", answer: accessPage },
+  { method: "GET", path: "/p/:org/:project/undo", rights: ["write"], answer: undoPage },
+  { method: "POST", path: "/p/:org/:project/undo", rights: ["write"], answer: undo },
+  { method: "GET", path: "/requests", rights: ["see", "decide"], answer: requestsPage },
+  { method: "GET", path: "/requests/:id", rights: ["see", "decide"], answer: requestPage },
+  { method: "POST", path: "/requests/:id/approve", rights: ["decide"], answer: approve },
+  { method: "POST", path: "/requests/:id/reject", rights: ["decide"], answer: reject },
+  { method: "GET", path: "/audit", rights: ["audit"], answer: auditPage },
+  { method: "GET", path: "/audit/export", rights: ["audit"], answer: auditExport },
+  { method: "GET", path: "/audit/verify", rights: ["audit"], answer: verifyPage },
+  { method: "GET", path: "/audit/entry/:entry", rights: ["audit"], answer: entryPage },
+  { method: "GET", path: "/keys", rights: ["see", "keys"], answer: keysPage },
+  { method: "GET", path: "/keys/:id", rights: ["see", "keys"], answer: keyPage },
+  { method: "POST", path: "/keys/:id/revoke", rights: ["keys"], answer: revoke },
+  { method: "GET", path: "/keys/new", rights: ["keys"], answer: newKeyPage },
+  { method: "POST", path: "/keys", rights: ["keys"], isSecret: true, answer: makeKey },
+  { method: "POST", path: "/keys/:id/rotate", rights: ["keys"], isSecret: true, answer: rotate },
+  { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
 ];

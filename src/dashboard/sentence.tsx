@@ -7,20 +7,26 @@ import { changesOf, counted, Env, joined, Name, Word } from "../pages/parts.tsx"
 import { projectPagePath } from "../pages/paths.ts";
 import type { AuditRecord } from "../people/audit.ts";
 
+type Told = {
+  readonly of: AuditRecord;
+  readonly keys: ReadonlyMap<string, string>;
+  /** Whether the project's name leads to its page. */
+  readonly isLinked: boolean;
+};
+
 /** What somebody changed or saw, as people say it: `ana@laptop changed STRIPE_KEY in production of acme/web`. */
-export function Sentence(props: { readonly of: AuditRecord; readonly keys: ReadonlyMap<string, string> }) {
-  const { of: one, keys } = props;
+export function Sentence(props: Told) {
   return (
     <>
-      <Word>{actorOf(one, keys)}</Word> <Deed of={one} keys={keys} />
+      <Word>{actorOf(props.of, props.keys)}</Word> <Deed {...props} />
     </>
   );
 }
 
-function Deed({ of: one, keys }: { readonly of: AuditRecord; readonly keys: ReadonlyMap<string, string> }) {
+function Deed({ of: one, keys, isLinked }: Told) {
   const [kind = "", verb] = one.action.split(".");
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
-    return <ItemDeed of={one} kind={kind} verb={verb} />;
+    return <ItemDeed of={one} kind={kind} verb={verb} isLinked={isLinked} />;
   }
   const action = peopleActions.find((known) => known === one.action);
   if (action === undefined) return <code>{one.action}</code>;
@@ -48,7 +54,8 @@ export function EnvironmentOf({ entry }: { readonly entry: AuditRecord }) {
 }
 
 /** What was done to items: which were added, changed, deleted, put back or seen, and where. */
-function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind: string; readonly verb: string }) {
+function ItemDeed(props: Omit<Told, "keys"> & { readonly kind: string; readonly verb: string }) {
+  const { of, kind, verb, isLinked } = props;
   const { added = [], changed = [], deleted = [] } = of;
   const parts = verb === "reveal" ? [["saw", of.names] as const] : changesOf({ added, changed, deleted });
   const { item } = descriptorOf(kind);
@@ -68,7 +75,7 @@ function ItemDeed({ of, kind, verb }: { readonly of: AuditRecord; readonly kind:
           in <EnvironmentOf entry={of} />
         </>
       )}{" "}
-      of <a href={projectPagePath(whereOf(of), kind)}>{whereOf(of)}</a>
+      of {isLinked ? <a href={projectPagePath(whereOf(of), kind)}>{whereOf(of)}</a> : whereOf(of)}
     </>
   );
 }

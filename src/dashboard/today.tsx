@@ -1,4 +1,5 @@
 /** @jsxImportSource preact */
+import type { VNode } from "preact";
 import { requestAction } from "../audit/entry.ts";
 import { visibleLines } from "../core/visible.ts";
 import { auditActions } from "../kinds/kind.ts";
@@ -17,67 +18,97 @@ import { Sentence } from "./sentence.tsx";
 const soonMs = 30 * 86_400_000;
 const changeActions = auditActions.filter((action) => !action.endsWith(".read") && action !== requestAction);
 
-/** What waits for a person: requests, what expires, what is due; and what changed last. */
-export async function todayPage({ admin }: Visit): Promise<Answer> {
-  const now = admin.now();
-  const projects = await listProjects(admin);
-  const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
-  const expiring = await listExpiring(admin, soonMs);
-  // One damaged set must not hide what else waits for a person.
-  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], ({ message }) =>
-    visibleLines(message),
-  );
-  const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
-  const keys = await keyNames(admin);
+/** What waits for a person: requests, what expires, what is due; and what changed last. Each part has its rights. */
+export async function todayPage(visit: Visit): Promise<Answer> {
+  const mayBegin = (["see", "write", "keys"] as const).every((right) => visit.may(right));
   const main = (
     <>
-      {projects.length === 0 && (
+      {mayBegin && (await listProjects(visit.admin)).length === 0 && (
         <Empty>
           Nothing is stored yet. <a href="/projects">Create a project</a>, paste its variables, and{" "}
           <a href="/keys/new">create a key</a> for the machine that reads them.
         </Empty>
       )}
+      {!visit.may("see", "keys", "decide", "audit") && (
+        <Empty>
+          You may change or read values, and not see which there are. Use commands over SSH, or ask an operator for the
+          right <code>see</code>.
+        </Empty>
+      )}
       <div class="cards">
-        <Listed
-          title="Requests"
-          none="No machine asks for anything."
-          of={requests.map((one) => (
-            <>
-              <Name to={`/requests/${one.id}`}>{one.name}</Name> <Env of={one.environment} /> of {one.project}, asked{" "}
-              <Ago at={one.createdAt} now={now} />
-            </>
-          ))}
-        />
-        <Listed
-          title="Expires within 30 days"
-          none="No key and no trust."
-          of={expiring.map((one) => (
-            <>
-              <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type} of {one.organization},{" "}
-              <Ago at={one.expiresAt} now={now} />
-            </>
-          ))}
-        />
-        <Listed
-          title="To rotate within 30 days"
-          none="No value."
-          of={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due of={one} />)}
-        />
+        {visit.may("see", "decide") && (await pendingRequests(visit))}
+        {visit.may("see", "keys") && (await expiringKeys(visit))}
+        {visit.may("see") && (await dueVariables(visit))}
       </div>
-      <Listed
-        title="Last changes"
-        none="Nobody has changed anything yet."
-        of={changes.toReversed().map((one) => (
-          <>
-            <Ago at={one.time} now={now} />: <Sentence of={one} keys={keys} />
-          </>
-        ))}
-      >
-        <Lead to="/audit">All entries of the audit</Lead>
-      </Listed>
+      {visit.may("audit") && (await lastChanges(visit))}
     </>
   );
   return { title: "Today", main };
+}
+
+async function pendingRequests({ admin }: Visit): Promise<VNode> {
+  const requests = (await listRequests(admin)).filter(({ status }) => status === "pending");
+  return (
+    <Listed
+      title="Requests"
+      none="No machine asks for anything."
+      of={requests.map((one) => (
+        <>
+          <Name to={`/requests/${one.id}`}>{one.name}</Name> <Env of={one.environment} /> of {one.project}, asked{" "}
+          <Ago at={one.createdAt} now={admin.now()} />
+        </>
+      ))}
+    />
+  );
+}
+
+async function expiringKeys({ admin }: Visit): Promise<VNode> {
+  const expiring = await listExpiring(admin, soonMs);
+  return (
+    <Listed
+      title="Expires within 30 days"
+      none="No key and no trust."
+      of={expiring.map((one) => (
+        <>
+          <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type} of {one.organization},{" "}
+          <Ago at={one.expiresAt} now={admin.now()} />
+        </>
+      ))}
+    />
+  );
+}
+
+async function dueVariables({ admin }: Visit): Promise<VNode> {
+  // One damaged set must not hide what else waits for a person.
+  const due = await unlessRefused(listDueVariables(admin, soonMs), ["conflict"], ({ message }) =>
+    visibleLines(message),
+  );
+  return (
+    <Listed
+      title="To rotate within 30 days"
+      none="No value."
+      of={typeof due === "string" ? [<p class="warning">{due}</p>] : due.map((one) => <Due of={one} />)}
+    />
+  );
+}
+
+async function lastChanges(visit: Visit): Promise<VNode> {
+  const { admin } = visit;
+  const changes = await listAudit(admin, { actions: changeActions, limit: 12 });
+  const keys = await keyNames(admin);
+  return (
+    <Listed
+      title="Last changes"
+      none="Nobody has changed anything yet."
+      of={changes.toReversed().map((one) => (
+        <>
+          <Ago at={one.time} now={admin.now()} />: <Sentence of={one} keys={keys} isLinked={visit.may("see")} />
+        </>
+      ))}
+    >
+      <Lead to="/audit">All entries of the audit</Lead>
+    </Listed>
+  );
 }
 
 function Due({ of: one }: { readonly of: DueVariable }) {

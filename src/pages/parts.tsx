@@ -9,7 +9,7 @@ import { excerpt } from "../core/visible.ts";
  * Text that people or machines chose, such as a reason. It cannot look like anything else on the page.
  * @param to - the page that it leads to
  */
-export function Word({ children, to }: { readonly children: string; readonly to?: string }) {
+export function Word({ children, to }: { readonly children: string; readonly to?: string | undefined }) {
   const word = <bdi>{excerpt(children)}</bdi>;
   return to === undefined ? word : <a href={to}>{word}</a>;
 }

@@ -36,9 +36,9 @@ export class Visit {
     return `${this.param("org")}/${this.param("project")}`;
   }
 
-  /** Whether this person has a right anywhere: whether a page leads to what takes it. */
-  may(right: Right): boolean {
-    return hasSomewhere(this.admin.rights, right);
+  /** Whether this person has one of these rights anywhere: whether a page leads to what takes it. */
+  may(...rights: readonly Right[]): boolean {
+    return hasSomewhere(this.admin.rights, ...rights);
   }
 
   /** The environments of the project in the path in which this person has a right. @throws Refused `not_found` */

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { everyRight, type Holding, type Right } from "../../src/access/rights.ts";
+import { fileRequest } from "../../src/api/read-requests.ts";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
@@ -54,15 +55,18 @@ describeBoth("each route", (w) => {
       projects: ["web"],
       environments: null,
     });
-    ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key };
+    const caller = { grant: { keyId: key, organizationId: organization.id } } as never;
+    const asked = { environment: "staging", name: "WANTED", reason: canary } as const;
+    const request = await fileRequest({ source: w.keyhole.source, caller }, { id: web.id, slug: "web" }, asked);
+    ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request: request.id };
   });
 
-  const ask = async ({ method, path }: Route, project: string) => {
+  const ask = async ({ method, path }: Route, project: string, own: Readonly<Record<string, string>> = {}) => {
     const filled = path
       .replace(":org", ids["org"] as string)
       .replace(":project", project)
       .replace(":kind", "variables")
-      .replace(":id", path.startsWith("/keys") ? (ids["key"] as string) : "01900000-0000-7000-8000-000000000000")
+      .replace(":id", ids[path.startsWith("/keys") ? "key" : "request"] as string)
       .replace(":draft", "none")
       .replace(":entry", "commands:1");
     const name = canary.toUpperCase().replaceAll("-", "_");
@@ -75,6 +79,7 @@ describeBoth("each route", (w) => {
         "version.development": "1",
         "version.production": "1",
       },
+      ...own,
     };
     const headers: Record<string, string> = { host: new URL(origin).host, cookie };
     if (method === "POST")
@@ -84,6 +89,26 @@ describeBoth("each route", (w) => {
     const answer = await handle(new Request(url, { method, headers, ...(body && { body }) }));
     return { status: answer.status, text: await answer.text() };
   };
+  /** Where a page leads: the paths of its links, and of the forms that change something. */
+  const leadsOf = async ({ method, path }: Route) => {
+    const { status, text } = method === "GET" ? await ask({ method, path } as Route, "web") : { status: 0, text: "" };
+    const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, to = ""]) => to.replaceAll("&amp;", "&"));
+    return status !== 200
+      ? { links: [], forms: [] }
+      : { links: found(/<a [^>]*href="(\/[^"]*)"/g), forms: found(/<form method="post" action="([^"]*)"/g) };
+  };
+  const statusOf = async (link: string) => {
+    const answer = await handle(new Request(`${origin}${link}`, { headers: { host: new URL(origin).host, cookie } }));
+    return answer.status;
+  };
+  const isThere = (form: string, rights: readonly Right[]) =>
+    form === "/lock" ||
+    routes.some(
+      ({ method, path, rights: needed }) =>
+        method === "POST" &&
+        new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`).test(form) &&
+        needed.some((right) => rights.includes(right)),
+    );
   const everything = async () =>
     JSON.stringify(
       await Promise.all(
@@ -99,15 +124,42 @@ describeBoth("each route", (w) => {
     environments: 7,
   });
 
+  const whoever = [
+    ...everyRight.map((right) => [right]),
+    ...everyRight.slice(1).map((right) => ["see", right] as const),
+  ];
+  test.each([...whoever, everyRight].map((rights) => [rights.join(", "), rights] as const))(
+    "leads somebody with %s only to what is there for them",
+    async (_, rights) => {
+      held = [holding(rights, "web")];
+      const dead: string[] = [];
+      const seen = new Set<string>();
+      for (const route of routes) {
+        const { links, forms } = await leadsOf(route);
+        for (const link of links) {
+          if (!seen.has(link) && (await statusOf(link)) === 404) dead.push(`${route.path} leads to ${link}`);
+          seen.add(link);
+        }
+        for (const form of forms) if (!isThere(form, rights)) dead.push(`${route.path} sends a form to ${form}`);
+      }
+      expect(dead).toEqual([]);
+      expect(seen.size).toBeGreaterThan(0);
+    },
+  );
+
+  test("sends whoever may write and not see to the first page after a change", async () => {
+    const isSet = ({ method, path }: Route) => method === "POST" && path.endsWith("/variables/set");
+    held = [holding(["write"], "api")];
+    const typed = { new: "yes", "version.staging": "1", "value.development": "", "value.production": "" };
+    const { status, text } = await ask(routes.find(isSet) as Route, "api", typed);
+    expect([status, JSON.parse(text)]).toEqual([200, { to: "/" }]);
+  });
+
   describe.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))("%s", (_, route) => {
     test("is not there for somebody without its right", async () => {
-      if (route.right === "any") return;
-      held = [
-        holding(
-          everyRight.filter((right) => right !== route.right),
-          null,
-        ),
-      ];
+      const others = everyRight.filter((right) => !route.rights.includes(right));
+      if (others.length === 0) return;
+      held = [holding(others, null)];
       const before = await everything();
       const { status, text } = await ask(route, "web");
       expect(status).toBe(404);

@@ -15,8 +15,8 @@ export const pages: KindPages = {
   change: "accounts/set",
   firstStep: "Write one: a name, and its fields such as username and password.",
   routes: [
-    { method: "GET", path: "/p/:org/:project/accounts/set", right: "write", answer: setPage },
-    { method: "POST", path: "/p/:org/:project/accounts/set", right: "write", answer: set },
-    { method: "POST", path: "/p/:org/:project/accounts/delete", right: "write", answer: remove },
+    { method: "GET", path: "/p/:org/:project/accounts/set", rights: ["write"], answer: setPage },
+    { method: "POST", path: "/p/:org/:project/accounts/set", rights: ["write"], answer: set },
+    { method: "POST", path: "/p/:org/:project/accounts/delete", rights: ["write"], answer: remove },
   ],
 };

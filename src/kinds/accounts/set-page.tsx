@@ -33,7 +33,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
     about: found && (
       <p class="quiet">
         Changed <Ago at={found.updatedAt} now={admin.now()} />. What is stored is not shown: write all its fields again.{" "}
-        <a href={projectPagePath(where, "accounts/item", { name })}>See what they are</a>
+        {visit.may("see") && <a href={projectPagePath(where, "accounts/item", { name })}>See what they are</a>}
       </p>
     ),
     fields: (

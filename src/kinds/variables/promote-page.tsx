@@ -1,8 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import { may } from "../../access/rights.ts";
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { findProject } from "../../desk/projects.ts";
+import { findProject, placeOf } from "../../desk/projects.ts";
 import {
   Change,
   Choice,
@@ -46,15 +47,17 @@ export async function promotePage(visit: Visit): Promise<Answer> {
 
 /** The two environments side by side, with a box for each variable that can be copied. These come first. */
 async function choice({ admin, where }: Visit, from: Environment, to: Environment): Promise<VNode> {
-  const sets = await requireSets(admin, await findProject(admin, where, "reveal", [from, to]), variables);
+  const project = await findProject(admin, where, "reveal", [from, to]);
+  const mayCopy = may(admin.rights, "write", placeOf(project), to);
+  const sets = await requireSets(admin, project, variables);
   const differences = new Map((await diffVariables(admin, where, from, to)).map(({ name, status }) => [name, status]));
   const changedIn = (side: Environment) =>
     new Map(sets.find(({ environment }) => environment === side)?.entries.map((one) => [one.key, one.updatedAt]));
   const [source, target] = [changedIn(from), changedIn(to)];
   const rows = [...new Set([...source.keys(), ...target.keys()])].sort(compareBytes).map((name): Promoted => {
     const difference = differences.get(name);
-    const isCopied = difference === "only" || difference === "differs";
-    return { name, difference, isCopied, from: source.get(name), to: target.get(name) };
+    const isNew = difference === "only" || difference === "differs";
+    return { name, difference, isCopied: mayCopy && isNew, from: source.get(name), to: target.get(name) };
   });
   const copied = rows.filter(({ isCopied }) => isCopied);
   const table = (
@@ -67,7 +70,7 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
       isLong
     />
   );
-  if (rows.length === 0) return table;
+  if (rows.length === 0 || !mayCopy) return table;
   if (copied.length === 0) {
     return (
       <>

@@ -31,7 +31,9 @@ export async function setPage(visit: Visit): Promise<Answer> {
     asked,
     nameHelp: "Letters, digits and _, such as DATABASE_URL.",
     sets,
-    about: <Lead to={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</Lead>,
+    about: visit.may("see") && (
+      <Lead to={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</Lead>
+    ),
     fields: (
       <>
         <div class="cards">
