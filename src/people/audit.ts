@@ -79,7 +79,8 @@ export async function listAudit(
 }
 
 /**
- * Every matching entry, in pages: memory is bounded, every statement is short, and who stops early reads no more.
+ * Every matching entry, in pages of at least one: memory is bounded, every statement is short, and who stops early reads
+ * no more. What refuses does so before the first page.
  * @throws Refused `not_found` as {@link listAudit}
  */
 export async function* auditPages(
@@ -90,7 +91,7 @@ export async function* auditPages(
   const conditions = await conditionsOf(admin, filter);
   let isEmpty = true;
   for await (const page of pages(admin, conditions, filter, order)) {
-    isEmpty &&= page.length === 0;
+    isEmpty = false;
     yield page;
   }
   if (isEmpty) await requireEntries(admin, conditions, filter);
@@ -254,7 +255,7 @@ async function requireEntries(admin: AdminContext, conditions: readonly Conditio
 }
 
 async function hasEntries(admin: AdminContext, conditions: readonly Condition[]): Promise<boolean> {
-  for await (const page of pages(admin, conditions, {})) if (page.length > 0) return true;
+  for await (const _ of pages(admin, conditions, {})) return true;
   return false;
 }
 
@@ -305,7 +306,7 @@ async function* pages(
   for await (const page of segmentsByTime(admin.database, segmentsWith(admin, conditions, times), order)) {
     for (const segment of page) {
       const records = recordsOf(admin, segment, conditions);
-      yield order === "oldest first" ? records : records.reverse();
+      if (records.length > 0) yield order === "oldest first" ? records : records.reverse();
     }
   }
 }
