@@ -11,12 +11,13 @@ import { keyColumns } from "./keys.tsx";
 export async function accessPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const environment = visit.environment();
+  const seen = await visit.reached("see");
   const rows = await listAccess(admin, where, environment);
   const persons = await personsWithAccess(admin, where, environment);
   const main = (
     <>
       <Chooser button="Show">
-        <Choice label="In" name="environment" of={environments} chosen={environment} any="any environment" />
+        <Choice label="In" name="environment" of={seen} chosen={environment} any="any environment" />
       </Chooser>
       <Table
         caption={`The keys and trusts that reach ${where}`}

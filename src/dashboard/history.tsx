@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type Environment, environments } from "../core/names.ts";
+import type { Environment } from "../core/names.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { Ago, Change, Changed, Choice, Chooser, Empty, Env, Lead, NameAgain, Word } from "../pages/parts.tsx";
 import { projectPagePath } from "../pages/paths.ts";
@@ -26,7 +26,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
     <>
       <Chooser button="Show">
         <Choice label="Of" name="kind" of={everyKind.map((one) => one.kind)} chosen={kind} />
-        <Choice label="in" name="environment" of={environments} chosen={environment} />
+        <Choice label="in" name="environment" of={seen} chosen={environment} />
       </Chooser>
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { bitsOf } from "../../src/access/grant.ts";
 import { everyRight, type Holding, type Right } from "../../src/access/rights.ts";
 import { fileRequest } from "../../src/api/read-requests.ts";
+import { environments } from "../../src/core/names.ts";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
@@ -61,14 +63,16 @@ describeBoth("each route", (w) => {
     ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request: request.id };
   });
 
-  const ask = async ({ method, path }: Route, project: string, own: Readonly<Record<string, string>> = {}) => {
-    const filled = path
+  const fill = (path: string, project: string) =>
+    path
       .replace(":org", ids["org"] as string)
       .replace(":project", project)
       .replace(":kind", "variables")
       .replace(":id", ids[path.startsWith("/keys") ? "key" : "request"] as string)
       .replace(":draft", "none")
       .replace(":entry", "commands:1");
+  const ask = async ({ method, path }: Route, project: string, own: Readonly<Record<string, string>> = {}) => {
+    const filled = fill(path, project);
     const name = canary.toUpperCase().replaceAll("-", "_");
     const fields = {
       ...{ name, environment: "staging", from: "staging", to: "development", kind: "variables", version: "1" },
@@ -93,9 +97,14 @@ describeBoth("each route", (w) => {
   const leadsOf = async ({ method, path }: Route) => {
     const { status, text } = method === "GET" ? await ask({ method, path } as Route, "web") : { status: 0, text: "" };
     const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, to = ""]) => to.replaceAll("&amp;", "&"));
-    return status !== 200
-      ? { links: [], forms: [] }
-      : { links: found(/<a [^>]*href="(\/[^"]*)"/g), forms: found(/<form method="post" action="([^"]*)"/g) };
+    if (status !== 200) return { links: [], forms: [] };
+    const choosers = [...text.matchAll(/<form class="actions".*?<\/form>/gs)].flatMap(([chooser]) =>
+      [...chooser.matchAll(/<select name="(\w+)".*?<\/select>/gs)].flatMap(([select, name]) =>
+        [...select.matchAll(/<option[^>]*>(\w+)</g)].map(([, value]) => `${fill(path, "web")}?${name}=${value}`),
+      ),
+    );
+    const links = [...found(/<a [^>]*href="(\/[^"]*)"/g), ...choosers];
+    return { links, forms: found(/<form method="post" action="([^"]*)"/g) };
   };
   const statusOf = async (link: string) => {
     const answer = await handle(new Request(`${origin}${link}`, { headers: { host: new URL(origin).host, cookie } }));
@@ -127,11 +136,15 @@ describeBoth("each route", (w) => {
   const whoever = [
     ...everyRight.map((right) => [right]),
     ...everyRight.slice(1).map((right) => ["see", right] as const),
-  ];
-  test.each([...whoever, everyRight].map((rights) => [rights.join(", "), rights] as const))(
-    "leads somebody with %s only to what is there for them",
-    async (_, rights) => {
-      held = [holding(rights, "web")];
+    everyRight,
+  ].map((rights) => [rights.join(", "), environments, rights] as const);
+  const inOne = environments.flatMap((one) =>
+    [["see"] as const, everyRight].map((rights) => [rights.join(", "), [one], rights] as const),
+  );
+  test.each([...whoever, ...inOne])(
+    "leads somebody with %s in %p only to what is there for them",
+    async (_, where, rights) => {
+      held = [{ ...holding(rights, "web"), environments: bitsOf(environments, where) }];
       const dead: string[] = [];
       const seen = new Set<string>();
       for (const route of routes) {

@@ -39,7 +39,12 @@ export async function setPage(visit: Visit): Promise<Answer> {
     fields: (
       <>
         <Fields />
-        <Boxes legend="Environments" name="environment" of={environments} checked={holders} />
+        <Boxes
+          legend="Environments"
+          name="environment"
+          of={sets.map(({ environment }) => environment)}
+          checked={holders}
+        />
         {found && (
           <p>
             <label>

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { type Environment, environments } from "../../core/names.ts";
+import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { rehearse } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
@@ -24,11 +24,11 @@ type Pasted = {
 /** A text to paste: first what it would do is shown, then exactly that is applied. */
 export async function pastePage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
-  await findProject(admin, where, "write");
+  const { permit } = await findProject(admin, where, "write");
   const main = (
     <>
       <Change action={projectPagePath(where, "variables/paste")} button="See what it would do">
-        <Field name="environment" label="Environment" of={environments} value={visit.environment()} />
+        <Field name="environment" label="Environment" of={permit.environments} value={visit.environment()} />
         <Field
           name="text"
           label="Text of an .env file"

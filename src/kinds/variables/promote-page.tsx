@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { may } from "../../access/rights.ts";
-import { compareBytes, type Environment, environments } from "../../core/names.ts";
+import { compareBytes, type Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { findProject, placeOf } from "../../desk/projects.ts";
 import {
@@ -27,15 +27,24 @@ import { copyVariables } from "./write.ts";
 
 /** Two environments side by side, to copy variables from one to the other with their values unseen. */
 export async function promotePage(visit: Visit): Promise<Answer> {
-  const from = visit.environment("from") ?? "staging";
-  const to = visit.environment("to") ?? "production";
+  const { admin, where } = visit;
+  const { permit } = await findProject(admin, where, "reveal");
+  const to = visit.environment("to") ?? permit.environments.at(-1) ?? "production";
+  const from = visit.environment("from") ?? permit.environments.at(-2) ?? to;
   const main = (
     <>
       <Chooser button="Compare">
-        <Choice label="From" name="from" of={environments} chosen={from} />
-        <Choice label="To" name="to" of={environments} chosen={to} />
+        <Choice label="From" name="from" of={permit.environments} chosen={from} />
+        <Choice label="To" name="to" of={permit.environments} chosen={to} />
       </Chooser>
-      {from === to ? <Empty>Choose two different environments.</Empty> : await choice(visit, from, to)}
+      {from !== to && (await choice(visit, from, to))}
+      {from === to && (
+        <Empty>
+          {permit.environments.length > 1
+            ? "Choose two different environments."
+            : `You may read the values of ${from} only: there is no other to compare it with.`}
+        </Empty>
+      )}
     </>
   );
   return {
