@@ -1,5 +1,5 @@
 import { Argument } from "@commander-js/extra-typings";
-import { environments } from "../core/names.ts";
+import { type Environment, environments } from "../core/names.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
@@ -34,13 +34,21 @@ export function accessCommand(here: Surroundings) {
       const none = `No valid key or trust, and no person, reaches ${where}.`;
       const find = async (admin: AdminContext): Promise<Access[]> => [
         ...(await listAccess(admin, project, environment)),
-        ...(await personsWithAccess(admin, project, environment)).map((one) => ({ type: "person" as const, ...one })),
+        ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
       ];
       return listFound(here, wide, find, none, async (admin) => accessColumns(await shortKeyIds(admin)));
     });
 }
 
-type Access = KeyRecord | ({ readonly type: "person" } & PersonAccess);
+type Access = KeyRecord | ReturnType<typeof byRights>[number];
+
+/** A person, once for the environments in which they have the same rights. */
+function byRights({ rightsIn, ...person }: PersonAccess) {
+  const places = environments.filter((environment) => rightsIn[environment]);
+  return [...Map.groupBy(places, (environment) => rightsIn[environment]?.join(","))].map(([, alike]) => {
+    return { type: "person" as const, ...person, rights: rightsIn[alike[0] as Environment] ?? [], environments: alike };
+  });
+}
 
 function accessColumns(short: (id: string) => string): Columns<Access> {
   return {

@@ -151,9 +151,7 @@ export async function showPerson(admin: AdminContext, name: string): Promise<Per
 export type PersonAccess = {
   readonly name: string;
   readonly signIn: SignInAs | null;
-  /** Everywhere in the project that somebody may see. */
-  readonly rights: readonly Right[];
-  readonly environments: readonly Environment[];
+  /** In each environment that somebody may see. */
   readonly rightsIn: Readonly<Partial<Record<Environment, readonly Right[]>>>;
 };
 
@@ -172,10 +170,8 @@ export async function personsWithAccess(
   return (await readPersons(admin)).flatMap((person) => {
     const found = project.permit.environments.map((one) => [one, rightsOf(person, one)] as const);
     const held = found.filter(([, rights]) => rights.length > 0);
-    const rights = everyRight.filter((right) => held.some(([, some]) => some.includes(right)));
     const { name, signIn } = person;
-    const rightsIn = Object.fromEntries(held);
-    return held.length === 0 ? [] : [{ name, signIn, rights, environments: held.map(([one]) => one), rightsIn }];
+    return held.length === 0 ? [] : [{ name, signIn, rightsIn: Object.fromEntries(held) }];
   });
 }
 
