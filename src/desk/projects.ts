@@ -31,8 +31,7 @@ export async function findProject(
     .where(and(eq(p.organizationId, organization.id), eq(p.slug, slug)));
   const rights = [needed].flat();
   const permit = found && Permit.find(admin, rights, placeOf({ ...found, organization }), among);
-  if (!(found && permit))
-    throw admin.rights === "operator" ? noProject(where) : noRight(`project ${JSON.stringify(where)}`, rights, among);
+  if (!(found && permit)) throw admin.rights === "operator" ? noProject(where) : noRight(where, rights, among);
   return { id: found.id, slug, organization, permit };
 }
 
@@ -42,14 +41,16 @@ export async function findProject(
  */
 export function permitEverywhere(admin: AdminContext, { id, slug }: Organization, right: Right): Permit {
   const permit = Permit.find(admin, [right], { organizationId: id, projectId: null }, environments);
-  if (permit === undefined) throw noRight(`way to all projects of ${slug}`, [right], environments);
-  return permit;
+  if (permit !== undefined) return permit;
+  throw new Refused("not_found", `This takes the right to ${right} in all projects of ${slug}, in every environment.`);
 }
 
 /** What does not exist and what is forbidden have one answer. */
 function noRight(where: string, needed: readonly Right[], among: readonly Environment[] | undefined): Refused {
-  const there = among === undefined ? "" : ` in ${among.join(" and ")}`;
-  return new Refused("not_found", `There is no ${where} where you have the right to ${needed.join(" and ")}${there}.`);
+  const places = among?.length === environments.length ? "every environment" : among?.join(" and ");
+  const there = places === undefined ? "" : ` in ${places}`;
+  const words = `There is no project ${JSON.stringify(where)} where you have the right to`;
+  return new Refused("not_found", `${words} ${needed.join(" and ")}${there}.`);
 }
 
 /** Keeps other writers out until the transaction ends; undefined if the project is gone. */
