@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { everyRight, type Right } from "../../src/access/rights.ts";
-import { fileRequest } from "../../src/api/read-requests.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
@@ -136,10 +135,9 @@ describeBoth("each command over SSH", (w) => {
       return trust.id;
     },
     request: async () => {
-      const caller = { grant: { keyId, organizationId: await organizationId() } } as never;
       await w.run("update variable_requests set status = 'rejected'"); // a key may have 20 that are pending
       const asked = { environment: "staging", name: `ASKED_${number}`, reason: "for a test" } as const;
-      return (await fileRequest({ source: w.keyhole.source, caller }, { id: projectId, slug: "web" }, asked)).id;
+      return w.request(await organizationId(), keyId, projectId, asked);
     },
     version: async () => {
       await make["variable"]?.();

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { fileRequest } from "../../src/api/read-requests.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { setAccount } from "../../src/kinds/accounts/write.ts";
@@ -189,9 +188,7 @@ async function ask(w: World, { environment = "production", name = "STRIPE_KEY", 
   const organization = await w.organization();
   const project = await w.project(organization, "web");
   const key = await w.key(organization, { name: "agent", surfaces: ["mcp_server"], resources: ["requests"] });
-  const caller = { grant: { keyId: key.id, organizationId: organization.id } } as never;
-  const asked = { environment, name, reason } as never;
-  const { id } = await fileRequest({ source: w.keyhole.source, caller }, { id: project.id, slug: "web" }, asked);
+  const id = await w.request(organization.id, key.id, project.id, { environment, name, reason } as never);
   const visitor = await visitorOf(w);
   const path = `/requests/${id}`;
   return { id, path, where: project.where, key, visitor, shown: () => visitor.hidden(path, `${path}/approve`) };

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { fileRequest } from "../../src/api/read-requests.ts";
 import { Refused } from "../../src/core/refused.ts";
 import { adminContextOf, operator } from "../../src/desk/context.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
@@ -28,11 +27,8 @@ async function furnish(w: World): Promise<Filed> {
   const organization = await w.organization();
   const project = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
   const key = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
-  const caller = { grant: { keyId: key.id, organizationId: organization.id } } as never;
-  const file = async (name: string, reason = "for payments") => {
-    const asked = { environment: "production", name, reason } as const;
-    return (await fileRequest({ source: w.keyhole.source, caller }, { id: project.id, slug: "web" }, asked)).id;
-  };
+  const file = (name: string, reason = "for payments") =>
+    w.request(organization.id, key.id, project.id, { environment: "production", name, reason });
   return { project, keyId: key.id, id: await file("STRIPE_KEY"), file };
 }
 

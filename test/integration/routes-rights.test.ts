@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { bitsOf } from "../../src/access/grant.ts";
 import { everyRight, type Holding, type Right } from "../../src/access/rights.ts";
-import { fileRequest } from "../../src/api/read-requests.ts";
 import { environments } from "../../src/core/names.ts";
 import { createDashboard } from "../../src/dashboard/app.ts";
 import { routes } from "../../src/dashboard/routes.ts";
@@ -57,10 +56,9 @@ describeBoth("each route", (w) => {
       projects: ["web"],
       environments: null,
     });
-    const caller = { grant: { keyId: key, organizationId: organization.id } } as never;
     const asked = { environment: "staging", name: "WANTED", reason: canary } as const;
-    const request = await fileRequest({ source: w.keyhole.source, caller }, { id: web.id, slug: "web" }, asked);
-    ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request: request.id };
+    const request = await w.request(organization.id, key, web.id, asked);
+    ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request };
   });
 
   const fill = (path: string, project: string) =>

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { bitsOf, type Grant, type Surface, sealGrant, surfaces } from "../../src/access/grant.ts";
 import { apiRoot, createApp } from "../../src/api/app.ts";
+import { fileRequest } from "../../src/api/read-requests.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type Environment, environmentMask } from "../../src/core/names.ts";
 import { Refused } from "../../src/core/refused.ts";
@@ -118,6 +119,13 @@ export type World = Client & {
   readonly project: (organization: Organization, slug: string, content?: Content) => Promise<Placed>;
   /** A new key, with the defaults of `createKey`: `rest_api`, `projects` and `variables`, everywhere. */
   readonly key: (organization: Organization, asked?: AskedKey) => Promise<Key>;
+  /** Files a request for a variable, as an agent with this key does. @returns its id */
+  readonly request: (
+    organizationId: string,
+    keyId: string,
+    projectId: string,
+    asked: Parameters<typeof fileRequest>[2],
+  ) => Promise<string>;
   /** Changes what a key may do and seals it again, which takes the root key. */
   readonly regrant: (key: { readonly id: string }, change: Regrant) => Promise<void>;
   /** What a key read, oldest first. */
@@ -229,6 +237,10 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
       const made = await createKey(admin, { ...asked, projects, environments, organization: organization.slug });
       secrets.add(made.key);
       return made;
+    },
+    request: async (organizationId, keyId, projectId, asked) => {
+      const caller = { grant: { keyId, organizationId } } as never;
+      return (await fileRequest({ source: keyhole.source, caller }, { id: projectId, slug: "web" }, asked)).id;
     },
     regrant: async ({ id }, change) => {
       const [row] = await raw.run(
