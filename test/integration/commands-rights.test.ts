@@ -137,7 +137,7 @@ describeBoth("each command over SSH", (w) => {
     request: async () => {
       await w.run("update variable_requests set status = 'rejected'"); // a key may have 20 that are pending
       const asked = { environment: "staging", name: `ASKED_${number}`, reason: "for a test" } as const;
-      return w.request(await organizationId(), keyId, projectId, asked);
+      return w.request(await organizationId(), keyId, { id: projectId, slug: "web" }, asked);
     },
     version: async () => {
       await make["variable"]?.();

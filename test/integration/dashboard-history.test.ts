@@ -188,7 +188,7 @@ async function ask(w: World, { environment = "production", name = "STRIPE_KEY", 
   const organization = await w.organization();
   const project = await w.project(organization, "web");
   const key = await w.key(organization, { name: "agent", surfaces: ["mcp_server"], resources: ["requests"] });
-  const id = await w.request(organization.id, key.id, project.id, { environment, name, reason } as never);
+  const id = await w.request(organization.id, key.id, project, { environment, name, reason } as never);
   const visitor = await visitorOf(w);
   const path = `/requests/${id}`;
   return { id, path, where: project.where, key, visitor, shown: () => visitor.hidden(path, `${path}/approve`) };

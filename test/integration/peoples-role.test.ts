@@ -7,14 +7,18 @@ import { whoIs } from "../../src/desk/roster.ts";
 import { deleteAccount, setAccount } from "../../src/kinds/accounts/write.ts";
 import { deleteFile, putFile } from "../../src/kinds/files/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
-import { deleteVariable, setVariables } from "../../src/kinds/variables/write.ts";
+import { copyVariables, deleteVariable, listDueVariables, setVariables } from "../../src/kinds/variables/write.ts";
 import { listAudit } from "../../src/people/audit.ts";
 import { verifyAudit } from "../../src/people/audit-chain.ts";
+import { compareEnvironments } from "../../src/people/comparison.ts";
 import { applyGrants } from "../../src/people/grants.ts";
 import { listHistory, planRollback, rollBack } from "../../src/people/history.ts";
-import { createKey, revokeKey, rotateKey } from "../../src/people/keys.ts";
-import { addPerson, grantRights } from "../../src/people/persons.ts";
-import { createProject, deleteProject, renameProject } from "../../src/people/projects.ts";
+import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/people/keys.ts";
+import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons.ts";
+import { createProject, deleteProject, listProjects, renameProject } from "../../src/people/projects.ts";
+import { readsByHour } from "../../src/people/reads.ts";
+import { approveRequest, rejectRequest, showRequest } from "../../src/people/requests.ts";
+import { createTrust } from "../../src/people/trusts.ts";
 import { withPostgres } from "../support/postgres.ts";
 import { openWorld, type World } from "../support/world.ts";
 
@@ -25,12 +29,14 @@ withPostgres("the role of people who are no operators", () => {
   let ana: AdminContext & { close(): Promise<void> };
   let raw: postgres.Sql;
   let org = "";
+  let organizationId = "";
   const role = `keyhole people ${randomBytes(4).toString("hex")}`;
 
   beforeAll(async () => {
     w = await openWorld("postgres");
     const organization = await w.organization();
     org = organization.slug;
+    organizationId = organization.id;
     await w.run(`create role "${role}" login password 'of-a-test'`);
     await applyGrants(w.admin, role, "people");
     await addPerson(w.admin, { name: "ana", organization: org, signIn: null });
@@ -66,8 +72,33 @@ withPostgres("the role of people who are no operators", () => {
     await deleteFile(ana, where, "p", ["staging"]);
     expect((await listHistory(ana, where, "staging", "variables")).versions.length).toBe(5);
     const { id } = await createKey(ana, { organization: org, projects: ["own"], environments: null });
-    const { successor } = await rotateKey(ana, id, 1000);
+    const { successor } = await rotateKey(ana, id, 0);
+    const { trust } = await createTrust(ana, {
+      ...{ organization: org, projects: ["own"], environments: null },
+      ...{ issuer: "https://id.example", audience: "keyhole", claims: new Map([["sub", "a"]]) },
+    });
+    await revokeKey(ana, trust.id);
+    const [project] = await listProjects(ana);
+    if (project === undefined) throw new Error("the project is not listed");
+    for (const name of ["ASKED", "REFUSED"]) {
+      const asked = { environment: "staging", name, reason: "for a test" } as const;
+      const request = await w.request(organizationId, successor.id, project, asked);
+      if (name === "ASKED") await approveRequest(ana, await showRequest(ana, request), "value");
+      else await rejectRequest(ana, request, "no");
+    }
+    await copyVariables(
+      ana,
+      { project: where, environment: "staging" },
+      { project: where, environment: "production" },
+      ["ASKED"],
+    );
     await revokeKey(ana, successor.id);
+    expect(await listExpiring(ana, 1000)).toEqual([]);
+    expect(await listDueVariables(ana, 1000)).toEqual([]);
+    expect(await listAccess(ana, where)).toEqual([]);
+    expect((await personsWithAccess(ana, where)).map(({ name }) => name)).toEqual(["ana"]);
+    expect((await compareEnvironments(ana, where, "variables")).items.map(({ name }) => name)).toEqual(["ASKED"]);
+    expect((await readsByHour(ana, {}, 0)).isWhole).toBe(true);
     await renameProject(ana, where, { slug: "other" });
     await deleteProject(ana, `${org}/other`);
     const entries = await listAudit(ana, { actor: "ana", limit: 1000 });

@@ -28,7 +28,7 @@ async function furnish(w: World): Promise<Filed> {
   const project = await w.project(organization, "web", { variables: { production: { TOKEN: "a-token-of-web" } } });
   const key = await w.key(organization, { surfaces: ["mcp_server"], resources: ["requests"] });
   const file = (name: string, reason = "for payments") =>
-    w.request(organization.id, key.id, project.id, { environment: "production", name, reason });
+    w.request(organization.id, key.id, project, { environment: "production", name, reason });
   return { project, keyId: key.id, id: await file("STRIPE_KEY"), file };
 }
 

@@ -57,7 +57,7 @@ describeBoth("each route", (w) => {
       environments: null,
     });
     const asked = { environment: "staging", name: "WANTED", reason: canary } as const;
-    const request = await w.request(organization.id, key, web.id, asked);
+    const request = await w.request(organization.id, key, web, asked);
     ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request };
   });
 

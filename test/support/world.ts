@@ -123,7 +123,7 @@ export type World = Client & {
   readonly request: (
     organizationId: string,
     keyId: string,
-    projectId: string,
+    project: Pick<Project, "id" | "slug">,
     asked: Parameters<typeof fileRequest>[2],
   ) => Promise<string>;
   /** Changes what a key may do and seals it again, which takes the root key. */
@@ -238,9 +238,9 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
       secrets.add(made.key);
       return made;
     },
-    request: async (organizationId, keyId, projectId, asked) => {
+    request: async (organizationId, keyId, project, asked) => {
       const caller = { grant: { keyId, organizationId } } as never;
-      return (await fileRequest({ source: keyhole.source, caller }, { id: projectId, slug: "web" }, asked)).id;
+      return (await fileRequest({ source: keyhole.source, caller }, project, asked)).id;
     },
     regrant: async ({ id }, change) => {
       const [row] = await raw.run(
