@@ -1,6 +1,6 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description, version } from "../package.json";
-import { doorCommand, judgeCommand } from "./cli/door.ts";
+import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { jsonLine, visibleLines } from "./core/visible.ts";
 import { kindCommands } from "./kinds/commands.ts";
 import { answer } from "./terminal/answer.ts";
@@ -15,7 +15,7 @@ type Load = () => Promise<(here: Surroundings) => CommandUnknownOpts>;
  * server, and `version` loads no database driver.
  */
 const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
-  "People, with the database and the root key:": {
+  "People, in the database:": {
     org: async () => (await import("./cli/org.ts")).orgCommand,
     project: async () => (await import("./cli/project.ts")).projectCommand,
     ...kindCommands,
@@ -67,7 +67,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
 export async function buildProgram(here: Surroundings, only?: string): Promise<CommandUnknownOpts> {
   const program = noun("keyhole", description)
     .option("-V, --version", "show the version")
-    .addHelpText("after", rootHelp);
+    .addHelpText("after", here.person === undefined ? rootHelp : codesHelp);
   const isKnown = Object.values(groups).some((commands) => Object.hasOwn(commands, only ?? ""));
   for (const [heading, commands] of Object.entries(groups)) {
     for (const [name, load] of Object.entries(commands)) {
@@ -151,9 +151,10 @@ async function run(here: Surroundings, args: readonly string[]): Promise<void> {
     if (!isLocal(pathOf(command))) process.exit(await sendOverSsh(here, host, command));
   });
   let help = "";
-  frame(program, (text) => {
+  const showHelp = (text: string) => {
     help += text;
-  });
+  };
+  frame(program, showHelp, here.person === undefined ? undefined : leadsThrough);
   try {
     await program.parseAsync(asked, { from: "user" });
   } catch (error) {
@@ -169,6 +170,11 @@ function versionCommand(here: Surroundings) {
 function sayVersion(here: Surroundings): Promise<void> {
   return answer(here, { name: "keyhole", version }, "", `keyhole ${version}\n`);
 }
+
+const codesHelp = `
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found,
+5 refused by a limit or bound, 6 unavailable.
+"keyhole COMMAND --help" explains a command.`;
 
 const rootHelp = `
 Examples:
@@ -190,9 +196,6 @@ Settings (environment):
   HOST, PORT        where serve listens; health and metrics: KEYHOLE_OPS_HOST
                     and KEYHOLE_OPS_PORT
 docs/configuration.md has all of them.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not authorized, 4 not found,
-5 refused by a limit or bound, 6 unavailable.
-"keyhole COMMAND --help" explains a command.`;
+${codesHelp}`;
 
 if (import.meta.main) process.exit(await main(process.argv.slice(2)));

@@ -30,6 +30,11 @@ export function isPeoples(path: string): boolean {
   return commands.has(path);
 }
 
+/** Whether a command comes through the door, or one that it groups. @param path - such as `keyhole var` */
+export function leadsThrough(path: string): boolean {
+  return [...commands].some((one) => one === path || one.startsWith(`${path} `));
+}
+
 /** `keyhole door`. @param enter - runs a command as a person, and ends the process */
 export function doorCommand(here: Surroundings, enter: (words: readonly string[], person: string) => Promise<void>) {
   return verb(

@@ -51,19 +51,26 @@ function exampleLines(example: string): string {
 /**
  * Makes a tree of commands throw a Problem for wrong usage. If help is asked for, `show` gets its text, and what is
  * thrown is a CommanderError.
+ * @param isShown - whether help and messages name a command, by its path
  */
-export function frame(command: CommandUnknownOpts, show: (text: string) => void): void {
+export function frame(
+  command: CommandUnknownOpts,
+  show: (text: string) => void,
+  isShown: (path: string) => boolean = () => true,
+): void {
+  const shown = command.commands.filter((child) => isShown(pathOf(child)));
   command
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
     .configureHelp({
+      visibleCommands: () => [...shown],
       minWidthToWrap: 30, // by default it does not wrap in less than 40 columns, which long options leave
       // The help of a command shows its arguments; the help of the program does not.
       ...(command.parent === null && { subcommandTerm: (child: CommandUnknownOpts) => child.name() }),
     })
     .configureOutput({ writeOut: show, writeErr: () => {}, outputError: () => {} })
     .exitOverride((error) => {
-      throw error.exitCode === 0 ? error : misuse(command, error);
+      throw error.exitCode === 0 ? error : misuse(command, shown, error);
     });
   const given: GivenOption[] = [];
   givenTo.set(command, given);
@@ -76,7 +83,7 @@ export function frame(command: CommandUnknownOpts, show: (text: string) => void)
       given.push({ name, value: value ?? undefined });
     });
   }
-  for (const child of command.commands) frame(child, show);
+  for (const child of command.commands) frame(child, show, isShown);
 }
 
 /** An option as it was typed; a flag has no value. */
@@ -95,9 +102,9 @@ export function pathOf(command: CommandUnknownOpts): string {
 }
 
 /** Rewrites commander's message, which quotes the command line: a misplaced word may be a secret. */
-function misuse(command: CommandUnknownOpts, error: CommanderError): Problem {
+function misuse(command: CommandUnknownOpts, shown: readonly CommandUnknownOpts[], error: CommanderError): Problem {
   const path = pathOf(command);
-  const commands = command.commands.map((child) => child.name()).join(", ");
+  const commands = shown.map((child) => child.name()).join(", ");
   if (error.code === "commander.help") {
     const help = command.helpInformation({ error: true });
     return new Problem(exits.usage, "invalid_usage", `${path} needs one of its commands: ${commands}.`, { help });

@@ -238,6 +238,16 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     expect(existsSync(join(place.folder, "no.env"))).toBe(false);
   });
 
+  test("names only what comes through it, in its help and for an unknown command", async () => {
+    const { stdout } = await as("ana", "help");
+    expect(stdout).toMatch(/^ {2}var +Variables/m);
+    expect(stdout).not.toMatch(/^ {2}(?:serve|run|person|backup|completion) |KEYHOLE_ROOT_KEY/m);
+    expect((await as("ana", "help audit")).stdout).not.toContain("prune");
+    expect((await as("ana", "vars")).stderr).toMatch(/the commands are org, project, .*, audit, version\./);
+    // What is named nowhere is refused as such all the same.
+    expect((await as("ana", "audit prune")).stderr).toContain("not for people over SSH");
+  });
+
   test("is not asked for what is done elsewhere, and says so", async () => {
     for (const words of [
       ["backup", "x"],

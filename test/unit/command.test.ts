@@ -79,7 +79,7 @@ describe("the tree of commands", async () => {
         expect(line.length, line).toBeLessThanOrEqual(80);
       }
     }
-    const headings = ["Options", "People, with the database and the root key", "Machines, over the API", "Operators"];
+    const headings = ["Options", "People, in the database", "Machines, over the API", "Operators"];
     expect(helpOf(program).match(/^\S[^:\n]*(?=:$)/gm)).toEqual([
       ...headings,
       "Examples",
