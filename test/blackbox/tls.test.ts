@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { attempt } from "../../src/core/attempt.ts";
 import { type Ran, runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
 import { withPrograms } from "../support/programs.ts";
@@ -259,7 +260,9 @@ function makeCertificates(openssl: string, folder: string): void {
 
 /** The TCP ports that a process listens on. Linux only. */
 function listeningPorts(pid: number): number[] {
-  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`)));
+  // A connection may be closed between the two calls; what listens stays open.
+  const targetOf = (fd: string) => attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map(targetOf));
   const lines = ["tcp", "tcp6"].flatMap((kind) =>
     readFileSync(`/proc/${pid}/net/${kind}`, "utf8").split("\n").slice(1),
   );
