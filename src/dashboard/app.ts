@@ -20,7 +20,7 @@ import {
 } from "./gate.ts";
 import icon from "./icon.svg" with { type: "text" };
 import { refusalOf } from "./refusal.ts";
-import { routes } from "./routes.ts";
+import { isPageFor, routes } from "./routes.ts";
 import script from "./script.js" with { type: "text" };
 import type { Session, SignInCode } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";
@@ -136,8 +136,8 @@ function shown(answer: Exclude<Answer, Download>, session: Session, reader: Read
     return respond(200, pageOf(answer, reader));
   }
   session.notice = answer.notice && visible(answer.notice);
-  // Whoever may write and not see has no page of what they wrote.
-  const to = answer.to.startsWith("/p/") && !hasSomewhere(reader.rights, "see") ? "/" : answer.to;
+  // Somebody who may write but not see has no page of what they wrote.
+  const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";
   return byScript ? json(200, { to }) : redirect(to);
 }
 

@@ -1,4 +1,4 @@
-import { everyRight } from "../access/rights.ts";
+import { everyRight, hasSomewhere, type Rights } from "../access/rights.ts";
 import { kindRoutes } from "../kinds/pages.ts";
 import type { Route } from "../pages/route.ts";
 import { accessPage } from "./access.tsx";
@@ -42,3 +42,14 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/keys/:id/rotate", rights: ["keys"], isSecret: true, answer: rotate },
   { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
 ];
+
+/** Whether a page is there for somebody. @param to - its path, with or without a query */
+export function isPageFor(rights: Rights, to: string): boolean {
+  const pathname = to.replace(/\?.*/s, "");
+  return routes.some(
+    ({ method, path, rights: needed }) =>
+      method === "GET" &&
+      new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`).test(pathname) &&
+      hasSomewhere(rights, ...needed),
+  );
+}

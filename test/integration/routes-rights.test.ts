@@ -131,7 +131,7 @@ describeBoth("each route", (w) => {
     environments: 7,
   });
 
-  const whoever = [
+  const everywhere = [
     ...everyRight.map((right) => [right]),
     ...everyRight.slice(1).map((right) => ["see", right] as const),
     everyRight,
@@ -139,7 +139,7 @@ describeBoth("each route", (w) => {
   const inOne = environments.flatMap((one) =>
     [["see"] as const, everyRight].map((rights) => [rights.join(", "), [one], rights] as const),
   );
-  test.each([...whoever, ...inOne])(
+  test.each([...everywhere, ...inOne])(
     "leads somebody with %s in %p only to what is there for them",
     async (_, where, rights) => {
       held = [{ ...holding(rights, "web"), environments: bitsOf(environments, where) }];
@@ -158,12 +158,19 @@ describeBoth("each route", (w) => {
     },
   );
 
-  test("sends whoever may write and not see to the first page after a change", async () => {
-    const isSet = ({ method, path }: Route) => method === "POST" && path.endsWith("/variables/set");
+  test("after each step, sends somebody who may write but not see to a page that is there for them", async () => {
+    const send = async (page: string, typed: Readonly<Record<string, string>>) => {
+      const route = routes.find(({ method, path }) => method === "POST" && path.endsWith(page)) as Route;
+      const { status, text } = await ask(route, "api", typed);
+      expect(status, text).toBe(200);
+      return (JSON.parse(text) as { to: string }).to;
+    };
     held = [holding(["write"], "api")];
     const typed = { new: "yes", "version.staging": "1", "value.development": "", "value.production": "" };
-    const { status, text } = await ask(routes.find(isSet) as Route, "api", typed);
-    expect([status, JSON.parse(text)]).toEqual([200, { to: "/" }]);
+    expect(await send("/variables/set", typed)).toBe("/");
+    const plan = await send("/variables/paste", { text: "PASTED=value" });
+    expect(plan).toContain("/variables/paste/");
+    expect(await statusOf(plan)).toBe(200);
   });
 
   describe.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))("%s", (_, route) => {
