@@ -18,6 +18,7 @@ import { unseen } from "../core/visible.ts";
 import { noLookup } from "../gates/admit.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import { auditEntry, inScope, type Keyhole, readingOf, recorded } from "../gates/keyhole.ts";
+import { oneOf } from "../gates/schema.ts";
 import { listTools } from "../kinds/endpoints.ts";
 import type { ListTool } from "../kinds/tool.ts";
 import { variables } from "../kinds/variables/entry.ts";
@@ -47,7 +48,7 @@ export type Tool = {
 };
 
 const project = Type.String({ description: "The project's slug, as list_projects shows it." });
-const environment = Type.Enum([...environments], { description: "The environment." });
+const environment = oneOf(environments, "The environment.");
 const place = { project, environment };
 /** A request with this many of the longest names stays below the limit of 16 KiB for a body. */
 const namesMax = 50;

@@ -63,6 +63,21 @@ function pendingRows(organization: Organization, project: Placed, count: number,
 
 const place = { project: "web", environment: "production" };
 
+/** The schemas at every depth that have no `type`: some models refuse all tools of a session for one of them. */
+function schemasWithoutType(schema: unknown, path = ""): string[] {
+  if (typeof schema !== "object" || schema === null) return [`${path}: not a schema`];
+  const { type, properties = {}, items, ...rest } = schema as { type?: unknown; properties?: object; items?: unknown };
+  const inner = [
+    ...Object.entries(properties).map(([name, one]) => [`${path}/${name}`, one] as const),
+    ...(items === undefined ? [] : [[`${path}/items`, items] as const]),
+    ...["anyOf", "oneOf", "allOf"].flatMap((word) =>
+      ((rest as Record<string, unknown[]>)[word] ?? []).map((one, n) => [`${path}/${word}/${n}`, one] as const),
+    ),
+  ];
+  const own = typeof type === "string" ? [] : [path];
+  return [...own, ...inner.flatMap(([at, one]) => schemasWithoutType(one, at))];
+}
+
 describeBoth("the MCP surface", (w) => {
   test("does not exist unless it is turned on", async () => {
     const { key } = await furnish(w);
@@ -94,6 +109,20 @@ describeBoth("the MCP surface", (w) => {
     });
     await client.close();
   });
+
+  test.each(Object.entries(revisions))(
+    "gives every property of every schema a type, in revision %s",
+    async (_, mode) => {
+      const { key } = await furnish(w);
+      const { client } = await connectAgent(mcpClient(w), key, mode);
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name, inputSchema }) => [name, schemasWithoutType(inputSchema)])).toEqual(
+        tools.map(({ name }) => [name, []]),
+      );
+      expect(tools.flatMap(({ outputSchema }) => schemasWithoutType(outputSchema ?? { type: "object" }))).toEqual([]);
+      await client.close();
+    },
+  );
 
   test("answers what the metadata endpoints answer, without control and bidirectional characters", async () => {
     const { organization, key } = await furnish(w);
