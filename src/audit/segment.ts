@@ -32,6 +32,9 @@ export type Segment = {
   readonly mac: Buffer;
 };
 
+/** The lane that all commands share. */
+export const commandsLane = "commands";
+
 /** The mac of a segment. @param previous - the mac of the segment before it in its lane; empty for the first */
 export function segmentMac(auditKey: Uint8Array, previous: Uint8Array, segment: Omit<Segment, "mac">): Buffer {
   const { lane, firstSeq, lastSeq, at, texts, entries } = segment;

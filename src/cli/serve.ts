@@ -1,10 +1,8 @@
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { parseHost, parsePort, readConfig } from "../core/settings.ts";
-import { adminContextOf, operator } from "../desk/context.ts";
-import { type Installation, openInstallation } from "../desk/installation.ts";
-import { removeLeftovers } from "../people/leftovers.ts";
-import { listOrganizations } from "../people/organizations.ts";
+import { isEmpty, openInstallation } from "../desk/installation.ts";
+import { removeLeftovers } from "../desk/leftovers.ts";
 import { boundedOutput, openLog } from "../server/log.ts";
 import { startServer } from "../server/serve.ts";
 import { startWatchdog } from "../server/watchdog.ts";
@@ -72,12 +70,6 @@ function parseWorkers(text: string): number {
   const count = parseCount(text);
   if (count <= 256) return count;
   throw new InvalidArgumentError("takes at most 256.");
-}
-
-async function isEmpty(installation: Installation): Promise<boolean> {
-  const admin = adminContextOf(installation, operator(""));
-  const organizations = await listOrganizations(admin).finally(() => admin.close());
-  return organizations.length === 0;
 }
 
 const firstSteps = `Nothing is stored yet. In another terminal, begin with:

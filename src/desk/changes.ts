@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, sql } from "drizzle-orm";
 import type { AuditEntry, ChangeAction, NamesWritten, PersonActor, RevealAction } from "../audit/entry.ts";
-import { encodeEntries, segmentMac } from "../audit/segment.ts";
+import { commandsLane, encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { Database, Db, Tables } from "../store/database.ts";
@@ -30,8 +30,6 @@ export function revealOf(
   return { action, organization, project: { id, slug }, environment, names };
 }
 
-/** The lane that all commands share. */
-export const commandsLane = "commands";
 const clockStepMsMax = 3_600_000;
 
 /**

@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -99,6 +100,18 @@ function isLink(path: string): boolean {
 export function isPrivate(folder: string): boolean {
   const { mode, uid } = statSync(folder);
   return (mode & 0o077) === 0 && uid === process.getuid?.();
+}
+
+/** The files of an embedded database: the first is its own. */
+export function databaseFiles(path: string): string[] {
+  return ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
+}
+
+/** Removes what a restore that was killed left. The caller holds the lock of {@link serveLock}. */
+export function removeRestoreDrafts({ dataFolder }: Pick<Config, "dataFolder">): void {
+  for (const draft of ["restoring", "restored"]) {
+    for (const file of databaseFiles(join(dataFolder, `keyhole.db.${draft}`))) rmSync(file, { force: true });
+  }
 }
 
 /** The file that the server of the embedded database, or a restore, keeps locked. */

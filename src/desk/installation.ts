@@ -99,6 +99,16 @@ async function openOnPostgres(
   }
 }
 
+/** Whether it has no organization yet. @throws Fault `unavailable` */
+export async function isEmpty({ open }: Installation): Promise<boolean> {
+  const database = open("serve");
+  const find = database.query(
+    sql`select ${database.tables.organizations.id} from ${database.tables.organizations} limit 1`,
+  );
+  const rows = await find({}).finally(() => database.close());
+  return rows.length === 0;
+}
+
 /** Whether PostgreSQL has Keyhole's tables, with keys in them. */
 async function hasBegun(database: Database): Promise<boolean> {
   const [table] = await database.query<{ name: string | null }>(sql`select to_regclass('system_keys')::text as name`)(

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import { and, desc, eq, gt, lt, lte, sql } from "drizzle-orm";
 import type { Holding } from "../access/rights.ts";
 import { decodePersons, type Person, type StoredRoster, sealRoster } from "../access/roster.ts";
-import { decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
+import { commandsLane, decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
 import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Db } from "../store/database.ts";
-import { type Change, commandsLane } from "./changes.ts";
+import type { Change } from "./changes.ts";
 import type { KeyedDatabase, Who } from "./context.ts";
 import type { Installation } from "./installation.ts";
 

@@ -18,7 +18,7 @@ import type { Config, RootKeySource } from "../core/settings.ts";
 import { moveIntoPlace } from "../core/whole-file.ts";
 import { recordChanges } from "../desk/changes.ts";
 import { adminContextOf, operator } from "../desk/context.ts";
-import { prepareFolder, requireReadable, serveLock } from "../desk/data-folder.ts";
+import { databaseFiles, prepareFolder, removeRestoreDrafts, requireReadable, serveLock } from "../desk/data-folder.ts";
 import { openInstallation } from "../desk/installation.ts";
 import { openKeyring } from "../desk/root-keys.ts";
 import type { SystemKeyPurpose } from "../seal/keyring.ts";
@@ -56,13 +56,8 @@ export function refuseOwnFile(config: Config, file: string): void {
   const path = databaseFile(config, "back up");
   requireReadable(config.dataFolder);
   const rootKeys = config.rootKey.from === "file" ? [config.rootKey.path] : rootKeysIn(config);
-  if (![...filesOf(path), ...rootKeys].some((own) => realPath(own) === realPath(file))) return;
+  if (![...databaseFiles(path), ...rootKeys].some((own) => realPath(own) === realPath(file))) return;
   throw new Refused("invalid", `${file} is a file of this Keyhole itself: name another file for the backup.`);
-}
-
-/** The files of a database: the first is its own. */
-function filesOf(path: string): string[] {
-  return ["", "-journal", "-wal", "-shm"].map((side) => `${path}${side}`);
 }
 
 /** The generated root key and the retired ones, which earlier backups need. */
@@ -122,13 +117,6 @@ export async function restore(
   }
 }
 
-/** Removes what a restore that was killed left. The caller holds the lock of {@link serveLock}. */
-export function removeRestoreDrafts({ dataFolder }: Config): void {
-  for (const draft of ["restoring", "restored"]) {
-    for (const file of filesOf(join(dataFolder, `keyhole.db.${draft}`))) rmSync(file, { force: true });
-  }
-}
-
 /** A checked copy of the backup beside the database, with the restore on record if there is a root key. */
 async function prepareDraft(
   config: Config,
@@ -161,7 +149,7 @@ function replaceDatabase(config: Config, path: string, whole: string, force: boo
       if (!takeOutOfUse(path)) throw inUse(config);
     }
     // Left of a database that is gone, they would be taken for the new one's.
-    for (const file of filesOf(path).slice(1)) rmSync(file, { force: true });
+    for (const file of databaseFiles(path).slice(1)) rmSync(file, { force: true });
     moveIntoPlace(whole, path, true);
   } finally {
     opening.release();

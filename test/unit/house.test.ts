@@ -57,9 +57,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "main.ts": words("cli core kinds terminal package.json @commander-js/extra-typings"),
 };
 
-/** The right side of the house: what changes something, and who runs it. */
+/** What changes something for people. Of `desk/`, the server may load what opens an installation. */
 const writers =
-  /^src\/(people|cli|dashboard|pages|terminal|machines|desk\/(?!installation|data-folder|system-keys|actor|permit|root-keys|unreachable|changes|context|upgrade|version-records))|^src\/(sets\/(open|write|contents)|kinds\/(pages|\w+\/((?:\w+-)?page|write|command|reveal|edit|moves|env-file|import-text)))/;
+  /^src\/(people|dashboard|pages|machines|desk\/(?!actor|data-folder|installation|leftovers|root-keys|system-keys|unreachable|upgrade|version-records)|sets\/(open|write|contents)|kinds\/(pages|\w+\/((?:\w+-)?page|write|command|reveal|edit|moves|env-file|import-text)))/;
 
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -134,8 +134,10 @@ describe("the house", () => {
       expect([folder, above]).toEqual([folder, []]);
     }
   });
-  test("serves by no path of imports that reaches what writes", () => {
-    expect(pathTo(real, /^src\/(api|gates|server|kinds\/\w+\/endpoint)\b/, writers)).toBeUndefined();
+  test("serves by no path of imports or threads that reaches what writes, from the command's own file on", () => {
+    const served = /^src\/(cli\/serve\.ts|(api|gates|server|kinds\/\w+\/endpoint)\b)/;
+    expect(pathTo(real, served, writers)).toBeUndefined();
+    expect(pathTo(real, served, /journal-worker/)).toEndWith(" > src/store/journal.ts > src/store/journal-worker.ts");
   });
   test("loads the dashboard for its own command only", () => {
     const importers = graph(real).filter(({ from, target }) => isIn(target, "dashboard") && !isIn(from, "dashboard"));
@@ -262,6 +264,15 @@ describe("a planted violation is seen:", () => {
     const files = new Map(Object.entries({ "src/api/app.ts": app, "src/sets/a.ts": a, "src/sets/write.ts": "" }));
     expect(pathTo(files, /^src\/api/, writers)).toBe("src/api/app.ts > src/sets/a.ts > src/sets/write.ts");
   });
+  test("a path from what serves to what writes, through a thread", () => {
+    const serve = 'import { a } from "../store/a.ts";';
+    const a = 'new Worker(threadUrl("store/b.ts"));';
+    const b = 'await import("../people/keys.ts");';
+    const files = { "src/cli/serve.ts": serve, "src/store/a.ts": a, "src/store/b.ts": b, "src/people/keys.ts": "" };
+    expect(pathTo(new Map(Object.entries(files)), /^src\/cli\/serve/, writers)).toBe(
+      "src/cli/serve.ts > src/store/a.ts > src/store/b.ts > src/people/keys.ts",
+    );
+  });
   test("two exported types of one name", () => {
     const files = {
       "src/a.ts": "export type Row = 1;",
@@ -309,9 +320,9 @@ function reach(place: string): Set<string> {
   return reached;
 }
 
-/** The imports, values only, from a file that matches `from` to the first one that matches `to`. */
+/** The imports, values and threads only, from a file that matches `from` to the first one that matches `to`. */
 function pathTo(sources: Sources, from: RegExp, to: RegExp): string | undefined {
-  const imports = Map.groupBy(graph(sources), (one) => one.from);
+  const imports = Map.groupBy([...graph(sources), ...threads(sources)], (one) => one.from);
   const ways = [...sources.keys()].filter((file) => from.test(file)).map((file) => [file]);
   const seen = new Set<string>();
   for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
@@ -427,6 +438,15 @@ function placeOf(file: string): string {
 
 function graph(sources: Sources): Import[] {
   return [...sources].flatMap(([file, text]) => importsOf(file, text));
+}
+
+/** What runs in a thread is loaded too, though by no import. */
+function threads(sources: Sources): Import[] {
+  return [...sources].flatMap(([from, text]) =>
+    [...text.matchAll(/\bthreadUrl\(\s*["']([^"']+)["']/g)].map(([, path]) => {
+      return { from, target: `src/${path}`, values: ["*"] };
+    }),
+  );
 }
 
 /** Every import of a file, types as well: targets are paths from the checkout's root, or a package as it is named. */

@@ -1,8 +1,7 @@
 import type { Config } from "../core/settings.ts";
-import { serveLock } from "../desk/data-folder.ts";
-import { removeKeyDrafts, rotateLock } from "../desk/root-keys.ts";
 import { exclusively } from "../store/sqlite-file.ts";
-import { removeRestoreDrafts } from "./backup.ts";
+import { removeRestoreDrafts, serveLock } from "./data-folder.ts";
+import { removeKeyDrafts, rotateLock } from "./root-keys.ts";
 
 /**
  * Removes from the data folder what killed commands left: drafts of the root key, which hold live root keys, and of a
