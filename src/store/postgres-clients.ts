@@ -23,7 +23,7 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   readonly #onAnswer: () => void;
   #client: Client;
   #distrusted = false;
-  #answered = true;
+  #answered = false;
   #closed = false;
   #madeAt = performance.now();
 
@@ -35,11 +35,12 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
   constructor(connect: (closed: () => void, elsewhere: boolean) => Client, onAnswer = () => {}) {
     this.#connect = connect;
     this.#onAnswer = onAnswer;
-    this.#client = this.#make();
+    this.#client = this.#make(false);
   }
 
-  /** The client itself, for what is never asked again: a command's transactions. */
+  /** A client that is trusted, on the same host, for what is never asked again: a command's transactions. */
   get client(): Client {
+    if (this.#distrusted && !this.#closed) this.#renew(false);
     return this.#client;
   }
 
@@ -105,20 +106,24 @@ export class Clients<Client extends { end(options: { timeout: number }): Promise
         await Bun.sleep(Math.ceil(youngMs));
         continue;
       }
-      const old = this.#client;
-      // Later, so that queries that still wait on it end at their own deadlines.
-      setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
-      this.#client = this.#make();
+      this.#renew(!this.#answered);
     }
     return this.#client;
   }
 
-  #make(): Client {
+  #renew(elsewhere: boolean): void {
+    const old = this.#client;
+    // Later, so that queries that still wait on it end at their own deadlines.
+    setTimeout(() => void old.end({ timeout: 0 }).catch(() => {}), queryDeadlineMs).unref();
+    this.#client = this.#make(elsewhere);
+  }
+
+  #make(elsewhere: boolean): Client {
     this.#distrusted = false;
     this.#madeAt = performance.now();
     const client: Client = this.#connect(() => {
       if (client === this.#client) this.#distrusted = true;
-    }, !this.#answered);
+    }, elsewhere);
     this.#answered = false;
     return client;
   }

@@ -61,10 +61,21 @@ export function openPostgres(servers: Servers, use: Use): Database {
     queryDeadlineMs,
     () => new Fault("unavailable", "the database did not answer within 2 s"),
   );
-  const db = drizzle(clients.client as unknown as postgres.Sql, { schema: postgresTables });
+  const dbOf = (client: typeof clients.client) => ({
+    client,
+    db: drizzle(client as unknown as postgres.Sql, { schema: postgresTables }) as unknown as Db,
+  });
+  let current = dbOf(clients.client);
+  /** Of a client whose connections all work: one that broke may never recover. */
+  const trusted = () => {
+    if (current.client !== clients.client) current = dbOf(clients.client);
+    return current.db;
+  };
   return {
     dialect: "postgres",
-    db,
+    get db() {
+      return trusted();
+    },
     tables: postgresTables,
     // Without floor the cast would round, and a key would end up to half a millisecond early.
     nowMs: sql`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
@@ -72,7 +83,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
     // Through text: told that a parameter is jsonb, postgres.js would make JSON of the JSON.
     isMember: (column, json) => sql`${column} = any(array(select jsonb_array_elements_text(${json}::text::jsonb)))`,
     query: (text, options) => {
-      const compiled = compile(db as unknown as Db, text);
+      const compiled = compile(current.db, text);
       const statement = onPrimary(compiled.text);
       const attempts = options?.retry === false ? 1 : attemptsMax;
       return async (values) => {
@@ -93,7 +104,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
         }
       };
     },
-    transaction: (work) => db.transaction((inner) => work(inner as unknown as Db)),
+    transaction: (work) => trusted().transaction((inner) => work(inner as unknown as Db)),
     lockProject: async (inner, projectId) => {
       const { projects } = postgresTables;
       await inner.select({ id: projects.id }).from(projects).where(sql`${projects.id} = ${projectId}`).for("update");

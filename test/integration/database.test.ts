@@ -48,6 +48,20 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     expect(stray).toEqual([]);
   });
 
+  test("ends no command: its transactions move to the client that took the place of a doubtful one", async () => {
+    const opened = openPostgres(new Servers([database.url]), "admin");
+    const transact = () => opened.transaction((db) => db.execute(sql`select 1 as one`));
+    await transact();
+    await expect(opened.query(sql`select no_such_thing`)({})).rejects.toThrow();
+    await opened.query(sql`select 1 as one`)({});
+    // The doubtful client is ended 2 s later.
+    const connections = () => killer`select pid from pg_stat_activity
+      where datname = current_database() and application_name = 'keyhole admin'`;
+    while ((await connections()).length > 1);
+    await transact();
+    await opened.close();
+  });
+
   test("is not taken for one that refuses a statement", async () => {
     const lost = connectTo(database.url);
     const pid = (await lost`select pg_backend_pid() as pid`)[0]?.["pid"];

@@ -57,6 +57,19 @@ test("a statement that is given up does not discredit the client that replaced i
   expect(await clients.ask(3, async ({ number }) => number).answer).toBe(1);
 });
 
+test("a transaction never gets a client of which a connection broke, and stays on its host", () => {
+  const breaks: (() => void)[] = [];
+  const clients = new Clients((closed, elsewhere) => {
+    breaks.push(closed);
+    return { number: breaks.length, elsewhere, end: async () => {} };
+  });
+  expect(clients.client).toMatchObject({ number: 1, elsewhere: false });
+  breaks[0]?.();
+  expect(clients.client).toMatchObject({ number: 2, elsewhere: false });
+  breaks[0]?.(); // of the client before
+  expect(clients.client).toMatchObject({ number: 2 });
+});
+
 test("a client that never answered, or no longer does, makes the next one try another host", async () => {
   const hosts: string[] = [];
   const clients = new Clients((_, elsewhere) => {
