@@ -48,7 +48,7 @@ export type Need = {
 };
 
 /** Gate 4: plan, then surface, then resource. @returns the code of the first that refuses, or undefined */
-export function refusalOf(plan: Plan, grant: Grant, need: Need): FaultCode | undefined {
+export function refusalOf(plan: Plan, grant: Pick<Grant, "surfaces" | "resources">, need: Need): FaultCode | undefined {
   if (plan !== "pro") return "plan_required";
   if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";
   if (need.resource && !(grant.resources & need.resource.bit)) return "resource_required";

@@ -5,6 +5,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { type DueVariable, listDueVariables } from "../kinds/variables/write.ts";
 import {
   type CredentialType,
+  type KeyAccess,
   type KeyRecord,
   listAccess,
   listExpiring,
@@ -13,6 +14,7 @@ import {
   shortKeyIds,
 } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess } from "../people/persons.ts";
+import { personGets } from "../people/readers.ts";
 import { type Columns, counted } from "../terminal/answer.ts";
 import { type Surroundings, verb } from "../terminal/command.ts";
 import { parseDuration } from "../terminal/options.ts";
@@ -33,20 +35,26 @@ export function accessCommand(here: Surroundings) {
       const where = environment === undefined ? project : `${project} in ${environment}`;
       const none = `No valid key or trust, and no person, reaches ${where}.`;
       const find = async (admin: AdminContext): Promise<Access[]> => [
-        ...(await listAccess(admin, project, environment)),
+        ...(await listAccess(admin, project, environment)).map(byKinds),
         ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
       ];
       return listFound(here, wide, find, none, async (admin) => accessColumns(await shortKeyIds(admin)));
     });
 }
 
-type Access = KeyRecord | ReturnType<typeof byRights>[number];
+type Access = ReturnType<typeof byKinds> | ReturnType<typeof byRights>[number];
+
+function byKinds({ gets, ...key }: KeyAccess) {
+  return { ...key, reads: Object.values(gets).includes("values") };
+}
 
 /** A person, once for the environments in which they have the same rights. */
 function byRights({ rightsIn, ...person }: PersonAccess) {
   const places = environments.filter((environment) => rightsIn[environment]);
   return [...Map.groupBy(places, (environment) => rightsIn[environment]?.join(","))].map(([, alike]) => {
-    return { type: "person" as const, ...person, rights: rightsIn[alike[0] as Environment] ?? [], environments: alike };
+    const rights = rightsIn[alike[0] as Environment] ?? [];
+    const reads = personGets(rights) === "values";
+    return { type: "person" as const, ...person, rights, environments: alike, reads };
   });
 }
 
@@ -55,6 +63,7 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
     ID: (one) => (one.type === "person" ? "-" : short(one.id)),
     NAME: (one) => excerpt(one.name),
     "MAY READ OR DO": (one) => (one.type === "person" ? one.rights : one.resources).join(","),
+    READS: (one) => (one.reads ? "yes" : "no"),
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
     EXPIRES: (one) => (one.type === "person" ? "-" : formatTime(one.expiresAt)),
     "LAST USED": (one) => (one.type === "person" ? "-" : formatTime(one.lastUsedAt)),

@@ -3,8 +3,9 @@ import { environments } from "../core/names.ts";
 import { Choice, Chooser, type Column, environmentColumns, Table, Word } from "../pages/parts.tsx";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
-import { type KeyRecord, listAccess } from "../people/keys.ts";
+import { type KeyAccess, listAccess } from "../people/keys.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../people/persons.ts";
+import type { Gets } from "../people/readers.ts";
 import { keyColumns } from "./keys.tsx";
 
 /** Who can do what in a project: each key, trust and person by the three environments. */
@@ -42,7 +43,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         rows={persons}
         none="Nobody has rights here. An operator gives them: keyhole person grant."
       />
-      <p class="quiet">Whoever has the root key and the database can read everything, too.</p>
+      <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>
     </>
   );
   return { title: `Who can read ${where}`, heading: "Who can read it", main };
@@ -57,11 +58,14 @@ const personColumns: readonly Column<PersonAccess>[] = [
   ),
 ];
 
-function columnsOf(now: number): readonly Column<KeyRecord>[] {
+function columnsOf(now: number): readonly Column<KeyAccess>[] {
+  const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);
   return keyColumns(now, [
-    ...environmentColumns<KeyRecord>(environments, ({ environments: reach }, environment) =>
-      reach?.includes(environment) === false ? <span class="quiet">no</span> : "can read",
-    ),
-    { heading: "May read", cell: (one) => one.resources.join(", ") },
+    ...environmentColumns<KeyAccess>(environments, (one, environment) => {
+      if (one.environments?.includes(environment) === false) return <span class="quiet">nothing</span>;
+      if (kindsOf(one, "values").length > 0) return "can read";
+      return <span class="quiet">{kindsOf(one, "names").length > 0 ? "names only" : "nothing"}</span>;
+    }),
+    { heading: "Values of", cell: (one) => kindsOf(one, "values").join(", ") || <span class="quiet">nothing</span> },
   ]);
 }

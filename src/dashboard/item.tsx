@@ -5,13 +5,15 @@ import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
-import { Actions, Ago, Change, Env, Lead, Listed, Name, There, Word } from "../pages/parts.tsx";
+import { Actions, Ago, Change, Env, joined, Lead, Listed, Name, There, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
 import type { Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
+import { personsWithAccess } from "../people/persons.ts";
+import { type Gets, personGets } from "../people/readers.ts";
 import { comparison, requireKind } from "./grid.tsx";
 import { unlessRefused } from "./refusal.ts";
 import { actorOf } from "./sentence.tsx";
@@ -98,23 +100,38 @@ async function lastReads({ admin, where }: Visit, kind: string, name: string): P
   );
 }
 
-/** The keys and trusts that reach this kind in an environment that has the item. */
+/** Who gets the value, in each environment that has it, production first; and who only sees that it is there. */
 async function readers({ admin, where }: Visit, kind: string, of: ItemsAcross["items"][number]): Promise<VNode> {
-  const there = environments.filter((environment) => of.environments[environment] !== undefined);
-  const found = (await listAccess(admin, where)).filter(({ resources, environments: reach }) => {
-    return resources.includes(kind) && (reach === null || reach.some((environment) => there.includes(environment)));
-  });
+  const there = environments.filter((environment) => of.environments[environment] !== undefined).reverse();
+  const persons = await personsWithAccess(admin, where);
+  const keys = await listAccess(admin, where);
+  const who = (environment: Environment, what: Gets) => [
+    ...persons
+      .filter(({ rightsIn }) => personGets(rightsIn[environment]) === what)
+      .map(({ name, signIn }) => [
+        <Word>{name}</Word>,
+        signIn !== null && "group" in signIn ? ", a group of people" : ", a person",
+      ]),
+    ...keys
+      .filter(({ environments: reach, gets }) => reach?.includes(environment) !== false && gets[kind] === what)
+      .map(({ id, name, type }) => [<Word to={`/keys/${id}`}>{name}</Word>, `, a ${type}`]),
+  ];
   return (
-    <Listed
-      title="Who can read it"
-      none="No key and no trust."
-      of={found.map((one) => (
-        <>
-          <Word to={`/keys/${one.id}`}>{one.name}</Word>, a {one.type}, in{" "}
-          {one.environments?.join(", ") ?? "every environment"}
-        </>
-      ))}
-    />
+    <>
+      {there.map((environment) => {
+        const names = who(environment, "names");
+        return (
+          <Listed
+            title={["Who can read it in ", <Env of={environment} />]}
+            none="Nobody but operators."
+            of={who(environment, "values")}
+          >
+            {names.length > 0 && <p class="quiet">Only see its name: {joined(names, "; ")}</p>}
+          </Listed>
+        );
+      })}
+      <p class="quiet">Operators can read everything: whoever has the root key and the database.</p>
+    </>
   );
 }
 

@@ -96,7 +96,7 @@ function columnsOf(all: readonly KeyRecord[], now: number): readonly Column<KeyR
 }
 
 /** The columns of each table of keys and trusts, around those that it alone has. */
-export function keyColumns(now: number, own: readonly Column<KeyRecord>[]): readonly Column<KeyRecord>[] {
+export function keyColumns<T extends KeyRecord>(now: number, own: readonly Column<T>[]): readonly Column<T>[] {
   return [
     { heading: "Name", cell: (one) => <Word to={`/keys/${one.id}`}>{one.name}</Word> },
     { heading: "Type", cell: (one) => one.type },

@@ -11,8 +11,9 @@ import { findOrganization, type Organization, ofOrganization } from "../desk/org
 import { Permit } from "../desk/permit.ts";
 import { findProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
-import { resources, resourcesByDefault } from "../kinds/kind.ts";
+import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
+import { type Gets, keyGets } from "./readers.ts";
 
 /** What may be presented: a key, or a token that a trust stands for. Both are rows of one table. */
 export type CredentialType = "key" | "trust";
@@ -121,18 +122,25 @@ export async function listKeys(
   return records(admin, and(ofType(admin, type), await ofOrganization(admin, k, organization)));
 }
 
+/** A key or a trust that reaches a project, with what it gets of each kind. */
+export type KeyAccess = KeyRecord & { readonly gets: Readonly<Record<string, Gets>> };
+
 /**
  * The active keys and trusts that reach a project, in one environment or in any that somebody may see.
  * @throws Refused `not_found`, `ambiguous`
  */
-export async function listAccess(admin: AdminContext, where: string, environment?: Environment): Promise<KeyRecord[]> {
+export async function listAccess(admin: AdminContext, where: string, environment?: Environment): Promise<KeyAccess[]> {
   const { id, slug, organization, permit } = await findProject(admin, where, "see", environment && [environment]);
   const mask = environmentMask(...permit.environments);
   // What lists projects reaches the one that had the slug when the row was made, and no later one.
   const isReaching = ({ environments, projects }: Reach) =>
     (environments & mask) !== 0 && (projects === null || idsOf(projects).get(slug) === id);
   const ofIts = eq(admin.database.tables.apiKeys.organizationId, organization.id);
-  return (await records(admin, ofIts, isReaching)).filter(({ status }) => status === "active");
+  const active = (await records(admin, ofIts, isReaching)).filter(({ status }) => status === "active");
+  return active.map((one) => {
+    const gets = everyKind.map((descriptor) => [descriptor.kind, keyGets(organization.plan, one, descriptor)]);
+    return { ...one, gets: Object.fromEntries(gets) };
+  });
 }
 
 /** The active keys and trusts that expire within this time, the next one first. */

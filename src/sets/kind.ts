@@ -1,4 +1,4 @@
-import type { Resource } from "../access/grant.ts";
+import type { Resource, Surface } from "../access/grant.ts";
 import type { KindAction } from "../audit/entry.ts";
 
 /**
@@ -18,6 +18,8 @@ export type KindDescriptor<E extends Entry = Entry> = {
   readonly isCountedInLists: boolean;
   /** What a grant must include to read it. */
   readonly resource: Resource;
+  /** A surface that reads its values without the resource. */
+  readonly surfaceAlone?: Surface;
   /** What the audit records of it. */
   readonly actions: readonly KindAction[];
   /** Whether the answer for one environment depends on the set of that environment alone. */

@@ -261,7 +261,7 @@ describeBoth("the access page", (w) => {
     };
     expect(await rowsOf()).toEqual([
       ["everywhere", "can read", "can read", "can read"],
-      ["staging-only", "no", "can read", "no"],
+      ["staging-only", "nothing", "can read", "nothing"],
     ]);
     expect(await rowsOf("?environment=production")).toEqual([["everywhere", "can read", "can read", "can read"]]);
     expect((await visitor.page(`/p/${org}/web/access?environment=qa`)).status).toBe(400);

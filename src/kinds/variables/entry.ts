@@ -16,6 +16,7 @@ export const variables: KindDescriptor<VariableEntry> = {
   counted: "Distinct names of variables",
   isCountedInLists: true,
   resource: { name: "variables", bit: 2 },
+  surfaceAlone: "ci_action",
   actions: ["variables.read", "secrets.read", "variables.write", "variables.reveal", "variables.rollback"],
   isReadAlone: true,
   projectItemsMax: Number.POSITIVE_INFINITY,

@@ -1,0 +1,28 @@
+import { bitsOf, type Plan, type Resource, refusalOf, type Surface, surfaces } from "../access/grant.ts";
+import type { Right } from "../access/rights.ts";
+import { resources } from "../kinds/kind.ts";
+import type { KindDescriptor } from "../sets/kind.ts";
+
+/* Who can get a value: the one answer of `keyhole access`, of its page and of an item's page. */
+
+/** What somebody gets of a kind. Undefined: nothing. */
+export type Gets = "values" | "names" | undefined;
+
+/** What a key or a trust gets of a kind, wherever it reaches: gate 4 judges it as it judges a request. */
+export function keyGets(
+  plan: Plan,
+  key: { readonly surfaces: readonly Surface[]; readonly resources: readonly string[] },
+  { resource, surfaceAlone }: Pick<KindDescriptor, "resource" | "surfaceAlone">,
+): Gets {
+  const grant = { surfaces: bitsOf(surfaces, key.surfaces), resources: bitsOf(resources, key.resources) };
+  const passes = (surface: Surface, needed: Resource | null) =>
+    refusalOf(plan, grant, { surface, resource: needed }) === undefined;
+  if (passes("rest_api", resource) || (surfaceAlone && passes(surfaceAlone, null))) return "values";
+  return passes("mcp_server", resource) ? "names" : undefined;
+}
+
+/** What a person with these rights gets, of every kind. */
+export function personGets(rights: readonly Right[] = []): Gets {
+  if (rights.includes("reveal")) return "values";
+  return rights.includes("see") ? "names" : undefined;
+}
