@@ -82,7 +82,7 @@ export function startTeamDashboard(
   { origin, provider, host, port, report }: TeamOptions,
 ): { readonly port: number | undefined; readonly stop: () => Promise<void> } {
   const now = Date.now;
-  const entrance = { signIn: new SignIn(provider, origin, now) };
+  const entrance = { signIn: new SignIn(provider, origin, now, report) };
   const door = { installation, sessions: new Sessions(now), entrance, origin, now, used: () => {}, report };
   const server = listening(host, port, createDashboard(door).handle);
   return { port: server.port, stop: () => server.stop(true) };

@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from "node:crypto";
 import * as oidc from "openid-client";
 import { personsSignedIn } from "../access/roster.ts";
 import { printable } from "../audit/entry.ts";
@@ -7,6 +6,7 @@ import { mayAsk, readAtMost } from "../core/json-request.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext, Who } from "../desk/context.ts";
 import { RosterWatch, rightsInForce } from "../desk/roster.ts";
+import { Attempts } from "./attempts.ts";
 
 /*
  * Signing in with the company's identity provider, by openid-client: authorization code with PKCE, state and nonce. An
@@ -20,7 +20,7 @@ export type Identity = {
   /** What the provider calls them, for the page only: an address may be given to somebody else. */
   readonly label: string;
   readonly groups: readonly string[];
-  /** When they proved who they are, in epoch milliseconds; 0 if the provider does not say. */
+  /** When they proved who they are, in epoch milliseconds; 0 if the provider does not say, or names a later moment. */
   readonly provedAt: number;
 };
 
@@ -33,34 +33,26 @@ export type Provider = {
 
 /** How long after proving who they are somebody may see values and make keys of production. */
 const freshMs = 10 * 60_000;
-const attemptMs = 10 * 60_000;
-const attemptsMax = 10_000;
 const configurationMs = 3_600_000;
-
-type Attempt = {
-  readonly state: string;
-  readonly nonce: string;
-  readonly verifier: string;
-  /** Whether they must prove again who they are. */
-  readonly again: boolean;
-  /** What the cookie of the browser's session held, if it had one. */
-  readonly session: string | undefined;
-  readonly endsAt: number;
-};
 
 /** The team's entrance to the dashboard. */
 export class SignIn {
   readonly #provider: Provider;
   readonly #origin: string;
   readonly #now: () => number;
-  readonly #attempts = new Map<string, Attempt>();
+  readonly #report: (error: unknown) => void;
+  readonly #attempts: Attempts;
   readonly #watch = new RosterWatch();
+  #saidAhead = false;
   #configuration: { readonly found: Promise<oidc.Configuration>; readonly endsAt: number } | undefined;
 
-  constructor(provider: Provider, origin: string, now: () => number) {
+  /** @param report - takes what an operator must know */
+  constructor(provider: Provider, origin: string, now: () => number, report: (error: unknown) => void) {
     this.#provider = provider;
     this.#origin = origin;
     this.#now = now;
+    this.#report = report;
+    this.#attempts = new Attempts(now);
   }
 
   /**
@@ -72,7 +64,8 @@ export class SignIn {
   async begin(again: boolean, session: string | undefined): Promise<{ readonly to: string; readonly cookie: string }> {
     const configuration = await this.#configure();
     const verifier = oidc.randomPKCECodeVerifier();
-    const attempt = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier, again, session };
+    const startedAt = this.#now();
+    const attempt = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier, again, session, startedAt };
     const to = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#redirectUri,
       scope: "openid profile email",
@@ -82,13 +75,7 @@ export class SignIn {
       code_challenge_method: "S256",
       ...(again && { max_age: "0", prompt: "login" }),
     });
-    const cookie = randomBytes(32).toString("base64url");
-    const now = this.#now();
-    for (const [id, { endsAt }] of this.#attempts) {
-      if (endsAt <= now || this.#attempts.size >= attemptsMax) this.#attempts.delete(id);
-    }
-    this.#attempts.set(digest(cookie), { ...attempt, endsAt: now + attemptMs });
-    return { to: to.href, cookie };
+    return { to: to.href, cookie: await this.#attempts.seal(attempt) };
   }
 
   /**
@@ -101,14 +88,9 @@ export class SignIn {
     cookie: string | undefined,
     query: string,
   ): Promise<{ readonly identity: Identity; readonly session: string | undefined }> {
-    const id = digest(cookie ?? "");
-    const attempt = this.#attempts.get(id);
-    this.#attempts.delete(id);
-    if (attempt === undefined || attempt.endsAt <= this.#now()) {
-      throw new Refused("forbidden", "This sign-in has ended, or began in another browser. Nobody was signed in.");
-    }
+    const attempt = await this.#attempts.open(cookie ?? "");
+    if (attempt === undefined) throw hasEnded();
     const configuration = await this.#configure();
-    const startedAt = attempt.endsAt - attemptMs;
     try {
       const tokens = await oidc.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query}`), {
         expectedState: attempt.state,
@@ -116,13 +98,14 @@ export class SignIn {
         pkceCodeVerifier: attempt.verifier,
         idTokenExpected: true,
       });
-      const identity = identityOf(tokens.claims());
+      const identity = this.#identityOf(tokens.claims());
       // Whoever was asked to prove it again, and was not, would pass with a session that somebody left open.
-      if (!attempt.again || identity.provedAt >= startedAt - skewMs) return { identity, session: attempt.session };
+      if (attempt.again && identity.provedAt < attempt.startedAt - skewMs) throw notAskedAgain();
+      if (!this.#attempts.use(attempt)) throw hasEnded();
+      return { identity, session: attempt.session };
     } catch (error) {
       throw refusalOf(error);
     }
-    throw new Refused("forbidden", "The identity provider did not ask again who you are. Nobody was signed in.");
   }
 
   /**
@@ -137,6 +120,29 @@ export class SignIn {
       ...rights,
       freshUntil: provedAt + freshMs,
     };
+  }
+
+  #identityOf(claims: oidc.IDToken | undefined): Identity {
+    if (claims === undefined) throw new TypeError("there is no ID token");
+    const label = claims["email"] ?? claims["preferred_username"] ?? claims["name"];
+    const groups = Array.isArray(claims["groups"]) ? claims["groups"] : [];
+    return {
+      issuer: claims.iss,
+      subject: claims.sub,
+      label: printable(typeof label === "string" ? label : claims.sub),
+      groups: groups.filter((group) => typeof group === "string").slice(0, groupsMax),
+      provedAt: this.#provedAt(claims),
+    };
+  }
+
+  /** A moment that is yet to come would stay fresh for hours, so it counts as none. */
+  #provedAt({ auth_time: provedS, iat }: oidc.IDToken): number {
+    if (typeof provedS !== "number") return 0;
+    const now = this.#now();
+    if (Math.max(provedS, iat) * 1000 <= now + skewMs) return Math.min(provedS * 1000, now);
+    if (!this.#saidAhead) this.#report(clockAhead());
+    this.#saidAhead = true;
+    return 0;
   }
 
   get #redirectUri(): string {
@@ -190,19 +196,6 @@ const boundedFetch: oidc.CustomFetch = async (url, options) => {
 const answerBytesMax = 256 * 1024;
 const groupsMax = 1000;
 
-function identityOf(claims: oidc.IDToken | undefined): Identity {
-  if (claims === undefined) throw new TypeError("there is no ID token");
-  const label = claims["email"] ?? claims["preferred_username"] ?? claims["name"];
-  const groups = Array.isArray(claims["groups"]) ? claims["groups"] : [];
-  return {
-    issuer: claims.iss,
-    subject: claims.sub,
-    label: printable(typeof label === "string" ? label : claims.sub),
-    groups: groups.filter((group) => typeof group === "string").slice(0, groupsMax),
-    provedAt: typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0,
-  };
-}
-
 /** In our own words: what the provider says may hold anything. */
 function refusalOf(error: unknown): Refused {
   if (error instanceof Refused) return error;
@@ -216,6 +209,18 @@ function refusalOf(error: unknown): Refused {
   return new Refused("forbidden", "The identity provider did not sign you in.", { cause: error });
 }
 
-function digest(cookie: string): string {
-  return createHash("sha256").update(cookie).digest("base64");
+function hasEnded(): Refused {
+  return new Refused("forbidden", "This sign-in has ended, or began in another browser. Nobody was signed in.");
+}
+
+function notAskedAgain(): Refused {
+  const words = "The identity provider does not say that it asked again who you are. Nobody was signed in.";
+  return new Refused("forbidden", words);
+}
+
+function clockAhead(): Refused {
+  return new Refused(
+    "conflict",
+    "The identity provider's ID tokens name a moment that is more than a minute ahead of this machine's clock. Their sign-ins never count as recent, so nobody sees values of production: set the clocks.",
+  );
 }

@@ -114,15 +114,19 @@ function browserOn(handle: (request: Request) => Response | Promise<Response>) {
 describeBoth("signing in to a team's dashboard", (w) => {
   let provider: ReturnType<typeof startProvider>;
   let app: ReturnType<typeof createDashboard>;
+  let signIn: SignIn;
   let where = "";
   const reported: unknown[] = [];
   const now = () => w.clock.nowMs ?? Date.now();
+  const newSignIn = (issuer = provider.url) =>
+    new SignIn({ issuer, clientId, clientSecret: undefined }, origin, now, (error) => reported.push(error));
   beforeAll(async () => {
     provider = startProvider();
+    signIn = newSignIn();
     const door = {
       installation: w.installation,
       sessions: new Sessions(now),
-      entrance: { signIn: new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now) },
+      entrance: { signIn },
       origin,
       now,
       used: () => {},
@@ -287,6 +291,33 @@ describeBoth("signing in to a team's dashboard", (w) => {
     }
   });
 
+  test("lets nobody be pushed out by strangers who begin to sign in", async () => {
+    const one = browser();
+    const asked = await begin(one);
+    const { nonce } = provider;
+    for (let n = 0; n < 10_100; n++) await signIn.begin(false, undefined);
+    provider.nonce = nonce;
+    expect((await back(one, asked)).status).toBe(200);
+  });
+
+  test("takes no attempt that a browser made up, changed or began at another process", async () => {
+    const one = browser();
+    const asked = await begin(one);
+    const cookie = one.cookies.get("__Host-keyhole-sign-in") as string;
+    const { cookie: ofAnother } = await newSignIn().begin(false, undefined);
+    const [header = "", , nonce = "", text = "", tag = ""] = cookie.split(".");
+    const made = Buffer.from(JSON.stringify({ state: asked.get("state"), startedAt: now() })).toString("base64url");
+    const changed = (text.startsWith("A") ? "B" : "A") + text.slice(1);
+    const wrongs = ["", made, ofAnother, cookie.slice(0, -2), [header, "", nonce, changed, tag].join(".")];
+    for (const wrong of wrongs) {
+      const eve = browser();
+      eve.cookies.set("__Host-keyhole-sign-in", wrong);
+      expect([wrong, (await back(eve, asked)).status]).toEqual([wrong, 403]);
+    }
+    expect(Buffer.from(text, "base64url").toString("latin1")).not.toContain(asked.get("state") as string);
+    expect((await back(one, asked)).status).toBe(200);
+  });
+
   test("gives a new session at each sign-in, and ends the one before", async () => {
     const one = browser();
     one.cookies.set("__Host-keyhole", "planted-by-somebody-else-0000000000000000000");
@@ -378,7 +409,7 @@ describeBoth("signing in to a team's dashboard", (w) => {
     const reach = { projects: ["web"], environments: null };
     await addPerson(w.admin, { name: "eli", organization: where.split("/")[0] as string, signIn });
     await grantRights(w.admin, "eli", { rights: ["see", "write"], ...reach });
-    const entrance = new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now);
+    const entrance = newSignIn();
     const eli = { ...signIn, label: "eli", groups: [], provedAt: now() };
     const asked = { ...w.admin, ...(await entrance.whoIs(w.admin, eli)) };
     const write = () => setVariables(asked, where, "staging", [{ name: "LATE", value: "1" }]);
@@ -414,6 +445,36 @@ describeBoth("signing in to a team's dashboard", (w) => {
     expect(after.length).toBe(before + 1);
   });
 
+  test.each([
+    ["an hour", (now: number) => ({ auth_time: now + 3600 })],
+    ["62 seconds", (now: number) => ({ auth_time: now + 62 })],
+    ["milliseconds in place of seconds", (now: number) => ({ auth_time: now * 1000 })],
+    ["for ever", () => ({ auth_time: 1e18 })],
+    ["issued in an hour", (now: number) => ({ iat: now + 3600, exp: now + 7200 })],
+  ])("takes a sign-in that is ahead of the clock for an old one: %s", async (_, claimsAt) => {
+    const claims = claimsAt(Math.floor(Date.now() / 1000));
+    const ahead = await signedIn(claims);
+    expect((await reveal(ahead, "staging")).status).toBe(200);
+    expect((await reveal(ahead, "production")).status).toBe(401);
+    const one = browser();
+    const asked = await begin(one, "/sign-in?again");
+    expect((await withClaims({ claims }, () => back(one, asked))).status).toBe(403);
+    const said = reported.filter((error) => String((error as Error).message).includes("ahead of this machine's clock"));
+    expect(said).toHaveLength(1);
+  });
+
+  test("takes a sign-in that is less than a minute ahead of the clock, for ten minutes from now", async () => {
+    const soon = Math.floor(Date.now() / 1000) + 50;
+    const ana = await signedIn({ auth_time: soon, iat: soon });
+    expect((await reveal(ana, "production")).status).toBe(200);
+    w.clock.nowMs = Date.now() + 10 * 60_000;
+    try {
+      expect((await reveal(ana, "production")).status).toBe(401);
+    } finally {
+      w.clock.nowMs = undefined;
+    }
+  });
+
   test("says so if the provider is away, and goes on for whoever is signed in", async () => {
     const ana = await signedIn();
     const one = browser();
@@ -422,10 +483,10 @@ describeBoth("signing in to a team's dashboard", (w) => {
       const answer = await back(one, asked);
       expect([answer.status, one.cookies.size]).toEqual([503, 0]);
       expect((await ana.get(`/p/${where}/variables`)).status).toBe(200);
-      const fresh = new SignIn({ issuer: provider.url, clientId, clientSecret: undefined }, origin, now);
+      const fresh = newSignIn();
       await expect(fresh.begin(false, undefined)).rejects.toMatchObject({ kind: "unavailable" });
     });
-    const wrong = new SignIn({ issuer: `${provider.url}/`, clientId, clientSecret: undefined }, origin, now);
+    const wrong = newSignIn(`${provider.url}/`);
     await expect(wrong.begin(false, undefined)).rejects.toMatchObject({ kind: "forbidden" });
   });
 

@@ -50,7 +50,18 @@ export async function visitorOf(w: World, actor = "ann@host"): Promise<Visitor> 
 export function personsVisitor(w: World, { issuer, subject }: Pick<Identity, "issuer" | "subject">): Visitor {
   const sessions = new Sessions(() => nowOf(w));
   const provider = { issuer, clientId: "keyhole", clientSecret: undefined };
-  const browser = browserOf(w, { signIn: new SignIn(provider, origin, () => nowOf(w)) }, sessions);
+  const browser = browserOf(
+    w,
+    {
+      signIn: new SignIn(
+        provider,
+        origin,
+        () => nowOf(w),
+        () => {},
+      ),
+    },
+    sessions,
+  );
   const token = sessions.begin({ issuer, subject, label: subject, groups: [], provedAt: nowOf(w) });
   return visitorWith(w, browser, `__Host-keyhole=${token}`);
 }

@@ -48,7 +48,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "@opentelemetry/api @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources @opentelemetry/sdk-trace",
   ),
   dashboard: words(
-    "access audit core desk kinds pages people terminal node: elysia openid-client preact preact-render-to-string",
+    "access audit core desk kinds pages people terminal node: elysia jose openid-client preact preact-render-to-string",
   ),
   cli: words(
     "access api audit core dashboard desk formats kinds machines people server terminal package.json",
