@@ -4,25 +4,18 @@ import type { Caller, Lookup } from "../access/authenticate.ts";
 import { projects, type Resource, refusalOf, requests } from "../access/grant.ts";
 import { requestAction } from "../audit/entry.ts";
 import { Fault } from "../core/fault.ts";
-import {
-  type Environment,
-  environmentMask,
-  environments,
-  everyEnvironment,
-  isEnvironment,
-  isVariableName,
-  reasonCharactersMax,
-  slugPattern,
-} from "../core/names.ts";
+import { type Environment, environments, isEnvironment, isVariableName, reasonCharactersMax } from "../core/names.ts";
 import { unseen } from "../core/visible.ts";
 import { noLookup } from "../gates/admit.ts";
 import type { Exchange } from "../gates/exchange.ts";
-import { auditEntry, inScope, type Keyhole, readingOf, recorded } from "../gates/keyhole.ts";
+import type { Keyhole } from "../gates/keyhole.ts";
+import { inScope, lookupOf, readingOf } from "../gates/read-endpoint.ts";
+import { auditEntry, recorded } from "../gates/record.ts";
 import { oneOf } from "../gates/schema.ts";
 import { listTools } from "../kinds/endpoints.ts";
 import type { ListTool } from "../kinds/tool.ts";
 import { variables } from "../kinds/variables/entry.ts";
-import { listVariableNames } from "../kinds/variables/read.ts";
+import { listVariables } from "../kinds/variables/read.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import { listProjects } from "./read-projects.ts";
 import { fileRequest, readRequest } from "./read-requests.ts";
@@ -125,9 +118,7 @@ export function lookupOfCall(name: unknown, given: unknown): Lookup {
   const kind = typeof name === "string" && Object.hasOwn(tools, name) ? tools[name]?.kind : undefined;
   const { project, environment } = (given ?? {}) as { readonly project?: unknown; readonly environment?: unknown };
   if (!kind || typeof project !== "string" || typeof environment !== "string") return noLookup;
-  if (!slugPattern.test(project) || !isEnvironment(environment)) return noLookup;
-  const sets = kind.isReadAlone ? environmentMask(environment) : everyEnvironment;
-  return { slug: project, kind: kind.kind, environments: sets, values: 0 };
+  return isEnvironment(environment) ? lookupOf(kind, { project, environment }, false) : noLookup;
 }
 
 /**
@@ -146,8 +137,8 @@ function listTool({ description, descriptor, list }: ListTool): Tool {
   return tool(descriptor.resource, descriptor, {
     description,
     properties: place,
-    run: ({ keyhole, exchange, caller }, { project, environment }) =>
-      list(readingOf(keyhole, exchange, caller), project, environment),
+    run: async ({ keyhole, exchange, caller }, place) =>
+      JSON.parse((await list(readingOf(keyhole, exchange, caller), place)).body),
   });
 }
 
@@ -212,16 +203,17 @@ function storedReason(given: string): string {
   return cleanText(given).trim();
 }
 
-/** Which of these names exist. @throws Fault as {@link listVariableNames} */
+/** Which of these names exist. @throws Fault as {@link listVariables} */
 async function existingNames(
   { keyhole, exchange, caller }: Turn,
   project: string,
   environment: Environment,
   names: readonly string[],
 ): Promise<Set<string>> {
-  const only = { by: "names", names } as const;
-  const { listing } = await listVariableNames(readingOf(keyhole, exchange, caller), project, environment, only);
-  return new Set((JSON.parse(listing) as { readonly key: string }[]).map(({ key }) => key));
+  const query = { project, environment, selection: { by: "names", names } } as const;
+  const { body } = await listVariables(readingOf(keyhole, exchange, caller), query);
+  const { variables } = JSON.parse(body) as { readonly variables: readonly { readonly key: string }[] };
+  return new Set(variables.map(({ key }) => key));
 }
 
 function invalid(name: string, problem: string): Fault {

@@ -1,9 +1,7 @@
 import { type TProperties, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import type { Lookup } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
-import { environmentMask, everyEnvironment, isEnvironment, itemsMax, slugPattern } from "../core/names.ts";
-import type { KindDescriptor } from "../sets/kind.ts";
+import { itemsMax } from "../core/names.ts";
 
 /*
  * Gate 5. Elysia keeps the last of a repeated parameter, drops unknown ones and splits arrays at commas. So the query
@@ -28,8 +26,8 @@ export const noParameters = querySchema({});
  * Whether a request is charged as a metadata read: if the flag occurs once, is true and is not percent-encoded, since
  * gate 5 comes later. Never throws.
  */
-export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly"): boolean {
-  if (!raw.includes(flagName)) return false;
+export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadataOnly" | undefined): boolean {
+  if (flagName === undefined || !raw.includes(flagName)) return false;
   const [flag, second] = raw.split("&").filter((pair) => pair.startsWith(`${flagName}=`));
   if (flag === undefined || second !== undefined) return false;
   const value = flag.slice(flagName.length + 1);
@@ -37,39 +35,7 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
 }
 
 /**
- * What to look up with the key. Gate 5 judges the query later with the same decoder, so for a query that it accepts,
- * this is what the query names. Never throws.
- * @param slug - from the path; undefined: the parameter `project`
- * @param values - whether values are needed, not only names
- */
-export function lookupOf(
-  { kind, isReadAlone }: Pick<KindDescriptor, "kind" | "isReadAlone">,
-  slug: string | undefined,
-  raw: string,
-  values: boolean,
-): Lookup {
-  let environments = everyEnvironment;
-  let project = slug ?? "";
-  for (const pair of raw.split("&", pairsMax)) {
-    const [name, encoded] = splitPair(pair);
-    if (name === "environment") {
-      const environment = decodeText(encoded) ?? "";
-      environments = isEnvironment(environment) ? environmentMask(environment) : 0;
-    } else if (name === "project" && slug === undefined) project = decodeText(encoded) ?? "";
-  }
-  return {
-    slug: slugPattern.test(project) ? project : "",
-    kind,
-    environments: isReadAlone ? environments : everyEnvironment,
-    values: values ? environments : 0,
-  };
-}
-
-/** No query with more pairs passes gate 5: only `path` may be repeated. Bounds what a stranger's query costs. */
-const pairsMax = itemsMax + 5;
-
-/**
- * The parameters of a query. Endpoints spell one query in one way, because the tag of the answer is made of it.
+ * The parameters of a query.
  * @throws Fault `invalid_request` that names the first invalid parameter
  */
 export function parseQuery<P extends TProperties>(schema: ReturnType<typeof querySchema<P>>, raw: string) {

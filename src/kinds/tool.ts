@@ -7,6 +7,9 @@ export type ListTool = {
   readonly name: string;
   readonly description: string;
   readonly descriptor: KindDescriptor;
-  /** @throws Fault as the endpoint that reads the same */
-  readonly list: (reading: Reading, project: string, environment: Environment) => Promise<object>;
+  /** The body of the metadata read. @throws Fault as the endpoint that reads the same */
+  readonly list: (
+    reading: Reading,
+    place: { readonly project: string; readonly environment: Environment },
+  ) => Promise<{ readonly body: string }>;
 };

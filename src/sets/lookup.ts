@@ -1,5 +1,6 @@
 import type { Caller, Lookup, StoredSet } from "../access/authenticate.ts";
 import { Fault } from "../core/fault.ts";
+import type { Held } from "../core/held.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../core/names.ts";
 import { passed, type Stages } from "../core/stages.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
@@ -33,6 +34,18 @@ export type Reading = {
   readonly signal: () => AbortSignal;
   /** Undefined unless metrics or traces are kept. */
   readonly stages: Stages | undefined;
+};
+
+/** Opened values, with what may be said of them before their release and the memory to give back after it. */
+export type Read<T> = {
+  readonly project: ReadProject;
+  /** For each audit entry, the names that it records, in byte order. */
+  readonly entries: readonly (readonly string[])[];
+  readonly held: Held<T>;
+  /** Two answers to one query are equal if their fingerprints are. Values are not opened for it. */
+  readonly fingerprint: string;
+  /** To be released when the last byte has left, or nothing will. */
+  readonly share: Share;
 };
 
 /** The sets to read: a project's, of a kind, in which environments, and in which of them with their values. */

@@ -64,7 +64,7 @@ const writers =
 /** Values of a module that only these files and folders import, whatever they call them. */
 const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   "src/core/held.ts": { renderHeld: ["audit/release.ts"], Render: ["kinds/*/render.ts"], Held: ["kinds/*/read.ts"] },
-  "src/audit/release.ts": { release: ["gates/keyhole.ts"] },
+  "src/audit/release.ts": { release: ["gates/record.ts"] },
   "src/audit/journal.ts": { Journal: ["server/compose.ts"] },
   "src/sets/lookup.ts": { readSets: ["kinds/*/read.ts"] },
   // What an agent is told comes from other functions, so no tool can return a value.
@@ -94,8 +94,8 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   { in: /./, code: /\beval\(|\bFunction\(|generateHeapSnapshot/ },
   { in: /./, code: /\bnew Worker\(/, only: ["src/store/journal.ts", "src/server/watchdog.ts"] },
   // Requests pass the source of values on to a kind's read.ts; they do not look into it.
-  { in: endpoints, code: /\bsource\b/, only: ["src/gates/keyhole.ts"] },
-  { in: endpoints, code: /\bjournal\b/i, only: ["src/gates/keyhole.ts"] },
+  { in: endpoints, code: /\bsource\b/, only: ["src/gates/keyhole.ts", "src/gates/read-endpoint.ts"] },
+  { in: endpoints, code: /\bjournal\b/i, only: ["src/gates/keyhole.ts", "src/gates/record.ts"] },
   {
     in: /^src\/(access|api|audit|formats|gates|limit|kinds\/\w+\/(endpoint|render))/,
     code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/,

@@ -1,17 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { environments, environmentsOf } from "../../src/core/names.ts";
-import { lookupOf } from "../../src/gates/query.ts";
+import { environments, environmentsOf, everyEnvironment } from "../../src/core/names.ts";
+import { lookupOf } from "../../src/gates/read-endpoint.ts";
+import { accounts } from "../../src/kinds/accounts/entry.ts";
 import { parseFiles } from "../../src/kinds/files/endpoint.ts";
+import { files } from "../../src/kinds/files/entry.ts";
 import { parseSecrets, parseVariables } from "../../src/kinds/variables/endpoint.ts";
-import { variables as kind } from "../../src/kinds/variables/entry.ts";
-
-/** What the lookup is asked for; all environments if the query names none. */
-function hint(slug: string | undefined, raw: string) {
-  const lookup = lookupOf(kind, slug, raw, true);
-  return { slug: lookup.slug, environment: environmentsOf(lookup.environments).join() };
-}
-const all = environments.join();
+import { variables } from "../../src/kinds/variables/entry.ts";
 
 /** Percent-encodes the characters that `chosen` picks. */
 function encoded(text: string, chosen: readonly boolean[]): string {
@@ -22,54 +17,68 @@ function encoded(text: string, chosen: readonly boolean[]): string {
 const anyChoice = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 });
 const anySlug = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,10}$/);
 
-describe("the lookup's hint", () => {
-  test.each([
-    ["environment=productio%6E", { slug: "web", environment: "production" }],
-    ["%65nvironment=staging&format=env", { slug: "web", environment: "staging" }],
-    ["keys=A&prefix=A&metadata_only=true&format=json&environment=staging", { slug: "web", environment: "staging" }],
-    ["environment=pro+duction", { slug: "web", environment: "" }],
-    ["environment=%ff", { slug: "web", environment: "" }],
-    ["project=api&environment", { slug: "web", environment: "" }], // the path names the project
-    ["", { slug: "web", environment: all }],
-  ])("of the query %j is %j", (raw, expected) => {
-    expect(hint("web", raw)).toEqual(expected);
-  });
-
-  test("is found after a thousand paths", () => {
-    const raw = `${"path=a&".repeat(1000)}environment=production&project=web`;
-    expect(parseFiles(raw).paths).toEqual(["a"]);
-    expect(hint(undefined, raw)).toEqual({ slug: "web", environment: "production" });
-  });
-
-  test("holds no project that cannot be a slug", () => {
-    expect(hint(undefined, "project=we%62").slug).toBe("web");
-    for (const raw of ["project=we+b", "project=%00", "project=..", "project="]) {
-      expect(hint(undefined, raw).slug).toBe("");
-    }
-  });
-
-  test("agrees with every query that passes gate 5, however it is encoded", () => {
+describe("a query", () => {
+  test("is read the same however it is encoded and ordered", () => {
     const anyQuery = fc.record({ slug: anySlug, environment: fc.constantFrom(...environments), choice: anyChoice });
     fc.assert(
       fc.property(anyQuery, fc.boolean(), ({ slug, environment, choice }, reversed) => {
         const pairs = Object.entries({ environment, project: slug }).map(
           ([name, value]) => `${encoded(name, choice)}=${encoded(value, choice)}`,
         );
-        const secrets = (reversed ? pairs.toReversed() : pairs).join("&");
-        expect(hint(undefined, secrets)).toEqual({ slug, environment });
-        expect(parseSecrets(secrets)).toMatchObject({ project: slug, environment });
-        const [variables = ""] = pairs;
-        expect(hint(slug, variables)).toEqual({ slug, environment });
-        expect(parseVariables(variables).environment).toBe(environment);
+        const raw = (reversed ? pairs.toReversed() : pairs).join("&");
+        expect(parseSecrets(raw)).toMatchObject({ project: slug, environment });
+        expect(parseVariables(pairs[0] ?? "", slug)).toMatchObject({ project: slug, environment });
       }),
     );
   });
 
-  test("never throws, whatever the query", () => {
+  test("may name a thousand paths, and no project that its path does not", () => {
+    expect(parseFiles(`${"path=a&".repeat(1000)}environment=production&project=web`)).toMatchObject({
+      project: "web",
+      environment: "production",
+      paths: ["a"],
+    });
+    expect(() => parseVariables("project=api&environment=production", "web")).toThrow("query parameter is not known");
+  });
+
+  test("is a fault and nothing else if it cannot be read", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."&=%+aeE0f9environment\u00ff") }), (raw) => {
-        hint(undefined, raw);
+        expect(() => parseVariables(raw, "web")).toThrow("query parameter");
       }),
     );
+  });
+});
+
+describe("what is looked up with the key", () => {
+  const place = { project: "web", environment: "production" } as const;
+  const shown = ({ environments, values, ...rest }: ReturnType<typeof lookupOf>) => ({
+    ...rest,
+    environments: environmentsOf(environments),
+    values: environmentsOf(values),
+  });
+
+  test.each([
+    [variables, true, ["production"], ["production"]],
+    [variables, false, ["production"], []],
+    [accounts, true, environments, ["production"]], // an account says in which environments it is
+    [files, true, environments, []], // a set of files has no values
+  ] as const)("is what the kind needs: %#", (kind, needsValues, sets, values) => {
+    expect(shown(lookupOf(kind, place, needsValues))).toEqual({
+      slug: "web",
+      kind: kind.kind,
+      environments: [...sets],
+      values: [...values],
+    });
+  });
+
+  test("is every environment if the query names none", () => {
+    expect(lookupOf(accounts, { project: "web", environment: null }, true).values).toBe(everyEnvironment);
+  });
+
+  test("has no project that cannot be a slug", () => {
+    for (const project of ["we b", "\0", "..", "", "Web"]) {
+      expect(lookupOf(variables, { ...place, project }, true).slug).toBe("");
+    }
   });
 });

@@ -3,11 +3,17 @@ import { Held } from "../../core/held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../../core/names.ts";
 import { noteOpened } from "../../core/stages.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { type Reading, readListings, readSets } from "../../sets/lookup.ts";
+import { type Read, type Reading, readListings, readSets } from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
-import type { Read } from "../variables/read.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.ts";
+
+/** What a read of accounts asks. */
+type AccountsQuery = {
+  readonly project: string;
+  /** Null: every environment that the key reaches. */
+  readonly environment: Environment | null;
+};
 
 /**
  * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches. An account is
@@ -15,8 +21,7 @@ import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.
  */
 export function readAccounts(
   reading: Reading,
-  slug: string,
-  environment: Environment | null,
+  { project: slug, environment }: AccountsQuery,
 ): Promise<Read<OpenedAccounts>> {
   const values = environment === null ? everyEnvironment : environmentMask(environment);
   const query = { slug, descriptor: accounts, environments: everyEnvironment, values };
@@ -26,20 +31,19 @@ export function readAccounts(
     for (const { set } of found) if (!opened.has(set)) opened.set(set, set.open());
     const read = found.map(({ before, set, index }) => ({ before, index, opened: opened.get(set) as OpenedItems }));
     noteOpened(reading.stages, accounts.item, found.length);
-    return { project, names, fingerprint, held: new Held(read) };
+    return { project, entries: [names], fingerprint, held: new Held(read) };
   });
 }
 
 /** Gates 7 to 9 for names, as {@link readAccounts}, but nothing is decrypted. The fingerprint covers the values too. */
-export async function listAccountNames(
+export async function listAccounts(
   reading: Reading,
-  slug: string,
-  environment: Environment | null,
-): Promise<{ readonly accounts: AccountRecord[]; readonly fingerprint: string }> {
+  { project: slug, environment }: AccountsQuery,
+): Promise<{ readonly body: string; readonly fingerprint: string }> {
   const query = { slug, descriptor: accounts, environments: everyEnvironment };
   const { project, sets } = await readListings(reading, query);
-  const found = foundIn(project, sets, environment);
-  return { accounts: found.accounts.map(({ record }) => record), fingerprint: found.fingerprint };
+  const { accounts: found, fingerprint } = foundIn(project, sets, environment);
+  return { body: JSON.stringify({ environment, accounts: found.map(({ record }) => record) }), fingerprint };
 }
 
 /** Where the values of an account are. */

@@ -1,18 +1,12 @@
 import { Type } from "typebox";
-import { etagOf } from "../../access/etag.ts";
 import { contentBytesMax, itemsMax } from "../../core/names.ts";
-import { type Admission, admit } from "../../gates/admit.ts";
 import type { Endpoint } from "../../gates/endpoint.ts";
-import { type Exchange, json } from "../../gates/exchange.ts";
-import { auditEntry, inScope, type Keyhole, readingOf, released, unlessChanged } from "../../gates/keyhole.ts";
-import { isMetadataRead, lookupOf, parseQuery, querySchema } from "../../gates/query.ts";
+import { parseQuery, querySchema } from "../../gates/query.ts";
+import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, queriedProject, record } from "../../gates/schema.ts";
 import { files } from "./entry.ts";
 import { fingerprintFiles, listFiles, readFiles } from "./read.ts";
 import { filesJson } from "./render.ts";
-
-const contents: Admission = { bucket: "content", surface: "rest_api", resource: files.resource };
-const records: Admission = { ...contents, bucket: "metadata" };
 
 const filesQuery = querySchema({
   project: parameters.project,
@@ -25,31 +19,6 @@ const filesQuery = querySchema({
     }),
   ),
 });
-
-/** GET /files, with or without content. */
-async function getFiles(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
-  const { rawQuery, ifNoneMatch } = exchange;
-  const onlyLists = isMetadataRead(rawQuery, "metadataOnly") || ifNoneMatch !== undefined;
-  const lookup = lookupOf(files, undefined, rawQuery, false);
-  const caller = await admit(keyhole.gate, exchange, token, onlyLists ? records : contents, lookup); // 401 429 403
-  const query = parseFiles(rawQuery); // 400
-  const { project: slug, environment } = query;
-  inScope(caller, environment); // 403
-  const reading = readingOf(keyhole, exchange, caller);
-  const etag = (fingerprint: string) => etagOf(keyhole.etagKey, caller, ["files", query], fingerprint);
-  if (query.metadataOnly) {
-    const { files, fingerprint } = await listFiles(reading, query); // 404 422 503
-    const body = `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":${files}}`;
-    return json(exchange, body, etag(fingerprint));
-  }
-  const find = () => fingerprintFiles(reading, query);
-  const unchanged = await unlessChanged(keyhole, exchange, caller, "content", find, etag); // 404 422 503 429
-  if (unchanged) return unchanged;
-  const read = await readFiles(reading, query); // 404 422 503
-  const entry = auditEntry(exchange, caller, read.project, environment, "file.read", []);
-  const entries = read.names.map((names) => ({ ...entry, names }));
-  return released(keyhole, exchange, entries, read, filesJson(slug, environment), etag(read.fingerprint)); // 503, or on record
-}
 
 /** The parsed query. @throws Fault `invalid_request` */
 export function parseFiles(raw: string) {
@@ -80,10 +49,19 @@ export const Files = record("Secret files in byte order of path.", {
 export const endpoints: readonly Endpoint[] = [
   {
     path: "/files",
-    get: getFiles,
+    ...readEndpoint({
+      kind: files,
+      action: "file.read",
+      admission: { bucket: "content", surface: "rest_api", resource: files.resource },
+      metadataFlag: "metadataOnly",
+      parse: parseFiles,
+      list: listFiles,
+      find: fingerprintFiles,
+      read: readFiles,
+      render: ({ project, environment }) => filesJson(project, environment),
+    }),
     // A little longer than the bound on reading files, in `read.ts`.
     timeoutMs: 18_000,
-    admission: contents,
     query: filesQuery,
     id: "listFiles",
     summary: "Secret files with their content, or only their metadata",

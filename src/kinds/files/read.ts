@@ -7,12 +7,18 @@ import { contentAssociatedData } from "../../seal/associated-data.ts";
 import { generationOf, overheadBytes } from "../../seal/envelope.ts";
 import { discard, FileContent, type SealedContent } from "../../seal/file-content.ts";
 import { countOf } from "../../sets/counts.ts";
-import { authorizedAt, judgeStanding, type Reading, type ReadSource, readListings } from "../../sets/lookup.ts";
+import {
+  authorizedAt,
+  judgeStanding,
+  type Read,
+  type Reading,
+  type ReadSource,
+  readListings,
+} from "../../sets/lookup.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
 import type { ContentPiece, ContentRow } from "../../store/contents.ts";
-import type { Read } from "../variables/read.ts";
 import { type FileEntry, files } from "./entry.ts";
-import type { OpenedFile } from "./render.ts";
+import { beforeFiles, type OpenedFile } from "./render.ts";
 
 /** A file that is listed. */
 type ListedFile = {
@@ -23,31 +29,29 @@ type ListedFile = {
   readonly names: readonly string[];
 };
 
-/** Opened files with what {@link Read} has. `names` are those of each file's audit entry. */
-type ReadFiles = Omit<Read<readonly OpenedFile[]>, "names"> & { readonly names: readonly (readonly string[])[] };
-
 export type FilesQuery = {
   readonly project: string;
   readonly environment: Environment;
   /** Exact paths, or undefined for every file of the environment. */
-  readonly paths: readonly string[] | undefined;
+  readonly paths?: readonly string[] | undefined;
 };
 
 /** How long a request for files may wait for memory, and be read. */
 const deadlineMs = 15_000;
 
-/** Gates 7 to 9 for metadata: files whose contents are there, as a JSON array. */
+/** Gates 7 to 9 for metadata: files whose contents are there. */
 export async function listFiles(
   reading: Reading,
   query: FilesQuery,
-): Promise<{ readonly files: string; readonly fingerprint: string }> {
+): Promise<{ readonly body: string; readonly fingerprint: string }> {
   const { listed } = await readFound(reading, query, async ({ project, listed }) => {
     const entries = listed.map(({ entry }) => entry);
     if (entries.length > 0 && (await findRows(reading, project, entries)) === "missing") return "missing";
     passed(reading.stages, "readToMs");
     return { listed };
   });
-  return { files: `[${listed.map(({ json }) => json).join(",")}]`, fingerprint: fingerprintOf(listed) };
+  const body = `${beforeFiles(query)}${listed.map(({ json }) => json).join(",")}]}`;
+  return { body, fingerprint: fingerprintOf(listed) };
 }
 
 /**
@@ -60,7 +64,7 @@ export async function fingerprintFiles(reading: Reading, query: FilesQuery) {
 }
 
 /** Gates 7 to 9 for content: every requested file. @throws Fault as {@link listFiles}, `content_too_large` */
-export async function readFiles(reading: Reading, query: FilesQuery): Promise<ReadFiles> {
+export async function readFiles(reading: Reading, query: FilesQuery): Promise<Read<readonly OpenedFile[]>> {
   const { source, caller, signal } = reading;
   return readFound(reading, query, async ({ project, listed }, giveUpAt) => {
     const entries = listed.map(({ entry }) => entry);
@@ -86,7 +90,7 @@ export async function readFiles(reading: Reading, query: FilesQuery): Promise<Re
         source.rememberedContents.remember(project.id, entries[index] as FileEntry, rowVersion, content);
       });
       const names = listed.map(({ names }) => names);
-      return { project, names, fingerprint: fingerprintOf(listed), held: new Held(opened), share };
+      return { project, entries: names, fingerprint: fingerprintOf(listed), held: new Held(opened), share };
     } catch (error) {
       share.release();
       throw error;

@@ -4,16 +4,23 @@ import { jsonType } from "../../formats/json.ts";
 /** An opened file: its metadata as JSON, and the pieces of its content in base64, as ASCII. */
 export type OpenedFile = { readonly json: string; readonly base64: Iterable<string> };
 
+/** The JSON of the answer before its files. */
+export function beforeFiles({ project: slug, environment }: Place): string {
+  return `${JSON.stringify({ project: { slug }, environment }).slice(0, -1)},"files":[`;
+}
+
+type Place = { readonly project: string; readonly environment: string };
+
 /** The answer of the files endpoint. Each file needs an audit entry. */
-export function filesJson(slug: string, environment: string): Render<readonly OpenedFile[]> {
+export function filesJson(project: string, environment: string): Render<readonly OpenedFile[]> {
   return new Render(
-    (files): Body => ({ content: pieces(slug, environment, files), contentType: jsonType }),
+    (files): Body => ({ content: pieces({ project, environment }, files), contentType: jsonType }),
     (files) => files.length,
   );
 }
 
-function* pieces(slug: string, environment: string, files: readonly OpenedFile[]): Generator<string> {
-  yield `{"project":${JSON.stringify({ slug })},"environment":"${environment}","files":[`;
+function* pieces(place: Place, files: readonly OpenedFile[]): Generator<string> {
+  yield beforeFiles(place);
   let separator = "";
   for (const { json, base64 } of files) {
     yield `${separator}${json.slice(0, -1)},"content":"`;

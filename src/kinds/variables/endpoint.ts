@@ -1,20 +1,16 @@
 import { Type } from "typebox";
-import { etagOf } from "../../access/etag.ts";
 import { isVariableName, itemsMax, type Selection } from "../../core/names.ts";
-import { type Admission, admit } from "../../gates/admit.ts";
+import type { Admission } from "../../gates/admit.ts";
 import type { Endpoint } from "../../gates/endpoint.ts";
-import { type Exchange, json } from "../../gates/exchange.ts";
-import { auditEntry, inScope, type Keyhole, readingOf, released, unlessChanged } from "../../gates/keyhole.ts";
-import { invalidParameter, isMetadataRead, lookupOf, parseQuery, querySchema } from "../../gates/query.ts";
+import { invalidParameter, parseQuery, querySchema } from "../../gates/query.ts";
+import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, queriedProject, record, text } from "../../gates/schema.ts";
 import { variables } from "./entry.ts";
-import { listVariableNames, readVariables } from "./read.ts";
+import { listVariables, readVariables } from "./read.ts";
 import { secretsJson, variablesDotenv, variablesJson } from "./render.ts";
 
 const values: Admission = { bucket: "value", surface: "rest_api", resource: variables.resource };
-const names: Admission = { ...values, bucket: "metadata" };
 const secrets: Admission = { bucket: "value", surface: "ci_action", resource: null };
-const secretsIfChanged: Admission = { ...secrets, bucket: "metadata" };
 
 const narrowing = "Needs `environment`, unless `metadata_only=true`.";
 const variablesQuery = querySchema({
@@ -25,38 +21,13 @@ const variablesQuery = querySchema({
   format: parameters.format,
 });
 
-/** GET /projects/{slug}/variables, with or without values. */
-async function getVariables(keyhole: Keyhole, exchange: Exchange, token: string | undefined, slug: string) {
-  const { rawQuery, ifNoneMatch } = exchange;
-  const onlyLists = isMetadataRead(rawQuery, "metadata_only") || ifNoneMatch !== undefined;
-  const lookup = lookupOf(variables, slug, rawQuery, !onlyLists);
-  const caller = await admit(keyhole.gate, exchange, token, onlyLists ? names : values, lookup); // 401 429 403
-  const query = parseVariables(rawQuery); // 400
-  const { environment, selection, metadataOnly, format } = query;
-  if (environment) inScope(caller, environment); // 403
-  const reading = readingOf(keyhole, exchange, caller);
-  const etag = (fingerprint: string) => etagOf(keyhole.etagKey, caller, ["variables", slug, query], fingerprint);
-  const list = () => listVariableNames(reading, slug, environment, selection);
-  if (metadataOnly || !environment) {
-    const { listing, fingerprint } = await list(); // 404 422 503
-    const body = `{"environment":${JSON.stringify(environment)},"variables":${listing}}`;
-    return json(exchange, body, etag(fingerprint));
-  }
-  const unchanged = await unlessChanged(keyhole, exchange, caller, "value", list, etag); // 404 422 503 429
-  if (unchanged) return unchanged;
-  const read = await readVariables(reading, slug, environment, selection); // 404 422 503
-  const entry = auditEntry(exchange, caller, read.project, environment, "variables.read", read.names);
-  const render = format === "env" ? variablesDotenv : variablesJson(environment);
-  return released(keyhole, exchange, [entry], read, render, etag(read.fingerprint)); // 422 503, or on record
-}
-
 /** The parsed query. @throws Fault `invalid_request` */
-export function parseVariables(raw: string) {
+export function parseVariables(raw: string, project: string) {
   const { environment, keys, prefix, metadata_only, format = "json" } = parseQuery(variablesQuery, raw);
   const metadataOnly = metadata_only === "true";
   if (environment === undefined && !metadataOnly) throw invalidParameter("environment", "is required");
   if (format === "env" && metadataOnly) throw invalidParameter("format", "must not be env with metadata_only=true");
-  return { environment: environment ?? null, selection: selectionOf(keys, prefix), metadataOnly, format };
+  return { project, environment: environment ?? null, selection: selectionOf(keys, prefix), metadataOnly, format };
 }
 
 function selectionOf(keys: string | undefined, prefix: string | undefined): Selection {
@@ -75,31 +46,10 @@ function selectionOf(keys: string | undefined, prefix: string | undefined): Sele
 const { project, environment, format } = parameters;
 const secretsQuery = querySchema({ project, environment, format });
 
-/** GET /secrets, the legacy pull: the variables of an environment as one object. */
-async function getSecrets(keyhole: Keyhole, exchange: Exchange, token: string | undefined) {
-  const { rawQuery, ifNoneMatch } = exchange;
-  const isConditional = ifNoneMatch !== undefined;
-  const lookup = lookupOf(variables, undefined, rawQuery, !isConditional);
-  const admission = isConditional ? secretsIfChanged : secrets;
-  const caller = await admit(keyhole.gate, exchange, token, admission, lookup); // 401 429 403
-  const query = parseSecrets(rawQuery); // 400
-  const { project: slug, environment, format } = query;
-  inScope(caller, environment); // 403
-  const reading = readingOf(keyhole, exchange, caller);
-  const etag = (fingerprint: string) => etagOf(keyhole.etagKey, caller, ["secrets", query], fingerprint);
-  const list = () => listVariableNames(reading, slug, environment, { by: "all" });
-  const unchanged = await unlessChanged(keyhole, exchange, caller, "value", list, etag); // 404 422 503 429
-  if (unchanged) return unchanged;
-  const read = await readVariables(reading, slug, environment, { by: "all" }); // 404 422 503
-  const entry = auditEntry(exchange, caller, read.project, environment, "secrets.read", read.names);
-  const render = format === "env" ? variablesDotenv : secretsJson(slug, environment);
-  return released(keyhole, exchange, [entry], read, render, etag(read.fingerprint)); // 422 503, or on record
-}
-
 /** The parsed query. @throws Fault `invalid_request` */
 export function parseSecrets(raw: string) {
   const { project, environment, format = "json" } = parseQuery(secretsQuery, raw);
-  return { project, environment, format };
+  return { project, environment, selection: { by: "all" } as const, metadataOnly: false, format };
 }
 
 export const Variable = record("An environment variable.", {
@@ -120,8 +70,16 @@ const Secrets = record("All variables of an environment as one object.", {
 export const endpoints: readonly Endpoint[] = [
   {
     path: "/projects/{slug}/variables",
-    get: getVariables,
-    admission: values,
+    ...readEndpoint({
+      kind: variables,
+      action: "variables.read",
+      admission: values,
+      metadataFlag: "metadata_only",
+      parse: parseVariables,
+      list: listVariables,
+      read: readVariables,
+      render: ({ environment, format }) => (format === "env" ? variablesDotenv : variablesJson(environment)),
+    }),
     query: variablesQuery,
     id: "listVariables",
     summary: "The variables of an environment, or only their names",
@@ -136,8 +94,16 @@ export const endpoints: readonly Endpoint[] = [
   },
   {
     path: "/secrets",
-    get: getSecrets,
-    admission: secrets,
+    ...readEndpoint({
+      kind: variables,
+      action: "secrets.read",
+      admission: secrets,
+      parse: parseSecrets,
+      list: listVariables,
+      read: readVariables,
+      render: ({ project, environment, format }) =>
+        format === "env" ? variablesDotenv : secretsJson(project, environment),
+    }),
     query: secretsQuery,
     id: "getSecrets",
     summary: "All variables of an environment as one object (legacy)",

@@ -9,32 +9,26 @@ import {
   type Selection,
 } from "../../core/names.ts";
 import { noteOpened } from "../../core/stages.ts";
-import type { Share } from "../../limit/budget.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { type Reading, readListings, readSets } from "../../sets/lookup.ts";
-import { digestOf, type ReadProject, type VerifiedSet } from "../../sets/verified-set.ts";
+import { type Read, type Reading, readListings, readSets } from "../../sets/lookup.ts";
+import { digestOf, type VerifiedSet } from "../../sets/verified-set.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import type { OpenedVariables } from "./render.ts";
 
-/** Opened values, with what may be said of them before their release and the memory to give back after it. */
-export type Read<T> = {
-  readonly project: ReadProject;
-  /** In byte order. */
-  readonly names: readonly string[];
-  readonly held: Held<T>;
-  /** Two answers to one question are equal if their fingerprints are. Values are not opened for it. */
-  readonly fingerprint: string;
-  /** To be released when the last byte has left, or nothing will. */
-  readonly share: Share;
+/** What a read of variables asks. */
+export type VariablesQuery = {
+  readonly project: string;
+  /** Null: the distinct names over every environment that the key reaches. */
+  readonly environment: Environment | null;
+  readonly selection: Selection;
 };
 
 /** Gates 7 to 9 for values: all of the selected variables. @throws Fault as {@link readSets}, and `too_many_items` */
 export function readVariables(
   reading: Reading,
-  slug: string,
-  environment: Environment,
-  selection: Selection,
+  { project: slug, environment, selection }: VariablesQuery,
 ): Promise<Read<OpenedVariables>> {
+  if (environment === null) throw new Error("values are read from one environment");
   const mask = environmentMask(environment);
   const query = { slug, descriptor: variables, environments: mask, values: mask };
   return readSets(reading, query, (project, sets) => {
@@ -46,7 +40,7 @@ export function readVariables(
     const opened = set.open();
     noteOpened(reading.stages, variables.item, names.length);
     const objects = chosen === "all" ? opened.all : pick(opened, chosen);
-    return { project, names, fingerprint, held: new Held({ objects }) };
+    return { project, entries: [names], fingerprint, held: new Held({ objects }) };
   });
 }
 
@@ -54,18 +48,17 @@ export function readVariables(
  * Gates 7 to 9 for names: those of one environment, or the distinct ones of every environment that the key reaches with
  * their latest change. Nothing is decrypted, and the fingerprint covers the values too.
  */
-export async function listVariableNames(
+export async function listVariables(
   reading: Reading,
-  slug: string,
-  environment: Environment | null,
-  selection: Selection,
-): Promise<{ readonly listing: string; readonly fingerprint: string }> {
+  { project: slug, environment, selection }: VariablesQuery,
+): Promise<{ readonly body: string; readonly fingerprint: string }> {
+  const bodyOf = (listing: string) => `{"environment":${JSON.stringify(environment)},"variables":${listing}}`;
   const environments = environment === null ? everyEnvironment : environmentMask(environment);
   const query = { slug, descriptor: variables, environments };
   const { project, sets } = await readListings(reading, query);
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
-    return { listing: shownOf(first), fingerprint: fingerprintOf(first, "all") };
+    return { body: bodyOf(shownOf(first)), fingerprint: fingerprintOf(first, "all") };
   }
   const latest = new Map<string, number>();
   const fingerprints: string[] = [];
@@ -79,7 +72,7 @@ export async function listVariableNames(
   if (latest.size > itemsMax) throw new Fault("too_many_items", `${latest.size} variable names in ${project.id}`);
   const sorted = [...latest].sort(([a], [b]) => compareBytes(a, b));
   const listing = JSON.stringify(sorted.map(([key, updatedAt]) => ({ key, updatedAt })));
-  return { listing, fingerprint: fingerprints.join(" ") };
+  return { body: bodyOf(listing), fingerprint: fingerprints.join(" ") };
 }
 
 /** The listing of a whole set as metadata shows it; made once. */

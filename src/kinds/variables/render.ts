@@ -6,8 +6,9 @@ import { jsonAround, jsonType, textType } from "../../formats/json.ts";
 export type OpenedVariables = { readonly objects: Buffer };
 
 /** The answer of the variables endpoint. */
-export function variablesJson(environment: string): Render<OpenedVariables> {
-  return new Render(({ objects }) => jsonAround(`{"environment":"${environment}","variables":[`, objects, "]}"));
+export function variablesJson(environment: string | null): Render<OpenedVariables> {
+  const before = `{"environment":${JSON.stringify(environment)},"variables":[`;
+  return new Render(({ objects }) => jsonAround(before, objects, "]}"));
 }
 
 /** dotenv text. The render refuses with Fault `env_unrepresentable`. */

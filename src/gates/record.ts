@@ -1,0 +1,62 @@
+import type { Caller } from "../access/authenticate.ts";
+import { type AuditEntry, printable, type ReadAction, type requestAction } from "../audit/entry.ts";
+import { release } from "../audit/release.ts";
+import type { Held, Render } from "../core/held.ts";
+import type { Environment } from "../core/names.ts";
+import { passed } from "../core/stages.ts";
+import type { Share } from "../limit/budget.ts";
+import type { ReadProject } from "../sets/verified-set.ts";
+import { answer } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Keyhole } from "./keyhole.ts";
+
+/** Gate 10, timed, and the answer. @throws Fault as {@link release} */
+export async function released<T>(
+  keyhole: Keyhole,
+  exchange: Exchange,
+  entries: readonly AuditEntry[],
+  { held, share }: { readonly held: Held<T>; readonly share: Share },
+  render: Render<T>,
+  etag: string,
+): Promise<Response> {
+  try {
+    passed(exchange.stages, "auditFromMs");
+    const body = await release(keyhole.journal, entries, held, render);
+    passed(exchange.stages, "auditToMs");
+    return answer(keyhole, exchange, body, share, etag);
+  } catch (error) {
+    share.release();
+    throw error;
+  }
+}
+
+/** Gate 10 of what returns no value. @throws Fault `unavailable` */
+export function recorded(keyhole: Keyhole, entry: AuditEntry): Promise<void> {
+  return keyhole.journal.record([entry]);
+}
+
+/** The audit entry of a read, or of a request that was filed. */
+export function auditEntry(
+  exchange: Exchange,
+  caller: Caller,
+  project: ReadProject,
+  environment: Environment | null,
+  action: ReadAction | typeof requestAction,
+  names: readonly string[],
+): AuditEntry {
+  const { grant, token } = caller;
+  return {
+    actor: { type: grant.trust === null ? "key" : "trust", id: grant.keyId },
+    organizationId: caller.organization.id,
+    organization: caller.organization.slug,
+    projectId: project.id,
+    project: project.slug,
+    environment,
+    action,
+    names,
+    requestId: exchange.requestId,
+    clientAddress: exchange.clientAddress(),
+    userAgent: printable(exchange.userAgent),
+    token: token && { jti: printable(token.jti), sub: printable(token.sub), run: printable(token.run) },
+  };
+}
