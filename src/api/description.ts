@@ -62,7 +62,7 @@ export function describeApi(version: string) {
 function describe(endpoint: Endpoint) {
   const { path, query, admission, answers, example } = endpoint;
   const answer = Object.keys(answers).at(-1);
-  const names = Object.keys(query.properties);
+  const names = Object.keys(query);
   const flag = names.find((name) => /^metadata_?only$/i.test(name));
   const buckets = [...(flag ? [`metadata (with \`${flag}\`)`] : []), policies[admission.bucket].name];
   const { surface, resource, bucket } = admission;
@@ -76,7 +76,7 @@ function describe(endpoint: Endpoint) {
     description: `${endpoint.description}\n\n${needs} Bucket: ${buckets.join(", else ")}.`,
     parameters: [
       ...(path.includes("{slug}") ? [slugParameter] : []),
-      ...Object.entries(query.properties).map(([name, schema]) => parameter(name, schema)),
+      ...Object.entries(query).map(([name, schema]) => parameter(name, schema)),
       ...(isConditional ? [ifNoneMatch] : []),
     ],
     responses: {
@@ -123,7 +123,7 @@ const ofRuntime: Readonly<Record<string, readonly [name: string, description: st
 
 /** The errors of an endpoint by status. */
 function refusalsOf({ path, query, admission, refusals }: Endpoint) {
-  const names = Object.keys(query.properties);
+  const names = Object.keys(query);
   const codes: FaultCode[] = [
     "plan_required",
     ...(admission.surface ? (["surface_required"] as const) : []),

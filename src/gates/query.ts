@@ -1,5 +1,4 @@
-import { type TProperties, Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { type Static, type TObject, type TProperties, Type } from "typebox";
 import { Fault } from "../core/fault.ts";
 import { itemsMax } from "../core/names.ts";
 
@@ -8,19 +7,11 @@ import { itemsMax } from "../core/names.ts";
  * is parsed here, and anything but one valid value for each known parameter is refused.
  */
 
-/** The parameters of an endpoint: what judges them, and what the description of the API says of them. */
-export type QuerySchema<P extends TProperties = TProperties> = {
-  readonly properties: P;
-  readonly check: ReturnType<typeof Compile>;
-};
-
-/** An endpoint's parameters. Any other is refused. */
-export function querySchema<P extends TProperties>(properties: P) {
-  return { properties, check: Compile(Type.Object(properties, { additionalProperties: false })) };
-}
+/** The parameters of an endpoint, by which queries are judged and the API is described. Any other is refused. */
+export type QuerySchema = TProperties;
 
 /** The query of an endpoint without parameters. */
-export const noParameters = querySchema({});
+export const noParameters: QuerySchema = {};
 
 /**
  * Whether a request is charged as a metadata read: if the flag occurs once, is true and is not percent-encoded, since
@@ -35,19 +26,22 @@ export function isMetadataRead(raw: string, flagName: "metadata_only" | "metadat
 }
 
 /**
- * The parameters of a query.
+ * The parameters of a query: each is a text that is not empty, but `path`, which is a list of them.
  * @throws Fault `invalid_request` that names the first invalid parameter
  */
-export function parseQuery<P extends TProperties>(schema: ReturnType<typeof querySchema<P>>, raw: string) {
-  const found: unknown = decode(schema.properties, raw);
-  if (schema.check.Check(found)) return found;
-  const [error] = schema.check.Errors(found);
-  if (error?.keyword === "required") throw invalidParameter(error.params.requiredProperties[0] ?? "", "is required");
-  const name = error?.instancePath.split("/")[1] ?? "";
-  if (error?.keyword === "enum")
-    throw invalidParameter(name, `must be one of ${error.params.allowedValues.join(", ")}`);
-  if (error?.keyword === "maxItems") throw invalidParameter(name, `may be given at most ${itemsMax} times`);
-  throw invalidParameter(name, "is empty");
+export function parseQuery<P extends QuerySchema>(schema: P, raw: string): Static<TObject<P>> {
+  const found = decode(schema, raw);
+  for (const [name, parameter] of Object.entries<QuerySchema[string] & { readonly enum?: readonly unknown[] }>(
+    schema,
+  )) {
+    const value = found[name];
+    if (value === undefined) {
+      if (!Type.IsOptional(parameter)) throw invalidParameter(name, "is required");
+    } else if (parameter.enum?.includes(value) === false) {
+      throw invalidParameter(name, `must be one of ${parameter.enum.join(", ")}`);
+    } else if ([value].flat().includes("")) throw invalidParameter(name, "is empty");
+  }
+  return found as Static<TObject<P>>;
 }
 
 /** The decoded parameters. `path` may be repeated and becomes a list; any other parameter may occur once. */
@@ -60,8 +54,10 @@ function decode(known: TProperties, raw: string): Record<string, string | string
     const value = decodeText(encoded);
     if (value === undefined) throw invalidParameter(name, "is not percent-encoded UTF-8");
     const earlier = found[name];
-    if (Array.isArray(earlier)) earlier.push(value);
-    else if (earlier !== undefined) throw invalidParameter(name, "may be given only once");
+    if (Array.isArray(earlier)) {
+      if (earlier.length === itemsMax) throw invalidParameter(name, `may be given at most ${itemsMax} times`);
+      earlier.push(value);
+    } else if (earlier !== undefined) throw invalidParameter(name, "may be given only once");
     else found[name] = name === "path" ? [value] : value;
   }
   return found;

@@ -1,16 +1,16 @@
 import { Type } from "typebox";
 import type { Endpoint } from "../../gates/endpoint.ts";
-import { parseQuery, querySchema } from "../../gates/query.ts";
+import { parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, record } from "../../gates/schema.ts";
 import { accounts } from "./entry.ts";
 import { listAccounts, readAccounts } from "./read.ts";
 import { accountsJson } from "./render.ts";
 
-const accountsQuery = querySchema({
+const accountsQuery = {
   environment: Type.Optional(parameters.environment),
   metadata_only: parameters.metadataOnly,
-});
+};
 
 function parseAccounts(raw: string, project: string) {
   const { environment, metadata_only } = parseQuery(accountsQuery, raw);

@@ -1,14 +1,14 @@
 import { Type } from "typebox";
 import { contentBytesMax, itemsMax } from "../../core/names.ts";
 import type { Endpoint } from "../../gates/endpoint.ts";
-import { parseQuery, querySchema } from "../../gates/query.ts";
+import { parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, queriedProject, record } from "../../gates/schema.ts";
 import { files } from "./entry.ts";
 import { fingerprintFiles, listFiles, readFiles } from "./read.ts";
 import { filesJson } from "./render.ts";
 
-const filesQuery = querySchema({
+const filesQuery = {
   project: parameters.project,
   environment: parameters.environment,
   metadataOnly: parameters.metadataOnlyOrOne,
@@ -18,7 +18,7 @@ const filesQuery = querySchema({
       description: `The exact path of a file. May be repeated, up to ${itemsMax} times, as long as the address and the headers together stay below 16 KiB: about 250 paths of 50 characters. Without it, all files are read.`,
     }),
   ),
-});
+};
 
 /** The parsed query. @throws Fault `invalid_request` */
 export function parseFiles(raw: string) {

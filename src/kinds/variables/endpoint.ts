@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { isVariableName, itemsMax, type Selection } from "../../core/names.ts";
 import type { Admission } from "../../gates/admit.ts";
 import type { Endpoint } from "../../gates/endpoint.ts";
-import { invalidParameter, parseQuery, querySchema } from "../../gates/query.ts";
+import { invalidParameter, parseQuery } from "../../gates/query.ts";
 import { readEndpoint } from "../../gates/read-endpoint.ts";
 import { example, listOf, members, parameters, queriedProject, record, text } from "../../gates/schema.ts";
 import { variables } from "./entry.ts";
@@ -13,13 +13,13 @@ const values: Admission = { bucket: "value", surface: "rest_api", resource: vari
 const secrets: Admission = { bucket: "value", surface: "ci_action", resource: null };
 
 const narrowing = "Needs `environment`, unless `metadata_only=true`.";
-const variablesQuery = querySchema({
+const variablesQuery = {
   environment: Type.Optional(parameters.environment),
   keys: Type.Optional(text(`Exact names with commas between them, at most ${itemsMax}. ${narrowing}`)),
   prefix: Type.Optional(text(`What names must begin with. ${narrowing}`)),
   metadata_only: parameters.metadataOnly,
   format: parameters.format,
-});
+};
 
 /** The parsed query. @throws Fault `invalid_request` */
 export function parseVariables(raw: string, project: string) {
@@ -44,7 +44,7 @@ function selectionOf(keys: string | undefined, prefix: string | undefined): Sele
 }
 
 const { project, environment, format } = parameters;
-const secretsQuery = querySchema({ project, environment, format });
+const secretsQuery = { project, environment, format };
 
 /** The parsed query. @throws Fault `invalid_request` */
 export function parseSecrets(raw: string) {
