@@ -103,13 +103,16 @@ export async function verifyToken(
   throw new Fault("unauthorized", `${from}: ${reasons.size > 1 ? `it fits none of ${which}` : `${reason} (${which})`}`);
 }
 
+/** The claims that name a run, as providers call them. */
+const runClaims = ["run_id", "job_id", "pipeline_id", "pipelineUuid", "oidc.circleci.com/job-id", "terraform_run_id"];
+
 /** What the audit records of a token. */
 export function wordsOf({ payload }: Token): TokenWords {
   const word = (...names: readonly string[]) => {
     const text = names.map((name) => payload[name]).find((value) => typeof value === "string") as string | undefined;
     return text ?? "";
   };
-  return { jti: word("jti"), sub: word("sub"), run: word("run_id", "job_id", "pipeline_id") };
+  return { jti: word("jti"), sub: word("sub"), run: word(...runClaims) };
 }
 
 /** The keys of a JSON Web Key Set. @throws Error whose message says what is wrong with it */

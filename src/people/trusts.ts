@@ -7,6 +7,7 @@ import { requireWord } from "../desk/validate.ts";
 import { trustList, trustsMax } from "../store/lookups.ts";
 import { termsBytesMax } from "../store/reach.ts";
 import { createCredential, isWithinRights, type KeyRecord, type NewKey } from "./keys.ts";
+import { claimWarnings, requirePinned } from "./providers.ts";
 
 export type NewTrust = NewKey & {
   readonly issuer: string;
@@ -35,7 +36,7 @@ export async function createTrust(
   for (const { id } of overlapping) if (!(await isWithinRights(admin, id))) throw shutsOut();
   const trust = await createCredential(admin, asked, terms);
   const overlaps = overlapping.map(({ id }) => overlapWarning(id));
-  return { trust, keys: countKeys(terms), warnings: [...nameWarnings(terms), ...bindingWarnings(terms), ...overlaps] };
+  return { trust, keys: countKeys(terms), warnings: [...claimWarnings(terms), ...overlaps] };
 }
 
 /** The valid trusts that name an issuer, as servers see them. */
@@ -78,56 +79,9 @@ function requireClaims(issuer: string, claims: ReadonlyMap<string, string>): Rec
       throw new Refused("invalid", `The claim ${name} has a *, and there are no wildcards: give the exact text.`);
     }
   }
-  const { name, pins } = providerAt(issuer) ?? { pins: ["sub"] };
-  if (pins.some((pin) => claims.has(pin))) return Object.fromEntries(claims);
-  const options = pins.map((pin) => `--claim ${pin}=…`).join(" or ");
-  const why = name === undefined ? "" : ` Names can be registered again by somebody else, ids cannot.`;
-  throw new Refused("invalid", `${name ?? "This issuer"} needs ${options}, to say whose tokens these are.${why}`);
-}
-
-/** Who issues tokens, and by which claims: nobody can register these again. */
-type Provider = { readonly name?: keyof typeof bindingExamples; readonly pins: readonly string[] };
-const github: Provider = { name: "GitHub", pins: ["repository_id", "repository_owner_id"] };
-const gitlab: Provider = { name: "GitLab", pins: ["project_id", "namespace_id"] };
-const buildkite: Provider = { name: "Buildkite", pins: ["organization_id"] };
-
-function providerAt(issuer: string): Provider | undefined {
-  const { hostname = "", pathname = "" } = URL.parse(issuer) ?? {};
-  if (/^token\.actions\./.test(hostname) || pathname === "/_services/token") return github;
-  if (/(?:^|[.-])gitlab(?:[.-]|$)/.test(hostname)) return gitlab;
-  return /(?:^|\.)buildkite\.com$/.test(hostname) ? buildkite : undefined;
-}
-
-/** By the form of the subject, which others use too: Forgejo's is GitHub's. */
-function providerLike(sub = ""): Provider | undefined {
-  if (sub.startsWith("repo:")) return github;
-  if (sub.startsWith("project_path:")) return gitlab;
-  return /^organization:[^:]*:pipeline:/.test(sub) ? buildkite : undefined;
-}
-
-/** If the provider can only be guessed, it is not known whether its names can be registered again. */
-function nameWarnings({ issuer, claims }: Terms): string[] {
-  const like = providerAt(issuer) === undefined ? providerLike(claims["sub"]) : undefined;
-  if (like === undefined || like.pins.some((pin) => pin in claims)) return [];
-  const options = like.pins.map((pin) => `--claim ${pin}=…`).join(" or ");
-  const form = `The claim sub has the form of ${like.name}'s, in which names can be registered again by somebody else.`;
-  return [`${form} If the issuer's tokens have an id, give that too: ${options}.`];
-}
-
-/** Claims that bind a branch, a tag or a deployment environment. */
-const bindings = ["ref", "ref_path", "environment", "build_branch", "build_tag"];
-const bindingExamples = {
-  GitHub: "ref=refs/heads/main",
-  GitLab: "ref_path=refs/heads/main",
-  Buildkite: "build_branch=main",
-} as const;
-
-function bindingWarnings({ issuer, claims }: Terms): string[] {
-  const { name } = providerAt(issuer) ?? providerLike(claims["sub"]) ?? {};
-  const isBound = bindings.some((claim) => claim in claims) || /:(?:ref|environment):/.test(claims["sub"] ?? "");
-  if (name === undefined || isBound) return [];
-  const reason = "No claim binds a branch or a deployment environment: every job may use this trust, on any branch.";
-  return [`${reason} Narrow it with a claim such as ${bindingExamples[name]}.`];
+  const pinned = Object.fromEntries(claims);
+  requirePinned({ issuer, claims: pinned });
+  return pinned;
 }
 
 /** Whether one token can meet both. A token that meets several trusts is refused. */

@@ -37,6 +37,37 @@ import {
 
 const values = "/projects/web/variables?environment=production";
 
+/** What a step of Bitbucket Pipelines says of itself. The UUIDs are made up. */
+const bitbucketClaims = {
+  iss: "https://api.bitbucket.org/2.0/workspaces/acme/pipelines-config/identity/oidc",
+  aud: "ari:cloud:bitbucket::workspace/0b9c6d1e-1111-4000-8000-000000000001",
+  sub: "{1f2e0a6b-2222-4000-8000-000000000002}:{3c4d5e6f-4444-4000-8000-000000000004}:{5a6b7c8d-5555-4000-8000-000000000005}",
+  accountUuid: "{7e8f9a0b-6666-4000-8000-000000000006}",
+  workspaceUuid: "{0b9c6d1e-1111-4000-8000-000000000001}",
+  repositoryUuid: "{1f2e0a6b-2222-4000-8000-000000000002}",
+  branchName: "main",
+  pipelineUuid: "{2a3b4c5d-3333-4000-8000-000000000003}",
+  deploymentEnvironmentUuid: "{3c4d5e6f-4444-4000-8000-000000000004}",
+  stepUuid: "{5a6b7c8d-5555-4000-8000-000000000005}",
+};
+
+/** What a job of CircleCI says of itself. */
+const circleClaims = {
+  iss: "https://oidc.circleci.com/org/8c1d2e3f-1111-4000-8000-000000000001",
+  aud: audience,
+  sub: "org/8c1d2e3f-1111-4000-8000-000000000001/project/9d2e3f4a-2222-4000-8000-000000000002/user/af3b4c5d-3333-4000-8000-000000000003/vcs-origin/github.com/acme/web/vcs-ref/refs/heads/main",
+  "oidc.circleci.com/org-id": "8c1d2e3f-1111-4000-8000-000000000001",
+  "oidc.circleci.com/project-id": "9d2e3f4a-2222-4000-8000-000000000002",
+  "oidc.circleci.com/context-ids": ["b04c5d6e-4444-4000-8000-000000000004"],
+  "oidc.circleci.com/job-id": "c15d6e7f-5555-4000-8000-000000000005",
+  "oidc.circleci.com/workflow-id": "d26e7f80-6666-4000-8000-000000000006",
+  "oidc.circleci.com/pipeline-id": "e37f8091-7777-4000-8000-000000000007",
+  "oidc.circleci.com/pipeline-definition-id": "f48091a2-8888-4000-8000-000000000008",
+  "oidc.circleci.com/vcs-origin": "github.com/acme/web",
+  "oidc.circleci.com/vcs-ref": "refs/heads/main",
+  "oidc.circleci.com/ssh-rerun": false,
+};
+
 /** An installation with a trust for the tokens of an issuer, and time that the test moves. */
 class Stage implements AsyncDisposable {
   readonly w: World;
@@ -556,8 +587,72 @@ describeBoth("a trust", (w) => {
     });
   });
 
+  describe("for a provider whose subjects name runs or people", () => {
+    const project = "oidc.circleci.com/project-id";
+    const branch = "oidc.circleci.com/vcs-ref";
+    const other = "{99999999-0000-4000-8000-000000000000}";
+    const rows: [name: string, job: Claims & { iss: string; aud: string }, pins: string[], others: Claims[]][] = [
+      [
+        "Bitbucket, by repository and branch",
+        bitbucketClaims,
+        ["repositoryUuid", "branchName"],
+        [{ repositoryUuid: other }, { branchName: "feature" }, { branchName: undefined }],
+      ],
+      [
+        "Bitbucket, by workspace and deployment environment",
+        bitbucketClaims,
+        ["workspaceUuid", "deploymentEnvironmentUuid"],
+        [{ workspaceUuid: other }, { deploymentEnvironmentUuid: other }, { deploymentEnvironmentUuid: undefined }],
+      ],
+      [
+        "CircleCI, by project and branch",
+        circleClaims,
+        [project, branch],
+        [{ [project]: other.slice(1, -1) }, { [branch]: "refs/heads/pull/7" }, { [branch]: undefined }],
+      ],
+    ];
+    test.each(rows)("takes its jobs, in every run, and no others: %s", async (_, job, pins, others) => {
+      const key = newSigningKey("RS256");
+      const claims = new Map(pins.map((pin) => [pin, String(job[pin])]));
+      const jwks = JSON.stringify({ keys: [publicJwk("one", key)] });
+      await using stage = await Stage.open(w, { terms: { issuer: job.iss, audience: job.aud, claims, jwks } });
+      const token = (changed: Claims = {}) => {
+        const now = Math.floor(Date.now() / 1000);
+        return compact({ alg: "RS256", kid: "one" }, { ...job, iat: now, exp: now + 3600, ...changed }, key);
+      };
+      expect((await stage.ask(token())).status).toBe(200);
+      expect((await stage.ask(token({ sub: "another run", stepUuid: other }))).status).toBe(200);
+      for (const changed of others) await stage.refuses(token(changed), "its claim");
+      await stage.refuses(token({ aud: "https://other.example" }), "its audience");
+      const [entry] = await listAudit(w.admin, { keyId: stage.trust.id, actions: ["variables.read"] });
+      expect(entry?.token?.run).toBe((job["pipelineUuid"] ?? job["oidc.circleci.com/job-id"]) as string);
+      await revokeKey(w.admin, stage.trust.id);
+    });
+  });
+
   describe("is not created", () => {
     const github = "https://token.actions.githubusercontent.com";
+    const [bitbucket, circle] = [bitbucketClaims.iss, circleClaims.iss];
+    const hcp = "https://app.terraform.io";
+    const ids = { repository_id: "1", project_id: "1", organization_id: "1", repositoryUuid: "{1f2e}" };
+    const project = "oidc.circleci.com/project-id";
+    const passing: [name: string, issuer: string, claims: Record<string, string>, instead: string][] = [
+      ["Bitbucket", bitbucket, { sub: bitbucketClaims.sub }, "repositoryUuid=… or --claim workspaceUuid=… instead"],
+      ["Bitbucket, with its id", bitbucket, { ...ids, sub: bitbucketClaims.sub }, "repositoryUuid"],
+      ["Bitbucket, by the step", bitbucket, { ...ids, stepUuid: bitbucketClaims.stepUuid }, "repositoryUuid"],
+      ["CircleCI", circle, { sub: circleClaims.sub }, "oidc.circleci.com/project-id=… instead"],
+      ["CircleCI, without a branch", circle, { sub: "org/1/project/2/user/3", [project]: "2" }, project],
+      ["CircleCI, by the job", circle, { [project]: "2", "oidc.circleci.com/job-id": "3" }, project],
+      ["GitHub", github, { ...ids, run_id: "17" }, "repository_id"],
+      ["GitLab", "https://gitlab.com", { ...ids, job_id: "17" }, "project_id"],
+      [
+        "Buildkite",
+        "https://agent.buildkite.com",
+        { ...ids, sub: "organization:acme:pipeline:web:ref:refs/heads/main:commit:9f3143d6:step:build" },
+        "organization_id",
+      ],
+      ["HCP Terraform", hcp, { sub: "job", terraform_run_id: "run-1" }, "terraform_workspace_id"],
+    ];
     const pem = { keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA", d: "AA" }] };
     const good = publicJwk("one", newSigningKey("ES256"));
     const setOf = (changed: object) => JSON.stringify({ keys: [{ ...good, ...changed }] });
@@ -594,6 +689,18 @@ describeBoth("a trust", (w) => {
         { issuer: "https://issuer.example", claims: { email: "a@b.example" } },
         "This issuer needs --claim sub",
       ],
+      [
+        "for Bitbucket by a name",
+        { issuer: bitbucket, claims: { branchName: "main" } },
+        "Bitbucket needs --claim repo",
+      ],
+      ...passing.map(([name, issuer, claims, instead]): (typeof refused)[number] => [
+        `that fits a single run or person of ${name}`,
+        { issuer, claims },
+        `names a run, a commit or a person, so it fits no later job. Use --claim ${instead}`,
+      ]),
+      ["for CircleCI by a name", { issuer: circle, claims: { "oidc.circleci.com/vcs-origin": "x" } }, "CircleCI needs"],
+      ["for HCP Terraform by a name", { issuer: hcp, claims: { terraform_workspace_name: "web" } }, "HCP Terraform ne"],
       ["with a wildcard", { claims: { sub: "job", ref: "refs/heads/*" } }, "there are no wildcards"],
       [
         "with a claim that is judged anyway",
@@ -676,6 +783,25 @@ describeBoth("a trust", (w) => {
       ["a subject without one", github, { repository_id: "5", sub: "repo:a/b:pull_request" }, true],
       ["every branch of a GitLab project", "https://gitlab.com", { project_id: "1" }, true],
       ["every branch in Buildkite", "https://agent.buildkite.com", { organization_id: "1" }, true],
+      ["every branch in Bitbucket", bitbucketClaims.iss, { repositoryUuid: "{1}" }, true],
+      ["every repository of a workspace", bitbucketClaims.iss, { workspaceUuid: "{1}" }, true],
+      ["one branch in Bitbucket", bitbucketClaims.iss, { repositoryUuid: "{2}", branchName: "main" }, false],
+      ["one environment", bitbucketClaims.iss, { repositoryUuid: "{3}", deploymentEnvironmentUuid: "{4}" }, false],
+      ["every branch in CircleCI", circleClaims.iss, { "oidc.circleci.com/project-id": "1" }, true],
+      [
+        "one branch in CircleCI",
+        circleClaims.iss,
+        { "oidc.circleci.com/project-id": "2", "oidc.circleci.com/vcs-ref": "refs/heads/main" },
+        false,
+      ],
+      ["every protected branch in GitLab", "https://gitlab.com", { project_id: "9", ref_protected: "true" }, false],
+      ["every run of a workspace", "https://app.terraform.io", { terraform_workspace_id: "ws-1" }, true],
+      [
+        "one phase of a workspace",
+        "https://app.terraform.io",
+        { terraform_workspace_id: "ws-2", terraform_run_phase: "apply" },
+        false,
+      ],
       ["a service account, which has no branch", "https://k8s.example", { sub: "system:serviceaccount:a:b" }, false],
     ];
     test.each(loose)("or without one, for %s", async (_, issuer, claims, warns) => {
@@ -692,7 +818,7 @@ describeBoth("a trust", (w) => {
         "HCP Terraform",
         "https://app.terraform.io",
         { sub: "organization:acme:project:p:workspace:w:run_phase:apply" },
-        "",
+        /has the form of HCP Terraform's.*terraform_workspace_id=…/,
       ],
     ];
     test.each(lookalikes)("if the form of its subject is all that is known: %s", async (_, issuer, claims, warns) => {

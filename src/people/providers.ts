@@ -1,0 +1,129 @@
+import type { Terms } from "../access/token.ts";
+import { Refused } from "../core/refused.ts";
+
+/*
+ * What is known of those who issue tokens. Issuers that are in no row must have the claim `sub`.
+ */
+
+/** Who issues tokens, recognized by the issuer's address. */
+type Provider = {
+  readonly name: string;
+  readonly isAt: (address: URL) => boolean;
+  /** How its subjects begin. Others use the same form: Forgejo's is GitHub's. */
+  readonly subject?: RegExp;
+  /** Claims of which one is needed. Nobody can register these again, except `sub`. */
+  readonly pins: readonly string[];
+  /** As `NAME=VALUE`: what only the tokens of one run have, or of the jobs that one person started. */
+  readonly passing: RegExp;
+  /** A claim that binds a branch or a deployment environment. */
+  readonly binding: string;
+};
+
+const providers: readonly Provider[] = [
+  {
+    name: "GitHub",
+    isAt: ({ hostname, pathname }) => /^token\.actions\./.test(hostname) || pathname === "/_services/token",
+    subject: /^repo:/,
+    pins: ["repository_id", "repository_owner_id"],
+    passing: /^(?:run_id|run_number|run_attempt|check_run_id)=/,
+    binding: "ref=refs/heads/main",
+  },
+  {
+    name: "GitLab",
+    isAt: ({ hostname }) => /(?:^|[.-])gitlab(?:[.-]|$)/.test(hostname),
+    subject: /^project_path:/,
+    pins: ["project_id", "namespace_id"],
+    passing: /^(?:pipeline_id|job_id)=/,
+    binding: "ref_path=refs/heads/main",
+  },
+  {
+    name: "Buildkite",
+    isAt: ({ hostname }) => /(?:^|\.)buildkite\.com$/.test(hostname),
+    subject: /^organization:[^:]*:pipeline:/,
+    pins: ["organization_id"],
+    passing: /^(?:sub=.*:commit:|build_id=|build_number=|job_id=)/,
+    binding: "build_branch=main",
+  },
+  {
+    name: "Bitbucket",
+    isAt: ({ hostname }) => hostname === "api.bitbucket.org",
+    pins: ["repositoryUuid", "workspaceUuid"],
+    passing: /^(?:sub|pipelineUuid|stepUuid)=/,
+    binding: "branchName=main",
+  },
+  {
+    name: "CircleCI",
+    isAt: ({ hostname }) => hostname === "oidc.circleci.com",
+    pins: ["oidc.circleci.com/project-id"],
+    passing: /^(?:sub=.*\/user\/|oidc\.circleci\.com\/(?:pipeline|workflow|job)-id=)/,
+    binding: "oidc.circleci.com/vcs-ref=refs/heads/main",
+  },
+  {
+    name: "HCP Terraform",
+    isAt: ({ hostname }) => hostname === "app.terraform.io",
+    subject: /^organization:[^:]*:project:/,
+    pins: ["terraform_workspace_id", "terraform_project_id", "terraform_organization_id", "sub"],
+    passing: /^terraform_run_id=/,
+    binding: "terraform_run_phase=apply",
+  },
+];
+
+/** Claims that bind a branch, a tag or a deployment environment, whoever issues them. */
+const bindings: ReadonlySet<string> = new Set([
+  ...["ref", "ref_path", "ref_protected", "environment", "environment_protected", "build_branch", "build_tag"],
+  ...["branchName", "deploymentEnvironmentUuid", "oidc.circleci.com/vcs-ref", "terraform_run_phase"],
+]);
+
+/** What terms say of tokens. */
+type Pinned = Pick<Terms, "issuer" | "claims">;
+
+/** @throws Refused `invalid` unless the claims say whose tokens these are, in every run of a job */
+export function requirePinned({ issuer, claims }: Pinned): void {
+  const { name, pins, passing } = providerAt(issuer) ?? { pins: ["sub"] };
+  const options = claimOptions(pins);
+  const wrong = Object.entries(claims).find(([claim, value]) => passing?.test(`${claim}=${value}`))?.[0];
+  if (wrong !== undefined) {
+    const reason = `The claim ${wrong} of ${name} names a run, a commit or a person, so it fits no later job.`;
+    throw new Refused("invalid", `${reason} Use ${options} instead.`);
+  }
+  if (pins.some((pin) => pin in claims)) return;
+  const why = name === undefined ? "" : ` Names can be registered again by somebody else, ids cannot.`;
+  throw new Refused("invalid", `${name ?? "This issuer"} needs ${options}, to say whose tokens these are.${why}`);
+}
+
+/** What a person should know of claims that are taken. */
+export function claimWarnings(terms: Pinned): string[] {
+  return [...nameWarnings(terms), ...bindingWarnings(terms)];
+}
+
+/** If the subject is all that says whose tokens these are, its names may be registered again. */
+function nameWarnings({ issuer, claims }: Pinned): string[] {
+  const { name, pins = [] } = providerAt(issuer) ?? providerLike(claims["sub"]) ?? {};
+  const ids = pins.filter((pin) => pin !== "sub");
+  if (ids.length === 0 || ids.some((id) => id in claims)) return [];
+  const form = `The claim sub has the form of ${name}'s, in which names can be registered again by somebody else.`;
+  return [`${form} If the issuer's tokens have an id, give that too: ${claimOptions(ids)}.`];
+}
+
+function bindingWarnings({ issuer, claims }: Pinned): string[] {
+  const { binding } = providerAt(issuer) ?? providerLike(claims["sub"]) ?? {};
+  const isBound =
+    Object.keys(claims).some((claim) => bindings.has(claim)) ||
+    /:(?:ref|environment|run_phase):/.test(claims["sub"] ?? "");
+  if (binding === undefined || isBound) return [];
+  const reason = "No claim binds a branch or a deployment environment: every job may use this trust, on any branch.";
+  return [`${reason} Narrow it with a claim such as ${binding}.`];
+}
+
+function providerAt(issuer: string): Provider | undefined {
+  const address = URL.parse(issuer);
+  return address === null ? undefined : providers.find(({ isAt }) => isAt(address));
+}
+
+function providerLike(sub = ""): Provider | undefined {
+  return providers.find(({ subject }) => subject?.test(sub));
+}
+
+function claimOptions(names: readonly string[]): string {
+  return names.map((name) => `--claim ${name}=…`).join(" or ");
+}
