@@ -10,7 +10,8 @@ export type Range = { readonly lane: string; readonly seq: number; readonly last
  * mac, so any of its entries may be the changed one.
  */
 export type Flaw = Range & {
-  readonly what: "changed" | "removed" | "reordered" | "added";
+  /** `head`: the lane has a head that names `seq` as the last entry, and `lastSeq` is the last. One of them was changed. */
+  readonly what: "changed" | "removed" | "reordered" | "added" | "head";
   /** What an {@link Acceptance} of this loss holds; empty if the flaw is not a loss that can be accepted. */
   readonly seals: readonly string[];
 };
@@ -24,10 +25,12 @@ export function describeFlaw({ lane, seq, lastSeq, what, seals }: Flaw): string 
   const [were, are] = lastSeq > seq ? ["were", "are not those"] : ["was", "is not the one"];
   // Only a checkpoint calls entries changed that can be accepted: they fit the chain.
   if (what === "changed" && seals.length > 0) return `Lane ${lane}: ${entries} ${are} that the log's checkpoint shows.`;
+  const difference = seq === lastSeq ? "it was changed" : `it names entry ${seq}, and the last one is ${lastSeq}`;
   const sentences = {
     changed: lastSeq > seq ? `at least one of ${entries} was changed` : `${entries} was changed`,
     removed: `${entries} ${were} removed`,
     reordered: `${entries} ${were} reordered: others stand in that place`,
+    head: `its row in audit_heads does not fit its end: ${difference}`,
     added: `${entries} ${were} added: Keyhole did not write what stands there`,
   };
   return `Lane ${lane}: ${sentences[what]}.`;

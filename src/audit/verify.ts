@@ -1,5 +1,6 @@
 import { isSameMac, macOf } from "../core/hash.ts";
 import { type Acceptance, type Flaw, gapName, type Range, sealGap, sealLostEnd } from "./flaw.ts";
+import { isWhole, type LaneEnd } from "./head.ts";
 import type { Checkpoint } from "./journal.ts";
 import { type Segment, segmentMac } from "./segment.ts";
 
@@ -12,6 +13,8 @@ export type Chain = {
   readonly segments: (from?: { readonly lane: string; readonly seq: number }) => AsyncIterable<Segment>;
   /** Undefined if retention dropped nothing from the lane. */
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
+  /** The end of the lane that has a head. */
+  readonly end: () => Promise<LaneEnd>;
   /** Only their seals prove that they were not made up. */
   readonly acceptances: readonly Acceptance[];
 };
@@ -32,7 +35,7 @@ export type Verified = {
 
 /**
  * Verifies the chain of every lane, and goes on after a flaw. Only checkpoints from outside the database show that the
- * end of a lane, or all of it, was removed.
+ * end of a lane, or all of it, was removed, if its head was put back as well or it has none.
  * @param progress - called now and then with the number of entries verified so far
  */
 export async function verifyChain(
@@ -136,6 +139,10 @@ class Walk {
       const lastSeq = Math.max(...lost.map(neededOf));
       if (lost.length > 0) this.#add({ lane, seq: end + 1, lastSeq, what: "removed" }, [], lost);
       for (const one of ahead) if (one.seq > end && !lost.includes(one)) this.#accept(known.get(one));
+    }
+    const end = await this.#chain.end();
+    if (!isWhole(this.#auditKey, end)) {
+      this.#add({ lane: end.lane, seq: end.head?.seq ?? 0, lastSeq: end.newest?.lastSeq ?? 0, what: "head" });
     }
     const flaws = this.#flaws.map(({ lost, ...flaw }) => {
       return { ...flaw, seals: [...flaw.seals, ...lost.map((one) => sealLostEnd(this.#auditKey, flaw, one))] };

@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, sql } from "drizzle-orm";
 import type { AuditEntry, ChangeAction, NamesWritten, PersonActor, RevealAction } from "../audit/entry.ts";
+import { type Head, isNext, isWhole, rosterAction, sealHead } from "../audit/head.ts";
 import { commandsLane, encodeEntries, segmentMac } from "../audit/segment.ts";
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
-import type { Database, Db, Tables } from "../store/database.ts";
+import type { Database, Db } from "../store/database.ts";
+import { laneEnd, segmentsByLane } from "../store/segments.ts";
 
 type Named = { readonly id: string; readonly slug: string };
 
@@ -39,19 +41,14 @@ const clockStepMsMax = 3_600_000;
  * @throws Refused `unavailable` if the record is not stored as it was written; this undoes the transaction
  */
 export async function recordChanges(
-  admin: {
-    readonly database: Database;
-    readonly systemKeys: { readonly audit: Uint8Array };
-    readonly actor: PersonActor;
-    readonly now: () => number;
-  },
+  admin: Locking & { readonly actor: PersonActor; readonly now: () => number },
   db: Db,
   changes: readonly Change[],
 ): Promise<void> {
   if (changes.length === 0) return;
   const { auditSegments: s, auditHeads: h } = admin.database.tables;
   const lane = commandsLane;
-  const head = await lockCommands(admin.database, db);
+  const head = await lockCommands(admin, db);
   const now = admin.now();
   const segment = {
     lane,
@@ -63,7 +60,10 @@ export async function recordChanges(
     ...encodeEntries(changes.map((change) => entryOf(admin.actor, change))),
   };
   const mac = segmentMac(admin.systemKeys.audit, head.mac, segment);
-  const end = { lane, seq: segment.lastSeq, at: segment.at, mac };
+  const named = changes.findLast(({ action }) => action === rosterAction)?.names[0];
+  const roster = named ?? head.roster;
+  const next = { lane, seq: segment.lastSeq, at: segment.at, mac, roster: roster ?? null };
+  const end = { ...next, seal: roster === undefined ? null : sealHead(admin.systemKeys.audit, next) };
   await db.insert(s).values({ ...segment, mac });
   await db.update(h).set(end).where(eq(h.lane, lane));
   // A deferred trigger would run after this check.
@@ -76,21 +76,31 @@ export async function recordChanges(
   if (!isDeepStrictEqual([stored, heads], [[{ ...segment, mac }], [end]])) throw keptOut();
 }
 
+type Locking = { readonly database: Database; readonly systemKeys: { readonly audit: Uint8Array } };
+/** Where the lane of commands ends. The roster is undefined if the head was not as Keyhole wrote it. */
+type End = Omit<Head, "roster"> & { readonly roster: string | null | undefined };
+
 /** Keeps every other change out until the transaction ends. @returns the end of the lane of commands */
-export async function lockCommands(
-  { dialect, tables }: Database,
-  db: Db,
-): Promise<Tables["auditHeads"]["$inferSelect"]> {
-  const { auditHeads: h } = tables;
+export async function lockCommands({ database, systemKeys }: Locking, db: Db): Promise<End> {
+  const { auditHeads: h } = database.tables;
   const lane = commandsLane;
+  const inside = { ...database, db };
+  const fresh = { lane, seq: 0, at: 0, mac: Buffer.alloc(0), roster: null };
   await db
     .insert(h)
-    .values({ lane, seq: 0, at: 0, mac: Buffer.alloc(0) })
+    .values({ ...fresh, seal: sealHead(systemKeys.audit, fresh) })
     .onConflictDoNothing();
-  const query = db.select().from(h).where(eq(h.lane, lane));
-  const [head] = await (dialect === "postgres" ? query.for("update") : query);
-  if (head === undefined) throw keptOut();
-  return head;
+  if (database.dialect === "postgres") await db.select().from(h).where(eq(h.lane, lane)).for("update");
+  const end = await laneEnd(inside, lane);
+  if (end.head === null) throw keptOut();
+  if (isWhole(systemKeys.audit, end)) return end.head;
+  let last: End = { ...end.head, roster: undefined };
+  // A head that was put back must not lead to a second entry of the same number.
+  for await (const one of segmentsByLane(inside, {}, { lane, seq: last.seq + 1 })) {
+    if (!isNext(systemKeys.audit, last, one)) break;
+    last = { ...last, seq: one.lastSeq, at: one.at, mac: one.mac };
+  }
+  return last;
 }
 
 function keptOut(): Refused {

@@ -1,89 +1,50 @@
 import { isDeepStrictEqual } from "node:util";
-import { and, desc, eq, gt, lt, lte, sql } from "drizzle-orm";
+import { desc, eq } from "drizzle-orm";
 import type { Holding } from "../access/rights.ts";
 import { decodePersons, type Person, type StoredRoster, sealRoster } from "../access/roster.ts";
-import { commandsLane, decodeEntries, type Segment, segmentMac } from "../audit/segment.ts";
+import { isWhole, rosterAction } from "../audit/head.ts";
+import { commandsLane } from "../audit/segment.ts";
 import { isSameMac } from "../core/hash.ts";
 import { Refused } from "../core/refused.ts";
 import type { Db } from "../store/database.ts";
+import { laneEnd } from "../store/segments.ts";
 import type { Change } from "./changes.ts";
 import type { KeyedDatabase, Who } from "./context.ts";
 import type { Installation } from "./installation.ts";
 
 /*
  * Which roster is in force. Each change of the roster is an entry in the lane of commands that names the random id of
- * the new version. The newest such entry says which version is in force, and from there to the head of the lane every
- * segment must follow the one before. So SQL can neither make a roster nor put an earlier one back, but by cutting off
- * the end of the lane with every later change, which `audit verify --checkpoint` shows.
+ * the new version, and the head of the lane carries that id under its seal. In force is the version in the head, if the
+ * head is sealed and the lane ends there. So SQL can neither make a roster nor put an earlier one back, but by cutting
+ * off the end of the lane with every later change, which `audit verify --checkpoint` shows.
  */
 
 /** The persons in force. */
 export type Roster = { readonly id: string; readonly version: number; readonly persons: readonly Person[] };
 
-/** What was seen: up to where the lane was followed, which version it names up to there, and that version. */
-type Seen = { readonly link: Link; readonly id: string; readonly roster?: Roster | undefined };
-
-/** Follows the roster in force, and never goes back to an older one than it has given. */
+/** Gives the roster in force, and never an older one than it has given. */
 export class RosterWatch {
-  #seen: Seen | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(seen?: Seen) {
-    this.#seen = seen;
-  }
+  #given: Roster | undefined;
 
   /**
-   * The roster in force; undefined if there never was one. If nothing was changed since the last call, it reads one
-   * row.
-   * @throws Refused `conflict` if the lane does not verify, or the version that it names is not as Keyhole wrote it
+   * The roster in force; undefined if there never was one. If it is the last one that was given, only the end of the
+   * lane is read.
+   * @throws Refused `conflict` if the end of the lane, or the version that it names, is not as Keyhole wrote it
    */
-  current(admin: KeyedDatabase): Promise<Roster | undefined> {
-    // One after the other: a look that began earlier must not end later.
-    const look = () => this.#look(admin);
-    const found = this.#last.then(look, look);
-    this.#last = found;
-    return found;
-  }
-
-  /** Another that has seen the same. What it is shown in a transaction that is rolled back, this one never saw. */
-  copy(): RosterWatch {
-    return new RosterWatch(this.#seen);
-  }
-
-  async #look(admin: KeyedDatabase): Promise<Roster | undefined> {
-    const head = await headOf(admin);
-    const start = this.#seen ?? (await beginning(admin, head));
-    if (start === undefined) return undefined;
-    const followed = await follow(admin, start, head);
-    // Before the version is read: what the lane named must not be unseen if the version is damaged.
-    this.#seen = { ...start, ...followed };
-    const roster = start.roster?.id === followed.id ? start.roster : await read(admin, followed.id);
-    this.#seen = { ...followed, roster };
+  async current(admin: KeyedDatabase): Promise<Roster | undefined> {
+    const before = this.#given;
+    const end = await laneEnd(admin.database, commandsLane);
+    if (!isWhole(admin.systemKeys.audit, end)) throw distrust(`the end of the lane ${commandsLane} was changed`);
+    const id = end.head?.roster ?? undefined;
+    const roster = id === before?.id ? before : id === undefined ? undefined : await read(admin, id);
+    if (versionOf(roster) < versionOf(before)) throw distrust("an earlier version was put back");
+    if (versionOf(roster) > versionOf(this.#given)) this.#given = roster;
     return roster;
   }
 }
 
-/** The newest change of the roster that the lane names; undefined if there is none. */
-async function beginning(admin: KeyedDatabase, head: Link | undefined): Promise<Seen | undefined> {
-  const change = head && (await newestChange(admin, head.seq));
-  return change && { link: await linkBefore(admin, change), id: "" };
-}
-
-async function follow(admin: KeyedDatabase, { link, id }: Seen, head: Link | undefined): Promise<Seen> {
-  let { seq, mac } = link;
-  let newest = id;
-  while (head !== undefined && seq < head.seq) {
-    const page = await segmentsFrom(admin, seq, head.seq);
-    if (page.length === 0) throw notInForce(seq + 1);
-    for (const segment of page) {
-      const isNext = segment.firstSeq === seq + 1;
-      if (!isNext || !segmentMac(admin.systemKeys.audit, mac, segment).equals(segment.mac)) throw notInForce(seq + 1);
-      newest = versionIn(segment) ?? newest;
-      [seq, mac] = [segment.lastSeq, segment.mac];
-    }
-  }
-  if (head?.seq !== seq || !head.mac.equals(mac)) throw notInForce(seq + 1);
-  return { link: { seq, mac }, id: newest };
+function versionOf(roster: Roster | undefined): number {
+  return roster?.version ?? 0;
 }
 
 /**
@@ -114,12 +75,11 @@ export async function rightsInForce(
   admin: KeyedDatabase,
   find: (persons: readonly Person[]) => readonly Person[],
 ): Promise<{ readonly persons: readonly Person[] } & Pick<Who, "rights" | "requireSameRights">> {
-  const findWith = async (one: RosterWatch, reading: KeyedDatabase) =>
-    find((await one.current(reading))?.persons ?? []);
-  const persons = await findWith(watch, admin);
+  const findNow = async (reading: KeyedDatabase) => find((await watch.current(reading))?.persons ?? []);
+  const persons = await findNow(admin);
   const rights = rightsOf(persons);
   const requireSameRights = async (reading: KeyedDatabase) => {
-    if (isDeepStrictEqual(rightsOf(await findWith(watch.copy(), reading)), rights)) return;
+    if (isDeepStrictEqual(rightsOf(await findNow(reading)), rights)) return;
     throw new Refused("conflict", "Your rights have changed in between. Nothing was done: try again.");
   };
   return { persons, rights, requireSameRights };
@@ -128,11 +88,6 @@ export async function rightsInForce(
 function rightsOf(persons: readonly Person[]): readonly Holding[] {
   return persons.flatMap(({ holdings }) => holdings);
 }
-
-/** The last entry of a segment in the lane, and that segment's mac. */
-type Link = { readonly seq: number; readonly mac: Buffer };
-
-const rosterAction = "people.write";
 
 /**
  * Stores the next version, in the transaction that puts it on record.
@@ -168,68 +123,6 @@ function opened(
 ): Roster | undefined {
   if (!isSameMac(mac, sealRoster(systemKeys.grant, stored))) return undefined;
   return { id: stored.id, version: stored.version, persons: decodePersons(stored.listing) };
-}
-
-async function headOf({ database }: KeyedDatabase): Promise<Link | undefined> {
-  const { auditHeads: h } = database.tables;
-  const [head] = await database.db.select({ seq: h.seq, mac: h.mac }).from(h).where(eq(h.lane, commandsLane));
-  return head;
-}
-
-/** The newest segment up to an entry that has a change of the roster. */
-async function newestChange({ database }: KeyedDatabase, upTo: number): Promise<Segment | undefined> {
-  const { auditSegments: s } = database.tables;
-  const names = sql`${database.indexOf(s.texts, sql`${JSON.stringify(rosterAction)}`)} > 0`;
-  for (let before = upTo + 1; ; ) {
-    const [segment] = await database.db
-      .select()
-      .from(s)
-      .where(and(eq(s.lane, commandsLane), lt(s.firstSeq, before), names))
-      .orderBy(desc(s.firstSeq))
-      .limit(1);
-    if (segment === undefined || versionIn(segment) !== undefined) return segment;
-    // The word was a name, such as that of an account.
-    before = segment.firstSeq;
-  }
-}
-
-/** The newest version of the roster that a segment names. */
-function versionIn(segment: Segment): string | undefined {
-  return decodeEntries(segment)?.findLast(({ action }) => action === rosterAction)?.names[0];
-}
-
-/** What a segment follows, as the database has it: its own mac shows whether that is true. */
-async function linkBefore({ database }: KeyedDatabase, { firstSeq }: Segment): Promise<Link> {
-  const { auditSegments: s, auditCheckpoints: c } = database.tables;
-  const seq = firstSeq - 1;
-  if (seq === 0) return { seq, mac: Buffer.alloc(0) };
-  const [before] = await database.db
-    .select({ mac: s.mac })
-    .from(s)
-    .where(and(eq(s.lane, commandsLane), lte(s.firstSeq, seq), eq(s.lastSeq, seq)));
-  const [dropped] = await database.db
-    .select({ mac: c.mac })
-    .from(c)
-    .where(and(eq(c.lane, commandsLane), eq(c.seq, seq)));
-  const mac = before?.mac ?? dropped?.mac;
-  if (mac === undefined) throw notInForce(seq);
-  return { seq, mac };
-}
-
-const pageSize = 256;
-
-function segmentsFrom({ database }: KeyedDatabase, after: number, upTo: number): Promise<Segment[]> {
-  const { auditSegments: s } = database.tables;
-  return database.db
-    .select()
-    .from(s)
-    .where(and(eq(s.lane, commandsLane), gt(s.firstSeq, after), lte(s.firstSeq, upTo)))
-    .orderBy(s.firstSeq, s.at)
-    .limit(pageSize);
-}
-
-function notInForce(seq: number): Refused {
-  return distrust(`the audit does not verify at ${commandsLane}:${seq}`);
 }
 
 function distrust(why: string): Refused {

@@ -3,7 +3,7 @@ import { configProblem } from "../core/problem.ts";
 import { generationOf } from "../seal/envelope.ts";
 import { type Keyring, newKey, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import type { Database } from "../store/database.ts";
-import { sealAllOf020 } from "./upgrade.ts";
+import { sealUnsealed } from "./upgrade.ts";
 
 /** The keys that every installation has. */
 export const purposes = ["pepper", "grant", "audit", "listing"] as const satisfies readonly SystemKeyPurpose[];
@@ -17,7 +17,7 @@ export async function systemKeyRows(database: Database): Promise<Map<string, Sys
   return new Map(rows.map((row) => [row.purpose, row]));
 }
 
-/** Opens the system keys; makes them in a new database, and seals what 0.2.0 left unsealed. @throws Problem */
+/** Opens the system keys; makes them in a new database, and seals what earlier versions left unsealed. @throws Problem */
 export async function openSystemKeys(
   database: Database,
   keyring: Keyring,
@@ -45,7 +45,7 @@ export async function openSystemKeys(
   if (formats.size > 1 || Math.max(...formats) > sealFormat) {
     throw configProblem("The system keys of this database are of different ages: some of their rows were put back.");
   }
-  if (!formats.has(sealFormat)) await sealAllOf020(database, keyring, systemKeys);
+  if (!formats.has(sealFormat)) await sealUnsealed(database, keyring, systemKeys);
   return systemKeys;
 }
 

@@ -1,33 +1,65 @@
 import { and, eq } from "drizzle-orm";
 import { sealOrganization } from "../access/grant.ts";
+import { type Head, isNext, rosterAction, sealHead } from "../audit/head.ts";
+import { commandsLane, decodeEntries } from "../audit/segment.ts";
 import { generationOf } from "../seal/envelope.ts";
 import { type Keyring, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { versionMac, versionMacOf020 } from "../seal/set.ts";
 import type { Database, Db } from "../store/database.ts";
+import { segmentsByLane } from "../store/segments.ts";
 import { isOfSet, isVerified, recordColumns } from "./version-records.ts";
 
 type SystemKeys = Readonly<Record<SystemKeyPurpose, Uint8Array>>;
 
 /**
- * Seals what 0.2.0 did not: the rows of organizations, and of each version's record the mac of its listing. It takes
- * them as they are, once: the system keys are wrapped again in the same transaction, with a format that nobody can take
- * back without the root key. From then on a row without its seal is refused.
+ * Seals, once, what earlier versions did not: the head of the lane of commands, and in a database of 0.2.0 the rows of
+ * organizations and of each version's record the mac of its listing, as they are. The system keys are wrapped again in
+ * the same transaction, with a format that nobody can take back without the root key. From then on a row without its
+ * seal is refused.
  */
-export async function sealAllOf020(database: Database, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
+export async function sealUnsealed(database: Database, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
   const { systemKeys: k } = database.tables;
   await database.transaction(async (db) => {
     const query = db.select().from(k);
     const rows = await (database.dialect === "postgres" ? query.for("update") : query);
     // Another process may have been first.
-    if (rows.some(({ wrapped }) => generationOf(wrapped) === sealFormat)) return;
-    await sealOrganizations(database, db, systemKeys);
-    await sealRecords(database, db, systemKeys);
+    const formats = rows.map(({ wrapped }) => generationOf(wrapped));
+    if (formats.includes(sealFormat)) return;
+    if (formats.includes(0)) {
+      await sealOrganizations(database, db, systemKeys);
+      await sealRecords(database, db, systemKeys);
+    }
+    await sealCommands({ ...database, db }, systemKeys.audit);
     for (const row of rows) {
       const purpose = row.purpose as SystemKeyPurpose;
       const wrapped = keyring.wrapSystemKey(purpose, systemKeys[purpose], row.rootId);
       await db.update(k).set(wrapped).where(eq(k.purpose, purpose));
     }
   });
+}
+
+/**
+ * Seals the head of the lane of commands with the roster that the lane names last. It stays unsealed, and nobody is
+ * believed, if the lane does not end there, or is broken after a change of the roster.
+ */
+async function sealCommands(database: Database, auditKey: Uint8Array): Promise<void> {
+  const { auditHeads: h, auditCheckpoints: c } = database.tables;
+  const [dropped] = await database.db.select().from(c).where(eq(c.lane, commandsLane));
+  let last: Omit<Head, "roster"> = { lane: commandsLane, seq: 0, mac: Buffer.alloc(0), ...dropped, at: 0 };
+  let roster: string | null | undefined = null;
+  for await (const one of segmentsByLane(database, {}, { lane: commandsLane, seq: last.seq + 1 })) {
+    const named = decodeEntries(one)?.findLast(({ action }) => action === rosterAction)?.names[0];
+    if (isNext(auditKey, last, one)) roster = named ?? roster;
+    else if (roster !== null || named !== undefined) roster = undefined;
+    last = { lane: one.lane, seq: one.lastSeq, at: one.at, mac: one.mac };
+  }
+  if (roster === undefined) return;
+  const head = { ...last, roster };
+  const isHere = and(eq(h.lane, last.lane), eq(h.seq, last.seq), eq(h.mac, last.mac));
+  await database.db
+    .update(h)
+    .set({ ...head, seal: sealHead(auditKey, head) })
+    .where(isHere);
 }
 
 async function sealOrganizations({ tables }: Database, db: Db, systemKeys: SystemKeys): Promise<void> {

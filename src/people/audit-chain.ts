@@ -1,18 +1,16 @@
 import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { hasSomewhere } from "../access/rights.ts";
-import { encodePersons } from "../access/roster.ts";
 import { type Acceptance, gapName, parseGap } from "../audit/flaw.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import { commandsLane, decodeEntries, type Segment } from "../audit/segment.ts";
 import { type Chain, type Dropped, sealDropped, type Verified, verifyChain } from "../audit/verify.ts";
 import { Refused } from "../core/refused.ts";
-import { type Change, lockCommands, recordChanges } from "../desk/changes.ts";
+import { type Change, recordChanges } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
-import { RosterWatch, writeRoster } from "../desk/roster.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../store/audit-months.ts";
 import { type Database, type Db, databaseErrorCode } from "../store/database.ts";
-import { segmentsByLane } from "../store/segments.ts";
+import { laneEnd, segmentsByLane } from "../store/segments.ts";
 
 /**
  * Verifies the chain of every lane in bounded memory; see {@link verifyChain}. It shows nothing that an entry holds.
@@ -148,7 +146,7 @@ async function chainOf(database: Database, segments: Chain["segments"]): Promise
   }
   const { auditCheckpoints: c } = database.tables;
   const dropped = async (lane: string) => (await database.db.select().from(c).where(eq(c.lane, lane)))[0];
-  return { segments, dropped, acceptances };
+  return { segments, dropped, acceptances, end: () => laneEnd(database, commandsLane) };
 }
 
 /** Yields the segments, and adds the ends of chunks and of lanes to `marks`. */
@@ -192,28 +190,10 @@ async function deleteUpTo(admin: AdminContext, mark: Mark, keptFromAt: number, i
   await Bun.sleep(pauseMs);
 }
 
-/** The persons in force, as text; undefined if there are none, or they are not believed anyway. */
-async function listingInForce(admin: AdminContext): Promise<string | undefined> {
-  try {
-    const roster = await new RosterWatch().current(admin);
-    return roster && encodePersons(roster.persons);
-  } catch (error) {
-    if (error instanceof Refused) return undefined;
-    throw error;
-  }
-}
-
-/**
- * Records the pruning; `names` has the first day that is kept. The persons are written again, since the entry that says
- * which version of them is in force may go. Call it before anything goes.
- */
-async function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): Promise<void> {
-  // Nobody changes the persons until the end, so what is written again is the newest.
-  await lockCommands(admin.database, db);
-  const listing = await listingInForce({ ...admin, database: { ...admin.database, db } });
+/** Records the pruning; `names` has the first day that is kept. */
+function recordPruning(admin: AdminContext, db: Db, keptFromAt: number): Promise<void> {
   const day = new Date(keptFromAt).toISOString().slice(0, 10);
-  const renewed = listing === undefined ? [] : [await writeRoster(admin, db, listing)];
-  await recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }, ...renewed]);
+  return recordChanges(admin, db, [{ action: "audit.prune", organization: null, names: [day] }]);
 }
 
 async function keep(admin: AdminContext, db: Db, mark: Mark): Promise<void> {

@@ -193,7 +193,7 @@ async function changePerson(
   change: (before: Person | undefined, others: readonly Person[]) => Person | undefined,
 ): Promise<PersonRecord> {
   return writing(admin, Permit.operator(admin), async (db) => {
-    await lockCommands(admin.database, db);
+    await lockCommands(admin, db);
     const inside = { ...admin, database: { ...admin.database, db } };
     const persons = await readPersons(inside, trust);
     const before = persons.find((one) => one.name === name);

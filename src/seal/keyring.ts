@@ -23,9 +23,10 @@ const wrapGeneration = 0;
 
 /**
  * Which rows an installation seals. It is the generation in the envelopes of the wrapped system keys, so nobody can
- * change it without the root key. 0.2.0 wrote 0: it sealed neither rows of organizations nor the content of versions.
+ * change it without the root key. 0.2.0 wrote 0: it sealed neither rows of organizations nor the content of versions. 1
+ * had no seal on the head of the lane of commands.
  */
-export const sealFormat = 1;
+export const sealFormat = 2;
 
 /** The keys that serve the whole installation: of API key digests, grant seals, the audit chain and listings. */
 export type SystemKeyPurpose = "pepper" | "grant" | "audit" | "listing";

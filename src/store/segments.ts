@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, gte, lte, or, type SQL, sql } from "drizzle-orm";
+import type { LaneEnd } from "../audit/head.ts";
 import type { Checkpoint } from "../audit/journal.ts";
 import type { Segment } from "../audit/segment.ts";
 import { type Database, literal } from "./database.ts";
@@ -59,6 +60,21 @@ export function segmentsHolding({ db, tables }: Database, start: string, seq: nu
     .where(and(start.length < 8 ? eq(s.lane, start) : begins, lte(s.firstSeq, seq), gte(s.lastSeq, seq)))
     .orderBy(desc(eq(s.lane, start)), asc(s.firstSeq))
     .limit(2);
+}
+
+/** The head of a lane and the newest segment of it, both of one moment. */
+export async function laneEnd({ db, tables }: Pick<Database, "db" | "tables">, lane: string): Promise<LaneEnd> {
+  const { auditHeads: h, auditSegments: s } = tables;
+  const head = db.select().from(h).where(eq(h.lane, lane)).as("head");
+  const newest = db
+    .select({ lane: s.lane, lastSeq: s.lastSeq, mac: s.mac })
+    .from(s)
+    .where(eq(s.lane, lane))
+    .orderBy(desc(s.firstSeq), desc(s.at))
+    .limit(1)
+    .as("newest");
+  const [end] = await db.select().from(head).fullJoin(newest, eq(newest.lane, head.lane));
+  return { lane, head: null, newest: null, ...end };
 }
 
 /** Reads the end of a lane that several processes write; undefined if there is none, or its mac has not 32 bytes. */

@@ -286,7 +286,7 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [kit.primaryKey({ columns: [t.lane, t.firstSeq, t.at] }), kit.index("audit_segments_at").on(t.at)],
   );
 
-  /** All versions of the persons and their rights (`access/roster.ts`). The newest is in force. */
+  /** All versions of the persons and their rights (`access/roster.ts`). In force is the one that the head names. */
   const rosters = table(
     "rosters",
     {
@@ -301,12 +301,16 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     (t) => [kit.uniqueIndex("rosters_version").on(t.version)],
   );
 
-  /** The newest segment of the lane that commands share. A command locks this row before it writes the next one. */
+  /** The end of the lane that commands share. A command locks this row before it writes the next segment. */
   const auditHeads = table("audit_heads", {
     lane: text("lane").primaryKey(),
     seq: bigint("seq").notNull(),
     at: bigint("at").notNull(),
     mac: bytes("mac").notNull(),
+    /** The id of the version in force; null if there never was one. */
+    roster: text("roster"),
+    /** HMAC under the audit key over all of the above (`audit/head.ts`). Null if it did not fit, and nobody is believed. */
+    seal: bytes("seal"),
   });
 
   /** The last entry that retention dropped of each lane, and its segment's mac, from which the rest continues. */

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -192,10 +193,33 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
     const { stdout } = await place.keyhole(["person", "ssh", "cyd"], bastion.keyOf("cyd"));
     bastion.letIn(stdout);
     expect((await as("cyd", "project list --json")).stdout).toBe("[]\n");
+    const database = new Database(join(place.env["KEYHOLE_DATA"] as string, "keyhole.db"));
+    const saveAs = (table: string) => database.run(`create table ${table} as select * from audit_heads`);
+    const putBack = (table: string) => {
+      database.run("delete from audit_heads");
+      database.run(`insert into audit_heads select * from ${table}`);
+    };
+    saveAs("earlier");
     await keyhole("person", "revoke", "cyd");
     const gone = await as("cyd", "project list --json");
     expect(gone).toMatchObject({ exitCode: 3, stdout: "" });
     expect(gone.stderr).toContain('"code":"forbidden"');
+    saveAs("later");
+    putBack("earlier");
+    for (const who of ["cyd", "ana"]) {
+      const shut = await as(who, "project list --json");
+      expect([shut.stdout, shut.stderr]).toEqual(["", expect.stringContaining("are not believed")]);
+    }
+    const listed = await place.keyhole(["person", "list"]);
+    expect([listed.stdout, listed.stderr]).toEqual(["", expect.stringContaining("are not believed")]);
+    const verified = await place.keyhole(["audit", "verify"]);
+    expect([verified.exitCode, verified.stderr]).toEqual([
+      1,
+      expect.stringContaining("audit_heads does not fit its end"),
+    ]);
+    putBack("later");
+    database.close();
+    expect((await as("ana", "project list --json")).exitCode).toBe(0);
   });
 
   /** The program on a person's own machine, with KEYHOLE_SSH. */

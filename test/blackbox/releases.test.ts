@@ -67,6 +67,8 @@ for (const version of versions) {
         await site.json(["project", "list", slug]);
         expect(await site.sql("select id from organizations where seal is null")).toEqual([]);
         expect(await site.sql("select version from set_versions where listing_mac is null")).toEqual([]);
+        expect(await site.sql("select lane from audit_heads where seal is null")).toEqual([]);
+        await site.json(["person", "add", "ana", "--org", slug]);
 
         await site.sql("update organizations set seal = null");
         for (const args of [

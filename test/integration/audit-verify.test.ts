@@ -8,6 +8,7 @@ import { type AuditRecord, AuditTail, auditPages, listAudit } from "../../src/pe
 import { acceptGaps, pruneAudit, verifyAudit } from "../../src/people/audit-chain.ts";
 import { setPlan } from "../../src/people/organizations.ts";
 import { makeAuditMonths, monthOf, monthsAhead } from "../../src/store/audit-months.ts";
+import { putHeadBack, savedHead } from "../support/heads.ts";
 import { entry, journalOn } from "../support/journal.ts";
 import { describeBoth, type Row, type World } from "../support/world.ts";
 
@@ -198,16 +199,15 @@ describeBoth("audit verify", (w, dialect) => {
 
     test("of people's changes stays accepted when the lane goes on, and hides no loss after it", async () => {
       const head = async (): Promise<Checkpoint> => {
-        const [row] = await w.sql`select seq, mac from audit_heads`;
-        const mac = Buffer.from(row?.["mac"] as Uint8Array).toString("hex");
-        return { lane: "commands", seq: Number(row?.["seq"]), mac };
+        const { seq, mac } = await savedHead(w);
+        return { lane: "commands", seq: Number(seq), mac: Buffer.from(mac as Uint8Array).toString("hex") };
       };
-      const cutTo = async ({ seq, mac }: Checkpoint) => {
-        await w.sql`delete from audit_segments where lane = 'commands' and first_seq > ${seq}`;
-        await w.sql`update audit_heads set seq = ${seq}, mac = ${Buffer.from(mac, "hex")}`;
+      const cutTo = async (saved: Row) => {
+        await w.sql`delete from audit_segments where lane = 'commands' and first_seq > ${saved["seq"]}`;
+        await putHeadBack(w, saved);
       };
       await w.organization();
-      const before = await head();
+      const before = await savedHead(w);
       const log: Checkpoint[] = [];
       for (let count = 0; count < 2; count++) {
         await w.organization();

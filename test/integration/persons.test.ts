@@ -235,29 +235,6 @@ describeBoth("the roster in the database", (w) => {
     expect((await showPerson(w.admin, name)).name).toBe(name);
   });
 
-  test("is refused if SQL put an earlier one back with the lane cut in the middle, and is told apart from its end cut", async () => {
-    const { where, name } = await withAna(w);
-    const watch = new RosterWatch();
-    const before = await watch.current(w.admin);
-    await removePerson(w.admin, name);
-    const removal = await w.run("select * from audit_segments where lane = 'commands' order by first_seq desc limit 1");
-    await write(where);
-    expect((await watch.current(w.admin))?.version).toBe((before?.version ?? 0) + 1);
-    await w.run("delete from audit_segments where lane = 'commands' and first_seq = ?", [removal[0]?.["first_seq"]]);
-    await w.run(`delete from rosters where version = ${last}`);
-    await expect(new RosterWatch().current(w.admin)).rejects.toMatchObject(distrust);
-    // Without every later change, it is believed: only a checkpoint shows that. But whoever has seen more, refuses.
-    await w.run("delete from audit_segments where lane = 'commands' and first_seq > ?", [removal[0]?.["first_seq"]]);
-    const [end] = await w.run("select * from audit_segments where lane = 'commands' order by first_seq desc limit 1");
-    await w.run("update audit_heads set seq = ?, mac = ?, at = ? where lane = 'commands'", [
-      end?.["last_seq"],
-      end?.["mac"],
-      end?.["at"],
-    ]);
-    expect((await new RosterWatch().current(w.admin))?.id).toBe(before?.id as string);
-    await expect(watch.current(w.admin)).rejects.toMatchObject(distrust);
-  });
-
   test("is taken as it is by an operator who says so, and is in force again", async () => {
     const {
       organization: { slug },
@@ -288,19 +265,7 @@ describeBoth("the roster in the database", (w) => {
     }
   });
 
-  test("is pruned as it is then: who was removed in between stays removed", async () => {
-    const { name } = await withAna(w);
-    const removed = beforeTransaction(w.admin, () => removePerson(w.admin, name));
-    w.clock.nowMs = Date.now() + 100 * 86_400_000;
-    try {
-      await pruneAudit(removed, 30 * 86_400_000, { unverified: true });
-      expect((await listPersons(w.admin)).map((one) => one.name)).not.toContain(name);
-    } finally {
-      w.clock.nowMs = undefined;
-    }
-  });
-
-  test("is read by one row while nothing changes", async () => {
+  test("is read once while nothing changes", async () => {
     await withAna(w);
     const watch = new RosterWatch();
     const roster = await watch.current(w.admin);

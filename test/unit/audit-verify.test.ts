@@ -36,6 +36,7 @@ const flawsIn = async (segments: readonly Segment[], checkpoints: readonly Check
       for (const one of sorted) if (!start || (one.lane === start.lane && one.firstSeq >= start.seq)) yield one;
     },
     dropped: async () => undefined,
+    end: async () => ({ lane: "commands", head: null, newest: null }),
     acceptances: [],
   };
   return verifyChain(auditKey, chain, checkpoints);

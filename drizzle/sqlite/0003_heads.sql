@@ -1,0 +1,2 @@
+ALTER TABLE `audit_heads` ADD `roster` text;--> statement-breakpoint
+ALTER TABLE `audit_heads` ADD `seal` blob;
