@@ -91,10 +91,10 @@ export function rollbackCommand(here: Surroundings) {
         const deed = () => `roll ${what} back from version ${plan.from} to ${to}: ${changes}`;
         return { ...plan, ...(await confirmChange(here, admin, yes, change, deed)) };
       });
-      const { version, warnings } = done;
+      const { version, warnings, projectId: _, ...shown } = done;
       for (const warning of warnings) here.say(warning);
       const words = `Rolled ${what} back to version ${to}: ${changesOf(done, wide)}. This is version ${version}.`;
-      await answer(here, { project, environment, kind, ...done }, words);
+      await answer(here, { project, environment, kind, ...shown, version, warnings }, words);
     });
 }
 

@@ -85,7 +85,7 @@ export async function undoPage(visit: Visit): Promise<Answer> {
           <Change
             action={projectPagePath(where, "undo")}
             button={`Go back to version ${plan.to}`}
-            hidden={{ kind, environment, from: plan.from, to: plan.to }}
+            hidden={{ kind, environment, from: plan.from, to: plan.to, project: plan.projectId }}
           >
             {environment === "production" && <NameAgain name={where} what="project" />}
           </Change>
@@ -106,7 +106,8 @@ export async function undo({ admin, where, form }: Visit): Promise<Answer> {
   const kind = requireKind(form.read("kind"));
   const environment = form.environment();
   form.requireAgain(where, [environment]);
-  const plan = { from: form.number("from"), to: form.number("to"), added: [], changed: [], deleted: [] };
+  const seen = { from: form.number("from"), to: form.number("to"), projectId: form.read("project") };
+  const plan = { ...seen, added: [], changed: [], deleted: [] };
   const { version, warnings } = await rollBack(admin, where, environment, kind, plan);
   const notice = `The ${kind} in ${environment} are as in version ${plan.to} again. This is version ${version}.`;
   return { to: historyPath(where, kind, environment), notice: [notice, ...warnings].join(" ") };

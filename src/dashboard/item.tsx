@@ -3,12 +3,13 @@
 import type { VNode } from "preact";
 import { type Environment, environments } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { findProject } from "../desk/projects.ts";
 import { descriptorOf } from "../kinds/kind.ts";
 import { kindPages } from "../kinds/pages.ts";
 import { Actions, Ago, Change, Env, joined, Lead, Listed, Name, There, Word } from "../pages/parts.tsx";
 import { projectPagePath, withQuery } from "../pages/paths.ts";
 import type { Answer } from "../pages/route.ts";
-import type { Visit } from "../pages/visit.ts";
+import { seenFields, type Visit } from "../pages/visit.ts";
 import { listAudit } from "../people/audit.ts";
 import { compareEnvironments, type ItemsAcross } from "../people/comparison.ts";
 import { keyNames, listAccess } from "../people/keys.ts";
@@ -28,6 +29,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   const found = items.find((one) => one.name === name);
   if (found === undefined)
     throw new Refused("not_found", `There is no ${JSON.stringify(name)} among the ${kind} of ${where}.`);
+  const shown = seenFields(await findProject(admin, where, "see"));
   const revealed = isShown ? await visit.reached("reveal") : [];
   const mayChange = change !== undefined && (await visit.reached("write")).length > 0;
   const mayAudit = (await visit.reached("audit")).length > 0;
@@ -46,7 +48,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
               <There at={found.environments[environment]?.updatedAt} now={admin.now()} />
             </p>
             {found.environments[environment] && revealed.includes(environment) && (
-              <Reveal action={projectPagePath(where, `${kind}/reveal`)} name={name} environment={environment} />
+              <Reveal action={projectPagePath(where, `${kind}/reveal`)} hidden={{ ...shown, name, environment }} />
             )}
           </section>
         ))}
@@ -59,8 +61,11 @@ export async function itemPage(visit: Visit): Promise<Answer> {
 }
 
 /** Buttons that ask for a value. */
-function Reveal(props: { readonly action: string; readonly name: string; readonly environment: Environment }) {
-  const { action, ...hidden } = props;
+function Reveal(props: {
+  readonly action: string;
+  readonly hidden: Readonly<Record<string, string | number>> & { readonly environment: Environment };
+}) {
+  const { action, hidden } = props;
   const buttons = { shown: "Reveal", copied: "Copy" } as const;
   return (
     <div class="actions">
@@ -137,6 +142,7 @@ async function readers({ admin, where }: Visit, kind: string, of: ItemsAcross["i
 
 /** The value of an item, on record before it is shown. */
 export async function reveal(visit: Visit): Promise<Answer> {
+  visit.form.requireProject(await findProject(visit.admin, visit.where, "reveal"));
   const kind = requireKind(visit.param("kind"));
   const read = kindPages[kind]?.reveal;
   if (read === undefined) throw new Refused("not_found", `The ${kind} are not shown here.`);

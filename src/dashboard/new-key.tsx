@@ -48,16 +48,14 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
           <Choice label="For" name="org" of={organizations} chosen={org} />
         </Chooser>
       )}
-      {org !== undefined && (
-        <NewKeyForm org={org} projects={(await listProjects(admin, org)).map(({ slug }) => slug)} />
-      )}
+      {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} />}
       <Lead to="/keys">All keys and trusts</Lead>
     </>
   );
   return { title: "Create a key", main };
 }
 
-function NewKeyForm({ org, projects }: { readonly org: string; readonly projects: readonly string[] }) {
+function NewKeyForm({ org, projects }: { readonly org: string; readonly projects: readonly ShownProject[] }) {
   return (
     <Change action="/keys" button="Create" secret="once" hidden={{ org }}>
       <NewName help="What it is for, such as the machine that gets it." />
@@ -91,10 +89,12 @@ function NewKeyForm({ org, projects }: { readonly org: string; readonly projects
   );
 }
 
-function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
-  const box = (slug: string) => (
+type ShownProject = { readonly slug: string; readonly id: string };
+
+function ProjectBoxes({ projects }: { readonly projects: readonly ShownProject[] }) {
+  const box = ({ slug, id }: ShownProject) => (
     <label>
-      <input type="checkbox" name="projects" value={slug} />
+      <input type="checkbox" name="projects" value={`${slug}/${id}`} />
       <Name>{slug}</Name>
     </label>
   );
@@ -107,7 +107,8 @@ function ProjectBoxes({ projects }: { readonly projects: readonly string[] }) {
 /** Makes a key. Its text is for the page's script only, and is shown once. */
 export async function makeKey({ admin, form }: Visit): Promise<Answer> {
   const reach = form.find("reach");
-  const projects = form.all("projects");
+  const projects = form.all("projects").map((chosen) => chosen.split("/"));
+  const projectIds = new Map(projects.map(([slug = "", id]) => [slug, id]));
   if (reach !== "all" && reach !== "some") throw new Refused("invalid", "Choose which projects the key reaches.");
   if (reach === "all" && projects.length > 0) {
     throw new Refused("invalid", "Every project is chosen, and some projects are, too. Choose one of the two.");
@@ -117,7 +118,8 @@ export async function makeKey({ admin, form }: Visit): Promise<Answer> {
     name: form.read("name").trim(),
     surfaces: form.all("surfaces"),
     resources: form.all("resources"),
-    projects: reach === "all" ? null : projects,
+    projects: reach === "all" ? null : [...projectIds.keys()],
+    projectIds,
     environments: form.all("environments"),
     expiresInMs: chosenTime(form, "expires", lifetimes),
   });

@@ -92,6 +92,12 @@ export function noProject(where: string): Refused {
   return new Refused("not_found", `There is no project ${JSON.stringify(where)}.`);
 }
 
+/** The refusal of what a person decided about a project whose path another one has since. */
+export function otherProject(project: Pick<FoundProject, "organization" | "slug">): Refused {
+  const words = `${projectPath(project)} is another project now than the one that was shown`;
+  return new Refused("conflict", `${words}. Nothing was done: look at it again.`);
+}
+
 /** `ORG/PROJECT`, as people write it. */
 export function projectPath({ organization, slug }: Pick<FoundProject, "organization" | "slug">): string {
   return `${organization.slug}/${slug}`;

@@ -1,10 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import type { Environment } from "../core/names.ts";
+import type { FoundProject } from "../desk/projects.ts";
 import { Change, Name, NameAgain, NewName } from "./parts.tsx";
 import { projectPagePath } from "./paths.ts";
 import type { Shown } from "./route.ts";
-import { type VersionedSet, versionFields } from "./visit.ts";
+import { seenFields, type VersionedSet } from "./visit.ts";
 
 /** What the page has that writes an item of a kind, or a new one, and deletes it. */
 type ItemForms = {
@@ -16,6 +17,7 @@ type ItemForms = {
   /** The name that the path asks for, though no environment may have it. */
   readonly asked: string | undefined;
   readonly nameHelp: string;
+  readonly project: FoundProject;
   readonly sets: readonly VersionedSet[];
   /** What is said of an item that is there. */
   readonly about: ComponentChildren;
@@ -27,8 +29,8 @@ type ItemForms = {
 
 /** A page with a form that saves an item, and one that deletes it. `Form.itemName` reads which item it is. */
 export function itemForms(where: string, of: ItemForms): Shown {
-  const { kind, item, name, asked, nameHelp, sets, about, fields, deletion, holders } = of;
-  const hidden = { ...versionFields(sets), ...(name === undefined ? { new: "yes" } : { name }) };
+  const { project, kind, item, name, asked, nameHelp, sets, about, fields, deletion, holders } = of;
+  const hidden = { ...seenFields(project, sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const main = (
     <>
       {name !== undefined && about}

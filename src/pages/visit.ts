@@ -3,7 +3,7 @@ import { type Environment, environments, isEnvironment } from "../core/names.ts"
 import { Refused } from "../core/refused.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { findProject, placeOf } from "../desk/projects.ts";
+import { type FoundProject, findProject, otherProject, placeOf } from "../desk/projects.ts";
 
 /**
  * One request of somebody who may be here: what a handler gets. Only the gate makes one (`dashboard/gate.ts`), so no
@@ -111,14 +111,20 @@ export class Form {
     return environments.filter((environment) => all.includes(environment));
   }
 
-  /** The version of a set that the form showed: {@link versionFields}. @throws Refused `invalid` */
-  version(environment: Environment): number {
-    return this.number(`version.${environment}`);
+  /** What the form showed of a set: {@link seenFields}. @throws Refused `invalid` */
+  seen(environment: Environment): { readonly version: number; readonly projectId: string } {
+    return { version: this.number(`version.${environment}`), projectId: this.read("project") };
   }
 
-  /** The versions of several sets. @throws Refused `invalid` if one is not there */
-  versions(of: readonly Environment[]): ReadonlyMap<Environment, number> {
-    return new Map(of.map((environment) => [environment, this.version(environment)]));
+  /** What it showed of several sets of a project. @throws Refused `invalid` if one is not there */
+  seenIn(of: readonly Environment[]) {
+    const versions = new Map(of.map((environment) => [environment, this.seen(environment).version]));
+    return { versions, projectId: this.read("project") };
+  }
+
+  /** @throws Refused `conflict` if the form showed another project than the one that has its path now */
+  requireProject(project: FoundProject): void {
+    if ((this.find("project") ?? project.id) !== project.id) throw otherProject(project);
   }
 
   /**
@@ -149,9 +155,13 @@ export class Form {
 /** A set of an environment, as a form shows it. */
 export type VersionedSet = { readonly environment: Environment; readonly stored: { readonly version: number } };
 
-/** Hidden fields with the version of each set that a form shows. {@link Form.version} reads them. */
-export function versionFields(sets: readonly VersionedSet[]): Readonly<Record<string, number>> {
-  return Object.fromEntries(sets.map(({ environment, stored }) => [`version.${environment}`, stored.version]));
+/** Hidden fields: which project a form shows, and the version of each of its sets. {@link Form.seen} reads them. */
+export function seenFields(
+  { id }: Pick<FoundProject, "id">,
+  sets: readonly VersionedSet[] = [],
+): Readonly<Record<string, string | number>> {
+  const versions = sets.map(({ environment, stored }) => [`version.${environment}`, stored.version] as const);
+  return { project: id, ...Object.fromEntries(versions) };
 }
 
 /**

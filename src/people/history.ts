@@ -11,6 +11,7 @@ import {
   type LockedProject,
   lockProject,
   noProject,
+  otherProject,
   placeOf,
 } from "../desk/projects.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../desk/version-records.ts";
@@ -106,6 +107,8 @@ export type Rollback = NamesWritten & {
   /** The version that was current when this was found out. */
   readonly from: number;
   readonly to: number;
+  /** Of which project: another one may have its path since. */
+  readonly projectId: string;
 };
 
 /**
@@ -138,11 +141,12 @@ export async function rollBack(
   where: string,
   environment: Environment,
   kind: string,
-  { from, to }: Rollback,
+  { from, to, projectId }: Rollback,
 ): Promise<{ readonly version: number; readonly warnings: readonly string[] }> {
   const descriptor = descriptorOf(kind);
   const work = async (project: LockedProject) => {
     const { before, plan, changes } = await changesBack(admin, project, descriptor, environment, to);
+    if (plan.projectId !== projectId) throw otherProject(project);
     if (plan.from !== from) {
       throw new Refused(
         "conflict",
@@ -191,7 +195,7 @@ async function changesBack(
   }
   const deleted = [...before.items.keys()].filter((name) => !after.has(name));
   for (const name of deleted) changes.set(name, null);
-  return { before, plan: { from, to, added, changed, deleted }, changes };
+  return { before, plan: { from, to, projectId: project.id, added, changed, deleted }, changes };
 }
 
 /** An item as if it had been written at `updatedAt`. The writer gives the version. */

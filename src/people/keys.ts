@@ -9,7 +9,7 @@ import { type AdminContext, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { findProject } from "../desk/projects.ts";
+import { findProject, otherProject } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { everyKind, resources, resourcesByDefault } from "../kinds/kind.ts";
 import type { Db } from "../store/database.ts";
@@ -53,6 +53,8 @@ export type NewKey = {
   readonly resources?: readonly string[] | undefined;
   /** Slugs; null for every project, those of the future too. */
   readonly projects: readonly string[] | null;
+  /** The ids of these projects, by slug, as far as the caller has seen them. */
+  readonly projectIds?: ReadonlyMap<string, string | undefined>;
   /** Null for every environment. */
   readonly environments: readonly string[] | null;
   readonly expiresInMs?: number | undefined;
@@ -87,7 +89,7 @@ export async function createCredential(
     surfaces: bitsOf(surfaces, requireMembers("surface", surfaces, asked.surfaces ?? ["rest_api"])),
     resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
     environments: asked.environments ? requireEnvironments(asked.environments) : everyEnvironment,
-    projects: asked.projects ? await slugsToIds(admin, organization, asked.projects) : null,
+    projects: asked.projects ? await slugsToIds(admin, organization, asked.projects, asked.projectIds) : null,
     expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
     trust: typeof presented === "string" ? null : JSON.stringify(presented),
   };
@@ -425,7 +427,12 @@ function idsOf(list: string): Map<string, unknown> {
 }
 
 /** The slug-to-id map that a listed key carries, as JSON in byte order of slug. */
-async function slugsToIds(admin: AdminContext, organization: Organization, slugs: readonly string[]): Promise<string> {
+async function slugsToIds(
+  admin: AdminContext,
+  organization: Organization,
+  slugs: readonly string[],
+  seen: NewKey["projectIds"],
+): Promise<string> {
   const { projects: p } = admin.database.tables;
   if (slugs.length === 0) throw new Refused("invalid", "Name at least one project.");
   const rows = await admin.database.db
@@ -438,6 +445,8 @@ async function slugsToIds(admin: AdminContext, organization: Organization, slugs
     if (admin.rights !== "operator") throw beyondRights(organization.slug);
     throw new Refused("not_found", `There is no project ${JSON.stringify(missing)} in ${organization.slug}.`);
   }
+  const other = rows.find(({ slug, id }) => (seen?.get(slug) ?? id) !== id);
+  if (other !== undefined) throw otherProject({ organization, slug: other.slug });
   return JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id])));
 }
 

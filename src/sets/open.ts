@@ -3,7 +3,7 @@ import { everyRight, type Right } from "../access/rights.ts";
 import { compareBytes, type Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
 import type { AdminContext } from "../desk/context.ts";
-import { type FoundProject, projectPath } from "../desk/projects.ts";
+import { type FoundProject, otherProject, projectPath } from "../desk/projects.ts";
 import { isOfSet, type SetName } from "../desk/version-records.ts";
 import { orUndefined } from "../seal/envelope.ts";
 import type { Db } from "../store/database.ts";
@@ -75,13 +75,23 @@ export function openSets<E extends Entry>(
   return Array.fromAsync(from, (environment) => openSet(admin, { project, descriptor, environment }));
 }
 
+/** What a person has seen of a set. What is left out was not looked at. */
+export type SeenSet = {
+  readonly version?: number | undefined;
+  /** Its project: another one may have the path since, with versions of its own. */
+  readonly projectId?: string | undefined;
+};
+
 /**
- * Checks before a write that the set is still the version that the person has seen.
- * @param seen - undefined if the person decided without looking
- * @throws Refused `conflict` if somebody wrote the set since
+ * Checks before a write that the set is the one that the person has seen, at the same version.
+ * @throws Refused `conflict` if it is another project's, or somebody wrote it since
  */
-export function requireSeen({ version, ...of }: SetOf & { readonly version: number }, seen: number | undefined): void {
-  if (seen === undefined || seen === version) return;
+export function requireSeen(
+  { version, ...of }: SetOf & { readonly version: number },
+  { version: seen = version, projectId = of.project.id }: SeenSet,
+): void {
+  if (projectId !== of.project.id) throw otherProject(of.project);
+  if (seen === version) return;
   const name = setName(of).replace("the", "The");
   const words = `${name} are at version ${version} now, not ${seen}.`;
   throw new Refused("conflict", `${words} Nothing was written: look at them again.`);

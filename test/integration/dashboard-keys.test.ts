@@ -102,8 +102,8 @@ describeBoth("the form for a new key", (w) => {
     await w.project(other, "app");
     const { html } = await visitor.page(`/keys/new?org=${org}`);
     expect(await visitor.hidden(`/keys/new?org=${org}`, "/keys")).toEqual({ org });
-    expect(html).toContain('name="projects" value="web"');
-    expect(html).not.toContain('name="projects" value="app"');
+    expect(html).toContain('name="projects" value="web/');
+    expect(html).not.toContain('name="projects" value="app/');
     const checked = [...html.matchAll(/name="(\w+)" value="(\w+)" checked/g)].map(([, name, value]) => [name, value]);
     expect(checked).toEqual([
       ["resources", "projects"],

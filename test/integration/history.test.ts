@@ -293,7 +293,8 @@ describeBoth("a rollback", (w) => {
     await set("C", "3");
     w.clock.nowMs += 1000;
     const plan = await planRollback(w.admin, where, "production", "variables", 3);
-    expect(plan).toEqual({ from: 5, to: 3, added: [], changed: ["A"], deleted: ["C"] });
+    const projectId = (await findProject(w.admin, where, "see")).id;
+    expect(plan).toEqual({ from: 5, to: 3, projectId, added: [], changed: ["A"], deleted: ["C"] });
     expect(await rollBack(w.admin, where, "production", "variables", plan)).toEqual({ version: 6, warnings: [] });
     expect(await listVariables(w.admin, where, "production")).toEqual([
       { name: "A", updatedAt: w.clock.nowMs },

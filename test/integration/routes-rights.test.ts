@@ -80,6 +80,7 @@ describeBoth("each route", (w) => {
         "version.staging": "2",
         "version.development": "1",
         "version.production": "1",
+        project: ids[project] ?? "",
       },
       ...own,
     };

@@ -177,21 +177,26 @@ describeBoth("a copy", (w) => {
       { project: web, environment: "staging" },
       { project: api, environment: "production" },
     ];
+    const seen = (of: { from: number; to: number }) => ({ from: { version: of.from }, to: { version: of.to } });
     const versions = { from: await versionOf(w, web, "staging"), to: await versionOf(w, api, "production") };
     await setVariables(w.admin, web, "staging", [], { remove: ["B"] });
     // Also if what was chosen is gone.
-    await expect(copyVariables(w.admin, from, to, ["B"], versions)).rejects.toMatchObject(
+    await expect(copyVariables(w.admin, from, to, ["B"], seen(versions))).rejects.toMatchObject(
       changedBySomebodyElse(`variables of ${web} in staging`),
     );
     const looked = { ...versions, from: versions.from + 1 };
     await setVariables(w.admin, api, "production", one("C", "theirs"));
     const untouched = await stored(w);
-    await expect(copyVariables(w.admin, from, to, ["A"], looked)).rejects.toMatchObject(
+    await expect(copyVariables(w.admin, from, to, ["A"], seen(looked))).rejects.toMatchObject(
       changedBySomebodyElse(`variables of ${api} in production`),
     );
     expect(await stored(w)).toBe(untouched);
     const again = { ...looked, to: looked.to + 1 };
-    expect(await copyVariables(w.admin, from, to, ["A"], again)).toMatchObject({ added: ["A"], changed: [], same: [] });
+    expect(await copyVariables(w.admin, from, to, ["A"], seen(again))).toMatchObject({
+      added: ["A"],
+      changed: [],
+      same: [],
+    });
     expect(await revealVariable(w.admin, api, "production", "A")).toBe("1");
   });
 });

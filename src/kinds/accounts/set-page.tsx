@@ -19,7 +19,8 @@ const [fieldsMax, fieldsShown] = [16, 4];
 export async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const asked = visit.query("name");
-  const sets = await requireSets(admin, await findProject(admin, where, "write"), accounts);
+  const project = await findProject(admin, where, "write");
+  const sets = await requireSets(admin, project, accounts);
   const found = itemsOf(accounts, sets).find(({ entry }) => entry.name === asked);
   const name = found?.entry.name;
   const holders = found?.environments ?? [];
@@ -29,6 +30,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
     name,
     asked,
     nameHelp: "What people call it, such as stripe.",
+    project,
     sets,
     about: found && (
       <p class="quiet">
@@ -91,8 +93,8 @@ export async function set({ admin, where, form }: Visit): Promise<Answer> {
   const targets = form.environments("environment");
   const values = fieldsIn(form);
   const { permit } = await findProject(admin, where, "write");
-  const versions = form.versions(permit.environments);
-  const write = { versions, agreed: environments };
+  const seen = form.seenIn(permit.environments);
+  const write = { ...seen, agreed: environments };
   const { created, dropped } = await rehearse(admin, (it) => setAccount(it, where, name, targets, values, write));
   if (isNew && !created) {
     throw new Refused("exists", `There is an account ${JSON.stringify(name)} already: change that one.`);
@@ -103,7 +105,7 @@ export async function set({ admin, where, form }: Visit): Promise<Answer> {
     throw new Refused("invalid", `This takes ${name} out of ${places}: ${how}`);
   }
   form.requireAgain(name, [...targets, ...dropped]);
-  await setAccount(admin, where, name, targets, values, { versions, agreed: dropped });
+  await setAccount(admin, where, name, targets, values, { ...seen, agreed: dropped });
   const left = dropped.length > 0 ? ` It is no longer in ${listed(dropped)}.` : "";
   const notice = `Saved ${name} in ${listed(targets)}.${left}`;
   return { to: projectPagePath(where, "accounts/item", { name }), notice };
@@ -113,11 +115,11 @@ export async function set({ admin, where, form }: Visit): Promise<Answer> {
 export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   const name = form.read("name");
   const project = await findProject(admin, where, "write");
-  const versions = form.versions(project.permit.environments);
+  const seen = form.seenIn(project.permit.environments);
   const sets = await requireSets(admin, project, accounts);
   const from = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
   form.requireAgain(name, from);
-  await deleteAccount(admin, where, name, { versions });
+  await deleteAccount(admin, where, name, seen);
   return { to: projectPagePath(where, "accounts"), notice: `Deleted ${name} from ${listed(from)}.` };
 }
 

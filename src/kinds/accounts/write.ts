@@ -3,7 +3,7 @@ import { Refused } from "../../core/refused.ts";
 import type { AdminContext } from "../../desk/context.ts";
 import { findProject, type LockedProject } from "../../desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../desk/validate.ts";
-import { itemsOf, type OpenSet, openItems, requireSeen, requireSets } from "../../sets/open.ts";
+import { itemsOf, type OpenSet, openItems, requireSeen, requireSets, type SeenSet } from "../../sets/open.ts";
 import { type SetChanges, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
@@ -11,8 +11,8 @@ import { type AccountEntry, accounts } from "./entry.ts";
 /** Whether an account is new, and the environments that it is no longer in. */
 export type AccountWrite = { readonly created: boolean; readonly dropped: readonly Environment[] };
 
-/** The versions that a person has seen; the change is refused if one of these sets has another one. */
-type Seen = { readonly versions?: ReadonlyMap<Environment, number> | undefined };
+/** What a person has seen; the change is refused if one of these sets is not that any more. */
+type Seen = Pick<SeenSet, "projectId"> & { readonly versions?: ReadonlyMap<Environment, number> | undefined };
 
 /** The most bytes an account's fields may take as JSON. */
 const accountBytesMax = 64 * 1024;
@@ -28,7 +28,7 @@ export async function setAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { agreed = environments, versions }: Seen & { readonly agreed?: readonly Environment[] | undefined } = {},
+  { agreed = environments, ...seen }: Seen & { readonly agreed?: readonly Environment[] | undefined } = {},
 ): Promise<AccountWrite> {
   displayName("account", name);
   const targets = environmentsOf(requireEnvironments(environmentNames));
@@ -40,7 +40,7 @@ export async function setAccount(
   await findProject(admin, where, "write", targets);
   const found = await findProject(admin, where, "write");
   return writingProject(admin, found, accounts, async (project) => {
-    const sets = await requireSeenSets(admin, project, versions);
+    const sets = await requireSeenSets(admin, project, seen);
     const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
     const dropped = holders.filter((environment) => !targets.includes(environment));
     const surprise = dropped.find((environment) => !agreed.includes(environment));
@@ -68,15 +68,10 @@ export async function listAccounts(admin: AdminContext, where: string) {
 }
 
 /** Deletes an account from every environment in which the person may write. */
-export async function deleteAccount(
-  admin: AdminContext,
-  where: string,
-  name: string,
-  { versions }: Seen = {},
-): Promise<void> {
+export async function deleteAccount(admin: AdminContext, where: string, name: string, seen: Seen = {}): Promise<void> {
   const found = await findProject(admin, where, "write");
   await writingProject(admin, found, accounts, async (project) => {
-    const holders = (await requireSeenSets(admin, project, versions)).filter(({ names }) => names.includes(name));
+    const holders = (await requireSeenSets(admin, project, seen)).filter(({ names }) => names.includes(name));
     if (holders.length === 0) {
       throw new Refused("not_found", `There is no account ${JSON.stringify(name)} in ${where}.`);
     }
@@ -88,12 +83,12 @@ export async function deleteAccount(
   });
 }
 
-/** The sets of every environment. @throws Refused `conflict` if one is not the version that the person has seen */
-async function requireSeenSets(admin: AdminContext, project: LockedProject, versions: Seen["versions"]) {
+/** The sets of every environment. @throws Refused `conflict` if one is not what the person has seen */
+async function requireSeenSets(admin: AdminContext, project: LockedProject, { versions, projectId }: Seen) {
   const sets = await requireSets(admin, project, accounts);
   for (const { environment, stored } of sets) {
     const of = { project, descriptor: accounts, environment, version: stored.version };
-    requireSeen(of, versions?.get(environment));
+    requireSeen(of, { version: versions?.get(environment), projectId });
   }
   return sets;
 }

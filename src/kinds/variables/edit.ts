@@ -34,7 +34,7 @@ export function editCommand(here: Surroundings) {
         return answer(here, { ...document, ...nothing }, "Nothing was changed.");
       }
       const written = await withAdmin(here, (admin) => {
-        const options = { remove: removed, version: before.version };
+        const options = { remove: removed, version: before.version, projectId: before.projectId };
         const write = (it: AdminContext) => setVariables(it, project, environment, changed, options);
         const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
         const deed = () => `change ${project}, ${environment}, and delete ${gone}`;

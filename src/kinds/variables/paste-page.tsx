@@ -16,8 +16,8 @@ import { type NewVariable, setVariables, type VariablesWrite } from "./write.ts"
 type Pasted = {
   readonly environment: Environment;
   readonly entries: readonly NewVariable[];
-  /** `version` is the one that the plan was made for. */
-  readonly options: { readonly prune: boolean; readonly version: number };
+  /** The version and the project are those that the plan was made for. */
+  readonly options: { readonly prune: boolean; readonly version: number; readonly projectId: string };
   readonly plan: VariablesWrite;
 };
 
@@ -55,8 +55,9 @@ export async function paste({ admin, where, form, drafts }: Visit): Promise<Answ
   if (problems.length > 0) throw new Refused("invalid", ["Nothing was written.", ...firstOf(problems)].join("\n"));
   if (found.length === 0) throw new Refused("invalid", "The text has no variables. Nothing was written.");
   const entries = found.map(({ name, value }) => ({ name, value }));
-  const of = { project: await findProject(admin, where, "write", [environment]), descriptor: variables, environment };
-  const options = { prune: form.has("prune"), version: (await requireSet(admin, of)).stored.version };
+  const project = await findProject(admin, where, "write", [environment]);
+  const { stored } = await requireSet(admin, { project, descriptor: variables, environment });
+  const options = { prune: form.has("prune"), version: stored.version, projectId: project.id };
   const plan = await rehearse(admin, (it) => setVariables(it, where, environment, entries, options));
   const whole = { ...plan, warnings: [...firstOf(warnings), ...plan.warnings] };
   const pasted: Pasted = { environment, entries, options, plan: whole };

@@ -19,7 +19,7 @@ import {
 } from "../../pages/parts.tsx";
 import { projectPagePath } from "../../pages/paths.ts";
 import type { Answer } from "../../pages/route.ts";
-import { type Visit, versionFields } from "../../pages/visit.ts";
+import { seenFields, type Visit } from "../../pages/visit.ts";
 import { requireSets } from "../../sets/open.ts";
 import { variables } from "./entry.ts";
 import { diffVariables } from "./reveal.ts";
@@ -88,7 +88,7 @@ async function choice({ admin, where }: Visit, from: Environment, to: Environmen
       </>
     );
   }
-  const hidden = { from, to, ...versionFields(sets) };
+  const hidden = { from, to, ...seenFields(project, sets) };
   return (
     <Change action={projectPagePath(where, "variables/promote")} button={`Copy to ${to}`} hidden={hidden}>
       <p class="quiet">
@@ -140,9 +140,9 @@ export async function promote({ admin, where, form }: Visit): Promise<Answer> {
   if (from === to) throw new Refused("invalid", "Choose two different environments. Nothing was copied.");
   if (names.length === 0) throw new Refused("invalid", "No variable is chosen. Nothing was copied.");
   form.requireAgain(where, [to]);
-  const versions = { from: form.version(from), to: form.version(to) };
+  const seen = { from: form.seen(from), to: form.seen(to) };
   const place = (environment: Environment) => ({ project: where, environment });
-  const { added, changed, warnings } = await copyVariables(admin, place(from), place(to), names, versions);
+  const { added, changed, warnings } = await copyVariables(admin, place(from), place(to), names, seen);
   const notice = `Copied ${counted(added.length + changed.length, "variable")} from ${from} to ${to}.`;
   return { to: projectPagePath(where, "variables"), notice: [notice, ...warnings].join(" ") };
 }

@@ -4,7 +4,7 @@ import { type AdminContext, writing } from "../../desk/context.ts";
 import { findProject } from "../../desk/projects.ts";
 import { requireEnvironment } from "../../desk/validate.ts";
 import type { NamedValue } from "../../formats/dotenv.ts";
-import { type OpenSet, openSet, openVersion } from "../../sets/open.ts";
+import { type OpenSet, openSet, openVersion, type SeenSet } from "../../sets/open.ts";
 import { type VariableEntry, variables } from "./entry.ts";
 import { noVariable, storedValue } from "./write.ts";
 
@@ -33,14 +33,14 @@ export async function revealVariables(
   where: string,
   environment: string,
   render: (variables: readonly NamedValue[]) => string,
-): Promise<{ readonly text: string; readonly variables: readonly NamedValue[]; readonly version: number }> {
+): Promise<{ readonly text: string; readonly variables: readonly NamedValue[] } & Required<SeenSet>> {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
   return writing(admin, project.permit, async (db) => {
     const of = { project: { ...project, db }, descriptor: variables, environment: target };
     const { items, version } = await openSet(admin, of);
     const opened = [...items].map(([name, item]) => ({ name, value: storedValue(item) }));
-    const revealed = { text: render(opened), variables: opened, version };
+    const revealed = { text: render(opened), variables: opened, version, projectId: project.id };
     return [revealed, items.size === 0 ? [] : [revealOf("variables.reveal", project, target, [...items.keys()])]];
   });
 }

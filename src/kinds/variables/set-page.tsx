@@ -17,7 +17,8 @@ import { type EnvironmentWrite, type NewVariable, validateVariables, writeVariab
 export async function setPage(visit: Visit): Promise<Answer> {
   const { admin, where } = visit;
   const asked = visit.query("name");
-  const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
+  const project = await findProject(admin, where, "write");
+  const sets = await requireSets(admin, project, variables);
   const places = sets.map(({ environment, entries }) => {
     return { environment, entry: entries.find(({ key }) => key === asked) };
   });
@@ -30,6 +31,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
     name,
     asked,
     nameHelp: "Letters, digits and _, such as DATABASE_URL.",
+    project,
     sets,
     about: visit.may("see") && (
       <Lead to={projectPagePath(where, "variables/item", { name })}>See its values, and who reads them</Lead>
@@ -103,7 +105,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const rotateBy = readDay(form, admin.now());
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
     const entry: NewVariable = { name, value, ...(rotateBy !== undefined && { rotateBy }) };
-    return [environment, { entries: [entry], version: form.version(environment) }];
+    return [environment, { entries: [entry], ...form.seen(environment) }];
   });
   // What is wrong with a name is said before the name is asked for again.
   for (const [, { entries }] of changes) validateVariables(entries);
@@ -155,7 +157,7 @@ export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   if (from.length === 0) throw new Refused("invalid", "No environment is chosen. Nothing was deleted.");
   form.requireAgain(name, from);
   const changes = from.map((environment): [Environment, EnvironmentWrite] => {
-    return [environment, { entries: [], remove: [name], version: form.version(environment) }];
+    return [environment, { entries: [], remove: [name], ...form.seen(environment) }];
   });
   await writeVariables(admin, where, new Map(changes));
   return { to: projectPagePath(where, "variables"), notice: `Deleted ${name} from ${listed(from)}.` };

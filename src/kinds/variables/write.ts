@@ -7,7 +7,7 @@ import type { AdminContext } from "../../desk/context.ts";
 import { Permit } from "../../desk/permit.ts";
 import { findProject, type LockedProject, placeOf } from "../../desk/projects.ts";
 import { requireEnvironment, requireText } from "../../desk/validate.ts";
-import { type Item, type OpenSet, openSet, requireSeen, requireSet } from "../../sets/open.ts";
+import { type Item, type OpenSet, openSet, requireSeen, requireSet, type SeenSet } from "../../sets/open.ts";
 import { type NewItem, type SetWrite, writeSets } from "../../sets/write.ts";
 import { writingProject } from "../../sets/write-project.ts";
 import { isMarked } from "../../store/expiry.ts";
@@ -20,15 +20,14 @@ export type NewVariable = {
   readonly rotateBy?: string | null;
 };
 
-export type WriteOptions = {
+/** With what the caller has seen: the write is refused if the set is not that any more. */
+export type WriteOptions = SeenSet & {
   /** Whether the environment's other variables are deleted. */
   readonly prune?: boolean;
   /** The variables that a person agreed to delete; the write is refused if it would delete another one. */
   readonly agreed?: readonly string[] | undefined;
   /** Variables that are deleted. */
   readonly remove?: readonly string[];
-  /** The version that the caller has seen; the write is refused if the set has another one. */
-  readonly version?: number | undefined;
 };
 
 /** What a write did, or would do. Names are in byte order. */
@@ -103,10 +102,10 @@ function planWrite(
   project: LockedProject,
   before: OpenSet<VariableEntry>,
   given: ReadonlyMap<string, NewVariable & { readonly value: string }>,
-  { prune = false, agreed, remove = [], version }: WriteOptions,
+  { prune = false, agreed, remove = [], ...seen }: WriteOptions,
   mayCompare: boolean,
 ): Plan {
-  requireSeen(before, version);
+  requireSeen(before, seen);
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const changed: string[] = [];
   for (const [key, { value, rotateBy: mark }] of given) {
@@ -143,14 +142,14 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted"> & {
  * Copies variables to another environment or project with their days of rotation: all of them, or on any failure none.
  * That their values left the source is on record there.
  * @param names - which ones; all by default
- * @param versions - those that the caller has seen; the copy is refused if the source or the target has another one
+ * @param seen - what the caller has seen; the copy is refused if the source or the target is not that any more
  */
 export async function copyVariables(
   admin: AdminContext,
   from: Place,
   to: Place,
   names?: readonly string[],
-  versions?: { readonly from: number; readonly to: number },
+  seen: { readonly from: SeenSet; readonly to: SeenSet } = { from: {}, to: {} },
 ): Promise<VariablesCopy> {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
@@ -162,10 +161,10 @@ export async function copyVariables(
     }
     const of = { project: { ...origin, db: project.db }, descriptor: variables, environment: source };
     const opened = await openSet(admin, of);
-    requireSeen(opened, versions?.from);
+    requireSeen(opened, seen.from);
     const given = validateVariables(chosenOf(opened, from, names));
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    const plan = planWrite(project, before, given, { version: versions?.to }, true);
+    const plan = planWrite(project, before, given, seen.to, true);
     const isSame = (name: string) => {
       const old = before.items.get(name)?.entry;
       return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
@@ -272,13 +271,13 @@ export async function deleteVariable(
   where: string,
   environment: string,
   name: string,
-  { version }: Pick<WriteOptions, "version"> = {},
+  seen: SeenSet = {},
 ): Promise<void> {
   const target = requireEnvironment(environment);
   const found = await findProject(admin, where, "write", [target]);
   await writingProject(admin, found, variables, async (project) => {
     const before = await openSet(admin, { project, descriptor: variables, environment: target });
-    requireSeen(before, version);
+    requireSeen(before, seen);
     if (!before.items.has(name)) throw noVariable(name, where, target);
     return [undefined, await writeSets(admin, project, variables, new Map([[before, new Map([[name, null]])]]))];
   });

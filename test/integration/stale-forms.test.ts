@@ -1,0 +1,93 @@
+/**
+ * A form, a draft or a plan is for the project that it showed, and for no later one of the same name: that has versions
+ * of its own, which count from 1 again.
+ */
+import { expect, test } from "bun:test";
+import { revealVariables } from "../../src/kinds/variables/reveal.ts";
+import { setVariables } from "../../src/kinds/variables/write.ts";
+import { planRollback, rollBack } from "../../src/people/history.ts";
+import { deleteProject } from "../../src/people/projects.ts";
+import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
+import { type Content, describeBoth, stored, type World } from "../support/world.ts";
+
+const content: Content = {
+  variables: { staging: { A: "one", B: "two" }, production: { A: "other" } },
+  accounts: [{ name: "stripe", environments: ["staging"], values: { user: "ci" } }],
+};
+
+/** A project, what `begin` found in it, and then another one in its place, at the same versions. */
+async function replaced<T>(w: World, begin: (where: string, visitor: Visitor) => Promise<T>) {
+  const organization = await w.organization();
+  const { where } = await w.project(organization, "web", content);
+  const visitor = await visitorOf(w);
+  const begun = await begin(where, visitor);
+  await deleteProject(w.admin, where);
+  await w.project(organization, "web", content);
+  return { where, visitor, begun, untouched: await stored(w) };
+}
+
+/** By page: the form's path below the project, and what a person puts into it. */
+const forms: readonly (readonly [what: string, page: string, action: string, fields: Fields])[] = [
+  ["set", "variables/set?name=A", "variables/set", { "value.staging": "STALE", "value.production": "" }],
+  ["delete", "variables/set?name=A", "variables/delete", { from: "staging" }],
+  ["promote", "variables/promote?from=production&to=staging", "variables/promote", { names: "A" }],
+  ["undo", "undo?kind=variables&environment=staging&to=1", "undo", {}],
+  ["set an account", "accounts/set?name=stripe", "accounts/set", { field: "user", value: "x", environment: "staging" }],
+  ["delete an account", "accounts/set?name=stripe", "accounts/delete", {}],
+  ["reveal", "variables/item?name=A", "variables/reveal", { environment: "staging" }],
+];
+
+describeBoth("what was shown of one project", (w) => {
+  test.each(forms)("is not done to another of its name: %s", async (_, page, action, fields) => {
+    const { where, visitor, begun, untouched } = await replaced(w, async (where, visitor) => {
+      const at = (path: string) => `/p/${where}/${path}`;
+      const form = await visitor.form(at(page), at(action));
+      expect(form).toBeDefined();
+      return { ...form, ...fields };
+    });
+    const reply = await visitor.send(`/p/${where}/${action}`, begun);
+    const error = `${where} is another project now than the one that was shown. Nothing was done: look at it again.`;
+    expect(reply).toEqual({ status: 409, error });
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("is not done to another of its name: apply a pasted text", async () => {
+    const { visitor, begun, untouched } = await replaced(w, async (where, visitor) => {
+      const path = `/p/${where}/variables/paste`;
+      const plan = await visitor.send(path, { environment: "staging", text: "A=pasted" });
+      return plan.to ?? "";
+    });
+    expect((await visitor.send(begun, {})).status).toBe(409);
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("is not done to another of its name: make a key", async () => {
+    const organization = await w.organization();
+    const { where, id } = await w.project(organization, "web", content);
+    const visitor = await visitorOf(w);
+    const { html } = await visitor.page(`/keys/new?org=${organization.slug}`);
+    expect(html).toContain(`value="web/${id}"`);
+    await deleteProject(w.admin, where);
+    await w.project(organization, "web", content);
+    const untouched = await stored(w);
+    const fields = { org: organization.slug, name: "ci", reach: "some", projects: `web/${id}`, expires: "1 day" };
+    const chosen = { environments: "staging", resources: "variables", surfaces: "rest_api" };
+    expect((await visitor.send("/keys", { ...fields, ...chosen })).status).toBe(409);
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("is not done to another of its name: by `var edit` and `rollback`, whose person looks for a while", async () => {
+    const { where, begun, untouched } = await replaced(w, async (where) => ({
+      seen: await revealVariables(w.admin, where, "staging", () => ""),
+      plan: await planRollback(w.admin, where, "staging", "variables", 1),
+    }));
+    const { version, projectId } = begun.seen;
+    const entries = [{ name: "A", value: "edited" }];
+    const refused = { kind: "conflict", message: expect.stringContaining("another project now") };
+    await expect(setVariables(w.admin, where, "staging", entries, { version, projectId })).rejects.toMatchObject(
+      refused,
+    );
+    await expect(rollBack(w.admin, where, "staging", "variables", begun.plan)).rejects.toMatchObject(refused);
+    expect(await stored(w)).toBe(untouched);
+  });
+});
