@@ -156,8 +156,8 @@ export async function rollBack(
     const writes = await writeSets(admin, project, descriptor, new Map([[before, changes]]));
     await requireProjectRoom(admin, project, descriptor);
     if ([...writes.values()].some(({ pruned }) => pruned)) await deleteUnusedContents(admin, project, everyKind);
-    const { version, total } = writes.get(environment) as SetWrite;
-    return [{ version, warnings: descriptor.warningsOf(where, environment, total) }, writes] as const;
+    const write = writes.get(environment) as SetWrite;
+    return [{ version: write.version, warnings: descriptor.warningsOf(where, environment, write) }, writes] as const;
   };
   const found = await findProject(admin, where, rollbackRights, [environment]);
   return writingProject(admin, found, descriptor, work, { action: "rollback" });

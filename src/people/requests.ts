@@ -121,7 +121,7 @@ export async function approveRequest(
     const decided = await decide(admin, project.db, request, "approved", null);
     const warnings = [
       ...valueWarnings(name, Buffer.from(text)),
-      ...variables.warningsOf(where, environment, before.items.size + 1),
+      ...variables.warningsOf(where, environment, { total: before.items.size + 1, replaced: [] }),
     ];
     return [{ request: decided.record, warnings }, writes, [decided.change]];
   });

@@ -36,8 +36,14 @@ export type KindDescriptor<E extends Entry = Entry> = {
   datedValue(value: Buffer, updatedAt: number): Buffer;
   /** Whether an opened value is the entry's. */
   isValueOf(value: unknown, entry: E): boolean;
-  /** What a person must be warned of after a write that left `total` items in the environment. */
-  warningsOf(where: string, environment: string, total: number): string[];
+  /** What a person must be warned of after a write. */
+  warningsOf(where: string, environment: string, write: Written<E>): string[];
+};
+
+/** What a write left in an environment, and the entries that it replaced, each with its successor. */
+export type Written<E extends Entry = Entry> = {
+  readonly total: number;
+  readonly replaced: readonly (readonly [old: E, now: Omit<E, "version">])[];
 };
 
 /** The column of `projects` that holds a kind's counts. */

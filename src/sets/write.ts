@@ -12,7 +12,7 @@ import { sealSet } from "../seal/set.ts";
 import type { Db } from "../store/database.ts";
 import { countsOf } from "./counts.ts";
 import { pruneVersions } from "./kept-versions.ts";
-import { countsColumnOf, type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";
+import { countsColumnOf, type Entry, type KindDescriptor, setBytesMax, setItemsMax, type Written } from "./kind.ts";
 import { type Item, type OpenSet, openItems, type SetOf } from "./open.ts";
 import type { VerifiedSet } from "./verified-set.ts";
 
@@ -28,16 +28,15 @@ export type NewItem<E extends Entry> = Omit<Item<E>, "entry"> & { readonly entry
 export type SetChanges<E extends Entry = Entry> = ReadonlyMap<string, NewItem<E> | null>;
 
 /** What a write did to a set. */
-export type SetWrite = NamesWritten & {
-  readonly version: number;
-  /** How many items the set has now. */
-  readonly total: number;
-  /** Whether kept versions were removed. */
-  readonly pruned: boolean;
-};
+export type SetWrite<E extends Entry = Entry> = NamesWritten &
+  Written<E> & {
+    readonly version: number;
+    /** Whether kept versions were removed. */
+    readonly pruned: boolean;
+  };
 
 /** What a write did, by environment. */
-export type SetWrites = ReadonlyMap<Environment, SetWrite>;
+export type SetWrites<E extends Entry = Entry> = ReadonlyMap<Environment, SetWrite<E>>;
 
 /** Makes a project's first data key and an empty set for each kind and environment. */
 export async function createSets(
@@ -69,10 +68,10 @@ export async function writeSets<E extends Entry>(
   project: LockedProject,
   descriptor: KindDescriptor<E>,
   changes: ReadonlyMap<OpenSet<E>, SetChanges<E>>,
-): Promise<SetWrites> {
-  const writes = new Map<Environment, SetWrite>();
+): Promise<SetWrites<E>> {
+  const writes = new Map<Environment, SetWrite<E>>();
   for (const [before, change] of changes) {
-    writes.set(before.environment, await writeSet(admin, project, before, change));
+    writes.set(before.environment, (await writeSet(admin, project, before, change)) as SetWrite<E>);
   }
   await updateCounts(admin, project, descriptor, [...writes.keys()]);
   return writes;
@@ -88,17 +87,19 @@ async function writeSet(
   const version = await nextVersion(admin, project.db, before, before.version);
   const items = new Map(before.items);
   const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
+  const replaced: [Entry, Entry][] = [];
   for (const [name, item] of changes) {
-    const existed = items.has(name);
+    const old = items.get(name)?.entry;
     if (item === null) items.delete(name);
     else items.set(name, { ...item, entry: { ...item.entry, ...(hasValues && { version }) } });
-    if (existed) (item === null ? deleted : changed).push(name);
+    if (old !== undefined) (item === null ? deleted : changed).push(name);
     else if (item !== null) added.push(name);
+    if (old !== undefined && item !== null) replaced.push([old, item.entry]);
   }
   const names = { added, changed, deleted };
   const pruned = await storeSet(admin, project, before, version, [...items.values()], names);
   for (const { value } of before.items.values()) value?.fill(0);
-  return { ...names, version, pruned, total: items.size };
+  return { ...names, version, pruned, total: items.size, replaced };
 }
 
 /**

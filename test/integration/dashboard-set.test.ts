@@ -476,6 +476,63 @@ describeBoth("the page that promotes variables", (w) => {
   });
 });
 
+describeBoth("the page that sets a variable with a day of rotation", (w) => {
+  const marked = async (days: Readonly<Record<string, string | null>>) => {
+    const { where } = await w.project(await w.organization(), "web");
+    for (const [environment, rotateBy] of Object.entries(days)) {
+      await setVariables(w.admin, where, environment, [{ name: "KEY", value: "old", rotateBy }]);
+    }
+    const visitor = await visitorOf(w);
+    const [page, action] = [`/p/${where}/variables/set?name=KEY`, `/p/${where}/variables/set`];
+    const form = (await visitor.form(page, action)) ?? {};
+    const save = (fields: Fields) => visitor.send(action, { ...form, "value.staging": "new", ...fields });
+    const days_ = async () => {
+      const all = await Promise.all(Object.keys(days).map((one) => listVariables(w.admin, where, one)));
+      return all.map(([entry]) => entry?.rotateBy ?? null);
+    };
+    return { visitor, page, where, form, save, days: days_ };
+  };
+
+  test("shows the day if the environments agree, and so keeps it", async () => {
+    const { form, save, days, visitor, where } = await marked({ staging: "2099-01-31", production: "2099-01-31" });
+    expect(form["rotateBy"]).toBe("2099-01-31");
+    expect((await save({ "value.production": "new", again: "KEY" })).status).toBe(200);
+    expect(await days()).toEqual(["2099-01-31", "2099-01-31"]);
+    const cleared = { "version.staging": 3, "version.production": 3, rotateBy: "" };
+    expect((await save(cleared)).status).toBe(200);
+    expect(await days()).toEqual([null, "2099-01-31"]);
+    const { html } = await visitor.page(`/p/${where}/variables`);
+    expect(html).toContain("In staging, this day to rotate by is gone: KEY (2099-01-31).");
+  });
+
+  test("asks whether to keep them if they differ", async () => {
+    const { form, save, days, visitor, page, where } = await marked({ staging: "2099-01-31", production: null });
+    expect((await visitor.page(page)).html).toContain('<select id="days" name="days"');
+    expect(form["rotateBy"]).toBe("");
+    const untouched = await stored(w);
+    for (const fields of [
+      { days: "set" },
+      { days: "keep", rotateBy: "2099-02-28" },
+      { days: "none", rotateBy: "2099-02-28" },
+    ]) {
+      expect(await save(fields)).toEqual({ status: 400, error: expect.stringContaining("A day to rotate by") });
+    }
+    expect(await stored(w)).toBe(untouched);
+    expect((await save({ days: "keep", "value.production": "new", again: "KEY" })).status).toBe(200);
+    expect(await days()).toEqual(["2099-01-31", null]);
+    const next = await visitor.hidden(page, `/p/${where}/variables/set`);
+    expect((await save({ ...next, days: "none" })).status).toBe(200);
+    expect(await days()).toEqual([null, null]);
+  });
+
+  test("does not offer a day that is past for a new value", async () => {
+    const { form, save, days } = await marked({ staging: "2020-01-31" });
+    expect(form["rotateBy"]).toBe("");
+    expect((await save({})).status).toBe(200);
+    expect(await days()).toEqual([null]);
+  });
+});
+
 describeBoth("the page that sets an account", (w) => {
   test("creates one with the fields that were filled in", async () => {
     const { where, visitor, at, fill } = await place(w);

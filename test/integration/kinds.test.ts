@@ -44,7 +44,7 @@ const notes: KindDescriptor<NoteEntry> = {
   identityOf: ({ title }) => title,
   datedValue: (value) => value,
   isValueOf: (value) => typeof value === "string",
-  warningsOf: (where, environment, total) => [`${total} in ${where} ${environment}`],
+  warningsOf: (where, environment, { total }) => [`${total} in ${where} ${environment}`],
 };
 
 /** A line in `tables.ts`. */

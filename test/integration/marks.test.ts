@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { rehearse } from "../../src/desk/context.ts";
-import { listDueVariables, listVariables, setVariables, type WriteOptions } from "../../src/kinds/variables/write.ts";
+import {
+  copyVariables,
+  listDueVariables,
+  listVariables,
+  setVariables,
+  type WriteOptions,
+} from "../../src/kinds/variables/write.ts";
+import { planRollback, rollBack } from "../../src/people/history.ts";
 import { parseComingDay } from "../../src/terminal/options.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
@@ -53,6 +60,32 @@ describeBoth("a variable that is marked for rotation", (w) => {
     expect(await mark()).toBe("2099-02-28");
     await set("1", null);
     expect(await mark()).toBeUndefined();
+  });
+
+  test("loses no mark in silence, whatever writes it", async () => {
+    const { web, mark } = await marked(w);
+    const { where } = web;
+    const gone = ["In staging, this day to rotate by is gone: MARKED (2099-01-31)."];
+    const again = (value: string) =>
+      setVariables(w.admin, where, "staging", [{ name: "MARKED", value, rotateBy: "2099-01-31" }]);
+    const set = await setVariables(w.admin, where, "staging", [{ name: "MARKED", value: "1", rotateBy: null }]);
+    await again("1");
+    const imported = await load(w, web, { MARKED: "2" });
+    await again("2");
+    expect((await load(w, web, { MARKED: "2" })).warnings).toEqual([]);
+    await setVariables(w.admin, where, "production", [{ name: "MARKED", value: "3" }]);
+    const [from, to] = [
+      { project: where, environment: "production" },
+      { project: where, environment: "staging" },
+    ];
+    const copied = await copyVariables(w.admin, from, to);
+    await again("3");
+    // What is the same is not written, so the target keeps its day.
+    expect(await copyVariables(w.admin, from, to)).toMatchObject({ same: ["MARKED"], warnings: [] });
+    expect(await mark()).toBe("2099-01-31");
+    const plan = await planRollback(w.admin, where, "staging", "variables", 4);
+    const rolledBack = await rollBack(w.admin, where, "staging", "variables", plan);
+    for (const { warnings } of [set, imported, copied, rolledBack]) expect(warnings).toEqual(gone);
   });
 
   test("is answered by the API like any other: with exactly the members of the contract", async () => {

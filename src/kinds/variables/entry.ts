@@ -28,10 +28,16 @@ export const variables: KindDescriptor<VariableEntry> = {
     const of = value as Partial<VariableEntry>;
     return of.key === key && of.updatedAt === updatedAt;
   },
-  warningsOf(where, environment, total) {
-    if (total <= itemsMax) return [];
+  warningsOf(where, environment, { total, replaced }) {
+    const unmarked = replaced.filter(([old, now]) => old.rotateBy !== undefined && now.rotateBy === undefined);
+    const days = unmarked.map(([{ key, rotateBy }]) => `${key} (${rotateBy})`);
     return [
-      `${where} has ${total} variables in ${environment}, and the API never answers with more than ${itemsMax}: reading all of them is refused from now on. Reads by keys or prefix still work.`,
+      ...(days.length > 0 ? [`In ${environment}, this day to rotate by is gone: ${days.join(", ")}.`] : []),
+      ...(total > itemsMax
+        ? [
+            `${where} has ${total} variables in ${environment}, and the API never answers with more than ${itemsMax}: reading all of them is refused from now on. Reads by keys or prefix still work.`,
+          ]
+        : []),
     ];
   },
 };

@@ -49,17 +49,47 @@ export async function setPage(visit: Visit): Promise<Answer> {
             </fieldset>
           ))}
         </div>
-        <Field
-          name="rotateBy"
-          label="Rotate by"
-          help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
-          type="date"
-        />
+        <DayFields days={daysOf(places)} now={now} />
       </>
     ),
     deletion: <Boxes legend="From" name="from" of={holders} />,
     holders,
   });
+}
+
+/** The days that the environments have which hold the variable, each once; undefined for none. */
+function daysOf(places: readonly { readonly entry: VariableEntry | undefined }[]): readonly (string | undefined)[] {
+  return [...new Set(places.flatMap(({ entry }) => (entry ? [entry.rotateBy] : [])))];
+}
+
+/** The day that is there, unless it has come: then a new value needs the next one. */
+function DayFields({
+  days: [day, ...others],
+  now,
+}: {
+  readonly days: ReturnType<typeof daysOf>;
+  readonly now: number;
+}) {
+  const isToCome = day !== undefined && dueAtOf(day) > now;
+  return (
+    <>
+      {others.length > 0 && (
+        <Field
+          name="days"
+          label="Days to rotate by"
+          help="The environments have different days: keep them, set the day below, or none."
+          of={["keep", "set", "none"]}
+        />
+      )}
+      <Field
+        name="rotateBy"
+        label="Rotate by"
+        help="A day, in UTC, for the values that you write here. Today reminds you of it. Empty for none."
+        type="date"
+        value={others.length === 0 && isToCome ? day : undefined}
+      />
+    </>
+  );
 }
 
 function ValueField(props: {
@@ -99,12 +129,15 @@ function ValueField(props: {
 export async function set(visit: Visit): Promise<Answer> {
   const { admin, where, form } = visit;
   const { name, isNew } = form.itemName();
-  const { permit } = await findProject(admin, where, "write");
-  const values = valuesIn(form, permit.environments);
+  const project = await findProject(admin, where, "write");
+  const values = valuesIn(form, project.permit.environments);
   const targets = [...values.keys()];
-  const rotateBy = readDay(form, admin.now());
+  const day = readDay(form, admin.now());
+  const sets = day === "keep" ? await requireSets(admin, project, variables) : [];
   const changes = [...values].map(([environment, value]): [Environment, EnvironmentWrite] => {
-    const entry: NewVariable = { name, value, ...(rotateBy !== undefined && { rotateBy }) };
+    const entries = sets.find((set) => set.environment === environment)?.entries;
+    const rotateBy = day === "keep" ? (entries?.find(({ key }) => key === name)?.rotateBy ?? null) : day;
+    const entry: NewVariable = { name, value, rotateBy };
     return [environment, { entries: [entry], ...form.seen(environment) }];
   });
   // What is wrong with a name is said before the name is asked for again.
@@ -163,10 +196,16 @@ export async function remove({ admin, where, form }: Visit): Promise<Answer> {
   return { to: projectPagePath(where, "variables"), notice: `Deleted ${name} from ${listed(from)}.` };
 }
 
-/** The day to rotate by; undefined if the field is empty. @throws Refused `invalid` if it is no day, or past */
-function readDay(form: Form, now: number): string | undefined {
-  const text = form.find("rotateBy") ?? "";
-  if (text === "") return undefined;
+/** The day to rotate by, null for none, or `keep` those that are stored. @throws Refused `invalid` if it is no day to come */
+function readDay(form: Form, now: number): string | null {
+  const [text, days] = [form.find("rotateBy") ?? "", form.find("days") ?? (form.find("rotateBy") ? "set" : "none")];
+  if ((text === "") !== (days !== "set")) {
+    throw new Refused(
+      "invalid",
+      "A day to rotate by is set, or none, or the stored days are kept. Choose one of them.",
+    );
+  }
+  if (days !== "set") return days === "keep" ? days : null;
   if (isDay(text) && dueAtOf(text) > now) return text;
   throw new Refused("invalid", "The day to rotate by must be one in UTC that is not past, such as 2030-01-31.");
 }

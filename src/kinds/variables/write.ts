@@ -84,9 +84,10 @@ export async function writeVariables(
     const planned = new Map([...plans].map(([before, plan]) => [before, plan.changes]));
     const writes = await writeSets(admin, project, variables, planned);
     const written = [...plans].map(([{ environment }, { changed }]) => {
-      const { added, changed: updated, deleted, total } = writes.get(environment) as SetWrite;
+      const write = writes.get(environment) as SetWrite<VariableEntry>;
+      const { added, changed: updated, deleted } = write;
       const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, deleted };
-      return [environment, { ...names, warnings: variables.warningsOf(where, environment, total) }] as const;
+      return [environment, { ...names, warnings: variables.warningsOf(where, environment, write) }] as const;
     });
     return [new Map(written), writes];
   });
@@ -167,7 +168,8 @@ export async function copyVariables(
     const plan = planWrite(project, before, given, seen.to, true);
     const isSame = (name: string) => {
       const old = before.items.get(name)?.entry;
-      return old && (old.rotateBy ?? null) === given.get(name)?.rotateBy && !plan.changed.includes(name);
+      const day = given.get(name)?.rotateBy;
+      return old && (day === undefined || day === old.rotateBy) && !plan.changed.includes(name);
     };
     const same = [...given.keys()].filter(isSame).sort(compareBytes);
     const changes = new Map([...plan.changes].filter(([name]) => !same.includes(name)));
@@ -175,9 +177,9 @@ export async function copyVariables(
     const result = { changed: plan.changed, same };
     if (copied.length === 0) return [{ ...result, added: [], warnings: [] }, new Map()] as const;
     const writes = await writeSets(admin, project, variables, new Map([[before, changes]]));
-    const { added, total } = writes.get(target) as SetWrite;
-    const warnings = variables.warningsOf(to.project, target, total);
-    const done = { ...result, added: added.toSorted(compareBytes), warnings };
+    const write = writes.get(target) as SetWrite<VariableEntry>;
+    const warnings = variables.warningsOf(to.project, target, write);
+    const done = { ...result, added: write.added.toSorted(compareBytes), warnings };
     return [done, writes, [revealOf("variables.reveal", origin, source, copied)]] as const;
   };
   return writingProject<VariablesCopy>(admin, found, variables, copy, { permits: [origin.permit] });
@@ -197,7 +199,8 @@ function chosenOf(
     throw new Refused("not_found", `${what} ${from.project}, ${environment}${list}.`);
   }
   return chosen.map((item) => {
-    return { name: item.entry.key, value: storedValue(item), rotateBy: item.entry.rotateBy ?? null };
+    const { key: name, rotateBy } = item.entry;
+    return { name, value: storedValue(item), ...(rotateBy && { rotateBy }) };
   });
 }
 
