@@ -1,22 +1,24 @@
 import type { Body } from "../core/held.ts";
 import { tidyAfter } from "../core/tidy.ts";
 import { type Share, smallBytesMax } from "../limit/budget.ts";
-import { lookEveryMs, Pace } from "../limit/pace.ts";
 import { type Exchange, headersOf, whole } from "./exchange.ts";
 
 /*
  * How values leave. Bun keeps a whole body until the client has read it, and does not say when that is. So only small
  * bodies are sent whole. A large one is made as fast as the client reads it, and its memory is given back when the last
- * byte has left, when the client has gone, or when the client is cut off because it holds up others.
+ * byte has left, when the client has gone, or when the client is cut off because it was too slow.
  */
 
 /** Bytes that leave at once. */
 const pieceBytes = 256 * 1024;
 
-/** How long another request must have waited before a body is cut off: a short queue of fast readers needs no cut. */
-const waitedMs = 1000;
+/** How long a client may take to read a large body: 8 MiB in base64 take 400 KiB a second. */
+const readWithinMs = 30_000;
 
-type Logger = { readonly log: (event: Readonly<Record<string, unknown>>) => void };
+type Logger = {
+  readonly log: (event: Readonly<Record<string, unknown>>) => void;
+  readonly readWithinMs?: number | undefined;
+};
 
 /** A 200 with the body that the share was taken for. */
 export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: Share, etag: string): Response {
@@ -33,8 +35,8 @@ export function answer(keyhole: Logger, exchange: Exchange, body: Body, share: S
 }
 
 /**
- * A 200 whose body is made as fast as it is read. If the client is too slow (`limit/pace.ts`) while a request waits for
- * memory, the connection is reset, so that the client cannot take a part for the whole.
+ * A 200 whose body is made as fast as it is read. If the client takes longer than {@link readWithinMs}, the connection is
+ * reset, so that nobody can take a part for the whole.
  */
 function streamed(
   keyhole: Logger,
@@ -44,39 +46,32 @@ function streamed(
   share: Share,
 ): Response {
   const pieces = sized(body);
-  const pace = new Pace(share.bytes);
-  let bytes = 0;
-  let watch: ReturnType<typeof setInterval> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
   const end = () => {
     ended = true;
-    clearInterval(watch);
+    clearTimeout(timer);
     pieces.return(undefined);
     tidyAfter(share.bytes);
     share.release();
   };
   const stream = new ReadableStream<string | Uint8Array>({
     start(controller) {
-      watch = setInterval(() => {
-        if (!pace.look() || share.waitedForMs() < waitedMs) return;
+      timer = setTimeout(() => {
         end();
-        controller.error(new Error("cut off: others wait for its memory"));
+        controller.error(new Error("cut off: the client reads too slowly"));
         const { requestId, route, keyId, byToken } = exchange;
         keyhole.log({ event: "cut", requestId, [byToken ? "trustId" : "keyId"]: keyId, route });
-      }, lookEveryMs);
-      watch.unref();
+      }, keyhole.readWithinMs ?? readWithinMs);
+      timer.unref();
     },
     async pull(controller) {
       // Bun asks for the next 4 MiB at once. Small requests take turns with the pieces.
       await new Promise(setImmediate);
       if (ended) return;
-      pace.moved(bytes); // a client that asks for the next piece has taken the last one
       try {
         const { value, done } = pieces.next();
-        if (!done) {
-          bytes = value.length;
-          return controller.enqueue(value);
-        }
+        if (!done) return controller.enqueue(value);
       } catch (error) {
         end();
         throw error;
