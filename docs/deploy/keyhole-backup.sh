@@ -10,7 +10,7 @@ as_postgres() { runuser -u postgres -- "$@"; }
 mkdir -p "$folder"
 as_postgres pg_dump --format=custom --no-owner --no-privileges keyhole > "$dump.part"
 as_postgres dropdb --if-exists keyhole_check
-as_postgres createdb --owner=keyhole_owner keyhole_check
+as_postgres createdb --owner=keyhole_owner --encoding=UTF8 --template=template0 keyhole_check
 as_postgres pg_restore --exit-on-error --single-transaction --no-owner --no-privileges \
   --role=keyhole_owner --dbname=keyhole_check < "$dump.part"
 export DATABASE_URL="${DATABASE_URL%/*}/keyhole_check"

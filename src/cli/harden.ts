@@ -5,7 +5,7 @@ import { dlopen, FFIType, type Pointer, toArrayBuffer } from "bun:ffi";
  * its memory, and turns core dumps off. Call it once the secrets have been read.
  */
 export function harden(): void {
-  const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "KEYHOLE_LIMITER_URL"];
+  const secrets = ["KEYHOLE_ROOT_KEY", "DATABASE_URL", "PGPASSWORD", "KEYHOLE_LIMITER_URL"];
   scrubEnvironment(secrets);
   for (const name of secrets) delete process.env[name];
   withLibc(({ prctl }) => prctl(prSetDumpable, 0n, 0n, 0n, 0n));

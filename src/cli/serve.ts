@@ -35,7 +35,7 @@ export function serveCommand(here: Surroundings) {
       const pretty = worker === undefined ? stdout.isTTY : worker === "pretty";
       const write = boundedOutput(stdout);
       const { log, flush } = openLog(write, { pretty, now: Date.now });
-      if (workers > 1 && config.databaseUrl === undefined) {
+      if (workers > 1 && config.postgres === undefined) {
         throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");
       }
       // A worker's parent has already printed the messages about the settings.
@@ -43,11 +43,11 @@ export function serveCommand(here: Surroundings) {
       const env = { ...here.env };
       // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser.
       const link = worker === undefined ? undefined : openWorkerLink();
-      if (config.databaseUrl !== undefined) startWatchdog(pretty);
+      if (config.postgres !== undefined) startWatchdog(pretty);
       const installation = await openInstallation(config, say);
       if (worker === undefined) removeLeftovers(config);
       // With the embedded database it starts now: migrations may keep this thread busy for long.
-      if (config.databaseUrl === undefined) startWatchdog(pretty);
+      if (config.postgres === undefined) startWatchdog(pretty);
       harden();
       // Asked before the port opens: if the database goes away later, the server must not stop.
       const hint = worker === undefined && (await isEmpty(installation)) ? firstSteps : undefined;

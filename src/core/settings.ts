@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
 import { configProblem } from "./problem.ts";
 import { wordsOf } from "./words.ts";
 
@@ -20,8 +21,8 @@ export type RootKeySource =
 
 /** Every setting, validated once at start. */
 export type Config = {
-  /** URL of PostgreSQL; undefined for the embedded database in `dataFolder`. */
-  readonly databaseUrl: string | undefined;
+  /** What DATABASE_URL says; undefined for the embedded database in `dataFolder`. */
+  readonly postgres: Postgres | undefined;
   /** Absolute path. */
   readonly dataFolder: string;
   readonly rootKey: RootKeySource;
@@ -47,13 +48,11 @@ export function readConfig(env: Env): Config {
     }
   }
   const databaseUrl = env["DATABASE_URL"];
-  if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) {
-    throw configProblem(
-      "DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database; percent-encode @ / # in the password (%40 %2F %23).",
-    );
+  if (databaseUrl === undefined && env["DATABASE_PASSWORD_FILE"] !== undefined) {
+    throw configProblem("DATABASE_PASSWORD_FILE is set without DATABASE_URL, whose password it holds.");
   }
   return Object.freeze({
-    databaseUrl,
+    postgres: databaseUrl === undefined ? undefined : parsePostgresUrl(databaseUrl, env),
     dataFolder: resolve(env["KEYHOLE_DATA"] ?? ".keyhole"),
     rootKey: readRootKeySource(env, databaseUrl !== undefined),
     host: parseHost("HOST", env["HOST"] ?? "127.0.0.1"),
@@ -82,7 +81,16 @@ export function parsePort(setting: string, text: string): number {
 const rootKeySettings = ["KEYHOLE_ROOT_KEY", "KEYHOLE_ROOT_KEY_FILE", "KEYHOLE_ROOT_KEY_COMMAND"] as const;
 const settings = new Set<string>([
   ...rootKeySettings,
-  ...["DATABASE_URL", "KEYHOLE_DATA", "HOST", "PORT", "KEYHOLE_OPS_HOST", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL"],
+  ...[
+    "DATABASE_URL",
+    "DATABASE_PASSWORD_FILE",
+    "KEYHOLE_DATA",
+    "HOST",
+    "PORT",
+    "KEYHOLE_OPS_HOST",
+    "KEYHOLE_OPS_PORT",
+    "KEYHOLE_LIMITER_URL",
+  ],
   ...["KEYHOLE_ACTOR", "KEYHOLE_HISTORY_MIB", "KEYHOLE_MCP", "KEYHOLE_MCP_ORIGINS"],
 ]);
 
@@ -157,22 +165,4 @@ function splitWords(setting: string, text: string): [program: string, ...args: s
 function withoutSettings(env: Env): Record<string, string> {
   const kept = Object.entries(env).filter(([name]) => name !== "DATABASE_URL" && !name.startsWith("KEYHOLE_"));
   return Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""]));
-}
-
-function isPostgresUrl(text: string): boolean {
-  const urls = databaseUrls(text).map((url) => URL.parse(url));
-  return urls.every(
-    (url) =>
-      url !== null &&
-      /^postgres(?:ql)?:$/.test(url.protocol) &&
-      (urls.length === 1 || url.hostname !== "") &&
-      // An @ here means that a / or # in the password is not percent-encoded.
-      !/@/.test(url.pathname + url.hash),
-  );
-}
-
-/** One URL for each host that DATABASE_URL names: `postgres://keyhole@h1:5432,h2:5433/keyhole` names two. */
-export function databaseUrls(text: string): string[] {
-  const [, before, hosts = "", after] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
-  return before === undefined ? [text] : hosts.split(",").map((host) => before + host + after);
 }

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
+import { configProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
-import { type Config, databaseUrls } from "../core/settings.ts";
+import type { Config } from "../core/settings.ts";
 import type { Keyring, SystemKeyPurpose } from "../seal/keyring.ts";
 import { makeAuditMonths } from "../store/audit-months.ts";
 import type { Database, Use } from "../store/database.ts";
@@ -12,7 +13,7 @@ import { openPostgres, Servers } from "../store/postgres.ts";
 import { openSqlite, turns } from "../store/sqlite.ts";
 import { exclusively } from "../store/sqlite-file.ts";
 import { folderProblem, isPrivate, prepareFolder, refuseLink, requireReadable } from "./data-folder.ts";
-import { openKeyring, rootKeyName } from "./root-keys.ts";
+import { openKeyring, rootKeyName, warnOfReaders } from "./root-keys.ts";
 import { openSystemKeys, systemKeyRows } from "./system-keys.ts";
 import { findPrimary } from "./unreachable.ts";
 
@@ -37,9 +38,10 @@ export type Installation = {
  *   a root key lies there without a database
  */
 export function openInstallation(config: Config, say: (line: string) => void, begin = true): Promise<Installation> {
-  return config.databaseUrl === undefined
-    ? openEmbedded(config, say, begin)
-    : openOnPostgres(config, new Servers(databaseUrls(config.databaseUrl)), say, begin);
+  const { postgres } = config;
+  if (postgres === undefined) return openEmbedded(config, say, begin);
+  for (const path of postgres.secretFiles) warnOfReaders("the file", path, say);
+  return openOnPostgres(config, new Servers(postgres.servers), say, begin);
 }
 
 async function openEmbedded(config: Config, say: (line: string) => void, begin: boolean): Promise<Installation> {
@@ -86,6 +88,7 @@ async function openOnPostgres(
   await findPrimary(servers);
   const database = openPostgres(servers, "admin");
   try {
+    await requireUtf8(database);
     if (!begin && !(await hasBegun(database))) throw notBegun("in the database at DATABASE_URL");
     await migratePostgres(servers, database);
     await makeAuditMonths(database, Date.now());
@@ -107,6 +110,15 @@ export async function isEmpty({ open }: Installation): Promise<boolean> {
   );
   const rows = await find({}).finally(() => database.close());
   return rows.length === 0;
+}
+
+/** Names and paths may have any character of Unicode, which no other encoding can hold. @throws Problem */
+async function requireUtf8(database: Database): Promise<void> {
+  const [row] = await database.query<{ encoding: string }>(sql`select getdatabaseencoding() as encoding`)({});
+  if (row?.encoding === "UTF8") return;
+  throw configProblem(
+    `The database of DATABASE_URL has the encoding ${row?.encoding}, and Keyhole needs UTF8: create database NAME encoding 'UTF8' locale 'C' template template0.`,
+  );
 }
 
 /** Whether PostgreSQL has Keyhole's tables, with keys in them. */
@@ -143,8 +155,8 @@ function notBegun(where: string): Refused {
  * Opens the database for reading, without its keys: makes and migrates nothing, and runs no command for the root key.
  * Undefined if there is none, or if the data folder may be somebody else's.
  */
-export function openForNames({ databaseUrl, dataFolder }: Config): Database | undefined {
-  if (databaseUrl !== undefined) return openPostgres(new Servers(databaseUrls(databaseUrl)), "serve");
+export function openForNames({ postgres, dataFolder }: Config): Database | undefined {
+  if (postgres !== undefined) return openPostgres(new Servers(postgres.servers), "serve");
   const path = join(dataFolder, "keyhole.db");
   return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, "serve") : undefined;
 }

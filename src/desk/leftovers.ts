@@ -8,7 +8,7 @@ import { removeKeyDrafts, rotateLock } from "./root-keys.ts";
  * restored database. A draft that a command writes now stays. Call it before the server takes its lock.
  */
 export function removeLeftovers(config: Config): void {
-  if (config.databaseUrl !== undefined) return;
+  if (config.postgres !== undefined) return;
   if (config.rootKey.from === "folder") whileLocked(rotateLock(config), () => removeKeyDrafts(config));
   whileLocked(serveLock(config), () => removeRestoreDrafts(config));
 }

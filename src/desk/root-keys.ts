@@ -42,12 +42,16 @@ export async function openKeyring(
   }
   const file = new KeyFile(rootKey.from === "file" ? "KEYHOLE_ROOT_KEY_FILE" : path, path);
   const keys = file.read();
-  if (file.mode & 0o077) {
-    say(
-      `WARNING: users other than its owner may read or change the root key ${path} (mode ${file.mode.toString(8).padStart(4, "0")}).`,
-    );
-  }
+  warnOfReaders("the root key", path, say);
   return new Keyring(keys, undefined, () => file.news());
+}
+
+/** Warns of a file with a secret that other accounts of this machine can read or change. @param what - such as "the root key" */
+export function warnOfReaders(what: string, path: string, say: (line: string) => void): void {
+  const mode = statSync(path).mode & 0o777;
+  if ((mode & 0o077) === 0) return;
+  const shown = mode.toString(8).padStart(4, "0");
+  say(`WARNING: users other than its owner may read or change ${what} ${path} (mode ${shown}).`);
 }
 
 /**
@@ -136,7 +140,6 @@ class KeyFile {
   readonly #source: string;
   readonly #path: string;
   #read = "";
-  mode = 0;
 
   constructor(source: string, path: string) {
     this.#source = source;
@@ -167,8 +170,7 @@ class KeyFile {
 
   /** A stamp of the file's state: a replaced file has another inode, an edited one other times. */
   #look(): string {
-    const { ino, size, mtimeNs, ctimeNs, mode } = statSync(this.#path, { bigint: true });
-    this.mode = Number(mode) & 0o777;
+    const { ino, size, mtimeNs, ctimeNs } = statSync(this.#path, { bigint: true });
     return [ino, size, mtimeNs, ctimeNs].join(" ");
   }
 }

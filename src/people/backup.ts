@@ -192,10 +192,7 @@ export async function verifyBackup(
     copyFileSync(backup, path, constants.COPYFILE_FICLONE);
     await chmod(path, 0o600);
     requireDatabase(backup, inspect(path));
-    const installation = await openInstallation(
-      { ...config, databaseUrl: undefined, dataFolder: scratch, rootKey },
-      say,
-    );
+    const installation = await openInstallation({ ...config, postgres: undefined, dataFolder: scratch, rootKey }, say);
     const admin = adminContextOf(installation, operator(""));
     return await openEverything(admin, progress).finally(() => admin.close());
   } finally {
@@ -205,7 +202,7 @@ export async function verifyBackup(
 
 /** The embedded database's file. @throws Refused `invalid` with PostgreSQL, which has tools of its own for this */
 function databaseFile(config: Config, what: string): string {
-  if (config.databaseUrl !== undefined) {
+  if (config.postgres !== undefined) {
     throw new Refused(
       "invalid",
       `DATABASE_URL is set, and this is to ${what} the embedded database: use pg_dump and pg_restore, as docs/backup.md says.`,

@@ -38,7 +38,7 @@ export async function startServer(
   link?: WorkerLink,
 ): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
-  if (config.databaseUrl === undefined) {
+  if (config.postgres === undefined) {
     const lock = exclusively(serveLock(config), 0);
     const message = `Another Keyhole serves ${config.dataFolder} already. A folder has only one server.`;
     if (!lock) throw new Refused("unavailable", message);
@@ -162,12 +162,12 @@ export function listening<T>(host: string, port: number, setting: string, listen
   }
 }
 
-async function warnOf({ databaseUrl }: Config, { database, shared }: OpenKeyhole, say: (line: string) => void) {
+async function warnOf({ postgres }: Config, { database, shared }: OpenKeyhole, say: (line: string) => void) {
   const warn = (text: string) => say(`WARNING: ${text}`);
   if (shared?.away) {
     warn("the store at KEYHOLE_LIMITER_URL cannot be reached. Until it can, each process counts alone.");
   }
-  if (databaseUrl === undefined) return;
+  if (postgres === undefined) return;
   const [row] = await database.query<{ fsync: string }>(sql`select current_setting('fsync') as fsync`)({});
   if (row?.fsync !== "on") {
     warn("PostgreSQL runs with fsync off. A crash of its machine can lose audit entries of values already sent.");

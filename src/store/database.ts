@@ -101,8 +101,13 @@ export function databaseErrorCode(error: unknown): string {
 /** Whether the connection failed rather than the statement, or leads to a standby: another one may do better. */
 export function isConnectionFailure(error: unknown): boolean {
   const code = databaseErrorCode(error);
-  if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return true; // a SQLSTATE has a digit, EPIPE has none
+  if (!isSqlState(code)) return true;
   return /^(?:08|57P)/.test(code) || code === standbyRefusal || code === "25006";
+}
+
+/** Whether it is PostgreSQL that gave this code. A SQLSTATE has a digit, EPIPE has none. */
+export function isSqlState(code: string): boolean {
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
 }
 
 /** SQLSTATE of a negative OFFSET: no statement has one, except for the check in `onPrimary`. */

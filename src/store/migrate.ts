@@ -40,7 +40,13 @@ export const migrations = {
 export async function migratePostgres(servers: Servers, database: Database): Promise<void> {
   if (await isMigrated(database)) return;
   // The lock has a connection of its own, so that it ends with the process, however the process ends.
-  const lock = postgres(servers.url, { max: 1, connect_timeout: 2, fetch_types: false, onnotice: () => {} });
+  const lock = postgres({
+    ...(servers.current.connect as unknown as postgres.Options<Record<string, never>>),
+    max: 1,
+    connect_timeout: 2,
+    fetch_types: false,
+    onnotice: () => {},
+  });
   try {
     await lock`select pg_advisory_lock(${advisoryLock})`;
     if (!(await isMigrated(database))) await run(database);

@@ -3,6 +3,7 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import type { PostgresServer } from "../core/postgres-url.ts";
 import {
   compile,
   type Database,
@@ -18,38 +19,38 @@ import { postgresTables } from "./tables.ts";
 
 /** The servers that DATABASE_URL names. All pools of a process use the same one, and follow each other to the next. */
 export class Servers {
-  readonly #urls: readonly string[];
-  readonly #pools: ((url: string) => void)[] = [];
+  readonly #servers: readonly PostgresServer[];
+  readonly #pools: ((server: PostgresServer) => void)[] = [];
   #at = 0;
 
-  /** @param urls - one for each host, at least one */
-  constructor(urls: readonly string[]) {
-    this.#urls = urls;
+  /** @param servers - at least one */
+  constructor(servers: readonly PostgresServer[]) {
+    this.#servers = servers;
   }
 
   get count(): number {
-    return this.#urls.length;
+    return this.#servers.length;
   }
 
   /** The server to ask. */
-  get url(): string {
-    return this.#urls[this.#at] as string;
+  get current(): PostgresServer {
+    return this.#servers[this.#at] as PostgresServer;
   }
 
-  /** Goes on to the next server, unless another pool did so since `url` was current. */
-  leave(url: string): void {
-    if (url === this.url) this.#at = (this.#at + 1) % this.#urls.length;
+  /** Goes on to the next server, unless another pool did so since `server` was current. */
+  leave(server: PostgresServer): void {
+    if (server === this.current) this.#at = (this.#at + 1) % this.#servers.length;
   }
 
-  /** Calls `follow` whenever a pool had a first answer from a server, with its URL. */
-  watch(follow: (url: string) => void): void {
+  /** Calls `follow` whenever a pool had a first answer from a server, with that server. */
+  watch(follow: (server: PostgresServer) => void): void {
     this.#pools.push(follow);
   }
 
   /** This server answers: it is the one to ask, and no pool waits any longer for another. */
-  answered(url: string): void {
-    this.#at = this.#urls.indexOf(url);
-    for (const follow of this.#pools) follow(url);
+  answered(server: PostgresServer): void {
+    this.#at = this.#servers.indexOf(server);
+    for (const follow of this.#pools) follow(server);
   }
 }
 
@@ -116,11 +117,12 @@ export function openPostgres(servers: Servers, use: Use): Database {
 
 /** The clients of one use, each on one server. */
 export function connect(servers: Servers, use: Use) {
-  let url = servers.url;
+  let server = servers.current;
   const make = (closed: () => void, elsewhere: boolean) => {
-    if (elsewhere) servers.leave(url);
-    url = servers.url;
-    return postgres(url, {
+    if (elsewhere) servers.leave(server);
+    server = servers.current;
+    return postgres({
+      ...server.connect,
       ...poolOf[use],
       onclose: closed,
       // Of several servers, one that accepts connections and stands still costs a second. Then another is asked.
@@ -132,13 +134,13 @@ export function connect(servers: Servers, use: Use) {
       // No column is an array, and a connection that is lost while the driver fetches types rejects unhandled.
       fetch_types: false,
       onnotice: () => {},
-      connection: { application_name: `keyhole ${use}`, ...sessionOf[use] },
+      connection: { ...server.connect.connection, application_name: `keyhole ${use}`, ...sessionOf[use] },
       types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
-    } as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
+    } as unknown as postgres.Options<{ bigint: postgres.PostgresType<number> }>);
   };
-  const clients = new Clients(make, () => servers.answered(url));
+  const clients = new Clients(make, () => servers.answered(server));
   // A command's transaction is never repeated, so nothing may end it.
-  if (use !== "admin") servers.watch((answering) => answering !== url && clients.leave());
+  if (use !== "admin") servers.watch((answering) => answering !== server && clients.leave());
   return clients;
 }
 

@@ -41,7 +41,7 @@ export const variablesPerLarge = 1000;
 export async function seed(settings: Readonly<Record<string, string>>, stock: Stock): Promise<string[]> {
   const config = readConfig(settings);
   const installation = await openInstallation(config, () => {});
-  const embedded = config.databaseUrl === undefined;
+  const embedded = config.postgres === undefined;
   const admins = Array.from({ length: embedded ? 1 : writersAtOnce }, () =>
     adminContextOf(installation, operator("bench@host")),
   );

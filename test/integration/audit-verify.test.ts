@@ -340,7 +340,7 @@ describeBoth("audit verify", (w, dialect) => {
         expect(await verifyAudit(w.admin)).toMatchObject({ entries: 8, flaws: [] });
         w.clock.nowMs = Date.UTC(2031, 5, 15);
         // Retention gives up behind a long query: else the journal would wait behind retention.
-        const reader = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
+        const reader = postgres(w.databaseUrl as string, { max: 1, fetch_types: false });
         await reader.begin(async (held) => {
           await held`lock table audit_segments_2031_02 in access share mode`;
           await expect(pruneAudit(w.admin, 60 * dayMs)).rejects.toThrow("The audit entries are in use by a long query");

@@ -222,7 +222,7 @@ describe("backup", () => {
   });
 
   test("is refused with PostgreSQL", () => {
-    const config = { ...w.config, databaseUrl: "postgres://nobody@127.0.0.1:1/none" };
+    const config = { ...w.config, postgres: { servers: [], secretFiles: [] } };
     expect(() => backUp(config, join(folder, "never.db"))).toThrow("use pg_dump");
     expect(restore(config, backup, { actor: "ann@host", say: silent })).rejects.toThrow("use pg_dump");
   });

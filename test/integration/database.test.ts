@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import type postgres from "postgres";
+import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { connectTo, createDatabase, postgresUrl, withPostgres } from "../support/postgres.ts";
@@ -26,7 +27,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     process.on("uncaughtException", note);
     try {
       for (let times = 0; times < 20; times++) {
-        const opened = openPostgres(new Servers([database.url]), "serve");
+        const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "serve");
         const one = opened.query<{ one: number }>(sql`select 1 as one`, { retry: times % 3 !== 0 });
         const asked = Array.from({ length: 20 }, () => one({}).catch((error: Error) => error));
         await Bun.sleep((times % 20) * 1.3); // waits for nothing: each round tries another moment
@@ -49,7 +50,7 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
   });
 
   test("ends no command: its transactions move to the client that took the place of a doubtful one", async () => {
-    const opened = openPostgres(new Servers([database.url]), "admin");
+    const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "admin");
     const transact = () => opened.transaction((db) => db.execute(sql`select 1 as one`));
     await transact();
     await expect(opened.query(sql`select no_such_thing`)({})).rejects.toThrow();

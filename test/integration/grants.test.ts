@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
+import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type Installation, openInstallation } from "../../src/desk/installation.ts";
 import { setVariables } from "../../src/kinds/variables/write.ts";
 import { applyGrants, grantStatements } from "../../src/people/grants.ts";
@@ -40,10 +41,10 @@ function suite() {
     key = await w.key(organization, { ...everything });
     await w.run(`create role ${quoted} login password 'of-a-test'`);
     await applyGrants(w.admin, role);
-    const url = new URL(w.config.databaseUrl as string);
+    const url = new URL(w.databaseUrl as string);
     url.username = encodeURIComponent(role);
     url.password = "of-a-test";
-    installation = await openInstallation({ ...w.config, databaseUrl: url.href }, () => {});
+    installation = await openInstallation({ ...w.config, postgres: parsePostgresUrl(url.href, {}) }, () => {});
     keyhole = await openKeyhole(installation, (event) => w.log.push(event), { mcpOrigins: [] });
     client = clientOf(keyhole);
     raw = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });

@@ -545,7 +545,7 @@ describeBoth(
       await w.admin.database.db
         .insert(w.admin.database.tables.variableRequests)
         .values(pendingRows(organization, project, pendingPerKeyMax - 1, key.id));
-      const other = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false });
+      const other = postgres(w.databaseUrl as string, { max: 1, fetch_types: false });
       let answer: Promise<Response> | undefined;
       await other.begin(async (sql) => {
         await sql`insert into variable_requests (id, organization_id, project_id, environment, name, reason, key_id, number,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
+import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { type AdminContext, adminContextOf } from "../../src/desk/context.ts";
 import { openInstallation } from "../../src/desk/installation.ts";
 import { whoIs } from "../../src/desk/roster.ts";
@@ -42,10 +43,10 @@ withPostgres("the role of people who are no operators", () => {
     await addPerson(w.admin, { name: "ana", organization: org, signIn: null });
     const rights = ["see", "reveal", "write", "keys", "decide", "audit"];
     await grantRights(w.admin, "ana", { rights, projects: null, environments: null });
-    const url = new URL(w.config.databaseUrl as string);
+    const url = new URL(w.databaseUrl as string);
     url.username = encodeURIComponent(role);
     url.password = "of-a-test";
-    const installation = await openInstallation({ ...w.config, databaseUrl: url.href }, () => {});
+    const installation = await openInstallation({ ...w.config, postgres: parsePostgresUrl(url.href, {}) }, () => {});
     ana = adminContextOf(installation, await whoIs(installation, "ana"));
     raw = postgres(url.href, { max: 1, fetch_types: false, onnotice: () => {} });
   });

@@ -104,7 +104,7 @@ stored.push("projects", "sets");
 async function explainPostgres(w: World, databases: ReadonlyMap<Use, Database>): Promise<Explain> {
   const connections = new Map<Use, postgres.Sql>();
   for (const [use, database] of databases) {
-    const connection = postgres(w.config.databaseUrl as string, { max: 1, fetch_types: false, onnotice: () => {} });
+    const connection = postgres(w.databaseUrl as string, { max: 1, fetch_types: false, onnotice: () => {} });
     connections.set(use, connection);
     const settings = await database.query<{ name: string; setting: string }>(
       sql`select name, setting from pg_settings where source = 'client' and name not in ('application_name', 'client_encoding')`,

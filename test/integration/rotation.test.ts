@@ -619,7 +619,7 @@ describeBoth("rotate data", (w, dialect) => {
 describeBoth("a rotation beside a writer", () => {
   /** Has a project to itself, as a writer does, until `done`. */
   const writer = async (w: World, projectId: string) => {
-    const client = postgres(w.config.databaseUrl as string, { max: 1, onnotice: () => {} });
+    const client = postgres(w.databaseUrl as string, { max: 1, onnotice: () => {} });
     await client`begin`;
     await client`select id from projects where id = ${projectId} for update`;
     await client`update sets set version = version where project_id = ${projectId}`;

@@ -134,7 +134,8 @@ describeBoth("writers of sets", (w) => {
 
   test("lose nothing when four processes write at once", async () => {
     const { project, read } = await furnished(w);
-    const { rootKey, databaseUrl, dataFolder } = w.config;
+    const { rootKey, dataFolder } = w.config;
+    const { databaseUrl } = w;
     const source = (path: string) => JSON.stringify(join(import.meta.dir, "../../src", path));
     const program = `
       const { adminContextOf, operator } = await import(${source("desk/context.ts")});

@@ -35,8 +35,8 @@ export async function throughDoor(w: World, person: string, words: readonly stri
   return { code, out: `${stdout}${stderr}` };
 }
 
-function settingsOf({ config }: World): Readonly<Record<string, string>> {
-  const { databaseUrl, dataFolder, rootKey } = config;
+function settingsOf({ config, databaseUrl }: World): Readonly<Record<string, string>> {
+  const { dataFolder, rootKey } = config;
   return {
     KEYHOLE_DATA: dataFolder,
     KEYHOLE_ROOT_KEY: (rootKey as { text: string }).text,

@@ -98,6 +98,8 @@ type AskedKey = Omit<NewKey, "organization" | "projects" | "environments"> & {
 export type World = Client & {
   readonly dialect: "postgres" | "sqlite";
   readonly config: Config;
+  /** DATABASE_URL; undefined on SQLite. */
+  readonly databaseUrl: string | undefined;
   readonly installation: Installation;
   readonly keyhole: OpenKeyhole;
   /** For the functions of `src/people` and `src/kinds`; its clock is `clock`. */
@@ -202,6 +204,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     ...client(),
     dialect,
     config,
+    databaseUrl: database?.url,
     installation,
     keyhole,
     admin,

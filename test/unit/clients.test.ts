@@ -1,5 +1,5 @@
 import { afterEach, expect, jest, spyOn, test } from "bun:test";
-import { databaseUrls, readConfig } from "../../src/core/settings.ts";
+import { parsePostgresUrl } from "../../src/core/postgres-url.ts";
 import { Servers } from "../../src/store/postgres.ts";
 import { Clients } from "../../src/store/postgres-clients.ts";
 
@@ -13,6 +13,7 @@ function numbered() {
   return new Clients(() => ({ number: made++, end: async () => {} }));
 }
 
+const serversOf = (hosts: string) => new Servers(parsePostgresUrl(`postgres://u:p@${hosts}/db`, {}).servers);
 const failure = Object.assign(new Error("statement"), { code: "42P01" });
 const fails = () => Promise.reject(failure);
 
@@ -90,30 +91,32 @@ test("a client that never answered, or no longer does, makes the next one try an
 });
 
 test("pools share the server to ask, and the first that leaves one moves on for all", () => {
-  const servers = new Servers(["a", "b"]);
-  servers.leave("a");
-  servers.leave("a"); // another pool, later
-  expect(servers.url).toBe("b");
-  servers.leave("b");
-  expect(servers.url).toBe("a");
+  const servers = serversOf("a,b");
+  const { current: first } = servers;
+  servers.leave(first);
+  servers.leave(first); // another pool, later
+  expect(servers.current.name).toBe("b:5432");
+  servers.leave(servers.current);
+  expect(servers.current).toBe(first);
 });
 
 test("once a pool has an answer from another server, every pool asks that one and what waits is asked again", async () => {
-  const servers = new Servers(["old", "new"]);
+  const servers = serversOf("old,new");
   /** A pool whose statements wait on a server that does not answer until their client is ended. */
   const pool = () => {
-    let url = servers.url;
+    let server = servers.current;
     const clients = new Clients(
       (_, elsewhere) => {
-        if (elsewhere) servers.leave(url);
-        url = servers.url;
+        if (elsewhere) servers.leave(server);
+        server = servers.current;
         const { promise, reject } = Promise.withResolvers<string>();
         const ended = Object.assign(new Error("ended"), { code: "CONNECTION_DESTROYED" });
-        return { answer: url === "old" ? promise : Promise.resolve(url), end: async () => reject(ended) };
+        const isOld = server.name === "old:5432";
+        return { answer: isOld ? promise : Promise.resolve("new"), end: async () => reject(ended) };
       },
-      () => servers.answered(url),
+      () => servers.answered(server),
     );
-    servers.watch((answering) => answering !== url && clients.leave());
+    servers.watch((answering) => answering !== server && clients.leave());
     return clients;
   };
   const [first, second] = [pool(), pool()];
@@ -124,19 +127,3 @@ test("once a pool has an answer from another server, every pool asks that one an
   expect(await first.ask(3, ({ answer }) => answer).answer).toBe("new");
   expect(await waiting).toBe("new");
 });
-
-test.each([
-  ["postgres://u:p@h1:5432,h2:5433/db?x=1", ["postgres://u:p@h1:5432/db?x=1", "postgres://u:p@h2:5433/db?x=1"]],
-  ["postgresql://h1,[::1]:5433/db", ["postgresql://h1/db", "postgresql://[::1]:5433/db"]],
-  ["postgres://u:p,q@h1/db", ["postgres://u:p,q@h1/db"]],
-])("%s names a server for each host", (url, urls) => {
-  expect(databaseUrls(url)).toEqual(urls);
-  expect(readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: "x" }).databaseUrl).toBe(url);
-});
-
-test.each(["postgres://h1,/db", "postgres://h1:port,h2/db", "mysql://h1,h2/db", "h1,h2"])(
-  "%s is no DATABASE_URL",
-  (url) => {
-    expect(() => readConfig({ DATABASE_URL: url, KEYHOLE_ROOT_KEY: "x" })).toThrow("DATABASE_URL");
-  },
-);

@@ -22,7 +22,9 @@ describe("docs/configuration.md", () => {
       .filter((file) => file.endsWith(".ts"))
       .map((file) => readFileSync(join(src, file), "utf8"))
       .join("\n");
-    const named = code.match(/\b(KEYHOLE_[A-Z_]*[A-Z]|OTEL_[A-Z_]+|DATABASE_URL)\b|(?<=env\[")(HOST|PORT)(?="\])/g);
+    const named = code.match(
+      /\b(KEYHOLE_[A-Z_]*[A-Z]|OTEL_[A-Z_]+|DATABASE_[A-Z_]+[A-Z])\b|(?<=env\[")(HOST|PORT)(?="\])/g,
+    );
     expect(rows.map(({ name }) => name).sort()).toEqual([...new Set(named)].sort());
   });
 
@@ -33,7 +35,7 @@ describe("docs/configuration.md", () => {
     expect(row("KEYHOLE_DATA").byDefault).toBe(`\`./${relative(process.cwd(), config.dataFolder)}\``);
     expect(row("KEYHOLE_OPS_HOST").byDefault).toBe(`\`${readConfig({ KEYHOLE_OPS_PORT: "1" }).ops?.host}\``);
     expect(row("KEYHOLE_HISTORY_MIB").byDefault).toBe(`\`${config.historyBytesMax / 1024 / 1024}\``);
-    expect(config).toMatchObject({ databaseUrl: undefined, ops: undefined, limiterUrl: undefined });
+    expect(config).toMatchObject({ postgres: undefined, ops: undefined, limiterUrl: undefined });
     expect(config).toMatchObject({ tracesUrl: undefined, mcpOrigins: undefined });
     for (const name of ["DATABASE_URL", "KEYHOLE_OPS_PORT", "KEYHOLE_LIMITER_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"]) {
       expect(row(name).byDefault).toStartWith("unset");

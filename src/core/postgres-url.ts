@@ -1,0 +1,254 @@
+import { readFileSync } from "node:fs";
+import { isIP, isIPv6 } from "node:net";
+import { homedir, userInfo } from "node:os";
+import { join, resolve } from "node:path";
+import { type ConnectionOptions, createSecureContext, getCACertificates } from "node:tls";
+import { attempt } from "./attempt.ts";
+import { configProblem } from "./problem.ts";
+
+/*
+ * DATABASE_URL, read as libpq reads it, and judged whole before a byte is sent. The driver gets no URL: it would send
+ * a parameter that it does not know to the server, take `sslMode=require` for a wish to do without TLS, and look for
+ * the brackets of an IPv6 address in DNS.
+ */
+
+/** One server that DATABASE_URL names. */
+export type PostgresServer = {
+  /** `host:port`, or the path of its socket: for messages. */
+  readonly name: string;
+  /** Options of postgres.js. They leave nothing that it would take from the environment. */
+  readonly connect: {
+    readonly host: string[];
+    readonly port: number[];
+    readonly path?: string;
+    readonly user: string;
+    readonly pass: string;
+    readonly database: string;
+    readonly ssl: false | "prefer" | ConnectionOptions;
+    readonly connection: { readonly options?: string };
+  };
+};
+
+/** What DATABASE_URL says. */
+export type Postgres = {
+  /** At least one. */
+  readonly servers: readonly PostgresServer[];
+  /** Files with a password or a private key that were read. */
+  readonly secretFiles: readonly string[];
+};
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const anyValue = undefined;
+/** Every parameter that may stand in DATABASE_URL, with the values that it may have. */
+const parameters = {
+  sslmode: ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"],
+  sslrootcert: anyValue,
+  sslcert: anyValue,
+  sslkey: anyValue,
+  sslnegotiation: ["postgres"],
+  channel_binding: ["disable", "prefer", "require"],
+  gssencmode: ["disable", "prefer"],
+  target_session_attrs: ["any", "read-write", "primary"],
+  host: anyValue,
+  port: anyValue,
+  passfile: anyValue,
+  options: anyValue,
+  // Without effect: deadlines and the names of sessions are Keyhole's own.
+  application_name: anyValue,
+  fallback_application_name: anyValue,
+  connect_timeout: anyValue,
+  keepalives: anyValue,
+  keepalives_idle: anyValue,
+  keepalives_interval: anyValue,
+  keepalives_count: anyValue,
+  tcp_user_timeout: anyValue,
+} as const satisfies Record<string, readonly string[] | undefined>;
+type Parameter = keyof typeof parameters;
+
+/** The value of a parameter: from the URL, else from the variable that libpq has for it, such as PGSSLMODE. */
+type Values = (name: Parameter) => string | undefined;
+
+/** @throws Problem with one sentence that names the parameter, the variable or the file that is wrong */
+export function parsePostgresUrl(text: string, env: Env): Postgres {
+  const [, login, authority, path = "", query = ""] =
+    /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#@]*)(?:\/([^?#@]*))?(?:\?([^#@]*))?$/i.exec(text) ?? [];
+  if (authority === undefined) throw formProblem();
+  if (authority !== "" && /(?:^|&)host=/.test(query)) {
+    throw configProblem("DATABASE_URL has the parameter host beside another host: keep one of them.");
+  }
+  const [, user = "", urlPassword] = /^([^:]*)(?::(.*))?$/s.exec(login ?? "") ?? [];
+  const values = parseParameters(query, env);
+  const account = decode(user) || env["PGUSER"] || attempt(() => userInfo().username);
+  if (!account) throw formProblem();
+  const database = decode(path) || env["PGDATABASE"] || account;
+  const tls = readTls(values);
+  const passwords = readPasswords(urlPassword && decode(urlPassword), values, env);
+  const servers = parseHosts(authority, values).map(({ host, port }): PostgresServer => {
+    const isSocket = host.startsWith("/");
+    const pass = passwords.of([host, String(port), database, account]);
+    const login = { user: account, pass, database, connection: optionsOf(values) };
+    const at = { host: [host], port: [port] };
+    if (isSocket) {
+      const socket = join(host, `.s.PGSQL.${port}`);
+      return { name: socket, connect: { ...at, path: socket, ...login, ssl: false } };
+    }
+    const ssl = tls ?? (isLoopback(host) ? false : "prefer");
+    return { name: `${isIPv6(host) ? `[${host}]` : host}:${port}`, connect: { ...at, ...login, ssl } };
+  });
+  const keyFile = values("sslkey");
+  return { servers, secretFiles: keyFile === undefined ? passwords.files : [...passwords.files, keyFile] };
+}
+
+function formProblem() {
+  return configProblem(
+    "DATABASE_URL must be a URL of the form postgres://user:password@host:5432/database; percent-encode % @ / ? # in the password (%25 %40 %2F %3F %23).",
+  );
+}
+
+/** @throws Problem if a % is not followed by two digits, or if bytes cannot be sent as text */
+function decode(text: string): string {
+  const decoded = attempt(() => decodeURIComponent(text));
+  if (decoded === undefined || decoded.includes("\0")) throw formProblem();
+  return decoded;
+}
+
+function parseParameters(query: string, env: Env): Values {
+  const given = new Map<string, string>();
+  for (const part of query.split("&").filter(Boolean)) {
+    const [, name = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(part) ?? [];
+    if (!Object.hasOwn(parameters, name)) throw unknownParameter(name);
+    if (given.has(name)) throw configProblem(`DATABASE_URL has the parameter ${name} twice: leave one out.`);
+    given.set(name, decode(value));
+  }
+  if (env["PGTARGETSESSIONATTRS"] !== undefined) {
+    throw configProblem("PGTARGETSESSIONATTRS is set: unset it, because Keyhole finds the primary by itself.");
+  }
+  const variableOf = (name: Parameter) => `PG${name.replaceAll("_", "").toUpperCase()}`;
+  const values: Values = (name) => given.get(name) ?? env[variableOf(name)];
+  for (const [name, allowed] of Object.entries(parameters) as [Parameter, readonly string[] | undefined][]) {
+    const value = values(name);
+    if (value === undefined || (allowed?.includes(value) ?? value !== "")) continue;
+    const where = given.has(name) ? `DATABASE_URL has ${name}=` : `The environment has ${variableOf(name)}=`;
+    // A part of a password that was not encoded may stand here.
+    const shown = /^[\w-]{0,20}$/.test(value) ? value : "…";
+    throw configProblem(`${where}${shown}: ${allowed ? `it must be ${allowed.join(" or ")}` : "it is empty"}.`);
+  }
+  return values;
+}
+
+function unknownParameter(name: string) {
+  const shown = /^\w{1,40}$/.test(name) ? `the parameter ${name}` : "a parameter";
+  // Leaving it out would turn TLS off.
+  const advice = /ssl|tls/i.test(name) ? "ask for TLS with sslmode=verify-full or sslmode=require" : "leave it out";
+  return configProblem(`DATABASE_URL has ${shown}, which Keyhole does not know: ${advice}.`);
+}
+
+/** @returns what the driver takes; undefined if nobody said whether there is to be TLS */
+function readTls(values: Values): PostgresServer["connect"]["ssl"] | undefined {
+  const [rootPath, certPath, keyPath] = [values("sslrootcert"), values("sslcert"), values("sslkey")];
+  // The driver has no channel binding. A certificate that is verified keeps others from standing between as well.
+  const isStrict = values("channel_binding") === "require" || rootPath === "system";
+  const mode = isStrict ? "verify-full" : values("sslmode");
+  const named = rootPath ? "sslrootcert" : certPath ? "sslcert" : keyPath ? "sslkey" : undefined;
+  if (mode === undefined || mode === "disable" || mode === "allow" || mode === "prefer") {
+    if (named === undefined) return mode && (mode === "disable" ? false : "prefer");
+    throw configProblem(`${named} needs TLS that is required: add sslmode=verify-full to DATABASE_URL.`);
+  }
+  if (!certPath !== !keyPath) throw configProblem("DATABASE_URL needs both sslcert and sslkey, or neither.");
+  const files = {
+    ...(rootPath === "system" && { ca: [...getCACertificates("default"), ...getCACertificates("system")] }),
+    ...(rootPath && rootPath !== "system" && { ca: readNamed("sslrootcert", rootPath) }),
+    ...(certPath && keyPath && { cert: readNamed("sslcert", certPath), key: readNamed("sslkey", keyPath) }),
+  };
+  if (named !== undefined && attempt(() => createSecureContext(files)) === undefined) {
+    throw configProblem(
+      "sslrootcert, sslcert and sslkey of DATABASE_URL must name PEM files, the key without a password.",
+    );
+  }
+  if (mode === "verify-full") return { ...files, rejectUnauthorized: true };
+  // As in libpq, an authority that is named is also asked if the mode is `require`.
+  if (mode === "require" && !files.ca) return { ...files, rejectUnauthorized: false };
+  return { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+}
+
+/** @throws Problem if the file cannot be read, or is empty */
+function readNamed(name: string, path: string): string {
+  let why = "is empty";
+  try {
+    const text = readFileSync(path, "utf8").replace(/\r?\n$/, "");
+    if (text !== "") return text;
+  } catch (error) {
+    why = `cannot be read (${(error as NodeJS.ErrnoException).code})`;
+  }
+  throw configProblem(`The file ${path} of ${name} ${why}.`);
+}
+
+/** The URL's password, else that of DATABASE_PASSWORD_FILE, PGPASSWORD or the password file, in this order. */
+function readPasswords(fromUrl: string | undefined, values: Values, env: Env) {
+  const { DATABASE_PASSWORD_FILE: file, PGPASSWORD: fromEnv } = env;
+  if (file !== undefined) {
+    if (fromUrl)
+      throw configProblem("DATABASE_PASSWORD_FILE is set and DATABASE_URL has a password: keep one of them.");
+    const password = readNamed("DATABASE_PASSWORD_FILE", file);
+    return { files: [resolve(file)], of: () => password };
+  }
+  const known = fromUrl || fromEnv;
+  if (known) return { files: [], of: () => known };
+  const named = values("passfile");
+  const path = named ?? join(env["HOME"] ?? homedir(), ".pgpass");
+  const text = named === undefined ? attempt(() => readFileSync(path, "utf8")) : readNamed("passfile", named);
+  return { files: text === undefined ? [] : [path], of: (login: readonly string[]) => findPassword(text ?? "", login) };
+}
+
+/**
+ * @param text - of a password file: lines of `host:port:database:user:password`, with `*` for any and `\` before a
+ *   colon or another `\`
+ * @see https://www.postgresql.org/docs/current/libpq-pgpass.html
+ */
+function findPassword(text: string, login: readonly string[]): string {
+  const unescaped = (field: string) => field.replace(/\\(.)/g, "$1");
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith("#")) continue;
+    const [, fields = "", password] = /^((?:(?:\\.|[^\\:])*:){4})(.*)$/.exec(line) ?? [];
+    const wanted = [...fields.matchAll(/((?:\\.|[^\\:])*):/g)].map(([, field = ""]) => field);
+    if (password !== undefined && wanted.every((field, at) => field === "*" || unescaped(field) === login[at])) {
+      return unescaped(password);
+    }
+  }
+  return "";
+}
+
+/** @returns each host with its port; a host that begins with / is the folder of a socket */
+function parseHosts(authority: string, values: Values): { host: string; port: number }[] {
+  const ports = values("port")?.split(",") ?? [];
+  const portOf = (text: string | undefined, at: number) => {
+    const port = Number((text || ports[at]) ?? ports[0] ?? 5432);
+    if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
+    throw configProblem("DATABASE_URL has a port that is not a number from 1 to 65535.");
+  };
+  if (authority === "") {
+    const hosts = (values("host") ?? "localhost").split(",");
+    return hosts.map((host, at) => ({ host: requireHost(host), port: portOf(undefined, at) }));
+  }
+  return authority.split(",").map((one, at) => {
+    const [, address, name = "", port] = /^(?:\[([^[\]]+)\]|([^:[\]]+))(?::(\d{0,5}))?$/.exec(one) ?? [];
+    const host = decode(address ?? name);
+    if (address !== undefined && !isIPv6(host)) throw formProblem();
+    return { host: requireHost(host), port: portOf(port, at) };
+  });
+}
+
+function requireHost(host: string): string {
+  if (isIP(host) !== 0 || /^(?:\/.*|[A-Za-z0-9._-]+)$/s.test(host)) return host;
+  throw formProblem();
+}
+
+function isLoopback(host: string): boolean {
+  return /^(?:localhost|127\.[\d.]+|::1)$/.test(host);
+}
+
+function optionsOf(values: Values) {
+  const options = values("options");
+  return options === undefined ? {} : { options };
+}
