@@ -104,7 +104,8 @@ async function openOnPostgres(
 
 /** Whether it has no organization yet. @throws Fault `unavailable` */
 export async function isEmpty({ open }: Installation): Promise<boolean> {
-  const database = open("serve");
+  // Not for serving: a pooler refuses the settings of such a session, and `openKeyhole` says so.
+  const database = open("admin");
   const find = database.query(
     sql`select ${database.tables.organizations.id} from ${database.tables.organizations} limit 1`,
   );
